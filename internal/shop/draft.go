@@ -1,0 +1,45 @@
+package shop
+
+// A Draft is a shop as an import, a seed or the demo town describes it: what
+// is known before the database has given it an id.
+type Draft struct {
+	// ExternalID names the shop in its source, for example "osm:node/42". A
+	// draft with the external id of a stored shop updates that shop. Required.
+	ExternalID string
+	// Type is the key of one of [Catalogue], for example "cafe".
+	Type      string
+	Name      string
+	Area      string // the quarter it lies in; "" is unknown
+	Address   string // "" is unknown
+	Lat, Lng  float64
+	AvgPrice  *int    // minor units per person; nil is unknown
+	Score     float64 // 0.0 .. 5.0
+	OpenHours string  // "" is unknown
+}
+
+// A Tally counts what became of a run of drafts.
+type Tally struct {
+	Added, Changed, Unchanged int
+}
+
+// Add returns the sum of two tallies.
+func (t Tally) Add(u Tally) Tally {
+	return Tally{
+		Added:     t.Added + u.Added,
+		Changed:   t.Changed + u.Changed,
+		Unchanged: t.Unchanged + u.Unchanged,
+	}
+}
+
+// Total is the number of drafts counted.
+func (t Tally) Total() int { return t.Added + t.Changed + t.Unchanged }
+
+// Bounds of a shop's fields. Texts are counted in characters, not bytes.
+const (
+	MaxName      = 120
+	MaxArea      = 80
+	MaxAddress   = 255
+	MaxOpenHours = 120
+	MaxAvgPrice  = 100_000_000
+	MaxScore     = 5.0
+)
