@@ -1,0 +1,182 @@
+package geo
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// MaxPrecision is the longest geohash that a [Cell] may have, in characters.
+const MaxPrecision = 10
+
+const hashBits = 5 * MaxPrecision
+
+const base32 = "0123456789bcdefghjkmnpqrstuvwxyz"
+
+// A Cell is one geohash cell (G. Niemeyer, 2008): a rectangle that shares a
+// prefix of interleaved longitude and latitude bits, five bits a character.
+// A cell of precision 4 is about 39 × 20 km at the equator, of 5 about 5 × 5 km.
+type Cell struct {
+	bits      uint64 // 5·precision bits
+	precision int
+}
+
+// Hash returns the geohash of p with [MaxPrecision] characters as a number.
+// Numbers of points in one cell are one range: see [Cell.Range].
+func Hash(p Point) int64 {
+	return int64(interleave(p, MaxPrecision)) //nolint:gosec // 50 bits
+}
+
+// CellOf returns the cell of the given precision (1 to [MaxPrecision]) that holds p.
+func CellOf(p Point, precision int) Cell {
+	return Cell{interleave(p, precision), precision}
+}
+
+// CellAt returns the cell of the given precision that holds the points with
+// this [Hash].
+func CellAt(hash int64, precision int) Cell {
+	return Cell{uint64(hash) >> (hashBits - 5*precision), precision} //nolint:gosec // a Hash is never negative
+}
+
+// interleave takes bits from longitude and latitude in turn, longitude first.
+func interleave(p Point, precision int) uint64 {
+	lngBits, latBits := axisBits(precision)
+	x := step(p.Lng, -180, 360, lngBits)
+	y := step(p.Lat, -90, 180, latBits)
+	var h uint64
+	for i := 5*precision - 1; i >= 0; i-- {
+		h <<= 1
+		if (5*precision-1-i)%2 == 0 {
+			lngBits--
+			h |= x >> lngBits & 1
+		} else {
+			latBits--
+			h |= y >> latBits & 1
+		}
+	}
+	return h
+}
+
+// axisBits says how many of a cell's bits are longitude and how many latitude.
+func axisBits(precision int) (lng, lat int) {
+	return (5*precision + 1) / 2, 5 * precision / 2
+}
+
+// step says in which of 2^bits equal parts of an axis v lies; the far edge
+// belongs to the last part.
+func step(v, lowest, span float64, bits int) uint64 {
+	n := float64(uint64(1) << bits)
+	return uint64(min(max(math.Floor((v-lowest)/span*n), 0), n-1))
+}
+
+// Precision is the number of characters of c.
+func (c Cell) Precision() int { return c.precision }
+
+// String is the geohash in its usual base 32.
+func (c Cell) String() string {
+	s := make([]byte, c.precision)
+	for i := range s {
+		s[i] = base32[c.bits>>(5*(c.precision-1-i))&31]
+	}
+	return string(s)
+}
+
+// Range returns the numbers that [Hash] gives to the points of c: lo ≤ n < hi.
+func (c Cell) Range() (lo, hi int64) {
+	shift := hashBits - 5*c.precision
+	return int64(c.bits << shift), int64((c.bits + 1) << shift) //nolint:gosec // 50 bits
+}
+
+// Children returns the 32 cells that c consists of, one character longer.
+func (c Cell) Children() []Cell {
+	children := make([]Cell, 32)
+	for i := range children {
+		children[i] = Cell{c.bits<<5 | uint64(i), c.precision + 1} //nolint:gosec // below 32
+	}
+	return children
+}
+
+// Box returns the rectangle that c covers.
+func (c Cell) Box() Box {
+	lngBits, latBits := axisBits(c.precision)
+	var x, y uint64
+	for i := 5*c.precision - 1; i >= 0; i-- {
+		bit := c.bits >> i & 1
+		if (5*c.precision-1-i)%2 == 0 {
+			x = x<<1 | bit
+		} else {
+			y = y<<1 | bit
+		}
+	}
+	w := 360 / float64(uint64(1)<<lngBits)
+	h := 180 / float64(uint64(1)<<latBits)
+	b := Box{MinLng: -180 + float64(x)*w, MinLat: -90 + float64(y)*h}
+	b.MaxLng, b.MaxLat = b.MinLng+w, b.MinLat+h
+	return b
+}
+
+// Intersects says whether some point of the cell may lie in b.
+func (c Cell) Intersects(b Box) bool {
+	o := c.Box()
+	return o.MinLat <= b.MaxLat && o.MaxLat >= b.MinLat && o.MinLng <= b.MaxLng && o.MaxLng >= b.MinLng
+}
+
+// Cover returns the cells of one precision that b touches, in ascending order.
+func Cover(b Box, precision int) []Cell {
+	lngBits, latBits := axisBits(precision)
+	w := 360 / float64(uint64(1)<<lngBits)
+	h := 180 / float64(uint64(1)<<latBits)
+	x0, x1 := step(b.MinLng, -180, 360, lngBits), step(b.MaxLng, -180, 360, lngBits)
+	y0, y1 := step(b.MinLat, -90, 180, latBits), step(b.MaxLat, -90, 180, latBits)
+	cells := make([]Cell, 0, (x1-x0+1)*(y1-y0+1))
+	for x := x0; x <= x1; x++ {
+		for y := y0; y <= y1; y++ {
+			middle := Point{Lat: -90 + (float64(y)+0.5)*h, Lng: -180 + (float64(x)+0.5)*w}
+			cells = append(cells, CellOf(middle, precision))
+		}
+	}
+	slices.SortFunc(cells, func(a, b Cell) int { return cmp.Compare(a.bits, b.bits) })
+	return cells
+}
+
+// A Span is a range of hashes, Lo ≤ n < Hi.
+type Span struct{ Lo, Hi int64 }
+
+// Spans returns few ranges of hashes that together hold every point of c: for
+// each of its boxes the finest cover of at most maxCells cells, with
+// neighbours joined.
+func (c Circle) Spans(maxCells int) []Span {
+	var spans []Span
+	for _, b := range c.Boxes() {
+		spans = append(spans, spansOf(b, maxCells)...)
+	}
+	return spans
+}
+
+func spansOf(b Box, maxCells int) []Span {
+	cells := Cover(b, 1)
+	for precision := 2; precision <= MaxPrecision; precision++ {
+		if count(b, precision) > maxCells {
+			break
+		}
+		cells = Cover(b, precision)
+	}
+	var spans []Span
+	for _, c := range cells {
+		lo, hi := c.Range()
+		if n := len(spans); n > 0 && spans[n-1].Hi == lo {
+			spans[n-1].Hi = hi
+			continue
+		}
+		spans = append(spans, Span{lo, hi})
+	}
+	return spans
+}
+
+// count is len(Cover(b, precision)) without the cells.
+func count(b Box, precision int) int {
+	lngBits, latBits := axisBits(precision)
+	x := step(b.MaxLng, -180, 360, lngBits) - step(b.MinLng, -180, 360, lngBits) + 1
+	y := step(b.MaxLat, -90, 180, latBits) - step(b.MinLat, -90, 180, latBits) + 1
+	return int(x * y) //nolint:gosec // at most 2^50
+}

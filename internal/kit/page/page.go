@@ -1,0 +1,87 @@
+// Package page holds what every paged list shares: the size rule, opaque
+// keyset cursors and the facts of a Relay PageInfo.
+//
+// A cursor is the sort key of one row, so a page begins behind a place and not
+// after a count: rows that appear or vanish meanwhile make no row repeat or
+// get lost.
+package page
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+)
+
+// Max is the largest page.
+const Max = 100
+
+// A Cursor is an opaque place in a list: base64url, without padding, of a JSON
+// array with the name of the order first. "" is none.
+type Cursor string
+
+// Info describes a page for a client that wants the next one.
+type Info struct {
+	HasNextPage     bool
+	HasPreviousPage bool // whether the page began behind a cursor
+	StartCursor     *Cursor
+	EndCursor       *Cursor
+}
+
+// InfoOf describes a page that has these cursors.
+func InfoOf(cursors []Cursor, after Cursor, more bool) Info {
+	info := Info{HasNextPage: more, HasPreviousPage: after != ""}
+	if n := len(cursors); n > 0 {
+		info.StartCursor, info.EndCursor = &cursors[0], &cursors[n-1]
+	}
+	return info
+}
+
+// CheckFirst returns a fault unless first is 1 to [Max].
+func CheckFirst(first int) error {
+	if first < 1 || first > Max {
+		return fault.BadInput("first is 1 to %d, not %d", Max, first)
+	}
+	return nil
+}
+
+// Encode makes a cursor of a row's sort key. The name of the order keeps a
+// cursor of one list from being used in another.
+func Encode(order string, key ...any) Cursor {
+	b, err := json.Marshal(append([]any{order}, key...))
+	if err != nil {
+		panic(fmt.Sprintf("cursor of %T: %v", key, err)) // numbers and strings always marshal; NaN is never a key
+	}
+	return Cursor(base64.RawURLEncoding.EncodeToString(b))
+}
+
+// Decode reads the sort key out of a cursor into pointers. It returns a fault
+// when c is no cursor of this order.
+func Decode(c Cursor, order string, key ...any) error {
+	bad := fault.BadInput("after is no cursor of this list")
+	if len(c) > 512 {
+		return bad
+	}
+	b, err := base64.RawURLEncoding.DecodeString(string(c))
+	if err != nil {
+		return bad.Because(err)
+	}
+	var parts []json.RawMessage
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return bad.Because(err)
+	}
+	if len(parts) != len(key)+1 {
+		return bad
+	}
+	var got string
+	if err := json.Unmarshal(parts[0], &got); err != nil || got != order {
+		return bad
+	}
+	for i, p := range parts[1:] {
+		if err := json.Unmarshal(p, key[i]); err != nil || string(p) == "null" {
+			return bad
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package page
+
+import (
+	"encoding/base64"
+	"math"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+)
+
+func TestCursorsKeepTheirKeyExactly(t *testing.T) {
+	for _, want := range []float64{0, 0.1, 443.1567, math.Pi * 1e4, math.SmallestNonzeroFloat64, math.MaxFloat64} {
+		var distance float64
+		var id int64
+		if err := Decode(Encode("distance", want, int64(math.MaxInt64)), "distance", &distance, &id); err != nil {
+			t.Fatal(err)
+		}
+		if distance != want || id != math.MaxInt64 {
+			t.Errorf("got %v, %d, want %v, %d", distance, id, want, int64(math.MaxInt64))
+		}
+	}
+}
+
+func TestForeignCursorsAreBadInput(t *testing.T) {
+	raw := func(s string) Cursor { return Cursor(base64.RawURLEncoding.EncodeToString([]byte(s))) }
+	tests := []struct {
+		name string
+		c    Cursor
+	}{
+		{"of another order", Encode("score", 4.5, int64(7))},
+		{"too short", raw(`["distance",1]`)},
+		{"too long", raw(`["distance",1,2,3]`)},
+		{"a number for the order", raw(`[1,2,3]`)},
+		{"a string for a number", raw(`["distance","1",2]`)},
+		{"null", raw(`["distance",null,2]`)},
+		{"a fraction for an id", raw(`["distance",1,2.5]`)},
+		{"beyond a float", raw(`["distance",1e999,2]`)},
+		{"no JSON", raw(`x`)},
+		{"no base64", "a cursor!"},
+		{"padded", "WyJkaXN0YW5jZSIsMSwyXQ=="},
+		{"endless", Cursor(make([]byte, 1<<20))},
+	}
+	for _, tt := range tests {
+		var distance float64
+		var id int64
+		if err := Decode(tt.c, "distance", &distance, &id); fault.KindOf(err) != fault.BadUserInput {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
+func TestFirstIsOneToAHundred(t *testing.T) {
+	for first, good := range map[int]bool{-1: false, 0: false, 1: true, 100: true, 101: false, math.MaxInt32: false} {
+		if err := CheckFirst(first); (err == nil) != good {
+			t.Errorf("CheckFirst(%d) = %v", first, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(string(Encode("distance", 1.5, int64(3))))
+	f.Fuzz(func(t *testing.T, s string) {
+		var d float64
+		var id int64
+		if err := Decode(Cursor(s), "distance", &d, &id); err != nil && fault.KindOf(err) != fault.BadUserInput {
+			t.Errorf("%q: %v", s, err)
+		}
+	})
+}
