@@ -1,0 +1,64 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+)
+
+// Shop is a place that people visit.
+type Shop struct{ ent.Schema }
+
+// Image is an element of the shops' images column.
+type Image struct {
+	URL    string `json:"url"`
+	Width  int    `json:"width,omitempty"`  // pixels
+	Height int    `json:"height,omitempty"` // pixels
+}
+
+// Fields of a shop.
+func (Shop) Fields() []ent.Field {
+	return append([]ent.Field{
+		field.Int64("id"),
+		field.String("external_id").Optional().Nillable().Unique().MaxLen(200).Comment("name in the source it was imported from"),
+		field.Int64("type_id"),
+		field.String("name").NotEmpty().MaxLen(500),
+		field.JSON("images", []Image{}).Default([]Image{}),
+		field.String("area").Optional().Nillable().MaxLen(400),
+		field.String("address").Default("").MaxLen(1200),
+		field.Float("lat").Comment("degrees, WGS 84"),
+		field.Float("lng").Comment("degrees, WGS 84"),
+		field.Int64("geo").Comment("geohash of lat and lng, 50 bits: a cell is a range"),
+		field.Int("avg_price").Optional().Nillable().Comment("minor units per person"),
+		field.Int("sold").Default(0).Comment("pieces paid"),
+		field.Int("comment_count").Default(0).Comment("comments on notes about it"),
+		field.Float("score").Default(0).Comment("0.0 to 5.0"),
+		field.String("open_hours").Optional().Nillable().MaxLen(500),
+		field.Text("search").Comment("name, area and address, case-folded: what a search looks through"),
+	}, createdAndUpdated()...)
+}
+
+// Edges of a shop.
+func (Shop) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.From("type", ShopType.Type).Ref("shops").Field("type_id").Unique().Required(),
+	}
+}
+
+// Indexes of a shop: one for each order of a list, over all types and within
+// one, and the cells. Newest is the primary key. The index for searches is an
+// expression and stands in the Postgres migration.
+func (Shop) Indexes() []ent.Index {
+	desc := entsql.DescColumns
+	return []ent.Index{
+		index.Fields("score", "id").Annotations(desc("score", "id")),
+		index.Fields("type_id", "score", "id").Annotations(desc("score", "id")),
+		index.Fields("sold", "id").Annotations(desc("sold", "id")),
+		index.Fields("type_id", "sold", "id").Annotations(desc("sold", "id")),
+		index.Fields("type_id", "id"),
+		index.Fields("geo"),
+		index.Fields("type_id", "geo"),
+	}
+}

@@ -1,0 +1,169 @@
+// Command entdiff writes the versioned migrations that take the SQL files
+// under ent/migrate to the ent schema, one for each dialect.
+//
+//	entdiff -name add_shop_owner     write what is missing
+//	entdiff -check                   fail if anything is missing
+//
+// Postgres is needed for both: TANDIAN_TEST_DATABASE_URL names a server on
+// which a scratch database may be made.
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	atlas "ariga.io/atlas/sql/migrate"
+	atlasschema "ariga.io/atlas/sql/schema"
+	"ariga.io/atlas/sql/sqltool"
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"entgo.io/ent/dialect/sql/schema"
+	_ "github.com/lib/pq"  // the driver "postgres"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/tandian-dev/tandian/ent/migrate"
+)
+
+func main() {
+	name := flag.String("name", "", "name of the migration, in snake_case")
+	check := flag.Bool("check", false, "write nothing; fail if a migration is missing")
+	root := flag.String("dir", "ent/migrate", "folder with the folders of the dialects")
+	flag.Parse()
+	if (*name == "") == !*check {
+		fmt.Fprintln(os.Stderr, "entdiff: give -name NAME or -check")
+		os.Exit(2)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if err := errors.Join(
+		run(ctx, dialect.Postgres, filepath.Join(*root, "postgres"), *name),
+		run(ctx, dialect.SQLite, filepath.Join(*root, "sqlite"), *name),
+	); err != nil {
+		fmt.Fprintln(os.Stderr, "entdiff:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes the missing migration of one dialect into dir, or, when name is
+// empty, fails if one is missing.
+func run(ctx context.Context, d, dir, name string) (err error) {
+	db, drop, err := scratch(ctx, d)
+	if err != nil {
+		return fmt.Errorf("%s: scratch database: %w", d, err)
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	into := dir
+	if name == "" {
+		name = "missing"
+		if into, err = os.MkdirTemp("", "entdiff"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(into)
+		if err := os.CopyFS(into, os.DirFS(dir)); err != nil {
+			return err
+		}
+	}
+	before, err := os.ReadDir(into)
+	if err != nil {
+		return err
+	}
+	if err := diff(ctx, entsql.OpenDB(d, db), into, name); err != nil {
+		return fmt.Errorf("%s: %w", d, err)
+	}
+	if into == dir {
+		return nil
+	}
+	after, err := os.ReadDir(into)
+	if err != nil {
+		return err
+	}
+	if len(after) != len(before) {
+		missing, _ := filepath.Glob(filepath.Join(into, "*_missing.sql"))
+		text, _ := os.ReadFile(strings.Join(missing, ""))
+		return fmt.Errorf("%s: the migrations do not lead to the schema; run make migration NAME=…\n%s", d, text)
+	}
+	return nil
+}
+
+func diff(ctx context.Context, drv dialect.Driver, dir, name string) error {
+	goose, err := sqltool.NewGooseDir(dir)
+	if err != nil {
+		return err
+	}
+	// goose reads no atlas.sum, and a sum of files that people may extend by
+	// hand before the release only gets in the way.
+	sum, err := goose.Checksum()
+	if err != nil {
+		return err
+	}
+	if err := atlas.WriteSumFile(goose, sum); err != nil {
+		return err
+	}
+	defer os.Remove(filepath.Join(dir, atlas.HashFileName))
+	return migrate.NewSchema(drv).NamedDiff(ctx, name,
+		schema.WithDir(goose),
+		schema.WithMigrationMode(schema.ModeReplay),
+		schema.WithFormatter(sqltool.GooseFormatter),
+		schema.WithDropColumn(true),
+		schema.WithDropIndex(true),
+		schema.WithDiffHook(keepExpressionIndexes),
+	)
+}
+
+// keepExpressionIndexes leaves alone the indexes on expressions, which the ent
+// schema cannot describe and which stand in the SQL files alone.
+func keepExpressionIndexes(next schema.Differ) schema.Differ {
+	return schema.DiffFunc(func(current, desired *atlasschema.Schema) ([]atlasschema.Change, error) {
+		for _, table := range current.Tables {
+			table.Indexes = slices.DeleteFunc(table.Indexes, func(i *atlasschema.Index) bool {
+				return slices.ContainsFunc(i.Parts, func(p *atlasschema.IndexPart) bool { return p.X != nil })
+			})
+		}
+		return next.Diff(current, desired)
+	})
+}
+
+// scratch opens an empty database that drop removes.
+func scratch(ctx context.Context, d string) (db *sql.DB, drop func() error, err error) {
+	if d == dialect.SQLite {
+		db, err = sql.Open("sqlite", "file:entdiff?mode=memory&cache=shared&_fk=1")
+		if err != nil {
+			return nil, nil, err
+		}
+		return db, db.Close, nil
+	}
+	dsn := os.Getenv("TANDIAN_TEST_DATABASE_URL")
+	if dsn == "" {
+		return nil, nil, errors.New("TANDIAN_TEST_DATABASE_URL is not set; run through scripts/servers.sh run")
+	}
+	server, err := sql.Open("postgres", dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	name := fmt.Sprintf("entdiff_%d", os.Getpid())
+	if _, err := server.ExecContext(ctx, "CREATE DATABASE "+name); err != nil {
+		return nil, nil, errors.Join(err, server.Close())
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	u.Path = "/" + name
+	if db, err = sql.Open("postgres", u.String()); err != nil {
+		return nil, nil, err
+	}
+	return db, func() error {
+		err := db.Close()
+		_, dropErr := server.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+name+" WITH (FORCE)")
+		return errors.Join(err, dropErr, server.Close())
+	}, nil
+}
