@@ -1,0 +1,65 @@
+package observe
+
+import (
+	"context"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// GraphQL is a gqlgen extension that counts and times operations, and names
+// them in the request's log line. The operation's name is the client's choice
+// and therefore no label.
+type GraphQL struct {
+	seconds *prometheus.HistogramVec
+}
+
+// NewGraphQL registers the metrics.
+func NewGraphQL(reg prometheus.Registerer) *GraphQL {
+	g := &GraphQL{prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "tandian_graphql_operation_seconds", Help: "Time of GraphQL operations, by type and outcome (ok, partial, failed).",
+		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+	}, []string{"type", "outcome"})}
+	reg.MustRegister(g.seconds)
+	for _, outcome := range []string{"ok", "partial", "failed"} {
+		g.seconds.WithLabelValues("query", outcome)
+	}
+	return g
+}
+
+// ExtensionName implements graphql.HandlerExtension.
+func (*GraphQL) ExtensionName() string { return "Observe" }
+
+// Validate implements graphql.HandlerExtension.
+func (*GraphQL) Validate(graphql.ExecutableSchema) error { return nil }
+
+// InterceptResponse implements graphql.ResponseInterceptor.
+func (g *GraphQL) InterceptResponse(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	begin := time.Now()
+	res := next(ctx)
+	if res == nil || !graphql.HasOperationContext(ctx) {
+		return res
+	}
+	oc := graphql.GetOperationContext(ctx)
+	if oc.Operation == nil {
+		return res
+	}
+	outcome := "ok"
+	switch {
+	case len(res.Errors) > 0 && (len(res.Data) == 0 || string(res.Data) == "null"):
+		outcome = "failed"
+	case len(res.Errors) > 0:
+		outcome = "partial"
+	}
+	g.seconds.WithLabelValues(string(oc.Operation.Operation), outcome).Observe(time.Since(begin).Seconds())
+	if r := requestOf(ctx); r != nil {
+		r.mu.Lock()
+		r.operation, r.errors = cut(oc.Operation.Name, 64), len(res.Errors)
+		r.mu.Unlock()
+	}
+	return res
+}
+
+// cut shortens a name, which the grammar limits to ASCII, to n bytes.
+func cut(s string, n int) string { return s[:min(len(s), n)] }

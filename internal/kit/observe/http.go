@@ -1,0 +1,116 @@
+package observe
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// request is what one HTTP request makes known of itself while it runs.
+type request struct {
+	id string
+
+	mu        sync.Mutex
+	operation string // of GraphQL, as the client named it
+	errors    int    // in the answer
+}
+
+type requestKey struct{}
+
+func requestOf(ctx context.Context) *request {
+	r, _ := ctx.Value(requestKey{}).(*request)
+	return r
+}
+
+// RequestID returns the id of the request that ctx belongs to, or "".
+func RequestID(ctx context.Context) string {
+	if r := requestOf(ctx); r != nil {
+		return r.id
+	}
+	return ""
+}
+
+// goodID is what we take over as a request's id; anything else could forge a
+// line in a log.
+var goodID = regexp.MustCompile(`^[A-Za-z0-9-]{8,64}$`) //nolint:gochecknoglobals // a constant that Go cannot say
+
+// HTTP gives every request an id (the client's X-Request-Id, if it is 8 to 64
+// letters, digits or dashes), which the answer repeats, and logs, counts and
+// times it. The label "route" is the pattern that served it.
+func HTTP(next http.Handler, reg prometheus.Registerer, log *slog.Logger) http.Handler {
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "tandian_http_request_seconds", Help: "Time of HTTP requests, by route and status class.",
+		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+	}, []string{"route", "class"})
+	inFlight := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "tandian_http_requests_in_flight", Help: "HTTP requests being served.",
+	})
+	reg.MustRegister(seconds, inFlight)
+	seconds.WithLabelValues("/graphql", "2xx")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info := &request{id: r.Header.Get("X-Request-Id")}
+		if !goodID.MatchString(info.id) {
+			info.id = rand.Text()
+		}
+		w.Header().Set("X-Request-Id", info.id)
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, info))
+		out := &statusWriter{ResponseWriter: w}
+		inFlight.Inc()
+		defer inFlight.Dec()
+		begin := time.Now()
+		defer func() {
+			took := time.Since(begin)
+			route := r.Pattern
+			if route == "" {
+				route = "none"
+			}
+			status := out.code()
+			seconds.WithLabelValues(route, strconv.Itoa(status/100)+"xx").Observe(took.Seconds())
+			info.mu.Lock()
+			defer info.mu.Unlock()
+			log.LogAttrs(r.Context(), levelOf(route), "request", slog.String("method", r.Method), slog.String("route", route),
+				slog.Int("status", status), slog.String("operation", info.operation), slog.Int("errors", info.errors),
+				slog.Float64("ms", float64(took.Microseconds())/1000))
+		}()
+		next.ServeHTTP(out, r)
+	})
+}
+
+// levelOf keeps the probes of an orchestrator out of the usual log.
+func levelOf(route string) slog.Level {
+	switch route {
+	case "/healthz", "/readyz", "/metrics":
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// statusWriter remembers the status.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *statusWriter) code() int {
+	if w.status == 0 {
+		return http.StatusOK
+	}
+	return w.status
+}

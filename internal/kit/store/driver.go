@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"time"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+)
+
+// Driver returns the database as ent wants it, with every statement counted
+// and timed.
+func (s *SQL) Driver(m *SQLMetrics) dialect.Driver {
+	return &driver{Driver: entsql.NewDriver(s.Dialect, entsql.Conn{ExecQuerier: observed{s.DB, m}}), db: s, m: m}
+}
+
+// driver is ent's own driver, whose transactions are observed too.
+type driver struct {
+	*entsql.Driver
+	db *SQL
+	m  *SQLMetrics
+}
+
+func (d *driver) Tx(ctx context.Context) (dialect.Tx, error) { return d.BeginTx(ctx, nil) }
+
+func (d *driver) BeginTx(ctx context.Context, opts *entsql.TxOptions) (dialect.Tx, error) {
+	tx, err := d.db.BeginTx(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	conn := entsql.NewDriver(d.db.Dialect, entsql.Conn{ExecQuerier: observed{tx, d.m}}).Conn
+	return &entsql.Tx{Conn: conn, Tx: tx}, nil
+}
+
+func (d *driver) Close() error { return d.db.Close() }
+
+// observed counts and times the statements of a pool or a transaction.
+type observed struct {
+	next entsql.ExecQuerier
+	m    *SQLMetrics
+}
+
+func (o observed) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	begin := time.Now()
+	res, err := o.next.ExecContext(ctx, query, args...)
+	o.m.observe(verb(query), time.Since(begin), err)
+	return res, err
+}
+
+func (o observed) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	begin := time.Now()
+	rows, err := o.next.QueryContext(ctx, query, args...)
+	o.m.observe(verb(query), time.Since(begin), err)
+	return rows, err
+}
+
+// verb is the label of a statement: few values, whatever the statement.
+func verb(query string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(query), " ")
+	switch word = strings.ToLower(word); word {
+	case "select", "insert", "update", "delete":
+		return word
+	}
+	return "other"
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
+)
+
+// buckets of call times in seconds: from a local Redis to a hung server.
+var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5} //nolint:gochecknoglobals // a constant that Go cannot say
+
+// SQLMetrics counts and times statements.
+type SQLMetrics struct {
+	seconds *prometheus.HistogramVec
+	errors  *prometheus.CounterVec
+}
+
+// NewSQLMetrics registers the metrics of statements and, when db is not nil,
+// of its pool (waits for a connection among them).
+func NewSQLMetrics(reg prometheus.Registerer, db *sql.DB) *SQLMetrics {
+	m := &SQLMetrics{
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "tandian_sql_statement_seconds", Help: "Time of SQL statements, by verb.", Buckets: buckets,
+		}, []string{"verb"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_sql_errors_total", Help: "SQL statements that failed, by verb.",
+		}, []string{"verb"}),
+	}
+	reg.MustRegister(m.seconds, m.errors)
+	for _, v := range []string{"select", "insert", "update", "delete", "other"} {
+		m.seconds.WithLabelValues(v)
+		m.errors.WithLabelValues(v)
+	}
+	if db != nil {
+		prometheus.WrapRegistererWithPrefix("tandian_", reg).MustRegister(collectors.NewDBStatsCollector(db, "main"))
+	}
+	return m
+}
+
+func (m *SQLMetrics) observe(verb string, d time.Duration, err error) {
+	m.seconds.WithLabelValues(verb).Observe(d.Seconds())
+	if err != nil && !errors.Is(err, context.Canceled) {
+		m.errors.WithLabelValues(verb).Inc()
+	}
+}
+
+// RedisMetrics counts and times Redis commands and shows the pools.
+type RedisMetrics struct {
+	reg      prometheus.Registerer
+	seconds  *prometheus.HistogramVec
+	commands *prometheus.CounterVec
+	errors   *prometheus.CounterVec
+}
+
+// NewRedisMetrics registers the metrics of all clients that [OpenRedis] opens.
+func NewRedisMetrics(reg prometheus.Registerer) *RedisMetrics {
+	m := &RedisMetrics{
+		reg: reg,
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "tandian_redis_round_trip_seconds", Help: "Time of Redis round trips; a pipeline is one.", Buckets: buckets,
+		}, []string{"role"}),
+		commands: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_redis_commands_total", Help: "Redis commands, those in pipelines too.",
+		}, []string{"role", "command"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_redis_errors_total", Help: "Redis round trips that failed.",
+		}, []string{"role"}),
+	}
+	reg.MustRegister(m.seconds, m.commands, m.errors)
+	return m
+}
+
+// watch observes a client's commands and its pool.
+func (m *RedisMetrics) watch(role string, client redis.UniversalClient) {
+	m.seconds.WithLabelValues(role)
+	m.errors.WithLabelValues(role)
+	client.AddHook(hook{m, role})
+	labels := prometheus.Labels{"role": role}
+	stat := func(name, help string, value func(*redis.PoolStats) float64) {
+		m.reg.MustRegister(prometheus.NewGaugeFunc(
+			prometheus.GaugeOpts{Name: "tandian_redis_pool_" + name, Help: help, ConstLabels: labels},
+			func() float64 { return value(client.PoolStats()) },
+		))
+	}
+	stat("connections", "Open connections.", func(s *redis.PoolStats) float64 { return float64(s.TotalConns) })
+	stat("idle_connections", "Open connections that nobody uses.", func(s *redis.PoolStats) float64 { return float64(s.IdleConns) })
+	stat("waits", "Times that a caller waited for a connection, since the start.", func(s *redis.PoolStats) float64 { return float64(s.WaitCount) })
+	stat("wait_seconds", "Time that callers waited for a connection, since the start.", func(s *redis.PoolStats) float64 { return time.Duration(s.WaitDurationNs).Seconds() })
+	stat("timeouts", "Times that a caller got no connection in time, since the start.", func(s *redis.PoolStats) float64 { return float64(s.Timeouts) })
+}
+
+// hook is how go-redis lets us observe: one for each client.
+type hook struct {
+	m    *RedisMetrics
+	role string
+}
+
+func (h hook) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		begin := time.Now()
+		err := next(ctx, cmd)
+		h.observe(begin, err, cmd)
+		return err
+	}
+}
+
+func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		begin := time.Now()
+		err := next(ctx, cmds)
+		h.observe(begin, err, cmds...)
+		return err
+	}
+}
+
+func (h hook) observe(begin time.Time, err error, cmds ...redis.Cmder) {
+	h.m.seconds.WithLabelValues(h.role).Observe(time.Since(begin).Seconds())
+	for _, cmd := range cmds {
+		h.m.commands.WithLabelValues(h.role, cmd.Name()).Inc()
+	}
+	// An answer, even a refusal, is no failure of the round trip.
+	if _, answered := errors.AsType[redis.Error](err); err != nil && !answered && !errors.Is(err, context.Canceled) {
+		h.m.errors.WithLabelValues(h.role).Inc()
+	}
+}

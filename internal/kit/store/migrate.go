@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"entgo.io/ent/dialect"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// Migration locks are tried once a second, for five minutes: several
+// instances may start at once, and one of them migrates.
+const (
+	migrationLockPeriod = 1 // seconds
+	migrationLockTries  = 300
+)
+
+// A Migration is one versioned step.
+type Migration struct {
+	Version int64
+	Name    string
+	Applied time.Time // zero: pending
+}
+
+// Migrate applies the pending migrations of files, in order, each in a
+// transaction of its own, and returns them. On Postgres it does so under an
+// advisory lock; any number of processes may call it at once.
+func (s *SQL) Migrate(ctx context.Context, files fs.FS) ([]Migration, error) {
+	p, err := s.provider(files)
+	if err != nil {
+		return nil, err
+	}
+	results, err := p.Up(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("migrate %s: %w", s.Name, err)
+	}
+	applied := make([]Migration, len(results))
+	for i, r := range results {
+		applied[i] = Migration{Version: r.Source.Version, Name: r.Source.Path, Applied: time.Now()}
+	}
+	return applied, nil
+}
+
+// Migrations lists the migrations of files and says which are applied.
+func (s *SQL) Migrations(ctx context.Context, files fs.FS) ([]Migration, error) {
+	p, err := s.provider(files)
+	if err != nil {
+		return nil, err
+	}
+	status, err := p.Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read migrations of %s: %w", s.Name, err)
+	}
+	list := make([]Migration, len(status))
+	for i, m := range status {
+		list[i] = Migration{Version: m.Source.Version, Name: m.Source.Path, Applied: m.AppliedAt}
+	}
+	return list, nil
+}
+
+func (s *SQL) provider(files fs.FS) (*goose.Provider, error) {
+	d := goose.DialectPostgres
+	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	if s.Dialect == dialect.SQLite {
+		d = goose.DialectSQLite3
+	} else {
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(migrationLockPeriod, migrationLockTries))
+		if err != nil {
+			return nil, fmt.Errorf("migration lock: %w", err)
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	p, err := goose.NewProvider(d, s.DB, files, options...)
+	if errors.Is(err, goose.ErrNoMigrations) {
+		return nil, fmt.Errorf("no migrations for %s: %w", s.Dialect, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,132 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// RedisConfig says which Redis to use and how. The zero value of each number
+// is a good setting.
+type RedisConfig struct {
+	// URL is one of
+	//
+	//	redis://user:password@host:6379/0            one server (rediss:// with TLS, unix:// by socket)
+	//	redis+sentinel://host:26379/?master_name=M&addr=host2:26379
+	//	redis+cluster://host:6379?addr=host2:6379
+	URL         string
+	Role        string        // "state" or "cache": a label of the metrics
+	PoolSize    int           // connections at most, on each node; default 32
+	MinIdle     int           // connections kept open; default 2
+	PoolTimeout time.Duration // longest wait for a free connection; default 250 ms
+	// Dial replaces the network: the embedded Redis answers in the process.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Time limits of one Redis call. The library's own would ignore a request's
+// deadline and let a refused connection cost 1.7 s a command.
+const (
+	dialTimeout = 300 * time.Millisecond
+	readTimeout = 200 * time.Millisecond
+	stateReload = time.Second // a dead cluster master costs this, not a minute
+	noRetry     = -1          // 0 would mean the library's three
+	onlyOneTry  = 1
+	resp3       = 3
+)
+
+// OpenRedis prepares a client. It does not connect yet.
+func OpenRedis(cfg RedisConfig, m *RedisMetrics) (redis.UniversalClient, error) {
+	client, err := newClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m.watch(cfg.Role, client)
+	return client, nil
+}
+
+func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
+	o, topology, err := parseRedisURL(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("%s Redis URL: %w", cfg.Role, err)
+	}
+	o.Protocol = resp3
+	o.ClientName = "tandian-" + cfg.Role
+	o.DialTimeout, o.DialerRetries = dialTimeout, onlyOneTry
+	o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = readTimeout, readTimeout, true
+	o.MaxRetries = noRetry
+	o.PoolSize = cmp.Or(cfg.PoolSize, 32)
+	o.MinIdleConns = cmp.Or(cfg.MinIdle, 2)
+	o.PoolTimeout = cmp.Or(cfg.PoolTimeout, 250*time.Millisecond)
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.Dialer = cfg.Dial
+	switch topology {
+	case "cluster":
+		c := o.Cluster()
+		c.ClusterStateReloadInterval = stateReload
+		return redis.NewClusterClient(c), nil
+	case "sentinel":
+		return redis.NewFailoverClient(o.Failover()), nil
+	}
+	return redis.NewClient(o.Simple()), nil
+}
+
+// parseRedisURL reads addresses, credentials, database number and TLS; the
+// other options of the URL are not ours to take.
+func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err error) {
+	scheme, rest, ok := strings.Cut(raw, "://")
+	if !ok {
+		return nil, "", errNoRedisURL
+	}
+	base, topology, _ := strings.Cut(scheme, "+")
+	raw = base + "://" + rest
+	switch {
+	case topology == "" && (base == "redis" || base == "rediss" || base == "unix"):
+		p, err := redis.ParseURL(raw)
+		if err != nil {
+			return nil, "", secretless(raw, err)
+		}
+		return &redis.UniversalOptions{
+			Addrs: []string{p.Addr}, Username: p.Username, Password: p.Password, DB: p.DB, TLSConfig: p.TLSConfig,
+		}, "", nil
+	case topology == "sentinel" && (base == "redis" || base == "rediss"):
+		p, err := redis.ParseFailoverURL(raw)
+		if err != nil {
+			return nil, "", secretless(raw, err)
+		}
+		if p.MasterName == "" {
+			return nil, "", errors.New("a Sentinel needs ?master_name=…")
+		}
+		return &redis.UniversalOptions{
+			Addrs: p.SentinelAddrs, MasterName: p.MasterName, Username: p.Username, Password: p.Password, DB: p.DB,
+			SentinelUsername: p.SentinelUsername, SentinelPassword: p.SentinelPassword, TLSConfig: p.TLSConfig,
+		}, topology, nil
+	case topology == "cluster" && (base == "redis" || base == "rediss"):
+		p, err := redis.ParseClusterURL(raw)
+		if err != nil {
+			return nil, "", secretless(raw, err)
+		}
+		return &redis.UniversalOptions{
+			Addrs: p.Addrs, Username: p.Username, Password: p.Password, TLSConfig: p.TLSConfig, IsClusterMode: true,
+		}, topology, nil
+	}
+	return nil, "", errNoRedisURL
+}
+
+var errNoRedisURL = errors.New("it begins with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
+
+// secretless is the text of err without the password in the URL.
+func secretless(raw string, err error) error {
+	u, parseErr := url.Parse(raw)
+	if parseErr != nil {
+		return errors.New("it cannot be read")
+	}
+	return errors.New(withoutSecrets(err, u))
+}

@@ -1,0 +1,160 @@
+// Package store opens what Tandian keeps its data in: a SQL database of one of
+// two dialects (Postgres, or SQLite for the embedded mode) and Redis.
+//
+// It sets the options that the rest of the design relies on (deadlines,
+// pools, transaction modes), counts and times every call, and applies the
+// versioned migrations. It knows no table and no key.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"entgo.io/ent/dialect"
+	"github.com/lib/pq"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// SQLConfig says which database to open. The zero value of each number is a
+// good setting.
+type SQLConfig struct {
+	URL      string        // postgres://…; "" opens SQLite in DataDir
+	DataDir  string        // folder of the SQLite file; must exist
+	MaxConns int           // connections at most; default 20, SQLite 8
+	MinIdle  int           // connections kept open; default MaxConns/2
+	IdleTime time.Duration // an idle connection is closed after; default 5 min
+}
+
+// SQL is an open database.
+type SQL struct {
+	*sql.DB
+	Dialect string // dialect.Postgres or dialect.SQLite
+	Name    string // for people: where the data lies, without secrets
+}
+
+// OpenSQL prepares a pool of connections. It does not connect yet: see [SQL.Ping].
+func OpenSQL(cfg SQLConfig) (*SQL, error) {
+	var db *SQL
+	var err error
+	maxConns := 20
+	if cfg.URL == "" {
+		maxConns = 8
+		db, err = openSQLite(filepath.Join(cfg.DataDir, "tandian.db"))
+	} else {
+		db, err = openPostgres(cfg.URL)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if cfg.MaxConns > 0 {
+		maxConns = cfg.MaxConns
+	}
+	minIdle := cfg.MinIdle
+	if minIdle == 0 {
+		minIdle = (maxConns + 1) / 2
+	}
+	if cfg.IdleTime == 0 {
+		cfg.IdleTime = 5 * time.Minute
+	}
+	db.SetMaxOpenConns(maxConns)
+	db.SetMaxIdleConns(minIdle)
+	db.SetConnMaxIdleTime(cfg.IdleTime)
+	return db, nil
+}
+
+// openSQLite opens a file whose transactions take the write lock when they
+// begin: a transaction that reads first and then writes would otherwise fail
+// with SQLITE_BUSY as soon as another one wrote in between.
+func openSQLite(path string) (*SQL, error) {
+	// Times are written as text that compares in time order; the driver's own
+	// format would add the monotonic clock.
+	options := "_fk=1&_journal_mode=WAL&_synchronous=NORMAL&_busy_timeout=10000&_txlock=immediate" +
+		"&_time_format=sqlite&_timezone=UTC&_pragma=cache_size(-32000)"
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+options)
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite file %s: %w", path, err)
+	}
+	return &SQL{DB: db, Dialect: dialect.SQLite, Name: "SQLite " + path}, nil
+}
+
+func openPostgres(rawURL string) (*SQL, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+		return nil, errors.New("the database URL must look like postgres://user:password@host/database")
+	}
+	cfg, err := pq.NewConfig(rawURL)
+	if err != nil {
+		return nil, fmt.Errorf("database URL: %s", withoutSecrets(err, u))
+	}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = 5 * time.Second
+	}
+	if cfg.ApplicationName == "" {
+		cfg.ApplicationName = "tandian"
+	}
+	connector, err := pq.NewConnectorConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("database URL: %s", withoutSecrets(err, u))
+	}
+	return &SQL{
+		DB:      sql.OpenDB(connector),
+		Dialect: dialect.Postgres,
+		Name:    "Postgres " + u.Host + u.Path,
+	}, nil
+}
+
+// withoutSecrets is the text of err without the password of u.
+func withoutSecrets(err error, u *url.URL) string {
+	text := err.Error()
+	if password, ok := u.User.Password(); ok && password != "" {
+		text = strings.ReplaceAll(text, password, "…")
+	}
+	return text
+}
+
+// Await pings until the database answers or ctx ends. Between tries it waits
+// a little longer each time, up to two seconds, and tells report why.
+func (s *SQL) Await(ctx context.Context, report func(error)) error {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		try, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := s.PingContext(try)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		report(err)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer: %w", s.Name, err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Hold takes a Postgres advisory lock for as long as the process (or until
+// release) and reports whether it was free. It uses one connection.
+func (s *SQL) Hold(ctx context.Context, name string) (release func(), ok bool, err error) {
+	conn, err := s.Conn(ctx)
+	if err != nil {
+		return nil, false, fmt.Errorf("hold lock %q: %w", name, err)
+	}
+	err = conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1, 0))", name).Scan(&ok)
+	if err != nil || !ok {
+		err = errors.Join(err, conn.Close())
+		return nil, false, err
+	}
+	return func() {
+		// Closing only hands the connection back to the pool: give the lock up
+		// first. Should that fail, the session's end does it.
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock(hashtextextended($1, 0))", name)
+		_ = conn.Close()
+	}, true, nil
+}
