@@ -1,0 +1,23 @@
+/** What a new visitor's first tab holds: the shops around the demo town's centre. */
+export const firstQuery = `# Shops within 1000 metres of the demo town's centre.
+# To sign in, put this under Headers, with your token:
+# { "Authorization": "Bearer TOKEN" }
+query ShopsNearby {
+  shops(
+    near: { lat: 30.2448, lng: 120.1510, radius: 1000 }
+    first: 5
+  ) {
+    edges {
+      distance # metres
+      node {
+        name
+        address
+        score
+        type {
+          name
+        }
+      }
+    }
+  }
+}
+`

@@ -1,0 +1,39 @@
+import react from '@vitejs/plugin-react'
+import { defineConfig, type Plugin } from 'vite'
+
+/**
+ * Drops GraphiQL's embedded fonts: they are four fifths of its style sheet, and
+ * as data: addresses they would need a wider content security policy. The
+ * system's own faces take their place.
+ */
+function withoutEmbeddedFonts(): Plugin {
+  return {
+    name: 'without-embedded-fonts',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!/graphiql.*\.css/.test(id)) return null
+      return { code: code.replace(/@font-face\s*\{[^}]*\}/g, ''), map: null }
+    },
+  }
+}
+
+export default defineConfig({
+  plugins: [withoutEmbeddedFonts(), react()],
+  resolve: { alias: { 'react-style-singleton': '/src/styleSingleton.ts' } },
+  build: {
+    outDir: '../dist',
+    emptyOutDir: true,
+    target: 'es2023',
+    // One build, so that every page shares the React chunk and none loads another page's code.
+    rolldownOptions: {
+      input: { playground: 'playground.html' },
+      // A dependency published with a directive for a compiler that has already run.
+      checks: { moduleLevelDirective: false },
+    },
+    // Files stay files: script-src and style-src know no data: address.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    license: { fileName: 'LICENSES.md' },
+    chunkSizeWarningLimit: 1200,
+  },
+})
