@@ -1,0 +1,359 @@
+package shop
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tandian-dev/tandian/ent"
+	entshop "github.com/tandian-dev/tandian/ent/shop"
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+)
+
+const (
+	cellPrecision    = 4       // characters of the geohash of an unsplit cell
+	maxCellPrecision = 8       // a cell of 38 × 19 m is not split further
+	cellMembers      = 100_000 // members of a cell at most, marks included
+	addBatch         = 500     // shops in one call of a script
+	pipelineBatch    = 500     // commands in one pipeline
+
+	emptyCellLife = 10 * time.Minute // of a cell without shops: anybody can ask for any sea
+	draftLife     = time.Minute      // of a rebuild that says nothing
+	buildTimeout  = time.Minute      // of one rebuild
+	builders      = 2                // rebuilds at once
+	buildQueue    = 1024             // rebuilds waiting; more are asked for again
+	redisTimeout  = 250 * time.Millisecond
+)
+
+//go:embed lua/cell_add.lua
+var cellAddLua string
+
+//go:embed lua/cell_fill.lua
+var cellFillLua string
+
+//go:embed lua/cell_publish.lua
+var cellPublishLua string
+
+// cells keeps shops by position in Redis GEO sets: one set for each geohash
+// cell of four characters (about 39 × 20 km) and type, and one for all types.
+// A cell that would hold more than cellMembers is split into the 32 cells one
+// character longer, and so on. The sets are an index of the rows: missing ones
+// are rebuilt from them, and what they name is always checked against the row.
+//
+// Nothing is ever taken out of a set. Removing a moved shop's old place would
+// race with another move back; a place too many costs a look at a row.
+type cells struct {
+	db   *ent.Client
+	rdb  redis.UniversalClient
+	keys keys
+	log  *slog.Logger
+	max  int // cellMembers, but for tests
+
+	add, fill, publish *redis.Script
+
+	sources *prometheus.CounterVec // what answered a search near a place
+	built   *prometheus.CounterVec
+	queue   chan cellID
+
+	mu     sync.Mutex
+	queued map[cellID]bool
+}
+
+// cellID names a set: a cell, of one type or (0) of all.
+type cellID struct {
+	typeID int64
+	cell   geo.Cell
+}
+
+func newCells(db *ent.Client, rdb redis.UniversalClient, k keys, reg prometheus.Registerer, log *slog.Logger) *cells {
+	c := &cells{
+		db: db, rdb: rdb, keys: k, log: log, max: cellMembers,
+		add:     redis.NewScript(cellAddLua),
+		fill:    redis.NewScript(cellFillLua),
+		publish: redis.NewScript(cellPublishLua),
+		sources: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_shop_near_total", Help: "Looks for shops near a place, by what answered.",
+		}, []string{"source"}),
+		built: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_shop_cells_built_total", Help: "Rebuilds of GEO cells from the rows, by outcome.",
+		}, []string{"outcome"}),
+		queue:  make(chan cellID, buildQueue),
+		queued: map[cellID]bool{},
+	}
+	reg.MustRegister(c.sources, c.built)
+	for _, s := range []string{"geo", "sql"} {
+		c.sources.WithLabelValues(s)
+	}
+	for _, o := range []string{"whole", "split", "failed"} {
+		c.built.WithLabelValues(o)
+	}
+	return c
+}
+
+// within returns the members of all cells that a circle touches and that lie
+// in it. It reports false when it cannot answer (a cell is missing, Redis is
+// away, the circle crosses the 180th meridian); missing cells are then being
+// rebuilt. Split cells cost one more pipeline for each level.
+func (c *cells) within(ctx context.Context, typeID int64, circle geo.Circle) ([]candidate, bool) {
+	boxes := circle.Boxes()
+	if len(boxes) != 1 {
+		return nil, false
+	}
+	var list []candidate
+	todo := geo.Cover(boxes[0], cellPrecision)
+	for len(todo) > 0 {
+		var split []geo.Cell
+		for batch := range slices.Chunk(todo, pipelineBatch/2) {
+			more, deeper, err := c.read(ctx, typeID, circle, batch)
+			if err != nil {
+				if !errors.Is(err, errMissing) {
+					c.log.WarnContext(ctx, "GEO cells cannot be read; the rows answer", "error", err)
+				}
+				return nil, false
+			}
+			list, split = append(list, more...), append(split, deeper...)
+		}
+		todo = todo[:0]
+		for _, parent := range split {
+			for _, child := range parent.Children() {
+				if child.Intersects(boxes[0]) {
+					todo = append(todo, child)
+				}
+			}
+		}
+	}
+	c.sources.WithLabelValues("geo").Inc()
+	return list, true
+}
+
+var errMissing = errors.New("a cell is missing")
+
+// read asks for a batch of cells in one pipeline. It returns their members
+// within the circle, and the cells that are split.
+func (c *cells) read(ctx context.Context, typeID int64, circle geo.Circle, batch []geo.Cell) (list []candidate, split []geo.Cell, err error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	marks := make([]*redis.Cmd, len(batch))
+	near := make([]*redis.GeoSearchLocationCmd, len(batch))
+	pipe := c.rdb.Pipeline()
+	for i, cell := range batch {
+		key := c.keys.cell(typeID, cell)
+		// The marks first: a cell that appears in between counts as missing,
+		// never as complete and empty. (Not ZMScore: it has no nil.)
+		marks[i] = pipe.Do(ctx, "ZMSCORE", key, markBuilt, markSplit)
+		near[i] = pipe.GeoSearchLocation(ctx, key, &redis.GeoSearchLocationQuery{
+			GeoSearchQuery: redis.GeoSearchQuery{
+				Longitude: circle.Center.Lng, Latitude: circle.Center.Lat,
+				Radius: circle.Radius, RadiusUnit: "m",
+			},
+			WithDist: true,
+		})
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, nil, fmt.Errorf("read %d cells: %w", len(batch), err)
+	}
+	missing := false
+	for i, cell := range batch {
+		m, err := marks[i].Slice()
+		if err != nil || len(m) != 2 {
+			return nil, nil, fmt.Errorf("read marks of cell %s: %w", cell, err)
+		}
+		switch {
+		case m[0] == nil:
+			missing = true
+			c.ask(cellID{typeID, cell})
+		case m[1] != nil:
+			split = append(split, cell)
+		default:
+			for _, l := range near[i].Val() {
+				if id, hash, ok := parseMember(l.Name); ok {
+					list = append(list, candidate{id, hash, l.Dist})
+				}
+			}
+		}
+	}
+	if missing {
+		return nil, nil, errMissing
+	}
+	return list, split, nil
+}
+
+// place puts shops that were just committed into the cells that exist, those
+// of their type and those of all.
+func (c *cells) place(ctx context.Context, shops []placed) error {
+	todo := map[cellID][]placed{}
+	for _, s := range shops {
+		cell := geo.CellOf(s.at, cellPrecision)
+		for _, typeID := range []int64{0, s.typeID} {
+			id := cellID{typeID, cell}
+			todo[id] = append(todo[id], s)
+		}
+	}
+	for len(todo) > 0 {
+		deeper := map[cellID][]placed{}
+		for id, list := range todo {
+			for part := range slices.Chunk(list, addBatch) {
+				ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+				outcome, err := c.add.Run(ctx, c.rdb, []string{c.keys.cell(id.typeID, id.cell), c.keys.cellDraft(id.typeID, id.cell)},
+					geoArgs(part, c.max)...).Int()
+				cancel()
+				if err != nil {
+					return fmt.Errorf("add %d shops to cell %s: %w", len(part), id.cell, err)
+				}
+				if outcome != addedToSplit || id.cell.Precision() == maxCellPrecision {
+					continue
+				}
+				for _, s := range part {
+					child := cellID{id.typeID, geo.CellOf(s.at, id.cell.Precision()+1)}
+					deeper[child] = append(deeper[child], s)
+				}
+			}
+		}
+		todo = deeper
+	}
+	return nil
+}
+
+// addedToSplit is what cell_add.lua answers for a split cell.
+const addedToSplit = 2
+
+// placed is what a cell must know of a shop.
+type placed struct {
+	id, typeID int64
+	at         geo.Point
+}
+
+// geoArgs are a script's first arguments and then longitude, latitude and
+// member of each shop.
+func geoArgs(shops []placed, first ...any) []any {
+	args := append(make([]any, 0, len(first)+3*len(shops)), first...)
+	for _, s := range shops {
+		args = append(args, s.at.Lng, s.at.Lat, member(s.id, geo.Hash(s.at)))
+	}
+	return args
+}
+
+// ask has a cell rebuilt soon, unless that is waiting to be done already.
+func (c *cells) ask(id cellID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.queued[id] {
+		return
+	}
+	select {
+	case c.queue <- id:
+		c.queued[id] = true
+	default: // full; whoever looks there next asks again
+	}
+}
+
+// run rebuilds the cells that were asked for until ctx ends.
+func (c *cells) run(ctx context.Context) error {
+	var g errgroup.Group
+	for range builders {
+		g.Go(func() error {
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case id := <-c.queue:
+					c.rebuildOne(ctx, id)
+				}
+			}
+		})
+	}
+	return g.Wait()
+}
+
+func (c *cells) rebuildOne(ctx context.Context, id cellID) {
+	defer func() {
+		c.mu.Lock()
+		delete(c.queued, id)
+		c.mu.Unlock()
+	}()
+	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
+	defer cancel()
+	if err := c.rebuild(ctx, id); err != nil && !errors.Is(err, context.Canceled) {
+		c.built.WithLabelValues("failed").Inc()
+		c.log.WarnContext(ctx, "GEO cell not rebuilt", "cell", id.cell.String(), "type", id.typeID, "error", err)
+	}
+}
+
+// rebuild makes one set from the rows. The draft exists before the rows are
+// read, so a shop that is committed meanwhile is either among the rows or put
+// into the draft by its writer: none is lost. Processes that rebuild the same
+// cell at once share the draft; the first to finish publishes it.
+func (c *cells) rebuild(ctx context.Context, id cellID) error {
+	draft := c.keys.cellDraft(id.typeID, id.cell)
+	_, err := c.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.ZAdd(ctx, draft, redis.Z{Member: markBuilt})
+		p.PExpire(ctx, draft, draftLife)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("begin draft: %w", err)
+	}
+	shops, err := c.rows(ctx, id)
+	if err != nil {
+		return err
+	}
+	split := ""
+	if len(shops) >= c.max && id.cell.Precision() < maxCellPrecision {
+		split, shops = markSplit, nil
+	}
+	for part := range slices.Chunk(shops, addBatch) {
+		left, err := c.fill.Run(ctx, c.rdb, []string{draft}, geoArgs(part, draftLife.Milliseconds())...).Int()
+		if err != nil {
+			return fmt.Errorf("fill draft: %w", err)
+		}
+		if left == 0 {
+			return nil // another process has published it, or a reader asks again
+		}
+	}
+	limit := c.max
+	if id.cell.Precision() == maxCellPrecision {
+		limit = len(shops) + c.max // cannot be split: better too big than not found
+	}
+	outcome, err := c.publish.Run(ctx, c.rdb, []string{c.keys.cell(id.typeID, id.cell), draft},
+		limit, emptyCellLife.Milliseconds(), split).Int()
+	if err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	switch outcome {
+	case 1:
+		c.built.WithLabelValues("whole").Inc()
+	case 2:
+		c.built.WithLabelValues("split").Inc()
+	}
+	return nil
+}
+
+// rows reads the positions in a cell, c.max at most: so many do not fit.
+func (c *cells) rows(ctx context.Context, id cellID) ([]placed, error) {
+	lo, hi := id.cell.Range()
+	q := c.db.Shop.Query().Where(entshop.GeoGTE(lo), entshop.GeoLT(hi))
+	if id.typeID != 0 {
+		q = q.Where(entshop.TypeID(id.typeID))
+	}
+	if id.cell.Precision() < maxCellPrecision {
+		q = q.Limit(c.max)
+	}
+	rows, err := q.Select(entshop.FieldID, entshop.FieldLat, entshop.FieldLng).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select shops of cell %s: %w", id.cell, err)
+	}
+	shops := make([]placed, len(rows))
+	for i, r := range rows {
+		shops[i] = placed{r.ID, id.typeID, geo.Point{Lat: r.Lat, Lng: r.Lng}}
+	}
+	return shops, nil
+}

@@ -1,0 +1,249 @@
+package shop
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"entgo.io/ent/dialect/sql"
+
+	"github.com/tandian-dev/tandian/ent/predicate"
+	entshop "github.com/tandian-dev/tandian/ent/shop"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+)
+
+// An Order says by what a list of shops is sorted.
+type Order string
+
+// The orders. Ties are broken by the newer shop first, for [ByDistance] by the older.
+const (
+	ByDistance Order = "DISTANCE" // nearest first; needs a place
+	ByScore    Order = "SCORE"    // best first
+	BySold     Order = "SOLD"     // most pieces sold first
+	ByNewest   Order = "NEWEST"   // last added first
+)
+
+// MaxRadius is the widest circle to look in, in metres.
+const MaxRadius = 50_000
+
+// nearestSorted is how many of the nearest shops are considered when a list
+// near a place is sorted by something else than distance.
+const nearestSorted = 1000
+
+// A Query says which shops to list.
+type Query struct {
+	TypeID int64       // 0 for all types
+	Search string      // "" for all; part of a name, area or address in any case
+	Near   *geo.Circle // nil for everywhere; the radius in metres, 1 to MaxRadius
+	Order  Order       // "" is ByDistance with Near, else ByScore
+	First  int         // 1 to page.Max
+	After  page.Cursor // "" for the first page
+}
+
+// A Page is a part of a list of shops.
+type Page struct {
+	Edges []Edge
+	Info  page.Info
+}
+
+// An Edge is a shop's place in a list.
+type Edge struct {
+	Cursor   page.Cursor
+	Node     *Shop
+	Distance *float64 // metres from Query.Near; nil without it
+}
+
+// List returns a page of the shops that a query asks for. Shops that are added
+// meanwhile make no shop repeat or get lost.
+//
+// Without a place it is one statement. With one it is the round trips that
+// [Service.nearest] explains, and one for the rows. A query that makes no
+// sense is a fault.
+func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
+	q, err := q.checked()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case q.Near == nil:
+		return s.listRows(ctx, q)
+	case q.Order == ByDistance:
+		return s.listNearest(ctx, q)
+	default:
+		return s.listNearestSorted(ctx, q)
+	}
+}
+
+// checked fills in what was not said and refuses what makes no sense.
+func (q Query) checked() (Query, error) {
+	if err := page.CheckFirst(q.First); err != nil {
+		return q, err
+	}
+	if n := q.Near; n != nil {
+		if !n.Center.Valid() {
+			return q, fault.BadInput("near needs a latitude of -85.05 to 85.05 and a longitude of -180 to 180 degrees")
+		}
+		if !(n.Radius >= 1 && n.Radius <= MaxRadius) {
+			return q, fault.BadInput("radius is 1 to %d metres, not %v", MaxRadius, n.Radius)
+		}
+	}
+	switch q.Order {
+	case "":
+		q.Order = ByScore
+		if q.Near != nil {
+			q.Order = ByDistance
+		}
+	case ByDistance:
+		if q.Near == nil {
+			return q, fault.BadInput("the order DISTANCE needs near")
+		}
+	case ByScore, BySold, ByNewest:
+	default:
+		return q, fault.BadInput("there is no order %q", q.Order)
+	}
+	var err error
+	q.Search, err = checkSearch(q.Search)
+	return q, err
+}
+
+// filters are the conditions of q on rows, without its place.
+func (q Query) filters() []predicate.Shop {
+	var where []predicate.Shop
+	if q.TypeID != 0 {
+		where = append(where, entshop.TypeID(q.TypeID))
+	}
+	if q.Search != "" {
+		where = append(where, matches(q.Search))
+	}
+	return where
+}
+
+// listRows reads one page, whole rows, with one statement.
+func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
+	where := q.filters()
+	if q.After != "" {
+		behind, err := q.behind()
+		if err != nil {
+			return nil, err
+		}
+		where = append(where, behind)
+	}
+	rows, err := s.db.Shop.Query().Where(where...).Order(q.sorted).Limit(q.First + 1).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list shops by %s: %w", q.Order, err)
+	}
+	edges := make([]Edge, len(rows))
+	for i, r := range rows {
+		shop := fromRow(r)
+		edges[i] = Edge{Cursor: q.cursor(shop), Node: shop}
+	}
+	return q.page(edges), nil
+}
+
+// sorted orders rows, always down to the id: every row has one place.
+func (q Query) sorted(sel *sql.Selector) {
+	switch q.Order {
+	case BySold:
+		sel.OrderBy(sql.Desc(sel.C(entshop.FieldSold)))
+	case ByScore:
+		sel.OrderBy(sql.Desc(sel.C(entshop.FieldScore)))
+	}
+	sel.OrderBy(sql.Desc(sel.C(entshop.FieldID)))
+}
+
+// behind keeps the rows that come after the cursor.
+func (q Query) behind() (predicate.Shop, error) {
+	k, err := q.decode()
+	if err != nil {
+		return nil, err
+	}
+	if q.Order == ByNewest {
+		return entshop.IDLT(k.id), nil
+	}
+	return func(sel *sql.Selector) {
+		column := sel.C(entshop.FieldScore)
+		value := any(k.value)
+		if q.Order == BySold {
+			column, value = sel.C(entshop.FieldSold), int64(k.value)
+		}
+		// The first condition says the same as the second, in a way that an
+		// index can begin at.
+		sel.Where(sql.And(
+			sql.LTE(column, value),
+			sql.Or(sql.LT(column, value), sql.LT(sel.C(entshop.FieldID), k.id)),
+		))
+	}, nil
+}
+
+// key is a shop's place in a list that is not by distance.
+type key struct {
+	value float64 // score or pieces; 0 for the newest
+	id    int64
+}
+
+func (q Query) key(s *Shop) key {
+	switch q.Order {
+	case ByScore:
+		return key{s.Score, s.ID}
+	case BySold:
+		return key{float64(s.Sold), s.ID}
+	}
+	return key{0, s.ID}
+}
+
+func (k key) compare(o key) int {
+	return cmp.Or(cmp.Compare(o.value, k.value), cmp.Compare(o.id, k.id))
+}
+
+func (q Query) cursor(s *Shop) page.Cursor {
+	k := q.key(s)
+	return page.Encode(string(q.Order), k.value, k.id)
+}
+
+func (q Query) decode() (key, error) {
+	var k key
+	err := page.Decode(q.After, string(q.Order), &k.value, &k.id)
+	if err == nil && math.Abs(k.value) > math.MaxInt32 {
+		err = fault.BadInput("after is no cursor of this list")
+	}
+	return k, err
+}
+
+// page cuts edges, which hold one more than asked for when there are more.
+func (q Query) page(edges []Edge) *Page {
+	more := len(edges) > q.First
+	edges = edges[:min(len(edges), q.First)]
+	cursors := make([]page.Cursor, len(edges))
+	for i, e := range edges {
+		cursors[i] = e.Cursor
+	}
+	return &Page{Edges: edges, Info: page.InfoOf(cursors, q.After, more)}
+}
+
+// listNearestSorted sorts the nearest shops by what the query says.
+func (s *Service) listNearestSorted(ctx context.Context, q Query) (*Page, error) {
+	var after *key
+	if q.After != "" {
+		k, err := q.decode()
+		if err != nil {
+			return nil, err
+		}
+		after = &k
+	}
+	near, err := s.nearest(ctx, q, place{}, nearestSorted)
+	if err != nil {
+		return nil, err
+	}
+	edges := make([]Edge, 0, len(near))
+	for _, f := range near {
+		if after == nil || after.compare(q.key(f.shop)) < 0 {
+			edges = append(edges, Edge{Cursor: q.cursor(f.shop), Node: f.shop, Distance: &f.at.distance})
+		}
+	}
+	slices.SortFunc(edges, func(a, b Edge) int { return q.key(a.Node).compare(q.key(b.Node)) })
+	return q.page(edges), nil
+}

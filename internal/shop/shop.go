@@ -1,0 +1,122 @@
+// Package shop is the room of shops and their types: finding them near a place
+// or by words, showing them, and taking them in from imports.
+//
+// The rows of the database are the truth. Shops and types are read through a
+// cache of rows in Redis; what is near is found through GEO sets in Redis that
+// are rebuilt from the rows whenever they are missing.
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+)
+
+// ErrNotFound is returned where there is no such shop or type.
+var ErrNotFound = errors.New("no such shop")
+
+// A Shop is a place that people visit.
+type Shop struct {
+	ID           int64     `json:"id"`
+	TypeID       int64     `json:"type"`
+	Name         string    `json:"name"`
+	Images       []Image   `json:"images,omitempty"`
+	Area         *string   `json:"area,omitempty"` // the quarter it lies in
+	Address      string    `json:"address,omitempty"`
+	At           geo.Point `json:"at"`
+	AvgPrice     *int      `json:"avg_price,omitempty"` // minor units per person
+	Sold         int       `json:"sold,omitempty"`
+	CommentCount int       `json:"comments,omitempty"`
+	Score        float64   `json:"score,omitempty"` // 0.0 .. 5.0
+	OpenHours    *string   `json:"open_hours,omitempty"`
+}
+
+// An Image is a picture of a shop, at a URL below /media.
+type Image struct {
+	URL          string `json:"url"`
+	Width        *int   `json:"width,omitempty"`  // pixels
+	Height       *int   `json:"height,omitempty"` // pixels
+	ThumbnailURL string `json:"thumbnail_url"`
+}
+
+// A Type is a kind of shop.
+type Type struct {
+	ID      int64   `json:"id"`
+	Name    string  `json:"name"`
+	IconURL *string `json:"icon_url,omitempty"`
+	Sort    int     `json:"sort"` // ascending order of the list
+}
+
+// Service answers for shops. It is safe for concurrent use.
+type Service struct {
+	db    *ent.Client
+	shops *cache.Cache[int64, Shop]
+	types *cache.Cache[int64, Type]
+	cells *cells
+	log   *slog.Logger
+}
+
+// New builds a Service. It starts nothing and closes nothing: what it is given
+// belongs to the caller. Its background work is [Service.Run]. Redis keys
+// begin with prefix.
+func New(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
+	s := &Service{db: db, log: log, cells: newCells(db, rdb, keys{prefix}, reg, log)}
+	s.shops = cache.New(hub, cache.Policy{Name: "shop", Fresh: 30 * time.Minute, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadShops)
+	s.types = cache.New(hub, cache.Policy{Name: "shop-type", Fresh: time.Hour, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadTypes)
+	return s
+}
+
+// Run rebuilds missing GEO cells until ctx ends. Any number may run, in any
+// number of processes.
+func (s *Service) Run(ctx context.Context) error { return s.cells.run(ctx) }
+
+// ByID returns one shop, no older than the last write whose call returned. It
+// returns [ErrNotFound] if there is none. When Redis is down it reads the row,
+// so any other error means that the database failed.
+func (s *Service) ByID(ctx context.Context, id int64) (*Shop, error) {
+	found, err := s.ByIDs(ctx, []int64{id})
+	if err != nil {
+		return nil, err
+	}
+	if shop := found[id]; shop != nil {
+		return shop, nil
+	}
+	return nil, ErrNotFound
+}
+
+// ByIDs returns those of the shops that exist, as [Service.ByID] would, with
+// one round trip to the cache and at most one statement.
+func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Shop, error) {
+	found, err := s.shops.GetMany(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read %d shops: %w", len(ids), err)
+	}
+	return pointers(found), nil
+}
+
+// TypesByID returns those of the types that exist, with one round trip to the
+// cache and at most one statement.
+func (s *Service) TypesByID(ctx context.Context, ids []int64) (map[int64]*Type, error) {
+	found, err := s.types.GetMany(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read %d shop types: %w", len(ids), err)
+	}
+	return pointers(found), nil
+}
+
+func pointers[V any](values map[int64]V) map[int64]*V {
+	out := make(map[int64]*V, len(values))
+	for id, v := range values {
+		out[id] = &v
+	}
+	return out
+}

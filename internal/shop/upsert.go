@@ -1,0 +1,230 @@
+package shop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tandian-dev/tandian/ent"
+	entshop "github.com/tandian-dev/tandian/ent/shop"
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+)
+
+const (
+	upsertBatch   = 500              // rows in one statement
+	upsertTimeout = 10 * time.Minute // of one call of Upsert
+)
+
+// Upsert stores drafts in one transaction, whatever their number: those with a
+// new external id are added, those that differ from their row change it, the
+// rest is left alone. It calls progress with the number done after each batch.
+// Then, after the commit, it drops what was cached of them and puts all of them
+// into the GEO cells, unchanged ones too: repeating an import also mends what a
+// crash after its commit left undone.
+//
+// A draft that breaks a bound of this package is an error, and nothing is
+// stored. Of drafts with the same external id the last one counts. An error
+// after the commit says so: the rows are stored, and the same call repairs the
+// rest.
+func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done int)) (Tally, error) {
+	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
+	defer cancel()
+	types, err := s.typesByKey(ctx)
+	if err != nil {
+		return Tally{}, err
+	}
+	for i := range drafts {
+		if err := drafts[i].check(types); err != nil {
+			return Tally{}, fmt.Errorf("draft %d (%s): %w", i, drafts[i].ExternalID, err)
+		}
+	}
+	// Rows are locked in one order, so that two imports cannot wait for each other.
+	drafts = sortedUnique(drafts)
+	tx, err := s.db.Tx(ctx)
+	if err != nil {
+		return Tally{}, fmt.Errorf("store %d shops: begin: %w", len(drafts), err)
+	}
+	var sum Tally
+	stored := make([]upserted, 0, len(drafts))
+	for batch := range slices.Chunk(drafts, upsertBatch) {
+		done, tally, err := upsertRows(ctx, tx, batch, types)
+		if err != nil {
+			return Tally{}, errors.Join(fmt.Errorf("store %d shops: %w", len(drafts), err), tx.Rollback())
+		}
+		stored, sum = append(stored, done...), sum.Add(tally)
+		progress(len(stored))
+	}
+	if err := tx.Commit(); err != nil {
+		return Tally{}, fmt.Errorf("store %d shops: commit: %w", len(drafts), err)
+	}
+	return sum, s.announce(ctx, stored)
+}
+
+// upserted is a draft's row as it stands now.
+type upserted struct {
+	placed
+	changed bool
+}
+
+// announce drops the cached rows of shops that were committed and puts the
+// shops into the GEO cells.
+func (s *Service) announce(ctx context.Context, stored []upserted) error {
+	var changed []int64
+	shops := make([]placed, len(stored))
+	for i, u := range stored {
+		shops[i] = u.placed
+		if u.changed {
+			changed = append(changed, u.id)
+		}
+	}
+	if err := errors.Join(s.shops.Invalidate(ctx, changed...), s.cells.place(ctx, shops)); err != nil {
+		return fmt.Errorf("the shops are stored, but Redis was not told of all; repeat this to mend it: %w", err)
+	}
+	return nil
+}
+
+func (s *Service) typesByKey(ctx context.Context) (map[string]int64, error) {
+	rows, err := s.db.ShopType.Query().All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select shop types: %w", err)
+	}
+	types := make(map[string]int64, len(rows))
+	for _, r := range rows {
+		types[r.Key] = r.ID
+	}
+	return types, nil
+}
+
+// check returns an error if the draft breaks a bound.
+func (d *Draft) check(types map[string]int64) error {
+	switch {
+	case d.ExternalID == "" || len(d.ExternalID) > 200:
+		return errors.New("the external id has 1 to 200 bytes")
+	case types[d.Type] == 0:
+		return fmt.Errorf("there is no shop type %q", d.Type)
+	case d.Name == "":
+		return errors.New("it has no name")
+	case utf8.RuneCountInString(d.Name) > MaxName, utf8.RuneCountInString(d.Area) > MaxArea,
+		utf8.RuneCountInString(d.Address) > MaxAddress, utf8.RuneCountInString(d.OpenHours) > MaxOpenHours:
+		return errors.New("a text is too long")
+	case !d.at().Valid():
+		return fmt.Errorf("its position %v, %v is not on the map", d.Lat, d.Lng)
+	case !(d.Score >= 0 && d.Score <= MaxScore):
+		return fmt.Errorf("its score %v is not 0 to %v", d.Score, MaxScore)
+	case d.AvgPrice != nil && (*d.AvgPrice < 0 || *d.AvgPrice > MaxAvgPrice):
+		return fmt.Errorf("its price %d is not 0 to %d", *d.AvgPrice, MaxAvgPrice)
+	}
+	return nil
+}
+
+func (d *Draft) at() geo.Point { return geo.Point{Lat: d.Lat, Lng: d.Lng} }
+
+// sortedUnique sorts a copy of drafts by external id and keeps the last of equal ones.
+func sortedUnique(drafts []Draft) []Draft {
+	sorted := slices.Clone(drafts)
+	slices.SortStableFunc(sorted, func(a, b Draft) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
+	kept := sorted[:0]
+	for i, d := range sorted {
+		if i+1 == len(sorted) || sorted[i+1].ExternalID != d.ExternalID {
+			kept = append(kept, d)
+		}
+	}
+	return kept
+}
+
+// upsertRows writes one batch. Rows that are as the draft says are not touched,
+// which also keeps the database from burning an id for each of them.
+func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string]int64) ([]upserted, Tally, error) {
+	before, err := rowsOf(ctx, tx, batch)
+	if err != nil {
+		return nil, Tally{}, err
+	}
+	var tally Tally
+	var writes []*ent.ShopCreate
+	written := map[string]bool{}
+	for _, d := range batch {
+		old := before[d.ExternalID]
+		switch {
+		case old == nil:
+			tally.Added++
+		case d.is(old, types):
+			tally.Unchanged++
+			continue
+		default:
+			tally.Changed++
+		}
+		written[d.ExternalID] = true
+		writes = append(writes, d.create(tx, types))
+	}
+	after := before
+	if len(writes) > 0 {
+		err := tx.Shop.CreateBulk(writes...).OnConflictColumns(entshop.FieldExternalID).Update(setFromDraft).Exec(ctx)
+		if err != nil {
+			return nil, Tally{}, fmt.Errorf("upsert %d rows: %w", len(writes), err)
+		}
+		if after, err = rowsOf(ctx, tx, batch); err != nil {
+			return nil, Tally{}, err
+		}
+	}
+	done := make([]upserted, len(batch))
+	for i, d := range batch {
+		row := after[d.ExternalID]
+		if row == nil {
+			return nil, Tally{}, fmt.Errorf("shop %s vanished while it was written", d.ExternalID)
+		}
+		done[i] = upserted{placed{row.ID, row.TypeID, geo.Point{Lat: row.Lat, Lng: row.Lng}}, written[d.ExternalID]}
+	}
+	return done, tally, nil
+}
+
+// rowsOf reads the rows that a batch names.
+func rowsOf(ctx context.Context, tx *ent.Tx, batch []Draft) (map[string]*ent.Shop, error) {
+	names := make([]string, len(batch))
+	for i, d := range batch {
+		names[i] = d.ExternalID
+	}
+	rows, err := tx.Shop.Query().Where(entshop.ExternalIDIn(names...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select %d rows: %w", len(batch), err)
+	}
+	found := make(map[string]*ent.Shop, len(rows))
+	for _, r := range rows {
+		found[*r.ExternalID] = r
+	}
+	return found, nil
+}
+
+// is says whether the row has everything that the draft says.
+func (d *Draft) is(r *ent.Shop, types map[string]int64) bool {
+	return r.TypeID == types[d.Type] && r.Name == d.Name && r.Address == d.Address &&
+		value(r.Area) == d.Area && value(r.OpenHours) == d.OpenHours &&
+		r.Lat == d.Lat && r.Lng == d.Lng && r.Score == d.Score &&
+		(r.AvgPrice == nil) == (d.AvgPrice == nil) && value(r.AvgPrice) == value(d.AvgPrice) &&
+		r.Search == searchText(d.Name, d.Area, d.Address)
+}
+
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func (d *Draft) create(tx *ent.Tx, types map[string]int64) *ent.ShopCreate {
+	return tx.Shop.Create().
+		SetExternalID(d.ExternalID).SetTypeID(types[d.Type]).SetName(d.Name).
+		SetNillableArea(orNil(d.Area)).SetAddress(d.Address).
+		SetLat(d.Lat).SetLng(d.Lng).SetGeo(geo.Hash(d.at())).
+		SetNillableAvgPrice(d.AvgPrice).SetScore(d.Score).SetNillableOpenHours(orNil(d.OpenHours)).
+		SetSearch(searchText(d.Name, d.Area, d.Address))
+}
+
+// setFromDraft names the columns that a draft decides on a row that exists.
+func setFromDraft(u *ent.ShopUpsert) {
+	u.UpdateTypeID().UpdateName().UpdateArea().UpdateAddress().UpdateLat().UpdateLng().UpdateGeo().
+		UpdateAvgPrice().UpdateScore().UpdateOpenHours().UpdateSearch().UpdateUpdatedAt()
+}
