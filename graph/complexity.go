@@ -1,0 +1,26 @@
+package graph
+
+import (
+	"github.com/tandian-dev/tandian/graph/generated"
+	"github.com/tandian-dev/tandian/graph/model"
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/shop"
+)
+
+// assumedList is how long a list without a size is taken to be.
+const assumedList = 20
+
+// Complexity says what the list fields cost: once for each element.
+func Complexity(c *generated.ComplexityRoot) {
+	c.Query.Nodes = func(child int, ids []scalar.ID) int { return times(len(ids), child) }
+	c.Query.ShopTypes = func(child int) int { return times(assumedList, child) }
+	c.Query.Shops = func(child int, _ *model.ShopFilter, _ *model.NearInput, _ *shop.Order, first int, _ *page.Cursor) int {
+		return times(first, child)
+	}
+	c.Shop.Images = func(child int) int { return times(9, child) }
+}
+
+// times is 1 + n·child. A page size that is out of bounds is refused by the
+// room; here it must only not make the sum wrap or shrink.
+func times(n, child int) int { return 1 + min(max(n, 1), 10*page.Max)*min(child, 1<<20) }

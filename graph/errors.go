@@ -1,0 +1,59 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+)
+
+// Present returns gqlgen's error presenter: a fault is shown with its code and
+// message; anything else is logged whole and shown as INTERNAL with the
+// request's id and nothing else about the inside.
+func Present(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
+	return func(ctx context.Context, err error) *gqlerror.Error {
+		var shown *gqlerror.Error
+		if errors.As(err, &shown) && shown.Err == nil {
+			return shown // gqlgen's own: parsing, validation, limits
+		}
+		out := &gqlerror.Error{Path: graphql.GetPath(ctx)}
+		if shown != nil {
+			out.Path, out.Locations = shown.Path, shown.Locations
+		}
+		f, known := errors.AsType[*fault.Error](err)
+		switch {
+		case known:
+			out.Message = f.Message
+			out.Extensions = map[string]any{"code": string(f.Kind)}
+			if f.Kind == fault.Unavailable || f.Kind == fault.Internal {
+				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "error", err)
+			}
+		case errors.Is(err, context.DeadlineExceeded):
+			out.Message = "This took too long."
+			out.Extensions = map[string]any{"code": string(fault.Timeout)}
+			log.WarnContext(ctx, "field timed out", "path", out.Path.String(), "error", err)
+		case shown != nil && badArgument(ctx):
+			out.Message = shown.Message
+			out.Extensions = map[string]any{"code": string(fault.BadUserInput)}
+		default:
+			out.Message = "Something went wrong here; it has been logged."
+			out.Extensions = map[string]any{"code": string(fault.Internal), "requestId": requestID(ctx)}
+			if !errors.Is(err, context.Canceled) {
+				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "error", err)
+			}
+		}
+		return out
+	}
+}
+
+// badArgument says whether the present field's arguments could not be read:
+// gqlgen reports that in the same way as a failure of the resolver, but has no
+// arguments then.
+func badArgument(ctx context.Context) bool {
+	f := graphql.GetFieldContext(ctx)
+	return f != nil && f.Args == nil && f.Field.Field != nil && f.Field.Definition != nil && len(f.Field.Definition.Arguments) > 0
+}

@@ -1,0 +1,61 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+)
+
+// A reader returns those of the objects of one type that exist and that the
+// caller may see.
+type reader func(ctx context.Context, numbers []int64) (map[int64]scalar.Node, error)
+
+// readers names the types that `node` and `nodes` know: one line for each noun.
+func (r *Resolver) readers() map[string]reader {
+	return map[string]reader{
+		"Shop":     reads(r.rooms.Shops.ByIDs),
+		"ShopType": reads(r.rooms.Shops.TypesByID),
+	}
+}
+
+// reads makes a room's batch read a reader.
+func reads[V any](read func(context.Context, []int64) (map[int64]*V, error)) reader {
+	return func(ctx context.Context, numbers []int64) (map[int64]scalar.Node, error) {
+		found, err := read(ctx, numbers)
+		if err != nil {
+			return nil, err
+		}
+		out := make(map[int64]scalar.Node, len(found))
+		for n, v := range found {
+			out[n] = v
+		}
+		return out, nil
+	}
+}
+
+// byIDs reads objects of any types, those of one type together, and returns
+// them in the order of ids, nil for those that there are not.
+func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, error) {
+	readers := r.readers()
+	numbers := map[string][]int64{}
+	for _, id := range ids {
+		if readers[id.Type] == nil {
+			return nil, fault.BadInput("this is no id of ours")
+		}
+		numbers[id.Type] = append(numbers[id.Type], id.N)
+	}
+	found := map[string]map[int64]scalar.Node{}
+	for typ, ns := range numbers {
+		var err error
+		if found[typ], err = readers[typ](ctx, ns); err != nil {
+			return nil, fmt.Errorf("read %d of type %s: %w", len(ns), typ, err)
+		}
+	}
+	out := make([]scalar.Node, len(ids))
+	for i, id := range ids {
+		out[i] = found[id.Type][id.N]
+	}
+	return out, nil
+}

@@ -1,0 +1,55 @@
+// Package graph is the GraphQL face of Tandian: the schema, and resolvers that
+// check who asks, call one room once and hand the answer back.
+package graph
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tandian-dev/tandian/graph/generated"
+	"github.com/tandian-dev/tandian/internal/shop"
+)
+
+//go:generate go tool gqlgen generate --config ../gqlgen.yml
+
+// Rooms are what the graph asks.
+type Rooms struct {
+	Shops *shop.Service
+}
+
+// Resolver is the root of all resolvers. Its only field has a name that no
+// type of the schema has: the resolvers embed it.
+type Resolver struct{ rooms Rooms }
+
+// New builds the root of the resolvers.
+func New(rooms Rooms) generated.ResolverRoot { return &Resolver{rooms} }
+
+// orNull makes "there is none" null, which is no error.
+func orNull[T any](v *T, err error) (*T, error) {
+	if errors.Is(err, shop.ErrNotFound) {
+		return nil, nil //nolint:nilnil // null is how the schema says it
+	}
+	return v, err
+}
+
+// inOrder lines up what was found by id with the objects that asked.
+func inOrder[P, V any](objs []*P, id func(*P) int64, found map[int64]V) []V {
+	out := make([]V, len(objs))
+	for i, o := range objs {
+		out[i] = found[id(o)]
+	}
+	return out
+}
+
+// readBy collects the ids of objects and reads what they name in one go.
+func readBy[P, V any](ctx context.Context, objs []*P, id func(*P) int64, read func(context.Context, []int64) (map[int64]V, error)) ([]V, error) {
+	ids := make([]int64, len(objs))
+	for i, o := range objs {
+		ids[i] = id(o)
+	}
+	found, err := read(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return inOrder(objs, id, found), nil
+}
