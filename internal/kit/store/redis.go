@@ -52,6 +52,15 @@ func OpenRedis(cfg RedisConfig, m *RedisMetrics) (redis.UniversalClient, error) 
 	return client, nil
 }
 
+// Hush keeps go-redis from writing to stderr by itself: each of its failures is
+// also an error that we return, log with its request and count. It changes the
+// library for the whole process; only main calls it, before anything else.
+func Hush() { redis.SetLogger(hushed{}) }
+
+type hushed struct{}
+
+func (hushed) Printf(context.Context, string, ...any) {}
+
 func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	o, topology, err := parseRedisURL(cfg.URL)
 	if err != nil {

@@ -1,0 +1,188 @@
+// Package app is the hall: it opens the stores, builds the rooms, joins them
+// and owns the order in which everything starts and stops. It is the only
+// package that knows all the others.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/town"
+	"github.com/tandian-dev/tandian/internal/web"
+)
+
+// App is one server process.
+type App struct {
+	cfg   *config.Config
+	log   *slog.Logger
+	out   io.Writer // what a person should read: URLs
+	reg   *prometheus.Registry
+	site  *web.Site
+	ready chan struct{} // closed when requests are answered
+	door  atomic.Pointer[http.Handler]
+	house atomic.Pointer[House]
+	addr  atomic.Pointer[net.TCPAddr]
+}
+
+// New builds an App. It opens and starts nothing: see [App.Run]. What a person
+// should read, such as the addresses, goes to out.
+func New(cfg *config.Config, log *slog.Logger, out io.Writer) (*App, error) {
+	site, err := web.New()
+	if err != nil {
+		return nil, fmt.Errorf("built pages: %w", err)
+	}
+	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, ready: make(chan struct{})}, nil
+}
+
+func newRegistry() *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return reg
+}
+
+// Ready is closed as soon as requests are answered.
+func (a *App) Ready() <-chan struct{} { return a.ready }
+
+// Addr is where the server listens, once it is ready.
+func (a *App) Addr() string { return a.addr.Load().String() }
+
+// House is what the server works on, once it is ready.
+func (a *App) House() *House { return a.house.Load() }
+
+// Metrics is what /metrics shows.
+func (a *App) Metrics() prometheus.Gatherer { return a.reg }
+
+// Run serves until ctx ends, then drains and returns nil. An error means that
+// the server could not start, or that a part of it failed.
+//
+// The listener opens first, so that a probe sees a server that is not ready
+// rather than none. The end goes the other way round, so that nothing is asked
+// of a part that is gone: no new connections and running requests finish, then
+// the workers finish the batch in hand, then the stores close.
+func (a *App) Run(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", a.cfg.Addr, err)
+	}
+	a.addr.Store(listener.Addr().(*net.TCPAddr)) //nolint:forcetypeassert // the network is tcp
+	server := a.server()
+	var serving errgroup.Group
+	failed := make(chan error, 1)
+	serving.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	err = a.work(ctx, failed, func() error {
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.StopTimeout)
+		defer cancel()
+		if err := server.Shutdown(drain); err != nil {
+			return fmt.Errorf("requests were still running after %v: %w", a.cfg.StopTimeout, errors.Join(err, server.Close()))
+		}
+		return nil
+	})
+	return errors.Join(err, serving.Wait())
+}
+
+// work opens the house, serves from it until ctx ends or something fails, and
+// closes it again; drain ends the requests.
+func (a *App) work(ctx context.Context, failed <-chan error, drain func() error) error {
+	house, err := Open(ctx, a.cfg, a.reg, a.log)
+	if err != nil {
+		return errors.Join(unlessStopped(ctx, err), drain())
+	}
+	if err := a.settle(ctx, house); err != nil {
+		return errors.Join(unlessStopped(ctx, err), drain(), house.Close())
+	}
+	workers, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	group, groupCtx := errgroup.WithContext(workers)
+	if a.cfg.Runs("workers") {
+		for name, run := range house.workers {
+			group.Go(func() error {
+				if err := run(groupCtx); err != nil {
+					return fmt.Errorf("worker %s: %w", name, err)
+				}
+				return nil
+			})
+		}
+	}
+	a.open(house)
+	var broken error
+	select {
+	case <-ctx.Done():
+		a.log.InfoContext(ctx, "stopping: no new connections, running requests finish")
+	case broken = <-failed:
+	case <-groupCtx.Done(): // a worker failed; its error comes with Wait
+	}
+	drained := drain()
+	stop()
+	return errors.Join(broken, drained, group.Wait(), house.Close())
+}
+
+// unlessStopped is err, or nil if it only says that the server was stopped
+// while it started.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// settle gives an empty embedded database its demo town.
+func (a *App) settle(ctx context.Context, house *House) error {
+	if !a.cfg.Embedded() {
+		return nil
+	}
+	n, err := house.Shops.Count(ctx)
+	if err != nil || n > 0 {
+		return err
+	}
+	begin := time.Now()
+	tally, err := house.Shops.Upsert(ctx, town.Demo(), func(int) {})
+	if err != nil {
+		return fmt.Errorf("demo town: %w", err)
+	}
+	a.log.InfoContext(ctx, "demo town built", "shops", tally.Added, "ms", time.Since(begin).Milliseconds())
+	return nil
+}
+
+// open lets requests in.
+func (a *App) open(house *House) {
+	handler := a.api(house)
+	a.house.Store(house)
+	a.door.Store(&handler)
+	close(a.ready)
+	base := "http://" + shownAddr(a.addr.Load())
+	a.log.Info("ready", "addr", a.Addr(), "database", house.DB.Name, "embedded", a.cfg.Embedded())
+	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  playground  %s/playground\n  API         %s/graphql\n  metrics     %s/metrics\n\n%s\nCtrl-C stops.\n\n",
+		base, base, base, a.dataNote())
+}
+
+func (a *App) dataNote() string {
+	if a.cfg.Embedded() {
+		return "Everything runs in this process; data is kept in " + a.cfg.DataDir + ". For more than a try, see DATABASE_URL and REDIS_URL in the README."
+	}
+	return "Data is kept in " + a.House().DB.Name + "."
+}
+
+// shownAddr is an address that a browser on this machine can open.
+func shownAddr(addr *net.TCPAddr) string {
+	if addr.IP.IsUnspecified() {
+		return fmt.Sprintf("localhost:%d", addr.Port)
+	}
+	return addr.String()
+}

@@ -1,0 +1,180 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tandian-dev/tandian/ent/migrate"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/town"
+)
+
+// Prepare sets what belongs to the whole process and not to an App. Only main
+// calls it, first.
+func Prepare() { store.Hush() }
+
+// Main runs the command that args name and returns the process's exit code:
+// 0, 1 when the command failed, 2 when it was called wrongly. What a command
+// answers goes to stdout, logs and errors to stderr.
+func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := newCommand(stdout, stderr).Run(ctx, args)
+	if err == nil {
+		return 0
+	}
+	_, _ = fmt.Fprintln(stderr, "tandian:", err)
+	if _, usage := errors.AsType[usageError](err); usage {
+		return 2
+	}
+	return 1
+}
+
+// usageError says that a command was called wrongly.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// commands is what all commands share.
+type commands struct {
+	cfg            config.Config
+	log            *slog.Logger
+	stdout, stderr io.Writer
+}
+
+func newCommand(stdout, stderr io.Writer) *cli.Command {
+	c := &commands{cfg: config.Default(), stdout: stdout, stderr: stderr}
+	return &cli.Command{
+		Name:      "tandian",
+		Usage:     "a GraphQL server for local reviews and flash sales",
+		UsageText: "tandian [settings] [command]\n\nWithout a command it serves. Without --database-url and --redis-url everything runs in one process.",
+		Flags:     c.cfg.Flags(),
+		Before:    c.before,
+		Action:    c.serve,
+		Commands: []*cli.Command{
+			{Name: "serve", Usage: "serve the API and the playground (the default)", Action: c.serve},
+			{
+				Name: "migrate", Usage: "bring the database up to date; servers do so at their start", Action: c.migrate,
+				Commands: []*cli.Command{{Name: "status", Usage: "list the migrations and whether they are applied", Action: c.migrateStatus}},
+			},
+			{
+				Name: "import", Usage: "take in shops from OpenStreetMap Overpass JSON, GeoJSON or CSV", ArgsUsage: "FILE…", Action: c.importShops,
+			},
+			{
+				Name: "seed", Usage: "fill the stores with a synthetic region", Action: c.seed,
+				Flags: []cli.Flag{
+					&cli.IntFlag{Name: "shops", Value: 1000, Usage: "`NUMBER` of shops", Local: true},
+					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides what is made: the same one makes the same", Local: true},
+				},
+			},
+			{Name: "version", Usage: "print the version", Action: c.version},
+		},
+		Writer: stdout, ErrWriter: stderr,
+		OnUsageError: func(_ context.Context, _ *cli.Command, err error, _ bool) error { return usageError{err} },
+		// The exit code is Main's to decide.
+		ExitErrHandler: func(context.Context, *cli.Command, error) {},
+	}
+}
+
+// before checks the settings, which all commands share.
+func (c *commands) before(ctx context.Context, cmd *cli.Command) (context.Context, error) {
+	if err := c.cfg.Check(); err != nil {
+		return ctx, usageError{err}
+	}
+	level, err := c.cfg.Level()
+	if err != nil {
+		return ctx, usageError{err}
+	}
+	c.log = observe.NewLogger(c.stderr, c.cfg.LogFormat, level)
+	return ctx, nil
+}
+
+func (c *commands) serve(ctx context.Context, cmd *cli.Command) error {
+	if cmd.Args().Present() {
+		return usageError{fmt.Errorf("there is no command %q; see --help", cmd.Args().First())}
+	}
+	a, err := New(&c.cfg, c.log, c.stdout)
+	if err != nil {
+		return err
+	}
+	return a.Run(ctx)
+}
+
+func (c *commands) migrate(ctx context.Context, cmd *cli.Command) error {
+	if cmd.Args().Present() {
+		return usageError{fmt.Errorf("migrate takes no %q; see migrate --help", cmd.Args().First())}
+	}
+	return c.withHouse(ctx, func(h *House) error {
+		_, err := fmt.Fprintf(c.stdout, "%s is up to date.\n", h.DB.Name)
+		return err
+	})
+}
+
+func (c *commands) migrateStatus(ctx context.Context, _ *cli.Command) error {
+	db, err := store.OpenSQL(store.SQLConfig{URL: c.cfg.DatabaseURL, DataDir: c.cfg.DataDir})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	files, err := migrate.Files(db.Dialect)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
+	defer cancel()
+	list, err := db.Migrations(ctx, files)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "VERSION\tFILE\tAPPLIED")
+	for _, m := range list {
+		applied := "pending"
+		if !m.Applied.IsZero() {
+			applied = m.Applied.Format(time.RFC3339)
+		}
+		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\n", m.Version, m.Name, applied)
+	}
+	return table.Flush()
+}
+
+func (c *commands) importShops(ctx context.Context, cmd *cli.Command) error {
+	if !cmd.Args().Present() {
+		return usageError{errors.New("import needs a FILE")}
+	}
+	return c.withHouse(ctx, func(h *House) error {
+		return town.Import(ctx, h.Shops, cmd.Args().Slice(), c.stdout)
+	})
+}
+
+func (c *commands) seed(ctx context.Context, cmd *cli.Command) error {
+	return c.withHouse(ctx, func(h *House) error {
+		return town.Seed(ctx, h.Shops, cmd.Int("shops"), cmd.Uint64("seed"), c.stdout)
+	})
+}
+
+func (c *commands) version(context.Context, *cli.Command) error {
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	_, err := fmt.Fprintln(c.stdout, "tandian", version)
+	return err
+}
+
+// withHouse opens the stores for one piece of work.
+func (c *commands) withHouse(ctx context.Context, work func(*House) error) error {
+	h, err := Open(ctx, &c.cfg, newRegistry(), c.log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(h), h.Close())
+}

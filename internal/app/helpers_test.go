@@ -1,0 +1,35 @@
+package app_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+type draft = shop.Draft
+
+func writeFile(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) }
+
+// drafts makes shops within about 15 km of one place, some of them on one spot.
+func drafts(rnd *rand.Rand, from, to int) []draft {
+	var list []draft
+	for i := from; i < to; i++ {
+		list = append(list, draft{
+			ExternalID: fmt.Sprintf("paged:%d", i), Type: "cafe", Name: fmt.Sprintf("Paged %05d", i),
+			Lat: 21 + float64(rnd.IntN(20)-10)*0.01, Lng: 105 + float64(rnd.IntN(20)-10)*0.01,
+			Score: float64(rnd.IntN(4)),
+		})
+	}
+	return list
+}
+
+func upsert(t *testing.T, s *apptest.Server, list []draft) {
+	t.Helper()
+	if _, err := s.House().Shops.Upsert(t.Context(), list, func(int) {}); err != nil {
+		t.Error(err)
+	}
+}

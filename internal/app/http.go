@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/99designs/gqlgen/graphql/handler/extension"
+	"github.com/99designs/gqlgen/graphql/handler/lru"
+	"github.com/99designs/gqlgen/graphql/handler/transport"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/tandian-dev/tandian/graph"
+	"github.com/tandian-dev/tandian/graph/generated"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+)
+
+// Limits of the HTTP server and of one GraphQL request.
+const (
+	headerTimeout    = 5 * time.Second
+	bodyTimeout      = 10 * time.Second
+	idleTimeout      = time.Minute
+	maxHeader        = 32 << 10
+	maxBody          = 1 << 20
+	operationTimeout = 10 * time.Second
+	maxTokens        = 5000
+	maxComplexity    = 5000
+	cachedDocuments  = 1000
+)
+
+// server is the HTTP server: probes and metrics at once, the rest when the
+// house is open.
+func (a *App) server() *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "alive") })
+	mux.HandleFunc("/readyz", a.readyz)
+	mux.Handle("/metrics", promhttp.HandlerFor(a.reg, promhttp.HandlerOpts{Registry: a.reg}))
+	if a.cfg.Runs("api") {
+		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+			if door := a.door.Load(); door != nil {
+				(*door).ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Retry-After", "1")
+			say(w, http.StatusServiceUnavailable, "starting")
+		})
+	}
+	return &http.Server{
+		Handler:           observe.HTTP(mux, a.reg, a.log),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       bodyTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+	}
+}
+
+func say(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n"))
+}
+
+// readyz answers 200 when the server is migrated, connected, and its database
+// still answers. A Redis that went away later is named but keeps the instance
+// in: it serves from the rows, and so would all the others.
+func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
+	house := a.House()
+	if house == nil {
+		say(w, http.StatusServiceUnavailable, "starting")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+	defer cancel()
+	if err := house.DB.PingContext(ctx); err != nil {
+		a.log.WarnContext(ctx, "not ready: the database does not answer", "error", err)
+		say(w, http.StatusServiceUnavailable, "the database does not answer")
+		return
+	}
+	if err := house.State.Ping(ctx).Err(); err != nil {
+		say(w, http.StatusOK, "ready, without Redis")
+		return
+	}
+	say(w, http.StatusOK, "ready")
+}
+
+// api is what needs an open house: GraphQL and the pages.
+func (a *App) api(house *House) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/graphql", limited(a.graphQL(house)))
+	a.site.Register(mux)
+	return mux
+}
+
+// limited bounds the body and the time of a request.
+func limited(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), operationTimeout)
+		defer cancel()
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+func (a *App) graphQL(house *House) http.Handler {
+	root := generated.Config{Resolvers: graph.New(graph.Rooms{Shops: house.Shops})}
+	graph.Complexity(&root.Complexity)
+	s := handler.New(generated.NewExecutableSchema(root))
+	s.AddTransport(transport.Options{})
+	s.AddTransport(transport.GET{})
+	s.AddTransport(transport.POST{})
+	s.SetQueryCache(lru.New[*ast.QueryDocument](cachedDocuments))
+	s.SetParserTokenLimit(maxTokens)
+	s.SetErrorPresenter(graph.Present(a.log, observe.RequestID))
+	s.SetRecoverFunc(func(ctx context.Context, p any) error {
+		a.log.ErrorContext(ctx, "panic", "value", p, "stack", string(debug.Stack()))
+		return fault.New(fault.Internal, "Something went wrong here; it has been logged.")
+	})
+	s.Use(extension.FixedComplexityLimit(maxComplexity))
+	if a.cfg.Introspection {
+		s.Use(extension.Introspection{})
+	}
+	s.Use(observe.NewGraphQL(a.reg))
+	return s
+}

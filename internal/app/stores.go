@@ -1,0 +1,183 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/migrate"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/embedredis"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/shop"
+)
+
+// House is the stores and the rooms over them: what the server and the other
+// commands work on.
+type House struct {
+	DB    *store.SQL
+	State redis.UniversalClient // sessions, sale, streams, GEO cells
+	Cache redis.UniversalClient // what may be evicted; may be the same client
+	Shops *shop.Service
+
+	hub     *cache.Hub
+	workers map[string]func(context.Context) error
+	closers []func() error
+}
+
+// Open opens the stores that cfg names, waits for them, migrates the database
+// and builds the rooms. Any number of processes may do so at once on the same
+// real stores. Embedded stores admit one process: a second one gets an error
+// that says who holds them.
+func Open(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (h *House, err error) {
+	h = &House{workers: map[string]func(context.Context) error{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.Close())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
+	defer cancel()
+	if err := h.openSQL(ctx, cfg, log); err != nil {
+		return h, err
+	}
+	if err := h.openRedis(ctx, cfg, reg, log); err != nil {
+		return h, err
+	}
+	client := ent.NewClient(ent.Driver(h.DB.Driver(store.NewSQLMetrics(reg, h.DB.DB))))
+	h.hub, err = cache.NewHub(h.Cache, cache.Options{Prefix: cfg.RedisPrefix, Registerer: reg, Log: log})
+	if err != nil {
+		return h, fmt.Errorf("caches: %w", err)
+	}
+	h.Shops = shop.New(client, h.State, h.hub, cfg.RedisPrefix, reg, log)
+	h.workers["shop cells"] = h.Shops.Run
+	if err := h.Shops.PlantCatalogue(ctx); err != nil {
+		return h, err
+	}
+	return h, nil
+}
+
+func (h *House) openSQL(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+	if cfg.DatabaseURL == "" {
+		release, err := store.LockDir(cfg.DataDir, fmt.Sprintf("process %d (%s)", os.Getpid(), cfg.Addr))
+		if err != nil {
+			return err
+		}
+		h.closers = append(h.closers, release)
+	}
+	db, err := store.OpenSQL(store.SQLConfig{
+		URL: cfg.DatabaseURL, DataDir: cfg.DataDir, MaxConns: cfg.DBMaxConns, MinIdle: cfg.DBMinIdle,
+	})
+	if err != nil {
+		return err
+	}
+	h.DB = db
+	h.closers = append(h.closers, db.Close)
+	if err := db.Await(ctx, func(err error) { log.WarnContext(ctx, "waiting for the database", "error", err) }); err != nil {
+		return err
+	}
+	if cfg.DatabaseURL != "" && cfg.RedisURL == "" {
+		release, ok, err := db.Hold(ctx, "tandian:"+cfg.RedisPrefix+":embedded-redis")
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errors.New("another process with an embedded Redis uses this database; several instances need --redis-url")
+		}
+		h.closers = append(h.closers, func() error { release(); return nil })
+	}
+	return h.migrate(ctx, log)
+}
+
+func (h *House) migrate(ctx context.Context, log *slog.Logger) error {
+	files, err := migrate.Files(h.DB.Dialect)
+	if err != nil {
+		return fmt.Errorf("migrations: %w", err)
+	}
+	applied, err := h.DB.Migrate(ctx, files)
+	if err != nil {
+		return err
+	}
+	for _, m := range applied {
+		log.InfoContext(ctx, "migrated", "version", m.Version, "file", m.Name)
+	}
+	return nil
+}
+
+func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
+	metrics := store.NewRedisMetrics(reg)
+	c := store.RedisConfig{
+		URL: cfg.RedisURL, Role: "state",
+		PoolSize: cfg.RedisPoolSize, MinIdle: cfg.RedisMinIdle, PoolTimeout: cfg.RedisPoolTimeout,
+	}
+	if cfg.RedisURL == "" {
+		embedded, err := embedredis.Start(embedredis.Options{})
+		if err != nil {
+			return fmt.Errorf("embedded Redis: %w", err)
+		}
+		// Its clock lives as long as the server itself, not as the workers.
+		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+		var clock errgroup.Group
+		clock.Go(func() error { return embedded.Run(ctx) })
+		h.closers = append(h.closers, func() error { stop(); return errors.Join(clock.Wait(), embedded.Close()) })
+		c.URL, c.Dial = "redis://embedded", embedded.Dial
+	}
+	var err error
+	if h.State, err = store.OpenRedis(c, metrics); err != nil {
+		return err
+	}
+	h.closers = append(h.closers, h.State.Close)
+	h.Cache = h.State
+	if cfg.RedisCacheURL != "" {
+		c.URL, c.Role = cfg.RedisCacheURL, "cache"
+		if h.Cache, err = store.OpenRedis(c, metrics); err != nil {
+			return err
+		}
+		h.closers = append(h.closers, h.Cache.Close)
+	}
+	for role, client := range map[string]redis.UniversalClient{"state": h.State, "cache": h.Cache} {
+		if err := awaitRedis(ctx, role, client, log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitRedis pings until Redis answers or ctx ends.
+func awaitRedis(ctx context.Context, role string, client redis.UniversalClient, log *slog.Logger) error {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := client.Ping(ctx).Err()
+		if err == nil {
+			return nil
+		}
+		log.WarnContext(ctx, "waiting for Redis", "role", role, "error", err)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the %s Redis does not answer: %w", role, err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Close waits for loads that are under way and closes what Open opened, the
+// last first.
+func (h *House) Close() error {
+	if h.hub != nil {
+		h.hub.Wait()
+	}
+	var errs []error
+	for i := len(h.closers) - 1; i >= 0; i-- {
+		errs = append(errs, h.closers[i]())
+	}
+	h.closers = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,169 @@
+// Package config is what can be set about a server: names, defaults, checks.
+//
+// Every setting is a flag and an environment variable of the same name
+// (--redis-prefix, TANDIAN_REDIS_PREFIX), but for the three URLs, which keep
+// the names that platforms use. A flag wins over the environment.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+)
+
+// Config is all settings. Its values are checked by [Config.Check].
+type Config struct {
+	Addr    string // host:port to listen on
+	DataDir string // folder of the embedded stores
+
+	DatabaseURL   string // postgres://…; "" is the embedded SQLite
+	RedisURL      string // see store.RedisConfig; "" is the embedded Redis
+	RedisCacheURL string // caches; "" is RedisURL
+	RedisPrefix   string // begins every key and channel
+
+	DBMaxConns       int
+	DBMinIdle        int
+	RedisPoolSize    int
+	RedisMinIdle     int
+	RedisPoolTimeout time.Duration
+
+	Run           []string      // what this process does: api, workers
+	Introspection bool          // whether clients may read the schema
+	StartTimeout  time.Duration // how long to wait for the stores at the start
+	StopTimeout   time.Duration // how long to wait for requests at the end
+	LogFormat     string        // auto, json, text
+	LogLevel      string        // debug, info, warn, error
+}
+
+// Default returns the settings of a start without flags and environment.
+func Default() Config {
+	return Config{
+		Addr: "127.0.0.1:8080", DataDir: "data",
+		RedisPrefix: "td", RedisPoolSize: 32, RedisMinIdle: 2, RedisPoolTimeout: 250 * time.Millisecond,
+		Run: []string{"api", "workers"}, Introspection: true,
+		StartTimeout: time.Minute, StopTimeout: 15 * time.Second,
+		LogFormat: "auto", LogLevel: "info",
+	}
+}
+
+// Flags binds c to flags and environment; what c holds now are the defaults.
+func (c *Config) Flags() []cli.Flag {
+	text := func(name, usage string, to *string) cli.Flag {
+		return &cli.StringFlag{Name: name, Value: *to, Usage: usage, Destination: to, Sources: env(name)}
+	}
+	number := func(name, usage string, to *int) cli.Flag {
+		return &cli.IntFlag{Name: name, Value: *to, Usage: usage, Destination: to, Sources: env(name)}
+	}
+	duration := func(name, usage string, to *time.Duration) cli.Flag {
+		return &cli.DurationFlag{Name: name, Value: *to, Usage: usage, Destination: to, Sources: env(name)}
+	}
+	return []cli.Flag{
+		text("addr", "`HOST:PORT` to listen on; \":8080\" is every interface", &c.Addr),
+		text("data-dir", "`FOLDER` of the embedded database", &c.DataDir),
+		text("database-url", "postgres://… `URL`; the embedded SQLite if empty", &c.DatabaseURL),
+		text("redis-url", "redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://… `URL`; the embedded Redis if empty", &c.RedisURL),
+		text("redis-cache-url", "`URL` of a Redis for caches alone; the same as --redis-url if empty", &c.RedisCacheURL),
+		text("redis-prefix", "`WORD` that every Redis key begins with", &c.RedisPrefix),
+		number("db-max-conns", "database connections at most; 0 is 20 for Postgres, 8 for SQLite", &c.DBMaxConns),
+		number("db-min-idle", "database connections kept open; 0 is half of the most", &c.DBMinIdle),
+		number("redis-pool-size", "Redis connections at most, for each node and role", &c.RedisPoolSize),
+		number("redis-min-idle", "Redis connections kept open, for each node and role", &c.RedisMinIdle),
+		duration("redis-pool-timeout", "longest wait for a free Redis connection", &c.RedisPoolTimeout),
+		&cli.StringSliceFlag{
+			Name: "run", Value: c.Run, Usage: "what this process does: api, workers or both",
+			Destination: &c.Run, Sources: env("run"),
+		},
+		&cli.BoolFlag{
+			Name: "introspection", Value: c.Introspection, Usage: "let clients read the schema (the playground needs it)",
+			Destination: &c.Introspection, Sources: env("introspection"),
+		},
+		duration("start-timeout", "how long to wait for the stores at the start", &c.StartTimeout),
+		duration("stop-timeout", "how long to wait for running requests at the end", &c.StopTimeout),
+		text("log-format", "auto (text on a terminal), json or text", &c.LogFormat),
+		text("log-level", "debug, info, warn or error", &c.LogLevel),
+	}
+}
+
+// env is where the setting of a flag is looked for.
+func env(name string) cli.ValueSourceChain {
+	variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	switch name {
+	case "database-url", "redis-url", "redis-cache-url":
+		return cli.EnvVars(variable)
+	}
+	return cli.EnvVars("TANDIAN_" + variable)
+}
+
+var prefix = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`) //nolint:gochecknoglobals // a constant that Go cannot say
+
+// Check returns everything that is wrong, in a line for each setting.
+func (c *Config) Check() error {
+	var bad []error
+	refuse := func(name, format string, args ...any) {
+		bad = append(bad, fmt.Errorf("--%s: "+format, append([]any{name}, args...)...))
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		refuse("addr", "%q is not HOST:PORT", c.Addr)
+	}
+	if c.DatabaseURL != "" {
+		if u, err := url.Parse(c.DatabaseURL); err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+			refuse("database-url", "it must begin with postgres://")
+		}
+	}
+	if c.RedisCacheURL != "" && c.RedisURL == "" {
+		refuse("redis-cache-url", "it needs --redis-url too: the caches of an embedded Redis stay in it")
+	}
+	if !prefix.MatchString(c.RedisPrefix) {
+		refuse("redis-prefix", "%q is not 1 to 32 lower-case letters, digits or dashes", c.RedisPrefix)
+	}
+	for name, n := range map[string]int{"db-max-conns": c.DBMaxConns, "db-min-idle": c.DBMinIdle, "redis-min-idle": c.RedisMinIdle} {
+		if n < 0 || n > 10_000 {
+			refuse(name, "%d is not 0 to 10000", n)
+		}
+	}
+	if c.RedisPoolSize < 1 || c.RedisPoolSize > 10_000 {
+		refuse("redis-pool-size", "%d is not 1 to 10000", c.RedisPoolSize)
+	}
+	for name, d := range map[string]time.Duration{
+		"redis-pool-timeout": c.RedisPoolTimeout, "start-timeout": c.StartTimeout, "stop-timeout": c.StopTimeout,
+	} {
+		if d <= 0 || d > time.Hour {
+			refuse(name, "%v is not above 0 and up to an hour", d)
+		}
+	}
+	for _, r := range c.Run {
+		if r != "api" && r != "workers" {
+			refuse("run", "%q is neither api nor workers", r)
+		}
+	}
+	if c.LogFormat != "auto" && c.LogFormat != "json" && c.LogFormat != "text" {
+		refuse("log-format", "%q is not auto, json or text", c.LogFormat)
+	}
+	if _, err := c.Level(); err != nil {
+		refuse("log-level", "%q is not debug, info, warn or error", c.LogLevel)
+	}
+	return errors.Join(bad...)
+}
+
+// Level is the log level.
+func (c *Config) Level() (slog.Level, error) {
+	var l slog.Level
+	err := l.UnmarshalText([]byte(c.LogLevel))
+	return l, err
+}
+
+// Embedded says whether both stores are in this process.
+func (c *Config) Embedded() bool { return c.DatabaseURL == "" && c.RedisURL == "" }
+
+// Runs says whether this process does the given part of the work.
+func (c *Config) Runs(part string) bool {
+	return slices.Contains(c.Run, part)
+}

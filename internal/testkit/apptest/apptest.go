@@ -1,0 +1,287 @@
+// Package apptest runs whole servers for tests: the real thing, over HTTP, on
+// the embedded stores and on real ones.
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent/migrate"
+	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// A Stack is a pair of stores, empty at first. Servers and commands of one
+// test share it.
+type Stack struct {
+	Name   string
+	Config config.Config // that the servers start from
+}
+
+// EachStack runs a test on the embedded stores and on Postgres and Redis.
+func EachStack(t *testing.T, test func(*testing.T, *Stack)) {
+	t.Helper()
+	t.Run("embedded", func(t *testing.T) { test(t, Embedded(t)) })
+	t.Run("real", func(t *testing.T) { test(t, Real(t)) })
+}
+
+// Embedded returns SQLite in a folder of the test and the in-process Redis.
+func Embedded(tb testing.TB) *Stack {
+	tb.Helper()
+	return &Stack{"embedded", base(tb)}
+}
+
+// Real returns a migrated database on Postgres and a Redis of its own.
+func Real(tb testing.TB) *Stack {
+	tb.Helper()
+	s := &Stack{"real", base(tb)}
+	s.Config.DatabaseURL = testkit.PostgresFrom(tb, version(tb), migrated)
+	s.Config.RedisURL = testkit.Redis(tb)
+	return s
+}
+
+func base(tb testing.TB) config.Config {
+	cfg := config.Default()
+	cfg.Addr, cfg.DataDir, cfg.LogFormat = "127.0.0.1:0", tb.TempDir(), "json"
+	return cfg
+}
+
+// version names the template of the newest migration.
+func version(tb testing.TB) string {
+	files, err := migrate.Files("postgres")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dir, err := fs.ReadDir(files, ".")
+	if err != nil || len(dir) == 0 {
+		tb.Fatalf("no migrations: %v", err)
+	}
+	return "migrated to " + dir[len(dir)-1].Name()
+}
+
+func migrated(ctx context.Context, dsn string) error {
+	db, err := store.OpenSQL(store.SQLConfig{URL: dsn})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	files, err := migrate.Files(db.Dialect)
+	if err != nil {
+		return err
+	}
+	_, err = db.Migrate(ctx, files)
+	return err
+}
+
+// A Server is a running app.
+type Server struct {
+	*app.App
+	URL  string // without a path
+	Log  *Log
+	stop func() error
+}
+
+// Start starts a server on the stack and waits until it is ready. It stops
+// with the test, or before by [Server.Stop].
+func (s *Stack) Start(tb testing.TB) *Server {
+	tb.Helper()
+	log := &Log{}
+	cfg := s.Config
+	a, err := app.New(&cfg, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), io.Discard)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	stop := sync.OnceValue(func() error { cancel(); return <-done })
+	select {
+	case <-a.Ready():
+	case err := <-done:
+		cancel()
+		tb.Fatalf("the server did not start: %v\n%s", err, log)
+	case <-time.After(time.Minute):
+		tb.Fatalf("the server was not ready within a minute: %v\n%s", stop(), log)
+	}
+	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, stop: stop}
+	tb.Cleanup(func() {
+		if err := stop(); err != nil {
+			tb.Errorf("the server did not stop well: %v", err)
+		}
+		if tb.Failed() {
+			tb.Logf("warnings and errors of the server:\n%s", log.complaints())
+		}
+	})
+	return server
+}
+
+// Stop ends the server as Ctrl-C would and returns what Run returned.
+func (s *Server) Stop() error { return s.stop() }
+
+// Command runs a command of the program on the stack, as from a shell, and
+// returns its output and exit code.
+func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, code int) {
+	tb.Helper()
+	settings := []string{
+		"tandian", "--addr", s.Config.Addr, "--data-dir", s.Config.DataDir, "--redis-prefix", s.Config.RedisPrefix,
+		"--database-url", s.Config.DatabaseURL, "--redis-url", s.Config.RedisURL, "--redis-cache-url", s.Config.RedisCacheURL,
+	}
+	var out, errs bytes.Buffer
+	code = app.Main(tb.Context(), append(settings, args...), &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+// An Answer is what a GraphQL request got.
+type Answer struct {
+	Data   json.RawMessage
+	Errors []Error
+}
+
+// An Error is an error of an answer.
+type Error struct {
+	Message    string
+	Path       []any
+	Extensions struct{ Code string }
+}
+
+// Do sends a GraphQL request and decodes its data into data, unless that is
+// nil. Errors are for the caller to look at.
+func (s *Server) Do(tb testing.TB, query string, variables map[string]any, data any) Answer {
+	tb.Helper()
+	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(tb.Context(), http.MethodPost, s.URL+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var a Answer
+	if err := json.Unmarshal(text, &a); err != nil {
+		tb.Fatalf("answer %d is no JSON: %v\n%s", res.StatusCode, err, text)
+	}
+	if data != nil && len(a.Errors) == 0 {
+		if err := json.Unmarshal(a.Data, data); err != nil {
+			tb.Fatalf("answer does not fit: %v\n%s", err, text)
+		}
+	}
+	return a
+}
+
+// Must is [Server.Do] for a request that must have no errors.
+func (s *Server) Must(tb testing.TB, query string, variables map[string]any, data any) {
+	tb.Helper()
+	if a := s.Do(tb, query, variables, data); len(a.Errors) > 0 {
+		tb.Fatalf("errors of %s\n%+v", strings.TrimSpace(query), a.Errors)
+	}
+}
+
+// Counter returns a metric of the server: the sum of the counters (or of the
+// numbers of observations) with this name and these labels.
+func (s *Server) Counter(tb testing.TB, name string, labels ...string) float64 {
+	tb.Helper()
+	families, err := s.Metrics().Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	sum, known := 0.0, false
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		known = true
+		for _, m := range f.GetMetric() {
+			has := map[string]string{}
+			for _, l := range m.GetLabel() {
+				has[l.GetName()] = l.GetValue()
+			}
+			fits := true
+			for i := 0; i+1 < len(labels); i += 2 {
+				fits = fits && has[labels[i]] == labels[i+1]
+			}
+			if fits {
+				sum += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	if !known {
+		tb.Fatalf("there is no metric %s", name)
+	}
+	return sum
+}
+
+// SQL opens the stack's database beside the servers.
+func (s *Stack) SQL(tb testing.TB) *sql.DB {
+	tb.Helper()
+	db, err := store.OpenSQL(store.SQLConfig{URL: s.Config.DatabaseURL, DataDir: s.Config.DataDir})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = db.Close() })
+	return db.DB
+}
+
+// Log collects what a server logs. It is safe for concurrent use.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Lines decodes the log.
+func (l *Log) Lines(tb testing.TB) []map[string]any {
+	tb.Helper()
+	var lines []map[string]any
+	for line := range strings.Lines(l.String()) {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			tb.Fatalf("a log line is no JSON: %v\n%s", err, line)
+		}
+		lines = append(lines, m)
+	}
+	return lines
+}
+
+// complaints are the lines above INFO.
+func (l *Log) complaints() string {
+	var b strings.Builder
+	for line := range strings.Lines(l.String()) {
+		if strings.Contains(line, `"level":"WARN"`) || strings.Contains(line, `"level":"ERROR"`) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}

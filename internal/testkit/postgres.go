@@ -1,0 +1,191 @@
+package testkit
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+)
+
+// patience bounds one errand at the PostgreSQL server, an advisory lock behind
+// other test processes and a migration included.
+const patience = 2 * time.Minute
+
+// Postgres creates an empty database for this test alone and returns its DSN.
+// It is dropped after the test, connections or not. The server is the one in
+// TANDIAN_TEST_DATABASE_URL, whose role must be allowed to create databases.
+func Postgres(tb testing.TB) string {
+	tb.Helper()
+	s := connect(tb)
+	name := freshName()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+	// Nobody can be connected to template0, so nobody can be in the way.
+	if err := s.create(ctx, name, "template0"); err != nil {
+		tb.Fatalf("create a test database: %v", err)
+	}
+	return s.lend(tb, name)
+}
+
+// PostgresFrom is like [Postgres], but the database is a copy of the template
+// called name, which migrate fills. The template is made once, by whichever
+// test asks first, and shared by all test processes that use the server. It
+// stays there: what migrate does to a database must be part of the name, as a
+// version or a hash, wherever the server outlives the test run.
+//
+// migrate may run in a process other than the one that uses its result, so it
+// must do the same everywhere. It closes its connections before it returns.
+func PostgresFrom(tb testing.TB, name string, migrate func(ctx context.Context, dsn string) error) string {
+	tb.Helper()
+	s := connect(tb)
+	sum := sha256.Sum256([]byte(name))
+	template, database := "tpl_"+hex.EncodeToString(sum[:12]), freshName()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+
+	err := s.create(ctx, database, template)
+	if pq.As(err, pqerror.InvalidCatalogName) != nil {
+		if err := s.makeTemplate(ctx, template, migrate); err != nil {
+			tb.Fatalf("make the template database %q: %v", name, err)
+		}
+		err = s.create(ctx, database, template)
+	}
+	if err != nil {
+		tb.Fatalf("create a test database from the template %q: %v", name, err)
+	}
+	return s.lend(tb, database)
+}
+
+// A pgServer makes databases on the tests' PostgreSQL.
+type pgServer struct {
+	url *url.URL
+	db  *sql.DB
+}
+
+// connect opens the tests' PostgreSQL server, until the test is over.
+func connect(tb testing.TB) pgServer {
+	tb.Helper()
+	dsn := os.Getenv("TANDIAN_TEST_DATABASE_URL")
+	if dsn == "" {
+		without(tb, "PostgreSQL")
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		tb.Fatal("TANDIAN_TEST_DATABASE_URL is not a URL") // the error would show the password
+	}
+	connector, err := pq.NewConnector(dsn)
+	if err != nil {
+		tb.Fatalf("TANDIAN_TEST_DATABASE_URL: %v", err)
+	}
+	db := sql.OpenDB(connector)
+	tb.Cleanup(func() { _ = db.Close() })
+	return pgServer{url: u, db: db}
+}
+
+func (s pgServer) dsn(database string) string {
+	u := *s.url
+	u.Path = "/" + database
+	return u.String()
+}
+
+// lend returns the DSN of a database that is dropped after the test.
+func (s pgServer) lend(tb testing.TB, database string) string {
+	tb.Cleanup(func() {
+		// The test's own context has ended by now.
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := s.drop(ctx, database); err != nil {
+			tb.Errorf("drop a test database: %v", err)
+		}
+	})
+	return s.dsn(database)
+}
+
+// create makes a database as a copy of another, to which nobody may be
+// connected.
+func (s pgServer) create(ctx context.Context, name, template string) error {
+	return s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template)
+}
+
+func (s pgServer) drop(ctx context.Context, name string) error {
+	return s.exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+}
+
+func (s pgServer) exec(ctx context.Context, statement string) error {
+	_, err := s.db.ExecContext(ctx, statement)
+	return err
+}
+
+// makeTemplate makes a migrated database unless there is one. An advisory lock
+// keeps the test processes apart; the name appears only when all is done, so a
+// process that dies on the way leaves nothing that another one would trust.
+func (s pgServer) makeTemplate(ctx context.Context, template string, migrate func(context.Context, string) error) error {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	key := lockKey(template)
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", key); err != nil {
+		return fmt.Errorf("wait for other test processes: %w", err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", key) // else the session's end unlocks
+	}()
+
+	var there bool
+	err = conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", template).Scan(&there)
+	if err != nil || there {
+		return err
+	}
+	draft := template + "_draft"
+	if err := s.drop(ctx, draft); err != nil {
+		return err
+	}
+	if err := s.create(ctx, draft, "template0"); err != nil {
+		return err
+	}
+	if err := migrate(ctx, s.dsn(draft)); err != nil {
+		return errors.Join(fmt.Errorf("migrate: %w", err), s.drop(ctx, draft))
+	}
+	return s.publish(ctx, draft, template)
+}
+
+// publish gives a finished template its name and closes it to connections,
+// which would keep it from being copied.
+func (s pgServer) publish(ctx context.Context, draft, template string) error {
+	if err := s.exec(ctx, "ALTER DATABASE "+draft+" WITH ALLOW_CONNECTIONS false"); err != nil {
+		return err
+	}
+	// A closed connection may take a moment to disappear from the server.
+	_, err := s.db.ExecContext(ctx,
+		"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1", draft)
+	if err != nil {
+		return err
+	}
+	return s.exec(ctx, "ALTER DATABASE "+draft+" RENAME TO "+template)
+}
+
+// freshName is a database name that no other test has.
+func freshName() string {
+	return "t_" + hex.EncodeToString([]byte(rand.Text())[:10])
+}
+
+// lockKey is the advisory lock of a template.
+func lockKey(template string) int64 {
+	sum := sha256.Sum256([]byte("testkit " + template))
+	return int64(binary.BigEndian.Uint64(sum[:8]))
+}

@@ -1,0 +1,128 @@
+package testkit
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	_ "embed"
+)
+
+//go:embed guard.sh
+var guard string
+
+// Redis starts a redis-server for this test alone, empty and without
+// persistence, and returns its address as redis.ParseURL takes it: a unix
+// socket, which no other user can reach and no other test can have taken. It
+// ends with the test, and also when the test process is killed.
+//
+// Options are added to the command line, for example "--maxmemory-policy",
+// "allkeys-lfu". The program is the one in TANDIAN_TEST_REDIS_SERVER.
+func Redis(tb testing.TB, options ...string) string {
+	tb.Helper()
+	program := os.Getenv("TANDIAN_TEST_REDIS_SERVER")
+	if program == "" {
+		without(tb, "Redis")
+	}
+	dir, err := os.MkdirTemp(shortTemp(), "td") //nolint:usetesting // its path may be too long for a socket
+	if err != nil {
+		tb.Fatalf("start Redis: %v", err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the guard was first, unless it never ran
+	socket := filepath.Join(dir, "redis.sock")
+
+	args := append([]string{
+		"-c", guard, "guard", dir, program,
+		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700",
+		"--dir", dir, "--save", "", "--appendonly", "no",
+	}, options...)
+	cmd := exec.Command("sh", args...) //nolint:noctx // it ends when its input does
+	stop, err := startGuard(cmd)
+	if err != nil {
+		tb.Fatalf("start Redis: %v", err)
+	}
+	tb.Cleanup(stop)
+
+	if err := answering(tb.Context(), socket, 10*time.Second); err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "log"))
+		tb.Fatalf("start Redis: %v\n%s", err, log)
+	}
+	return "unix://" + socket
+}
+
+// startGuard starts cmd, and returns a function that closes its input and
+// waits for its end.
+func startGuard(cmd *exec.Cmd) (stop func(), err error) {
+	lifeline, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = lifeline.Close()
+		_ = cmd.Wait() // always "killed"
+	}, nil
+}
+
+// answering waits until the server at a unix socket answers a PING.
+func answering(ctx context.Context, socket string, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ping(ctx, socket)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
+func ping(ctx context.Context, socket string) error {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	if answer != "+PONG\r\n" {
+		return fmt.Errorf("answer to PING: %q", answer)
+	}
+	return nil
+}
+
+// shortTemp is a directory for sockets: their paths may have about a hundred
+// bytes, and temporary directories can be deep.
+func shortTemp() string {
+	if dir := os.TempDir(); len(dir) <= 60 {
+		return dir
+	}
+	return "/tmp"
+}

@@ -1,0 +1,113 @@
+package town
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/tandian-dev/tandian/internal/shop"
+)
+
+// checkDraft fails the test if a shop could not be stored as it is.
+func checkDraft(t *testing.T, d shop.Draft) {
+	t.Helper()
+	known := slices.ContainsFunc(shop.Catalogue(), func(k shop.Kind) bool { return k.Key == d.Type })
+	if d.ExternalID == "" || len(d.ExternalID) > 200 || d.Name == "" || !known {
+		t.Errorf("%q: name %q, type %q", d.ExternalID, d.Name, d.Type)
+	}
+	for _, text := range []struct {
+		is   string
+		most int
+	}{{d.ExternalID, 200}, {d.Name, shop.MaxName}, {d.Area, shop.MaxArea}, {d.Address, shop.MaxAddress}, {d.OpenHours, shop.MaxOpenHours}} {
+		if n := utf8.RuneCountInString(text.is); n > text.most || text.is != clean(text.is) || !utf8.ValidString(text.is) {
+			t.Errorf("%q: %d characters of at most %d, or not clean: %q", d.ExternalID, n, text.most, text.is)
+		}
+	}
+	if inRange := math.Abs(d.Lat) <= 85.05112878 && math.Abs(d.Lng) <= 180; !inRange || d.Lat == 0 && d.Lng == 0 {
+		t.Errorf("%q: position %v, %v", d.ExternalID, d.Lat, d.Lng)
+	}
+	if inRange := d.Score >= 0 && d.Score <= shop.MaxScore; !inRange {
+		t.Errorf("%q: score %v", d.ExternalID, d.Score)
+	}
+	if p := d.AvgPrice; p != nil && (*p < 0 || *p > shop.MaxAvgPrice) {
+		t.Errorf("%q: price %d", d.ExternalID, *p)
+	}
+}
+
+// hours is the part of the opening_hours language that our own shops use.
+var hours = func() *regexp.Regexp {
+	const day = `(?:Mo|Tu|We|Th|Fr|Sa|Su)`
+	const span = `(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d`
+	const rule = `(?:` + day + `(?:-` + day + `)? )?` + span + `(?:,` + span + `)*`
+	return regexp.MustCompile(`^(?:24/7|` + rule + `(?:; ` + rule + `)*)$`)
+}()
+
+func TestClean(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain text stays", "荷塘小面 Lotus Pond", "荷塘小面 Lotus Pond"},
+		{"composes", "Cafe\u0301", "Café"},
+		{"trims and collapses every kind of space", "\u3000a \t\n\u00a0 b\u2028", "a b"},
+		{"drops control characters", "a\x00\x1b[31mb\x7f", "a[31mb"},
+		{"drops marks that reorder or hide", "\ufeffa\u202eb\u2066c\u200b", "abc"},
+		{"keeps joiners", "👨\u200d🍳", "👨\u200d🍳"},
+		{"nothing stays nothing", " \n ", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := clean(tt.in)
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if again := clean(got); again != got {
+				t.Errorf("cleaned again: %q, want %q", again, got)
+			}
+		})
+	}
+}
+
+func TestCutCountsCharacters(t *testing.T) {
+	tests := []struct {
+		name, in string
+		most     int
+		want     string
+		was      bool
+	}{
+		{"fits", "荷塘", 2, "荷塘", false},
+		{"too long", "荷塘面", 2, "荷塘", true},
+		{"leaves no space at the end", "a bc", 2, "a", true},
+		{"nothing", "", 2, "", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, was := cut(tt.in, tt.most); got != tt.want || was != tt.was {
+				t.Errorf("got %q, %v; want %q, %v", got, was, tt.want, tt.was)
+			}
+		})
+	}
+}
+
+func TestEveryTypeOfTheCatalogueHasTagsAndSyntheticShops(t *testing.T) {
+	for _, kind := range shop.Catalogue() {
+		if !slices.ContainsFunc(seedKinds, func(k kindWords) bool { return k.key == kind.Key }) {
+			t.Errorf("no synthetic shop of type %q", kind.Key)
+		}
+		mapped := false
+		for _, key := range osmTypes {
+			mapped = mapped || key == kind.Key
+		}
+		if !mapped {
+			t.Errorf("no tag leads to type %q", kind.Key)
+		}
+	}
+	for tag, key := range osmTypes {
+		if catalogued(shop.Catalogue(), key) == "" {
+			t.Errorf("%s leads to %q, which the catalogue does not have", tag, key)
+		}
+		if before, _, _ := strings.Cut(tag, "="); !slices.Contains(osmKeys, before) {
+			t.Errorf("%s: no record is searched for its key", tag)
+		}
+	}
+}

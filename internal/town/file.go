@@ -1,0 +1,235 @@
+package town
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tandian-dev/tandian/internal/shop"
+)
+
+// A File is what one file of shops holds.
+type File struct {
+	Name   string // as it was given to Read
+	Format string // "Overpass JSON", "GeoJSON" or "CSV"
+	// Drafts are the usable shops in the order of the file, each external id
+	// once, every text clean and within its bound.
+	Drafts []shop.Draft
+	Report Report
+}
+
+// A Report says what became of the records of a file: elements, features or
+// rows. A record is refused for the first reason that holds, in the order of
+// the fields below down to NoID; the others do not refuse it.
+type Report struct {
+	Records         int
+	Untagged        Finding // OpenStreetMap geometry without any tag
+	UnknownCategory Finding // no type of the catalogue fits
+	Nameless        Finding // no name
+	BadCoordinates  Finding // none, not a number, out of range, or (0,0)
+	NoID            Finding // nothing that names the shop in its source, or more than 200 bytes
+	Duplicate       Finding // an external id again: the last one counts
+	TooLong         Finding // a text beyond its bound of package shop: cut
+	BadValue        Finding // an unreadable price or score: left unknown
+	Notes           []string
+}
+
+// A Finding counts one kind of trouble, with the first few places of it.
+type Finding struct {
+	Count    int
+	Examples []string
+}
+
+const (
+	maxExamples = 20
+	maxExample  = 100 // characters
+
+	// MaxLatitude bounds the latitudes that can be imported, because Redis
+	// stores no position beyond it (GEOADD, EPSG:3857).
+	MaxLatitude  = 85.05112878
+	maxLongitude = 180
+
+	maxExternalID = 200 // bytes: what a Sink takes
+)
+
+func (f *Finding) add(format string, args ...any) {
+	f.Count++
+	if len(f.Examples) < maxExamples {
+		example, _ := cut(clean(fmt.Sprintf(format, args...)), maxExample)
+		f.Examples = append(f.Examples, example)
+	}
+}
+
+// findings lists the trouble of a report with the words that follow a count.
+func (r *Report) findings() []struct {
+	label string
+	Finding
+} {
+	return []struct {
+		label string
+		Finding
+	}{
+		{"without a name", r.Nameless},
+		{"of no known category", r.UnknownCategory},
+		{"with bad coordinates", r.BadCoordinates},
+		{"without an id", r.NoID},
+		{"given again (the last one counts)", r.Duplicate},
+		{"with a text too long (cut)", r.TooLong},
+		{"with an unreadable price or score (left out)", r.BadValue},
+		{"without tags (geometry only)", r.Untagged},
+	}
+}
+
+// String describes the file for people: a line of counts, the notes, and each
+// kind of trouble with its first places.
+func (f *File) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, %d records, %d shops\n", f.Name, f.Format, f.Report.Records, len(f.Drafts))
+	for _, note := range f.Report.Notes {
+		fmt.Fprintf(&b, "  note: %s\n", note)
+	}
+	for _, found := range f.Report.findings() {
+		if found.Count == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "  %d %s\n", found.Count, found.label)
+		for _, example := range found.Examples {
+			fmt.Fprintf(&b, "    %s\n", example)
+		}
+		if more := found.Count - len(found.Examples); more > 0 && len(found.Examples) > 0 {
+			fmt.Fprintf(&b, "    … and %d more\n", more)
+		}
+	}
+	return b.String()
+}
+
+// A record is one shop as a file has it, before anything was checked.
+type record struct {
+	where    string // how the report names it
+	id       string
+	category string // a key of the catalogue, or "" if none fits
+	saw      string // what stood in the place of the category
+	name     string
+	area     string
+	address  string
+	lat, lng float64 // NaN is unreadable or missing
+	price    string
+	score    string
+	hours    string
+}
+
+// A collector turns records into the drafts and the report of a file.
+type collector struct {
+	file  *File
+	place map[string]int // external id → index in file.Drafts
+}
+
+func newCollector(name string) *collector {
+	return &collector{file: &File{Name: name}, place: make(map[string]int)}
+}
+
+// add takes one record in, or reports why not.
+func (c *collector) add(rec record) {
+	report := &c.file.Report
+	report.Records++
+	id, name := clean(rec.id), clean(rec.name)
+	switch {
+	case rec.category == "":
+		report.UnknownCategory.add("%s (%s)", rec.where, rec.saw)
+		return
+	case name == "":
+		report.Nameless.add("%s (%s)", rec.where, rec.category)
+		return
+	case !storable(rec.lat, rec.lng):
+		report.BadCoordinates.add("%s %s (%v, %v)", rec.where, name, rec.lat, rec.lng)
+		return
+	case id == "" || len(id) > maxExternalID: // cut, two ids could become one
+		report.NoID.add("%s %s", rec.where, name)
+		return
+	}
+	d := shop.Draft{ExternalID: id, Type: rec.category, Name: name, Lat: rec.lat, Lng: rec.lng}
+	d.Area, d.Address, d.OpenHours = clean(rec.area), clean(rec.address), clean(rec.hours)
+	c.bound(rec.where, &d)
+	c.figures(rec, &d)
+	if i, again := c.place[id]; again {
+		report.Duplicate.add("%s %s", rec.where, id)
+		c.file.Drafts[i] = d
+		return
+	}
+	c.place[id] = len(c.file.Drafts)
+	c.file.Drafts = append(c.file.Drafts, d)
+}
+
+// bound cuts the texts of a draft to what a shop may have.
+func (c *collector) bound(where string, d *shop.Draft) {
+	var long []string
+	for _, field := range []struct {
+		name string
+		text *string
+		most int
+	}{
+		{"name", &d.Name, shop.MaxName},
+		{"area", &d.Area, shop.MaxArea},
+		{"address", &d.Address, shop.MaxAddress},
+		{"open hours", &d.OpenHours, shop.MaxOpenHours},
+	} {
+		short, was := cut(*field.text, field.most)
+		if was {
+			*field.text = short
+			long = append(long, field.name)
+		}
+	}
+	if long != nil {
+		c.file.Report.TooLong.add("%s %s", where, strings.Join(long, ", "))
+	}
+}
+
+// figures reads price and score; what makes no sense stays unknown.
+func (c *collector) figures(rec record, d *shop.Draft) {
+	var odd []string
+	if s := strings.TrimSpace(rec.price); s != "" {
+		price, err := strconv.Atoi(s)
+		if err == nil && price >= 0 && price <= shop.MaxAvgPrice {
+			d.AvgPrice = &price
+		} else {
+			odd = append(odd, fmt.Sprintf("avg_price %q", s))
+		}
+	}
+	if s := strings.TrimSpace(rec.score); s != "" {
+		score, err := strconv.ParseFloat(s, 64)
+		if err == nil && score >= 0 && score <= shop.MaxScore {
+			d.Score = math.Abs(score) // no negative zero
+		} else {
+			odd = append(odd, fmt.Sprintf("score %q", s))
+		}
+	}
+	if odd != nil {
+		c.file.Report.BadValue.add("%s %s", rec.where, strings.Join(odd, ", "))
+	}
+}
+
+// storable reports whether a position can be that of a shop. (0,0) is what
+// broken exports write for "unknown".
+func storable(lat, lng float64) bool {
+	return math.Abs(lat) <= MaxLatitude && math.Abs(lng) <= maxLongitude && (lat != 0 || lng != 0)
+}
+
+// degrees reads a coordinate; what is none is NaN.
+func degrees(s string) float64 {
+	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return f
+}
+
+// catalogued returns the catalogue's key that s writes, or "".
+func catalogued(kinds []shop.Kind, s string) string {
+	s = strings.ToLower(strings.TrimSpace(s))
+	if slices.ContainsFunc(kinds, func(k shop.Kind) bool { return k.Key == s }) {
+		return s
+	}
+	return ""
+}

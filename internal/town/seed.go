@@ -1,0 +1,247 @@
+package town
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"math/rand/v2"
+
+	"github.com/tandian-dev/tandian/internal/shop"
+)
+
+// MaxRegion bounds how many shops a region can have.
+const MaxRegion = 10_000_000
+
+const (
+	seedChunk = 10_000 // drafts per transaction
+
+	maxPerCell = 50_000 // shops in one geohash-4 cell: half of what a GEO key may hold
+	cellLng    = 360.0 / 1024
+	cellLat    = 180.0 / 1024
+
+	regionLat, regionLng   = demoLat, demoLng
+	regionHigh, regionWide = 7.0, 8.0 // degrees
+
+	// towns is how many towns share a region. Town r of them, from 1, draws
+	// about tail·r^-(1+tail) of the shops: towns of a country are distributed
+	// like that (Zipf's law), with a somewhat heavier head here, so that a
+	// small seed is a dense town already.
+	towns = 4096
+	tail  = 0.9
+)
+
+// Seed stores the first n shops of the region of a seed, in transactions of
+// 10 000, and writes the progress and the tally to out. Stored shops of the
+// same seed are updated, so a seed can be repeated after an error, and grown
+// by a larger n. It refuses n beyond [MaxRegion].
+func Seed(ctx context.Context, sink Sink, n int, seed uint64, out io.Writer) error {
+	if n < 0 || n > MaxRegion {
+		return fmt.Errorf("seed %d shops: the number must lie between 0 and %d", n, MaxRegion)
+	}
+	progress := NewProgress(out, "shops", n)
+	defer progress.Close()
+	var tally shop.Tally
+	chunk := make([]shop.Draft, 0, min(n, seedChunk))
+	store := func() error {
+		done := tally.Total()
+		t, err := sink.Upsert(ctx, chunk, func(more int) { progress.Set(done + more) })
+		if err != nil {
+			return fmt.Errorf("seed shops %d to %d of %d: %w", done, done+len(chunk), n, err)
+		}
+		tally, chunk = tally.Add(t), chunk[:0]
+		progress.Set(tally.Total())
+		return nil
+	}
+	for d := range Region(n, seed) {
+		if chunk = append(chunk, d); len(chunk) < seedChunk {
+			continue
+		}
+		if err := store(); err != nil {
+			return err
+		}
+	}
+	if len(chunk) > 0 {
+		if err := store(); err != nil {
+			return err
+		}
+	}
+	progress.Close()
+	if _, err := fmt.Fprintln(out, summary(tally, &Report{})); err != nil {
+		return fmt.Errorf("seed: print the tally: %w", err)
+	}
+	return nil
+}
+
+// Region yields n synthetic shops around the demo town, clustered in towns
+// whose sizes follow a power law. The same seed always gives the same shops,
+// and a smaller n the first of those of a larger one: growing a region only
+// adds shops. At most 50 000 of them lie in one geohash-4 cell (0.3515625° of
+// longitude by 0.17578125° of latitude). External ids are seed:SEED:INDEX.
+// More than [MaxRegion] shops are not yielded.
+func Region(n int, seed uint64) iter.Seq[shop.Draft] {
+	return func(yield func(shop.Draft) bool) {
+		r := newRegion(seed)
+		for i := range min(n, MaxRegion) {
+			if !yield(r.next(i)) {
+				return
+			}
+		}
+	}
+}
+
+type cell struct{ x, y int }
+
+// A region is a walk over the shops of a seed.
+type region struct {
+	seed   uint64
+	source *rand.PCG
+	rnd    *rand.Rand // of the shop in hand
+	filled map[cell]int
+	towns  [towns + 1]seedTown // by rank; made when first drawn
+	draws  []*kindWords        // each as often as its weight
+}
+
+func newRegion(seed uint64) *region {
+	source := rand.NewPCG(seed, 0)
+	r := &region{
+		seed: seed, source: source, rnd: rand.New(source),
+		filled: make(map[cell]int),
+	}
+	for i := range seedKinds {
+		for range seedKinds[i].weight {
+			r.draws = append(r.draws, &seedKinds[i])
+		}
+	}
+	return r
+}
+
+// next makes shop i. It depends on the shops before it only through cells
+// that are full.
+func (r *region) next(i int) shop.Draft {
+	r.source.Seed(r.seed, uint64(i)+towns+1)
+	t, lat, lng := r.place()
+	k := pick(r.rnd, r.draws)
+	return shop.Draft{
+		ExternalID: fmt.Sprintf("seed:%d:%d", r.seed, i),
+		Type:       k.key,
+		Name:       r.name(k),
+		Area:       t.name + " " + t.quarter(lat, lng),
+		Address:    r.address(),
+		Lat:        lat,
+		Lng:        lng,
+		AvgPrice:   r.price(k),
+		Score:      r.score(),
+		OpenHours:  pick(r.rnd, k.hours),
+	}
+}
+
+// place finds a town and a spot in it whose cell has room.
+func (r *region) place() (at *seedTown, lat, lng float64) {
+	for {
+		rank := math.Pow(1-r.rnd.Float64(), -1/tail) // Pareto, from 1
+		if rank >= towns+1 {
+			continue
+		}
+		at = &r.towns[int(rank)]
+		if at.name == "" {
+			*at = townOf(r.seed, int(rank))
+		}
+		lat = micro(at.lat + r.rnd.NormFloat64()*at.spread)
+		lng = micro(at.lng + r.rnd.NormFloat64()*at.spread/math.Cos(at.lat*math.Pi/180))
+		c := cell{int(math.Floor((lng + 180) / cellLng)), int(math.Floor((lat + 90) / cellLat))}
+		if r.filled[c] < maxPerCell {
+			r.filled[c]++
+			return at, lat, lng
+		}
+	}
+}
+
+// micro rounds to a millionth of a degree, about a hand's breadth.
+func micro(degrees float64) float64 { return math.Round(degrees*1e6) / 1e6 }
+
+// A seedTown is one town of a region.
+type seedTown struct {
+	name     string
+	lat, lng float64
+	spread   float64 // standard deviation of its shops' latitudes, degrees
+}
+
+// townOf makes the town of a rank; rank 1 is the largest and lies in the
+// centre of the region.
+func townOf(seed uint64, rank int) seedTown {
+	rnd := rand.New(rand.NewPCG(seed, uint64(rank)))
+	t := seedTown{
+		name:   pick(rnd, townFirst) + pick(rnd, townLast),
+		lat:    regionLat,
+		lng:    regionLng,
+		spread: 0.035 * math.Pow(float64(rank), -0.2),
+	}
+	if rank > 1 {
+		t.lat += (rnd.Float64() - 0.5) * regionHigh
+		t.lng += (rnd.Float64() - 0.5) * regionWide
+	}
+	return t
+}
+
+// quarter names the part of the town in which a spot lies.
+func (t *seedTown) quarter(lat, lng float64) string {
+	north, east := lat-t.lat, (lng-t.lng)*math.Cos(t.lat*math.Pi/180)
+	switch {
+	case math.Hypot(north, east) < t.spread*0.7:
+		return "Old Town 老城"
+	case math.Abs(north) > math.Abs(east) && north > 0:
+		return "North 城北"
+	case math.Abs(north) > math.Abs(east):
+		return "South 城南"
+	case east > 0:
+		return "East 城东"
+	default:
+		return "West 城西"
+	}
+}
+
+// name draws a Chinese name, an English one, or both.
+func (r *region) name(k *kindWords) string {
+	first, noun := pick(r.rnd, shopFirst), pick(r.rnd, k.nouns)
+	chinese, english := first.chinese+noun.chinese, first.english+" "+noun.english
+	switch p := r.rnd.IntN(100); {
+	case p < 40:
+		return chinese
+	case p < 75:
+		return english
+	default:
+		return chinese + " " + english
+	}
+}
+
+func (r *region) address() string {
+	street := pick(r.rnd, seedStreets)
+	number := 1 + r.rnd.IntN(240)
+	if r.rnd.IntN(2) == 0 {
+		return fmt.Sprintf("%s%d号", street.chinese, number)
+	}
+	return fmt.Sprintf("%d %s", number, street.english)
+}
+
+// price draws a log-normal price in whole units around what is usual for the
+// kind; one in twelve is unknown.
+func (r *region) price(k *kindWords) *int {
+	if r.rnd.IntN(12) == 0 {
+		return nil
+	}
+	p := 100 * int(math.Round(k.price*math.Exp(r.rnd.NormFloat64()*0.4)))
+	return &p
+}
+
+// score draws a score with one decimal; one in twenty has none yet.
+func (r *region) score() float64 {
+	if r.rnd.IntN(20) == 0 {
+		return 0
+	}
+	s := min(max(4.1+r.rnd.NormFloat64()*0.45, 2.4), 5)
+	return math.Round(s*10) / 10
+}
+
+func pick[T any](rnd *rand.Rand, of []T) T { return of[rnd.IntN(len(of))] }
