@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v3"
+
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // Config is all settings. Its values are checked by [Config.Check].
@@ -116,6 +118,14 @@ func (c *Config) Check() error {
 	if c.DatabaseURL != "" {
 		if u, err := url.Parse(c.DatabaseURL); err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
 			refuse("database-url", "it must begin with postgres://")
+		}
+	}
+	for name, u := range map[string]string{"redis-url": c.RedisURL, "redis-cache-url": c.RedisCacheURL} {
+		if u == "" {
+			continue
+		}
+		if err := store.CheckRedisURL(u); err != nil {
+			refuse(name, "%v", err)
 		}
 	}
 	if c.RedisCacheURL != "" && c.RedisURL == "" {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -291,14 +293,12 @@ func (c *cells) rebuildOne(ctx context.Context, id cellID) {
 // rebuild makes one set from the rows. The draft exists before the rows are
 // read, so a shop that is committed meanwhile is either among the rows or put
 // into the draft by its writer: none is lost. Processes that rebuild the same
-// cell at once share the draft; the first to finish publishes it.
+// cell at once share the draft; the first to finish publishes it. Each knows
+// the draft by its number, and leaves one alone that was begun after its rows
+// were read.
 func (c *cells) rebuild(ctx context.Context, id cellID) error {
 	draft := c.keys.cellDraft(id.typeID, id.cell)
-	_, err := c.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.ZAdd(ctx, draft, redis.Z{Member: markBuilt})
-		p.PExpire(ctx, draft, draftLife)
-		return nil
-	})
+	number, err := c.begin(ctx, draft)
 	if err != nil {
 		return fmt.Errorf("begin draft: %w", err)
 	}
@@ -309,9 +309,12 @@ func (c *cells) rebuild(ctx context.Context, id cellID) error {
 	split := ""
 	if len(shops) >= c.max && id.cell.Precision() < maxCellPrecision {
 		split, shops = markSplit, nil
+		if err := c.dropChildren(ctx, id); err != nil {
+			return err
+		}
 	}
 	for part := range slices.Chunk(shops, addBatch) {
-		left, err := c.fill.Run(ctx, c.rdb, []string{draft}, geoArgs(part, draftLife.Milliseconds())...).Int()
+		left, err := c.fill.Run(ctx, c.rdb, []string{draft}, geoArgs(part, number, draftLife.Milliseconds())...).Int()
 		if err != nil {
 			return fmt.Errorf("fill draft: %w", err)
 		}
@@ -321,10 +324,10 @@ func (c *cells) rebuild(ctx context.Context, id cellID) error {
 	}
 	limit := c.max
 	if id.cell.Precision() == maxCellPrecision {
-		limit = len(shops) + c.max // cannot be split: better too big than not found
+		limit = math.MaxInt32 // cannot be split: better too big than not found
 	}
 	outcome, err := c.publish.Run(ctx, c.rdb, []string{c.keys.cell(id.typeID, id.cell), draft},
-		limit, emptyCellLife.Milliseconds(), split).Int()
+		number, limit, emptyCellLife.Milliseconds(), split).Int()
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
@@ -333,6 +336,38 @@ func (c *cells) rebuild(ctx context.Context, id cellID) error {
 		c.built.WithLabelValues("whole").Inc()
 	case 2:
 		c.built.WithLabelValues("split").Inc()
+		// Again: now that writers see the split, children that were being built
+		// by what was known before must not be published.
+		return c.dropChildren(ctx, id)
+	}
+	return nil
+}
+
+// begin makes a draft, or joins the one that there is, and returns its number.
+func (c *cells) begin(ctx context.Context, draft string) (int64, error) {
+	pipe := c.rdb.Pipeline()
+	pipe.ZAddNX(ctx, draft, redis.Z{Score: float64(rand.Int64N(1 << 50)), Member: markBuilt}) //nolint:gosec // told apart, not kept secret
+	pipe.PExpire(ctx, draft, draftLife)
+	number := pipe.ZScore(ctx, draft, markBuilt)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, err
+	}
+	return int64(number.Val()), nil
+}
+
+// dropChildren removes the cells, and the drafts of cells, one character
+// longer. They may be left from a time before this cell was whole, when it was
+// split already, and then lack what was added since.
+func (c *cells) dropChildren(ctx context.Context, id cellID) error {
+	_, err := c.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, child := range id.cell.Children() {
+			p.Unlink(ctx, c.keys.cell(id.typeID, child))
+			p.Unlink(ctx, c.keys.cellDraft(id.typeID, child))
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("drop the parts of cell %s: %w", id.cell, err)
 	}
 	return nil
 }

@@ -24,9 +24,9 @@ func (k keys) cell(typeID int64, c geo.Cell) string {
 // cellDraft is a cell while it is being rebuilt.
 func (k keys) cellDraft(typeID int64, c geo.Cell) string { return k.cell(typeID, c) + ":b" }
 
-// Marks are members of a cell that are no shops, all with score 0.
+// Marks are members of a cell that are no shops.
 const (
-	markBuilt = "built" // the set is complete, even if it holds nothing else
+	markBuilt = "built" // the set is complete, even if it holds nothing else; the score is the number of its draft
 	markSplit = "split" // too many shops: see the cells one character longer
 )
 

@@ -87,6 +87,12 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	return redis.NewClient(o.Simple()), nil
 }
 
+// CheckRedisURL says what is wrong with a URL, without its secrets.
+func CheckRedisURL(raw string) error {
+	_, _, err := parseRedisURL(raw)
+	return err
+}
+
 // parseRedisURL reads addresses, credentials, database number and TLS; the
 // other options of the URL are not ours to take.
 func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
@@ -99,7 +100,7 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	tb.Helper()
 	log := &Log{}
 	cfg := s.Config
-	a, err := app.New(&cfg, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), io.Discard)
+	a, err := app.New(&cfg, observe.NewLogger(log, "json", slog.LevelDebug), io.Discard)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,0 +1,341 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+func TestDataSurvivesARestart(t *testing.T) {
+	stack := apptest.Embedded(t)
+	first := stack.Start(t)
+	centre := map[string]any{"lat": 30.2448, "lng": 120.1510, "radius": 2000}
+	want, _ := walk(t, first, centre, nil, 50)
+	if len(want) < 60 {
+		t.Fatalf("the demo town has %d shops", len(want))
+	}
+	var types struct{ ShopTypes []struct{ ID string } }
+	first.Must(t, `{ shopTypes { id } }`, nil, &types)
+	used := 0
+	for _, typ := range types.ShopTypes {
+		if names, _ := walk(t, first, centre, map[string]any{"typeId": typ.ID}, 50); len(names) > 0 {
+			used++
+		}
+	}
+	if used < 8 {
+		t.Errorf("the demo town has shops of %d types, want 8", used)
+	}
+	if err := first.Stop(); err != nil {
+		t.Fatalf("the first server ended with %v", err)
+	}
+	second := stack.Start(t)
+	if got, _ := walk(t, second, centre, nil, 50); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("after a restart there are other shops:\n%v\nwant\n%v", got, want)
+	}
+}
+
+func TestOneProcessPerDataDirectory(t *testing.T) {
+	stack := apptest.Embedded(t)
+	stack.Start(t)
+	_, errs, code := stack.Command(t, "seed", "--shops", "1")
+	if code != 1 || !strings.Contains(errs, fmt.Sprintf("in use by process %d", os.Getpid())) {
+		t.Errorf("a second process: %d, %s; want 1 and who holds the folder", code, errs)
+	}
+}
+
+func TestEmbeddedRedisOnPostgresAdmitsOneInstance(t *testing.T) {
+	stack := apptest.Real(t)
+	stack.Config.RedisURL = ""
+	first := stack.Start(t)
+	_, errs, code := stack.Command(t, "seed", "--shops", "1")
+	if code != 1 || !strings.Contains(errs, "another process with an embedded Redis") {
+		t.Errorf("a second process: %d, %s", code, errs)
+	}
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := stack.Command(t, "seed", "--shops", "1"); code != 0 {
+		t.Errorf("after the first one stopped: %d, %s", code, errs)
+	}
+}
+
+func TestFourInstancesStartAtOnceOnEmptyStores(t *testing.T) {
+	stack := apptest.Real(t)
+	stack.Config.DatabaseURL = testkit.Postgres(t) // not even migrated
+	var starts sync.WaitGroup
+	servers := make([]*apptest.Server, 4)
+	for i := range servers {
+		starts.Go(func() { servers[i] = stack.Start(t) })
+	}
+	starts.Wait()
+	var versions int
+	if err := stack.SQL(t).QueryRow("SELECT count(*) - count(DISTINCT version_id) FROM goose_db_version").Scan(&versions); err != nil || versions != 0 {
+		t.Errorf("%d migrations ran twice (%v)", versions, err)
+	}
+	for i, s := range servers {
+		if s == nil {
+			t.Fatal("an instance did not start")
+		}
+		var types struct{ ShopTypes []struct{ Name string } }
+		s.Must(t, `{ shopTypes { name } }`, nil, &types)
+		if len(types.ShopTypes) != 14 {
+			t.Errorf("instance %d shows %d types, want each of the 14 once", i, len(types.ShopTypes))
+		}
+	}
+}
+
+func TestNotReadyUntilTheStoresAnswer(t *testing.T) {
+	stack := apptest.Real(t)
+	// A database that will be there later: a listener that says nothing yet.
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	stack.Config.DatabaseURL = "postgres://nobody@" + silent.Addr().String() + "/none?sslmode=disable"
+	stack.Config.StartTimeout = 1500 * time.Millisecond
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stack.Config.Addr = free.Addr().String()
+	_ = free.Close()
+	done := make(chan int, 1)
+	var errs string
+	go func() {
+		_, stderr, code := stack.Command(t, "serve")
+		errs = stderr
+		done <- code
+	}()
+	status := func(path string) int {
+		res, err := http.Get("http://" + stack.Config.Addr + path) //nolint:noctx // a probe
+		if err != nil {
+			return 0
+		}
+		defer func() { _ = res.Body.Close() }()
+		return res.StatusCode
+	}
+	testkit.Eventually(t, time.Second, func() bool { return status("/healthz") == 200 })
+	if got := status("/readyz"); got != 503 {
+		t.Errorf("readyz = %d without a database, want 503", got)
+	}
+	if got := status("/graphql"); got != 503 {
+		t.Errorf("graphql = %d without a database, want 503", got)
+	}
+	if got := status("/metrics"); got != 200 {
+		t.Errorf("metrics = %d, want 200", got)
+	}
+	if code := <-done; code != 1 || !strings.Contains(errs, "does not answer") {
+		t.Errorf("the start without a database: %d, %s", code, errs)
+	}
+}
+
+func TestReadyzFollowsTheDatabase(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		s := stack.Start(t)
+		get := func() (int, string) {
+			res, err := http.Get(s.URL + "/readyz") //nolint:noctx // a probe
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = res.Body.Close() }()
+			text, _ := io.ReadAll(res.Body)
+			return res.StatusCode, strings.TrimSpace(string(text))
+		}
+		if code, text := get(); code != 200 || text != "ready" {
+			t.Errorf("readyz = %d %q", code, text)
+		}
+		_ = s.House().DB.Close()
+		if code, _ := get(); code != 503 {
+			t.Errorf("readyz = %d without the database, want 503", code)
+		}
+	})
+}
+
+func TestWrongSettingsStopTheStartWithOneLine(t *testing.T) {
+	stack := apptest.Embedded(t)
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"address", []string{"--addr", "8080"}, `--addr: "8080" is not HOST:PORT`},
+		{"database", []string{"--database-url", "mysql://root:secret@host/db"}, "--database-url: it must begin with postgres://"},
+		{"redis", []string{"--redis-url", "http://:secret@host"}, "--redis-url: it begins with redis://"},
+		{"prefix", []string{"--redis-prefix", "a:{b}"}, "--redis-prefix"},
+		{"log level", []string{"--log-level", "loud"}, "--log-level"},
+		{"part", []string{"--run", "api,cook"}, `--run: "cook"`},
+		{"unknown flag", []string{"--colour", "red"}, "colour"},
+		{"unknown command", []string{"srve"}, `there is no command "srve"`},
+		{"no number", []string{"--redis-pool-size", "many"}, "redis-pool-size"},
+	}
+	for _, tt := range tests {
+		_, errs, code := stack.Command(t, tt.args...)
+		if code == 0 || !strings.Contains(errs, tt.want) || strings.Contains(errs, "secret") {
+			t.Errorf("%s: %d, %q; want an error with %q", tt.name, code, errs, tt.want)
+		}
+		if lines := strings.Count(strings.TrimSpace(errs), "\n"); lines > 0 {
+			t.Errorf("%s: the error has %d lines more:\n%s", tt.name, lines, errs)
+		}
+	}
+}
+
+func TestABrokenFileLeavesNothingBehind(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		good, err := os.ReadFile(writeCSV(t, 5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := testkitFile(t, string(good)+"line:9,cafe,\"Shop with a quote,21,105,1\n")
+		_, errs, code := stack.Command(t, "import", broken)
+		if code != 1 || !regexp.MustCompile(`line \d+`).MatchString(errs) || strings.Count(strings.TrimSpace(errs), "\n") > 2 {
+			t.Errorf("import of a broken file: %d, %q", code, errs)
+		}
+		var n int
+		if err := stack.SQL(t).QueryRow("SELECT count(*) FROM shops").Scan(&n); err != nil || n != 0 {
+			t.Errorf("%d shops were stored (%v)", n, err)
+		}
+	})
+}
+
+func TestMigrateStatusListsEveryFile(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		if out, errs, code := stack.Command(t, "migrate"); code != 0 || !strings.Contains(out, "is up to date") {
+			t.Fatalf("migrate: %d, %s%s", code, out, errs)
+		}
+		out, errs, code := stack.Command(t, "migrate", "status")
+		if code != 0 || !strings.Contains(out, "_shops.sql") || strings.Contains(out, "pending") {
+			t.Errorf("migrate status: %d\n%s%s", code, out, errs)
+		}
+	})
+}
+
+func TestRequestsAreLoggedWithIDOperationAndTime(t *testing.T) {
+	stack := apptest.Embedded(t)
+	s := stack.Start(t)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/graphql",
+		strings.NewReader(`{"query":"query FindCafes { shopTypes { name } }"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Request-Id", "my-request-0001")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if got := res.Header.Get("X-Request-Id"); got != "my-request-0001" {
+		t.Errorf("the answer's request id is %q", got)
+	}
+	var line map[string]any
+	testkit.Eventually(t, time.Second, func() bool {
+		for _, l := range s.Log.Lines(t) {
+			if l["request_id"] == "my-request-0001" && l["msg"] == "request" {
+				line = l
+			}
+		}
+		return line != nil
+	})
+	if ms, ok := line["ms"].(float64); !ok || ms <= 0 || line["operation"] != "FindCafes" || line["status"] != 200.0 {
+		t.Errorf("the request's log line is %v", line)
+	}
+}
+
+func TestMetricsShowEveryPart(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	s.Must(t, `{ shops(first: 1) { edges { node { type { name } } } } }`, nil, nil)
+	res, err := http.Get(s.URL + "/metrics") //nolint:noctx // a probe
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`tandian_http_request_seconds_count{class="2xx",route="/graphql"} 1`,
+		`tandian_graphql_operation_seconds_count{outcome="ok",type="query"} 1`,
+		`tandian_graphql_operation_seconds_count{outcome="failed",type="query"} 0`,
+		`tandian_sql_statement_seconds_count{verb="select"}`,
+		`tandian_go_sql_wait_count_total{db_name="main"}`,
+		`tandian_redis_round_trip_seconds_count{role="state"}`,
+		`tandian_redis_pool_waits{role="state"} 0`,
+		`tandian_cache_misses_total{policy="shop-type"}`,
+		`tandian_shop_cells_built_total{outcome="split"} 0`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+}
+
+// The program itself, as a person runs it: ready in time, and Ctrl-C ends it
+// with 0 after running requests.
+func TestTheProgramStartsFastAndStopsOnCtrlC(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	binary := filepath.Join(t.TempDir(), "tandian")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../..").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.CommandContext(ctx, binary, "--addr", "127.0.0.1:0")
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := make([]byte, 0, 1024)
+	url := regexp.MustCompile(`API\s+(http://\S+/graphql)`)
+	for url.Find(out) == nil {
+		part := make([]byte, 1024)
+		n, err := stdout.Read(part)
+		out = append(out, part[:n]...)
+		if err != nil {
+			t.Fatalf("the program ended: %v\n%s", err, errors.Join(err, cmd.Wait()))
+		}
+	}
+	if took := time.Since(begin); took > 30*time.Second { // promised: 3 s; tenfold room
+		t.Errorf("ready after %v", took)
+	} else {
+		t.Logf("ready after %v", took)
+	}
+	res, err := http.Get(string(url.FindSubmatch(out)[1]) + "?query={shopTypes{name}}") //nolint:noctx // a probe
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != 200 {
+		t.Errorf("status %d", res.StatusCode)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("after Ctrl-C: %v, want exit code 0", err)
+	}
+}

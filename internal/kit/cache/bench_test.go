@@ -1,0 +1,95 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+type profile struct {
+	ID   int
+	Name string
+	Text string
+}
+
+// BenchmarkHit sets a hit beside what it cannot do without: the same GET under
+// the same deadline, and the same JSON decoded.
+func BenchmarkHit(b *testing.B) {
+	r := startRedis(b)
+	rdb := r.client()
+	defer func() { _ = rdb.Close() }()
+	h, err := NewHub(rdb, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := New(h, Policy{Name: "profile"}, strconv.Itoa, func(_ context.Context, ids []int) (map[int]profile, error) {
+		m := make(map[int]profile)
+		for _, id := range ids {
+			m[id] = profile{id, "Noodles", strings.Repeat("x", 430)}
+		}
+		return m, nil
+	})
+	ctx := b.Context()
+	ids := make([]int, 100)
+	for i := range ids {
+		ids[i] = i
+	}
+	if _, err := c.GetMany(ctx, ids); err != nil {
+		b.Fatal(err)
+	}
+	keys := names(c.wants(ids))
+	decode := func(b *testing.B, record []byte) {
+		var p profile
+		if err := json.Unmarshal(record[headerSize:], &p); err != nil {
+			b.Error(err)
+		}
+	}
+	runs := []struct {
+		name string
+		once func(b *testing.B)
+	}{
+		{"raw GET", func(b *testing.B) {
+			ctx, cancel := context.WithTimeout(ctx, h.timeout)
+			defer cancel()
+			record, err := rdb.Get(ctx, keys[0]).Bytes()
+			if err != nil {
+				b.Error(err)
+			}
+			decode(b, record)
+		}},
+		{"Get", func(b *testing.B) {
+			if _, err := c.Get(ctx, 0); err != nil {
+				b.Error(err)
+			}
+		}},
+		{"raw MGET of 100", func(b *testing.B) {
+			ctx, cancel := context.WithTimeout(ctx, h.timeout)
+			defer cancel()
+			records, err := rdb.MGet(ctx, keys...).Result()
+			if err != nil {
+				b.Error(err)
+			}
+			for _, record := range records {
+				decode(b, []byte(record.(string)))
+			}
+		}},
+		{"GetMany of 100", func(b *testing.B) {
+			if _, err := c.GetMany(ctx, ids); err != nil {
+				b.Error(err)
+			}
+		}},
+	}
+	for _, run := range runs {
+		b.Run(run.name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetParallelism(16)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					run.once(b)
+				}
+			})
+		})
+	}
+}

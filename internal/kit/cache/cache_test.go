@@ -1,0 +1,791 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+)
+
+// slow is a time that no test reaches.
+const slow = 5 * time.Minute
+
+var errDatabase = errors.New("the database is away")
+
+// TestCache is the behaviour on every kind of Redis. The letters are the
+// anomalies of caches in front of a database that each case excludes. A14,
+// invalidating inside the transaction, has no case: the API has no seat for a
+// transaction.
+func TestCache(t *testing.T) {
+	cases := []struct {
+		name string
+		run  func(t *testing.T, w *world)
+	}{
+		{"a second read is a hit, in every process", secondReadIsAHit},
+		{"a load that an invalidation overtook is not stored (A1)", overtakenLoadIsNotStored},
+		{"a load cannot store under the lease of a later load of its process (A2)", leaseBelongsToOneLoad},
+		{"a read after an invalidation does not join an older load (A3)", readDoesNotJoinAnOlderLoad},
+		{"two processes load a hot missing key once (A4)", hotMissingKeyIsLoadedOnce},
+		{"a load survives its reader and is stored (A5)", loadSurvivesItsReader},
+		{"one lost lease leaves the other keys of the batch alone (A6)", lostLeaseIsOneKeysMatter},
+		{"a lease always ends by itself (A7)", leaseEndsByItself},
+		{"an insert's invalidation clears the entry that says there is none (A8)", insertClearsTheNegativeEntry},
+		{"lives lie in the spread of their policy (A9)", livesAreSpread},
+		{"any payload comes back as it was (A27)", anyPayloadComesBack},
+		{"garbage is a miss once (A29)", garbageIsAMissOnce},
+		{"a record of another type is a miss once (A29)", otherTypeIsAMissOnce},
+		{"keys of any text have one slot for value and lease (A31)", anyTextIsAKey},
+		{"GetMany returns those found, each once", getManyReturnsThoseFound},
+		{"GetMany of more than a batch loads in one call", getManyBeyondABatch},
+		{"a value too big is served, not stored, and nobody queues for it", oversizeIsServed},
+		{"a value that JSON cannot say is served", unencodableIsServed},
+		{"a failed load is an error for its reader and hands over to the next", failedLoadHandsOver},
+		{"a failed load returns what was cached", failedLoadReturnsTheRest},
+		{"a panic of the loader is an error", panicIsAnError},
+		{"a loader that ends its goroutine is an error", goexitIsAnError},
+		{"a reader ends with its context while it waits", waitingReaderEnds},
+		{"a reader that waited long enough loads without storing", patienceEnds},
+		{"a server that forgot the scripts is taught them", scriptsAreTaught},
+		{"nothing is left without a life", everythingHasALife},
+		{"reads cost the round trips that they promise", roundTrips},
+	}
+	onEach(t, func(t *testing.T, b *backend) {
+		for _, c := range cases {
+			t.Run(c.name, func(t *testing.T) { c.run(t, b.world(t)) })
+		}
+	})
+}
+
+func secondReadIsAHit(t *testing.T, w *world) {
+	rows := newTable(7)
+	here, there := cacheOf(w.process(t), rows.load, Policy{}), cacheOf(w.process(t), rows.load, Policy{})
+	for _, c := range []*Cache[int, row]{here, here, there} {
+		if diff := cmp.Diff(row{7, 1}, mustGet(t, c, 7)); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+	if _, err := here.Get(t.Context(), 8); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("absent: %v", err)
+	}
+	if _, err := there.Get(t.Context(), 8); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("absent, second read: %v", err)
+	}
+	if diff := cmp.Diff([][]int{{7}, {8}}, rows.loads()); diff != "" {
+		t.Error("loads", diff)
+	}
+	if diff := cmp.Diff(Stats{Hits: 1, Misses: 2, Loads: 2, LoadCalls: 2}, here.Stats()); diff != "" {
+		t.Error("here", diff)
+	}
+	if diff := cmp.Diff(Stats{Hits: 1, NegativeHits: 1}, there.Stats()); diff != "" {
+		t.Error("there", diff)
+	}
+}
+
+func overtakenLoadIsNotStored(t *testing.T, w *world) {
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	here, there := cacheOf(w.process(t), load, Policy{}), cacheOf(w.process(t), rows.load, Policy{})
+
+	first := getLater(t.Context(), here, 1)
+	p := nextLoad()
+	rows.commit(1)
+	mustInvalidate(t, there, 1)
+	p.end <- nil
+
+	if got := <-first; got.err != nil || got.row.Version != 1 {
+		t.Errorf("the overtaken reader got %v, want its own version 1", got)
+	}
+	if got := mustGet(t, there, 1); got.Version != 2 {
+		t.Errorf("the next reader got version %d, want 2", got.Version)
+	}
+	if got := mustGet(t, here, 1); got.Version != 2 {
+		t.Errorf("the first process then got version %d, want 2", got.Version)
+	}
+	if diff := cmp.Diff(Stats{Hits: 1, Misses: 1, Loads: 1, LoadCalls: 1, StoresRefused: 1}, here.Stats()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func leaseBelongsToOneLoad(t *testing.T, w *world) {
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	here, there := cacheOf(w.process(t), load, Policy{}), cacheOf(w.process(t), rows.load, Policy{})
+
+	first := getLater(t.Context(), here, 1)
+	old := nextLoad()
+	rows.commit(1)
+	mustInvalidate(t, here, 1)
+	second := getLater(t.Context(), here, 1)
+	young := nextLoad() // holds the lease now
+	old.end <- nil
+	<-first
+
+	if n := w.rdb.Exists(t.Context(), here.nameOf(1)).Val(); n != 0 {
+		t.Error("the older load stored its value under the lease of the younger one")
+	}
+	young.end <- nil
+	if got := <-second; got.err != nil || got.row.Version != 2 {
+		t.Errorf("the second reader got %v, want version 2", got)
+	}
+	if got := mustGet(t, there, 1); got.Version != 2 {
+		t.Errorf("another process got version %d, want 2", got.Version)
+	}
+	if got := here.Stats().StoresRefused; got != 1 {
+		t.Errorf("%d stores refused, want 1", got)
+	}
+	if got := len(rows.loads()); got != 2 {
+		t.Errorf("%d loads, want 2: the younger load's store must have counted", got)
+	}
+}
+
+func readDoesNotJoinAnOlderLoad(t *testing.T, w *world) {
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	c := cacheOf(w.process(t), load, Policy{})
+
+	first := getLater(t.Context(), c, 1)
+	old := nextLoad()
+	rows.commit(1)
+	mustInvalidate(t, c, 1)
+	second := getLater(t.Context(), c, 1)
+	nextLoad().end <- nil
+
+	if got := <-second; got.err != nil || got.row.Version != 2 {
+		t.Errorf("got %v while the older load still runs, want version 2", got)
+	}
+	old.end <- nil
+	<-first
+}
+
+func hotMissingKeyIsLoadedOnce(t *testing.T, w *world) {
+	const readers = 20
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	caches := []*Cache[int, row]{cacheOf(w.process(t), load, Policy{}), cacheOf(w.process(t), load, Policy{})}
+
+	var waiting []<-chan answered
+	for range readers {
+		for _, c := range caches {
+			waiting = append(waiting, getLater(t.Context(), c, 1))
+		}
+	}
+	p := nextLoad()
+	eventually(t, "all other readers wait", func() bool {
+		return caches[0].Stats().Waits+caches[1].Stats().Waits == 2*readers-1
+	})
+	p.end <- nil
+	for _, reader := range waiting {
+		if got := <-reader; got != (answered{row: row{1, 1}}) {
+			t.Fatalf("got %v", got)
+		}
+	}
+	if got := len(rows.loads()); got != 1 {
+		t.Errorf("%d loads, want 1", got)
+	}
+}
+
+func loadSurvivesItsReader(t *testing.T, w *world) {
+	type key struct{}
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	h := w.process(t)
+	c, there := cacheOf(h, load, Policy{}), cacheOf(w.process(t), rows.load, Policy{})
+
+	ctx, leave := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
+	first := getLater(ctx, c, 1)
+	p := nextLoad()
+	leave()
+	if got := <-first; !errors.Is(got.err, context.Canceled) {
+		t.Errorf("the reader that left got %v, want context.Canceled", got)
+	}
+	if p.ctx.Err() != nil {
+		t.Error("the load ended with its reader")
+	}
+	if _, ok := p.ctx.Deadline(); !ok {
+		t.Error("the load has no deadline")
+	}
+	if p.ctx.Value(key{}) != "trace" {
+		t.Error("the load lost its reader's values")
+	}
+	p.end <- nil
+	h.Wait()
+	if got := mustGet(t, there, 1); got.Version != 1 {
+		t.Errorf("got %v", got)
+	}
+	if got := len(rows.loads()); got != 1 {
+		t.Errorf("%d loads, want 1", got)
+	}
+}
+
+func lostLeaseIsOneKeysMatter(t *testing.T, w *world) {
+	rows := newTable(0, 1, 2, 3)
+	load, nextLoad := rows.pausing(t)
+	here, there := cacheOf(w.process(t), load, Policy{}), cacheOf(w.process(t), rows.load, Policy{})
+
+	done := make(chan map[int]row)
+	go func() {
+		found, _ := here.GetMany(t.Context(), []int{0, 1, 2, 3})
+		done <- found
+	}()
+	p := nextLoad()
+	mustInvalidate(t, there, 0)
+	p.end <- nil
+	if diff := cmp.Diff(rows.all(), <-done); diff != "" {
+		t.Error(diff)
+	}
+	found, err := there.GetMany(t.Context(), []int{0, 1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rows.all(), found); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([][]int{{0, 1, 2, 3}, {0}}, rows.loads()); diff != "" {
+		t.Error("loads", diff)
+	}
+	if diff := cmp.Diff(Stats{Hits: 3, Misses: 1, Loads: 1, LoadCalls: 1}, there.Stats()); diff != "" {
+		t.Error("nobody should have waited", diff)
+	}
+	if got := here.Stats().StoresRefused; got != 1 {
+		t.Errorf("%d stores refused, want 1", got)
+	}
+}
+
+func leaseEndsByItself(t *testing.T, w *world) {
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	here := cacheOf(w.process(t), load, Policy{LeaseTTL: 200 * time.Millisecond})
+	there := cacheOf(w.process(t), rows.load, Policy{LoadTimeout: 5 * time.Second})
+
+	crashed := getLater(t.Context(), here, 1)
+	p := nextLoad() // as far as Redis can see, its process is dead from here on
+	left := w.rdb.PTTL(t.Context(), leaseOf(here.nameOf(1))).Val()
+	if left <= 0 || left > 200*time.Millisecond {
+		t.Errorf("the lease has %v left, want more than 0 and at most 200ms", left)
+	}
+	if w.elapse != nil {
+		w.elapse(200 * time.Millisecond)
+	}
+	if got := mustGet(t, there, 1); got.Version != 1 {
+		t.Errorf("got %v", got)
+	}
+	p.end <- nil
+	<-crashed
+	if got := here.Stats().StoresRefused; got != 1 {
+		t.Errorf("%d stores refused after the lease expired, want 1", got)
+	}
+}
+
+func insertClearsTheNegativeEntry(t *testing.T, w *world) {
+	rows := newTable()
+	here, there := cacheOf(w.process(t), rows.load, Policy{}), cacheOf(w.process(t), rows.load, Policy{})
+	for range 2 {
+		if _, err := there.Get(t.Context(), 1); !errors.Is(err, ErrNotFound) {
+			t.Fatalf("got %v, want ErrNotFound", err)
+		}
+	}
+	if got := there.Stats().NegativeHits; got != 1 {
+		t.Fatalf("%d negative hits, want 1: absence must have been kept", got)
+	}
+	rows.commit(1)
+	mustInvalidate(t, here, 1)
+	if got := mustGet(t, there, 1); got.Version != 1 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func livesAreSpread(t *testing.T, w *world) {
+	const n = 40
+	ids := make([]int, 2*n)
+	for i := range ids {
+		ids[i] = i
+	}
+	rows := newTable(ids[:n]...)
+	c := cacheOf(w.process(t), rows.load, Policy{Fresh: 100 * time.Minute, Negative: 10 * time.Minute, Jitter: 0.5})
+	if _, err := c.GetMany(t.Context(), ids); err != nil {
+		t.Fatal(err)
+	}
+	const passed = time.Minute // since the store, far more than it took
+	lives := make(map[time.Duration]bool)
+	for _, id := range ids {
+		most := 100 * time.Minute
+		if id >= n {
+			most = 10 * time.Minute
+		}
+		left := w.rdb.PTTL(t.Context(), c.nameOf(id)).Val()
+		if left < most/2-passed || left > most {
+			t.Errorf("key %d has %v left, want %v to %v", id, left, most/2, most)
+		}
+		lives[left.Truncate(time.Second)] = true
+	}
+	if len(lives) < n/4 {
+		t.Errorf("%d keys have only %d different lives", len(ids), len(lives))
+	}
+}
+
+func anyPayloadComesBack(t *testing.T, w *world) {
+	texts := []string{
+		"", "*", `""`, `"`, "null", "0", "!", "rueidisid:1", "\x00\x01", "<b>&amp;</b>", "探店 🍜", "\u2028",
+		string(slices.Repeat([]byte{magic, codecJSON}, 20)), strings.Repeat("x", 8<<10),
+	}
+	for i, text := range texts {
+		texts[i] = strings.ToValidUTF8(text, "\uFFFD") // JSON has no other text
+	}
+	h := w.process(t)
+	sameText := New(h, Policy{Name: "text"}, strconv.Itoa, func(_ context.Context, ks []int) (map[int]string, error) {
+		m := make(map[int]string)
+		for _, k := range ks {
+			m[k] = texts[k]
+		}
+		return m, nil
+	})
+	sameNil := New(h, Policy{Name: "nil"}, strconv.Itoa, func(_ context.Context, ks []int) (map[int]*row, error) {
+		return map[int]*row{ks[0]: nil}, nil
+	})
+	for _, from := range []string{"loader", "cache"} {
+		for k, text := range texts {
+			got, err := sameText.Get(t.Context(), k)
+			if diff := cmp.Diff(text, got); err != nil || diff != "" {
+				t.Errorf("%q from the %s: %v %s", text, from, err, diff)
+			}
+		}
+		if got, err := sameNil.Get(t.Context(), 0); err != nil || got != nil {
+			t.Errorf("nil from the %s: %v, %v", from, got, err)
+		}
+	}
+	if got, want := sameText.Stats().Hits, int64(len(texts)); got != want {
+		t.Errorf("%d hits, want %d", got, want)
+	}
+	if got := sameNil.Stats().Hits; got != 1 {
+		t.Errorf("nil: %d hits, want 1", got)
+	}
+}
+
+func garbageIsAMissOnce(t *testing.T, w *world) {
+	record := func(change func(b []byte) []byte) string {
+		b := header{created: time.Now()}.appendTo(nil)
+		return string(change(append(b, `{"ID":1,"Version":9}`...)))
+	}
+	garbage := map[string]string{
+		"empty":         "",
+		"short":         "x",
+		"plain JSON":    `{"ID":1,"Version":9,"Name":"long enough for a header"}`,
+		"zeros":         string(make([]byte, headerSize)),
+		"other magic":   record(func(b []byte) []byte { b[0]++; return b }),
+		"other codec":   record(func(b []byte) []byte { b[1]++; return b }),
+		"other flags":   record(func(b []byte) []byte { b[2] = 1 << 7; return b }),
+		"cut payload":   record(func(b []byte) []byte { return b[:len(b)-1] }),
+		"no payload":    record(func(b []byte) []byte { return b[:headerSize] }),
+		"header cut":    record(func(b []byte) []byte { return b[:headerSize-1] }),
+		"a big payload": record(func(b []byte) []byte { return append(b, strings.Repeat("x", 64<<10)...) }),
+	}
+	read := map[string]func(c *Cache[int, row]) (row, error){
+		"Get": func(c *Cache[int, row]) (row, error) { return c.Get(t.Context(), 1) },
+		"GetMany": func(c *Cache[int, row]) (row, error) {
+			m, err := c.GetMany(t.Context(), []int{1})
+			return m[1], err
+		},
+	}
+	for how, get := range read {
+		for what, bytes := range garbage {
+			t.Run(how+" "+what, func(t *testing.T) {
+				w := w.world(t)
+				rows := newTable(1)
+				c := cacheOf(w.process(t), rows.load, Policy{})
+				if err := w.rdb.Set(t.Context(), c.nameOf(1), bytes, time.Hour).Err(); err != nil {
+					t.Fatal(err)
+				}
+				for range 3 {
+					got, err := get(c)
+					if diff := cmp.Diff(row{1, 1}, got); err != nil || diff != "" {
+						t.Fatal(err, diff)
+					}
+				}
+				if diff := cmp.Diff(Stats{Hits: 2, Misses: 1, Loads: 1, LoadCalls: 1, Undecodable: 1}, c.Stats()); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
+	}
+}
+
+func otherTypeIsAMissOnce(t *testing.T, w *world) {
+	rows := newTable(1)
+	before := New(w.process(t), Policy{Name: "row"}, strconv.Itoa, func(context.Context, []int) (map[int]string, error) {
+		return map[int]string{1: "what the last release kept"}, nil
+	})
+	if _, err := before.Get(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	c := cacheOf(w.process(t), rows.load, Policy{})
+	for range 3 {
+		if diff := cmp.Diff(row{1, 1}, mustGet(t, c, 1)); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+	if diff := cmp.Diff(Stats{Hits: 2, Misses: 1, Loads: 1, LoadCalls: 1, Undecodable: 1}, c.Stats()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func anyTextIsAKey(t *testing.T, w *world) {
+	texts := []string{"", "}", "}x", "_", "_}", "__", "{", "{}", "a}b", "a", "a}:l", "a:l", "a b\n", "店"}
+	c := New(w.process(t), Policy{Name: "text"}, func(s string) string { return s },
+		func(_ context.Context, ks []string) (map[string]string, error) {
+			m := make(map[string]string)
+			for _, k := range ks {
+				m[k] = "value of " + k
+			}
+			return m, nil
+		})
+	want := make(map[string]string)
+	for _, text := range texts {
+		want[text] = "value of " + text
+	}
+	for range 2 {
+		got, err := c.GetMany(t.Context(), texts)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Fatal(err, diff)
+		}
+	}
+	n := int64(len(texts))
+	if diff := cmp.Diff(Stats{Hits: n, Misses: n, Loads: n, LoadCalls: 1}, c.Stats()); diff != "" {
+		t.Error(diff)
+	}
+	if err := c.Invalidate(t.Context(), texts...); err != nil {
+		t.Error(err)
+	}
+	if left := w.names(t); len(left) != 0 {
+		t.Errorf("left after Invalidate: %q", left)
+	}
+}
+
+func getManyReturnsThoseFound(t *testing.T, w *world) {
+	rows := newTable(1, 2, 3)
+	c := cacheOf(w.process(t), rows.load, Policy{})
+	mustGet(t, c, 2)
+	for range 2 {
+		got, err := c.GetMany(t.Context(), []int{3, 9, 2, 3, 1, 9, 2})
+		if diff := cmp.Diff(rows.all(), got); err != nil || diff != "" {
+			t.Fatal(err, diff)
+		}
+	}
+	if diff := cmp.Diff([][]int{{2}, {3, 9, 1}}, rows.loads()); diff != "" {
+		t.Error("loads", diff)
+	}
+	if diff := cmp.Diff(Stats{Hits: 4, NegativeHits: 1, Misses: 4, Loads: 4, LoadCalls: 2}, c.Stats()); diff != "" {
+		t.Error(diff)
+	}
+	if got, err := c.GetMany(t.Context(), nil); err != nil || len(got) != 0 {
+		t.Errorf("GetMany of nothing: %v, %v", got, err)
+	}
+}
+
+func getManyBeyondABatch(t *testing.T, w *world) {
+	ids := make([]int, 2*batch+7)
+	for i := range ids {
+		ids[i] = i
+	}
+	rows := newTable(ids...)
+	c := cacheOf(w.process(t), rows.load, Policy{})
+	for range 2 {
+		got, err := c.GetMany(t.Context(), ids)
+		if diff := cmp.Diff(rows.all(), got); err != nil || diff != "" {
+			t.Fatal(err, diff)
+		}
+	}
+	if diff := cmp.Diff([][]int{ids}, rows.loads()); diff != "" {
+		t.Error("loads", diff)
+	}
+	mustInvalidate(t, c, ids...)
+	if left := w.names(t); len(left) != 0 {
+		t.Errorf("%d keys left after Invalidate", len(left))
+	}
+}
+
+func oversizeIsServed(t *testing.T, w *world) {
+	const most = 1000
+	sizes := map[int]int{1: most - headerSize - 2, 2: most - headerSize - 1} // two quotes
+	var mu sync.Mutex
+	hold, release := make(chan struct{}), make(chan struct{})
+	loads, holding := make(map[int]int), false
+	c := New(w.process(t), Policy{Name: "big", MaxBytes: most, LeaseTTL: slow}, strconv.Itoa,
+		func(_ context.Context, ks []int) (map[int]string, error) {
+			mu.Lock()
+			loads[ks[0]]++
+			wait := holding
+			mu.Unlock()
+			if wait {
+				hold <- struct{}{}
+				<-release
+			}
+			return map[int]string{ks[0]: strings.Repeat("x", sizes[ks[0]])}, nil
+		})
+	for range 2 {
+		for id, size := range sizes {
+			if got, err := c.Get(t.Context(), id); err != nil || len(got) != size {
+				t.Fatalf("%d bytes, %v, want %d", len(got), err, size)
+			}
+		}
+	}
+	if diff := cmp.Diff(map[int]int{1: 1, 2: 2}, loads); diff != "" {
+		t.Error("loads", diff)
+	}
+	if got := c.Stats().Oversize; got != 1 {
+		t.Errorf("%d oversize, want 1", got)
+	}
+	if size := w.rdb.StrLen(t.Context(), c.nameOf(2)).Val(); size != headerSize {
+		t.Errorf("%d bytes kept of a value too big, want the header", size)
+	}
+
+	holding = true
+	done := make(chan error)
+	for range 2 {
+		go func() {
+			_, err := c.Get(t.Context(), 2)
+			done <- err
+		}()
+	}
+	<-hold
+	<-hold // both load at the same time
+	close(release)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func unencodableIsServed(t *testing.T, w *world) {
+	c := New(w.process(t), Policy{Name: "func"}, strconv.Itoa, func(context.Context, []int) (map[int]any, error) {
+		return map[int]any{1: func() {}}, nil
+	})
+	for range 2 {
+		if v, err := c.Get(t.Context(), 1); err != nil || v == nil {
+			t.Fatalf("got %v, %v", v, err)
+		}
+	}
+	if diff := cmp.Diff(Stats{Misses: 2, Loads: 2, LoadCalls: 2, Undecodable: 1}, c.Stats()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func failedLoadHandsOver(t *testing.T, w *world) {
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	here, there := cacheOf(w.process(t), load, Policy{}), cacheOf(w.process(t), rows.load, Policy{})
+
+	first := getLater(t.Context(), here, 1)
+	p := nextLoad()
+	second := getLater(t.Context(), there, 1)
+	eventually(t, "the second reader waits", func() bool { return there.Stats().Waits == 1 })
+	p.end <- errDatabase
+	if got := <-first; !errors.Is(got.err, errDatabase) || !strings.Contains(got.err.Error(), "load 1 keys of cache row") {
+		t.Errorf("the first reader got %v", got)
+	}
+	if got := <-second; got.err != nil || got.row.Version != 1 {
+		t.Errorf("the second reader got %v", got)
+	}
+	if got := here.Stats().LoadErrors; got != 1 {
+		t.Errorf("%d load errors, want 1", got)
+	}
+}
+
+func failedLoadReturnsTheRest(t *testing.T, w *world) {
+	rows := newTable(1, 2)
+	h := w.process(t)
+	mustGet(t, cacheOf(w.process(t), rows.load, Policy{}), 1)
+	c := cacheOf(h, func(context.Context, []int) (map[int]row, error) { return nil, errDatabase }, Policy{})
+	got, err := c.GetMany(t.Context(), []int{1, 2})
+	if !errors.Is(err, errDatabase) {
+		t.Errorf("got %v, want the loader's error", err)
+	}
+	if diff := cmp.Diff(map[int]row{1: {1, 1}}, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := c.Get(t.Context(), 2); !errors.Is(err, errDatabase) {
+		t.Errorf("Get: %v, want the loader's error", err)
+	}
+}
+
+func panicIsAnError(t *testing.T, w *world) {
+	c := cacheOf(w.process(t), func(context.Context, []int) (map[int]row, error) { panic("no such column") }, Policy{})
+	for range 2 { // the lease was given back
+		_, err := c.Get(t.Context(), 1)
+		if err == nil || !strings.Contains(err.Error(), "panic: no such column") {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
+func goexitIsAnError(t *testing.T, w *world) {
+	c := cacheOf(w.process(t), func(context.Context, []int) (map[int]row, error) {
+		runtime.Goexit()
+		return nil, nil
+	}, Policy{})
+	if _, err := c.Get(t.Context(), 1); !errors.Is(err, errExited) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func waitingReaderEnds(t *testing.T, w *world) {
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	here, there := cacheOf(w.process(t), load, Policy{}), cacheOf(w.process(t), rows.load, Policy{})
+	first := getLater(t.Context(), here, 1)
+	p := nextLoad()
+	ctx, leave := context.WithCancel(t.Context())
+	second := getLater(ctx, there, 1)
+	eventually(t, "the second reader waits", func() bool { return there.Stats().Waits == 1 })
+	leave()
+	if got := <-second; !errors.Is(got.err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", got)
+	}
+	if _, err := there.Get(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("a read with an ended context got %v", err)
+	}
+	p.end <- nil
+	<-first
+	if got := len(rows.loads()); got != 1 {
+		t.Errorf("%d loads, want 1", got)
+	}
+}
+
+func patienceEnds(t *testing.T, w *world) {
+	rows := newTable(1)
+	c := cacheOf(w.process(t), rows.load, Policy{LeaseTTL: 10 * time.Millisecond, LoadTimeout: 20 * time.Millisecond})
+	if err := w.rdb.Set(t.Context(), leaseOf(c.nameOf(1)), "somebody", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := mustGet(t, c, 1); got.Version != 1 {
+		t.Errorf("got %v", got)
+	}
+	if n := w.rdb.Exists(t.Context(), c.nameOf(1)).Val(); n != 0 {
+		t.Error("a load without a lease was stored")
+	}
+	if diff := cmp.Diff(Stats{Misses: 1, Waits: 1, Loads: 1, LoadCalls: 1}, c.Stats()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func scriptsAreTaught(t *testing.T, w *world) {
+	rows := newTable(1, 2, 3, 4, 5)
+	c := cacheOf(w.process(t), rows.load, Policy{})
+	for range 2 {
+		if err := w.rdb.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.GetMany(t.Context(), []int{1, 2, 3, 4, 5})
+		if diff := cmp.Diff(rows.all(), got); err != nil || diff != "" {
+			t.Fatal(err, diff)
+		}
+	}
+	if diff := cmp.Diff(Stats{Hits: 5, Misses: 5, Loads: 5, LoadCalls: 1}, c.Stats()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func everythingHasALife(t *testing.T, w *world) {
+	rows := newTable(1, 2)
+	load, nextLoad := rows.pausing(t)
+	here, there := cacheOf(w.process(t), load, Policy{}), cacheOf(w.process(t), rows.load, Policy{MaxBytes: headerSize + 1})
+	big := mustGet(t, there, 1)
+	if _, err := there.Get(t.Context(), 9); !errors.Is(err, ErrNotFound) {
+		t.Fatal(err)
+	}
+	first := getLater(t.Context(), here, 2)
+	p := nextLoad()
+	names := w.names(t)
+	if len(names) != 3 || big.Version != 1 {
+		t.Errorf("keys %q, want a bare one, a negative one and a lease", names)
+	}
+	for _, name := range names {
+		if left := w.rdb.PTTL(t.Context(), name).Val(); left <= 0 {
+			t.Errorf("%s has no life: %v", name, left)
+		}
+	}
+	p.end <- nil
+	<-first
+}
+
+// tally counts what a client sends.
+type tally struct {
+	mu                 sync.Mutex
+	roundTrips, single int
+}
+
+func (c *tally) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *tally) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.mu.Lock()
+		c.roundTrips++
+		c.single++
+		c.mu.Unlock()
+		return next(ctx, cmd)
+	}
+}
+
+func (c *tally) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.mu.Lock()
+		c.roundTrips++
+		c.mu.Unlock()
+		return next(ctx, cmds)
+	}
+}
+
+func (c *tally) reset() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := fmt.Sprintf("%d round trips, %d of a single command", c.roundTrips, c.single)
+	c.roundTrips, c.single = 0, 0
+	return s
+}
+
+func roundTrips(t *testing.T, w *world) {
+	ids := make([]int, 100)
+	for i := range ids {
+		ids[i] = i
+	}
+	rows := newTable(ids...)
+	sent := new(tally)
+	c := cacheOf(w.process(t, sent), rows.load, Policy{})
+	hits := "1 round trips, 1 of a single command" // MGET
+	misses := "3 round trips, 1 of a single command"
+	if w.name == "cluster" {
+		hits, misses = "1 round trips, 0 of a single command", "3 round trips, 0 of a single command"
+	}
+	steps := []struct {
+		name string
+		do   func() error
+		want string
+	}{
+		{"teach the scripts", func() error { _, err := c.Get(t.Context(), 1000); return err }, ""},
+		{"100 misses", func() error { _, err := c.GetMany(t.Context(), ids); return err }, misses},
+		{"100 hits", func() error { _, err := c.GetMany(t.Context(), ids); return err }, hits},
+		{"one hit", func() error { _, err := c.Get(t.Context(), 7); return err }, "1 round trips, 1 of a single command"},
+		{"one negative hit", func() error { _, err := c.Get(t.Context(), 1000); return err }, "1 round trips, 1 of a single command"},
+		{"invalidate 100", func() error { return c.Invalidate(t.Context(), ids...) }, "1 round trips, 0 of a single command"},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil && !errors.Is(err, ErrNotFound) {
+			t.Fatal(step.name, err)
+		}
+		if got := sent.reset(); step.want != "" && got != step.want {
+			t.Errorf("%s: %s, want %s", step.name, got, step.want)
+		}
+	}
+	if diff := cmp.Diff([][]int{{1000}, ids}, rows.loads()); diff != "" {
+		t.Error("loads", diff)
+	}
+}

@@ -1,0 +1,71 @@
+package cache
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestZeroPolicyIsAGoodSetting(t *testing.T) {
+	want := Policy{
+		Name: "shop", Fresh: 10 * time.Minute, Negative: 30 * time.Second, LeaseTTL: 3 * time.Second,
+		LoadTimeout: 2 * time.Second, Jitter: 0.1, MaxBytes: 16384,
+	}
+	if diff := cmp.Diff(want, Policy{Name: "shop"}.withDefaults()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPolicyIsCutToWhatRedisCanCount(t *testing.T) {
+	got := Policy{Fresh: time.Microsecond, Negative: 2500 * time.Microsecond, Jitter: 7}.withDefaults()
+	if got.Fresh != time.Millisecond || got.Negative != 2*time.Millisecond || got.Jitter != 1 {
+		t.Errorf("got %+v", got)
+	}
+	if got := (Policy{Jitter: -1}).withDefaults().Jitter; got != 0 {
+		t.Errorf("negative jitter became %v, want none", got)
+	}
+}
+
+// A9: no life is rounded to nothing, and none is longer than the policy says.
+func TestSpreadStaysInItsRange(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	draw := rand.New(rand.NewPCG(seed, 0))
+	const year = 365 * 24 * time.Hour
+	check := func(life time.Duration, jitter, at float64) {
+		t.Helper()
+		p := Policy{Fresh: life, Jitter: jitter}.withDefaults()
+		got := spread(p.Fresh, p.Jitter, at)
+		least := float64(p.Fresh) * (1 - p.Jitter)
+		if got < time.Millisecond || got > p.Fresh || float64(got) < least-1 || got%time.Millisecond != 0 {
+			t.Errorf("life %v, jitter %v, draw %v: %v is not whole milliseconds in [%v, %v]", life, jitter, at, got, time.Duration(least), p.Fresh)
+		}
+	}
+	const almostOne = 1 - 1.0/(1<<53)
+	for _, life := range []time.Duration{1, time.Millisecond, 2 * time.Millisecond, time.Second, 10 * time.Second, year} {
+		for _, jitter := range []float64{-1, 0.001, 0.1, 0.5, 1} {
+			for _, at := range []float64{0, 0.5, almostOne} {
+				check(life, jitter, at)
+			}
+		}
+	}
+	for range 100_000 {
+		// Lives of every magnitude, not only long ones.
+		life := time.Duration(draw.Int64N(int64(year) >> draw.IntN(36)))
+		check(life+1, draw.Float64(), draw.Float64())
+	}
+}
+
+func TestSpreadReachesBothEnds(t *testing.T) {
+	if got := spread(100*time.Millisecond, 0.1, 0); got != 90*time.Millisecond {
+		t.Errorf("shortest %v, want 90ms", got)
+	}
+	if got := spread(100*time.Millisecond, 0.1, 0.999); got != 100*time.Millisecond {
+		t.Errorf("longest %v, want 100ms", got)
+	}
+	if got := spread(100*time.Millisecond, 0, 0.3); got != 100*time.Millisecond {
+		t.Errorf("without jitter %v, want 100ms", got)
+	}
+}

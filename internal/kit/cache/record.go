@@ -1,0 +1,100 @@
+package cache
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// A record is what Redis holds under a key: 24 bytes of header, big-endian, and
+// the payload.
+//
+//	byte  0      magic 0xCA
+//	byte  1      codec: 1 = compact JSON
+//	byte  2      flags: 1 = negative, there is no such value; 2 = bare, there is
+//	             one but it is not kept. Both have no payload
+//	bytes 3–5    delta: what the load took, microseconds, at most 16.7 s
+//	bytes 6–13   version of the value, 0 = none
+//	bytes 14–19  created: unix milliseconds
+//	bytes 20–23  soft: milliseconds after created when it counts as due for a
+//	             refresh, at most 49.7 days
+//
+// Clocks of several processes meet in created and soft, so nothing that must be
+// right may depend on them; lives are counted by Redis.
+const (
+	headerSize = 24
+	magic      = 0xCA
+	codecJSON  = 1
+
+	flagNegative = 1 << 0
+	flagBare     = 1 << 1
+)
+
+var errRecord = errors.New("not a record of this cache")
+
+type header struct {
+	flags   byte
+	version int64
+	created time.Time
+	soft    time.Duration
+	delta   time.Duration
+}
+
+// appendTo appends the 24 bytes to b. Times out of range are cut to the range.
+func (h header) appendTo(b []byte) []byte {
+	delta := uint32(clamp(h.delta.Microseconds(), 1<<24-1))
+	b = append(b, magic, codecJSON, h.flags, byte(delta>>16), byte(delta>>8), byte(delta))
+	b = binary.BigEndian.AppendUint64(b, uint64(h.version))
+	created := uint64(clamp(h.created.UnixMilli(), 1<<48-1))
+	b = binary.BigEndian.AppendUint16(b, uint16(created>>32))
+	b = binary.BigEndian.AppendUint32(b, uint32(created))
+	return binary.BigEndian.AppendUint32(b, uint32(clamp(h.soft.Milliseconds(), 1<<32-1)))
+}
+
+func clamp(n, most int64) int64 { return min(max(n, 0), most) }
+
+// parse splits a record. The payload shares b's bytes.
+func parse(b []byte) (h header, payload []byte, err error) {
+	if len(b) < headerSize || b[0] != magic || b[1] != codecJSON || b[2] > flagNegative|flagBare {
+		return header{}, nil, errRecord
+	}
+	delta := uint32(b[3])<<16 | uint32(b[4])<<8 | uint32(b[5])
+	created := uint64(binary.BigEndian.Uint16(b[14:]))<<32 | uint64(binary.BigEndian.Uint32(b[16:]))
+	h = header{
+		flags:   b[2],
+		version: int64(binary.BigEndian.Uint64(b[6:])),
+		created: time.UnixMilli(int64(created)),
+		soft:    time.Duration(binary.BigEndian.Uint32(b[20:])) * time.Millisecond,
+		delta:   time.Duration(delta) * time.Microsecond,
+	}
+	return h, b[headerSize:], nil
+}
+
+// answer is what a record says about its key.
+type answer int
+
+const (
+	nothing answer = iota // no record, or one that cannot be read
+	value
+	negative // there is no such value
+	bare     // there is one, and it has to be loaded each time
+)
+
+// decode reads a record. With an error the record counts as nothing.
+func decode[V any](b []byte) (v V, a answer, err error) {
+	h, payload, err := parse(b)
+	switch {
+	case err != nil:
+		return v, nothing, err
+	case h.flags&flagNegative != 0:
+		return v, negative, nil
+	case h.flags&flagBare != 0:
+		return v, bare, nil
+	}
+	if err := json.Unmarshal(payload, &v); err != nil {
+		var none V
+		return none, nothing, err
+	}
+	return v, value, nil
+}

@@ -1,0 +1,97 @@
+package cache
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed lua/acquire.lua
+	acquireLua string
+	//go:embed lua/store.lua
+	storeLua string
+
+	acquireScript = redis.NewScript(acquireLua)
+	storeScript   = redis.NewScript(storeLua)
+)
+
+// call is one run of a script on one key, its lease and these arguments.
+type call struct {
+	key  string
+	args []any
+}
+
+// run sends up to 500 calls of a script in one round trip and returns one
+// command per call, each with its own error. A server that does not know the
+// script, because it is new or was promoted, is taught it once and gets the
+// affected calls again.
+func (h *Hub) run(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
+	cmds := h.send(ctx, s, calls)
+	var again []call
+	var at []int
+	for i, cmd := range cmds {
+		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			again, at = append(again, calls[i]), append(at, i)
+		}
+	}
+	if len(again) == 0 {
+		return cmds
+	}
+	if err := h.teach(ctx, s); err != nil {
+		for _, i := range at {
+			cmds[i].SetErr(err)
+		}
+		return cmds
+	}
+	for i, cmd := range h.send(ctx, s, again) {
+		cmds[at[i]] = cmd
+	}
+	return cmds
+}
+
+func (h *Hub) send(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	pipe := h.rdb.Pipeline()
+	cmds := make([]*redis.Cmd, len(calls))
+	for i, c := range calls {
+		cmds[i] = s.EvalSha(ctx, pipe, []string{c.key, leaseOf(c.key)}, c.args...)
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	return cmds
+}
+
+// teach loads a script, on a cluster into all masters.
+func (h *Hub) teach(ctx context.Context, s *redis.Script) error {
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	if err := s.Load(ctx, h.rdb).Err(); err != nil {
+		return fmt.Errorf("load a cache script: %w", err)
+	}
+	return nil
+}
+
+// acquired is the answer of acquire.lua for one key.
+type acquired struct {
+	reply   // what somebody stored meanwhile
+	granted bool
+	busy    time.Duration // what another load's lease has left
+}
+
+func readAcquired(cmd *redis.Cmd) acquired {
+	if err := cmd.Err(); err != nil {
+		return acquired{reply: reply{err: err}}
+	}
+	switch v := cmd.Val().(type) {
+	case string:
+		return acquired{reply: reply{record: []byte(v), there: true}}
+	case int64:
+		return acquired{granted: v == 0, busy: time.Duration(v) * time.Millisecond}
+	default:
+		return acquired{reply: reply{err: fmt.Errorf("acquire.lua answered %T", v)}}
+	}
+}

@@ -1,0 +1,139 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestNoReadIsOlderThanAnInvalidation reads and writes at random from three
+// processes. A read is stale if it returns a version lower than one whose
+// invalidation had returned before the read began. TANDIAN_TEST_SEED repeats
+// the choices of a run, though not its interleaving.
+func TestNoReadIsOlderThanAnInvalidation(t *testing.T) {
+	onEach(t, func(t *testing.T, b *backend) {
+		seed := uint64(time.Now().UnixNano())
+		if s, err := strconv.ParseUint(os.Getenv("TANDIAN_TEST_SEED"), 10, 64); err == nil {
+			seed = s
+		}
+		t.Logf("seed %d", seed)
+		newRace(t, b.world(t)).run(t, seed, 2*time.Second)
+	})
+}
+
+const (
+	raceKeys    = 16
+	raceHubs    = 3
+	raceReaders = 6 // of each process
+)
+
+type race struct {
+	rows   *table
+	caches []*Cache[int, row]
+	floor  [raceKeys]atomic.Int64 // the newest version of each key whose invalidation returned
+
+	reads, writes, stale atomic.Int64
+}
+
+func newRace(t *testing.T, w *world) *race {
+	r := &race{rows: newTable()}
+	for id := range raceKeys - 2 { // two keys begin absent
+		r.rows.commit(id)
+	}
+	slowLoad := func(ctx context.Context, ids []int) (map[int]row, error) {
+		found, err := r.rows.load(ctx, ids)
+		_ = sleep(ctx, rand.N(3*time.Millisecond)) // between the database's snapshot and its answer
+		return found, err
+	}
+	for range raceHubs {
+		r.caches = append(r.caches, cacheOf(w.process(t), slowLoad, Policy{}))
+	}
+	return r
+}
+
+func (r *race) run(t *testing.T, seed uint64, during time.Duration) {
+	ctx, cancel := context.WithTimeout(t.Context(), during)
+	defer cancel()
+	var all sync.WaitGroup
+	for i, c := range r.caches {
+		all.Go(func() { r.write(ctx, t, c, rand.New(rand.NewPCG(seed, uint64(i)))) })
+		for j := range raceReaders {
+			all.Go(func() { r.read(ctx, t, c, rand.New(rand.NewPCG(seed, uint64(1000*(i+1)+j)))) })
+		}
+	}
+	all.Wait()
+	t.Logf("%d reads, %d writes, %d loads, %d stale", r.reads.Load(), r.writes.Load(), len(r.rows.loads()), r.stale.Load())
+	if n := r.stale.Load(); n > 0 {
+		t.Errorf("%d of %d reads were stale, seed %d", n, r.reads.Load(), seed)
+	}
+	var refused int64
+	for _, c := range r.caches {
+		s := c.Stats()
+		refused += s.StoresRefused
+		if s.RedisErrors > 0 {
+			t.Errorf("%d errors of Redis", s.RedisErrors)
+		}
+	}
+	if refused == 0 || r.reads.Load() < 500 || r.writes.Load() < 50 {
+		t.Errorf("%d stores refused, %d reads, %d writes: this run shows nothing", refused, r.reads.Load(), r.writes.Load())
+	}
+}
+
+// write commits and invalidates, and only then raises the floor.
+func (r *race) write(ctx context.Context, t *testing.T, c *Cache[int, row], draw *rand.Rand) {
+	for sleep(ctx, time.Duration(draw.Int64N(int64(6*time.Millisecond)))) == nil {
+		id := draw.IntN(raceKeys)
+		version := int64(r.rows.commit(id).Version)
+		if err := c.Invalidate(ctx, id); err != nil {
+			t.Error(err)
+			return
+		}
+		for old := r.floor[id].Load(); old < version && !r.floor[id].CompareAndSwap(old, version); {
+			old = r.floor[id].Load()
+		}
+		r.writes.Add(1)
+	}
+}
+
+// read compares what it gets with the floor before it began. One read in four is
+// of several keys.
+func (r *race) read(ctx context.Context, t *testing.T, c *Cache[int, row], draw *rand.Rand) {
+	for ctx.Err() == nil {
+		ids := draw.Perm(raceKeys)[:1+draw.IntN(4)/3*draw.IntN(raceKeys)]
+		var floor [raceKeys]int64
+		for _, id := range ids {
+			floor[id] = r.floor[id].Load()
+		}
+		found, err := r.get(ctx, c, ids)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, id := range ids {
+			r.reads.Add(1)
+			if int64(found[id].Version) < floor[id] {
+				r.stale.Add(1)
+			}
+		}
+	}
+}
+
+func (r *race) get(ctx context.Context, c *Cache[int, row], ids []int) (map[int]row, error) {
+	if len(ids) > 1 {
+		return c.GetMany(ctx, ids)
+	}
+	one, err := c.Get(ctx, ids[0])
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	return map[int]row{ids[0]: one}, err
+}

@@ -1,0 +1,91 @@
+package cache
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Stats counts what one cache did since its process started. Every key that a
+// read asks for is exactly one of Hits, NegativeHits and Misses.
+type Stats struct {
+	Hits          int64 // keys answered by a record
+	NegativeHits  int64 // keys answered by a record that says there is none
+	Misses        int64 // keys that the first look did not find, for whatever reason
+	Waits         int64 // keys that waited for a load of somebody else
+	Loads         int64 // keys given to the loader
+	LoadCalls     int64 // calls of the loader
+	LoadErrors    int64 // calls of the loader that failed
+	StoresRefused int64 // loaded keys not stored because the lease was gone
+	RedisErrors   int64 // round trips to Redis in which something failed
+	Undecodable   int64 // records that could not be read, values that could not be written
+	Oversize      int64 // values found too big to be kept
+}
+
+type counters struct {
+	hits, negativeHits, misses, waits atomic.Int64
+	loads, loadCalls, loadErrors      atomic.Int64
+	storesRefused, redisErrors        atomic.Int64
+	undecodable, oversize             atomic.Int64
+}
+
+func (c *counters) snapshot() Stats {
+	return Stats{
+		Hits:          c.hits.Load(),
+		NegativeHits:  c.negativeHits.Load(),
+		Misses:        c.misses.Load(),
+		Waits:         c.waits.Load(),
+		Loads:         c.loads.Load(),
+		LoadCalls:     c.loadCalls.Load(),
+		LoadErrors:    c.loadErrors.Load(),
+		StoresRefused: c.storesRefused.Load(),
+		RedisErrors:   c.redisErrors.Load(),
+		Undecodable:   c.undecodable.Load(),
+		Oversize:      c.oversize.Load(),
+	}
+}
+
+// metric joins one series to the field of Stats that it shows.
+type metric struct {
+	desc *prometheus.Desc
+	of   func(Stats) int64
+}
+
+func newMetrics() []metric {
+	series := func(name, help string, of func(Stats) int64) metric {
+		return metric{prometheus.NewDesc("tandian_cache_"+name+"_total", help, []string{"policy"}, nil), of}
+	}
+	return []metric{
+		series("hits", "Keys answered from the cache.", func(s Stats) int64 { return s.Hits }),
+		series("negative_hits", "Keys answered by an entry that says there is none.", func(s Stats) int64 { return s.NegativeHits }),
+		series("misses", "Keys that the first look did not find.", func(s Stats) int64 { return s.Misses }),
+		series("waits", "Keys that waited for somebody else's load.", func(s Stats) int64 { return s.Waits }),
+		series("loads", "Keys given to the loader.", func(s Stats) int64 { return s.Loads }),
+		series("load_calls", "Calls of the loader.", func(s Stats) int64 { return s.LoadCalls }),
+		series("load_errors", "Calls of the loader that failed.", func(s Stats) int64 { return s.LoadErrors }),
+		series("stores_refused", "Loaded keys not stored because their lease was gone.", func(s Stats) int64 { return s.StoresRefused }),
+		series("redis_errors", "Round trips to Redis in which something failed.", func(s Stats) int64 { return s.RedisErrors }),
+		series("undecodable", "Records that could not be read, values that could not be written.", func(s Stats) int64 { return s.Undecodable }),
+		series("oversize", "Values found too big to be kept.", func(s Stats) int64 { return s.Oversize }),
+	}
+}
+
+// collector shows the counters of all caches of a hub, from their first moment.
+type collector struct{ hub *Hub }
+
+func (c collector) Describe(to chan<- *prometheus.Desc) {
+	for _, m := range c.hub.metrics {
+		to <- m.desc
+	}
+}
+
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	c.hub.mu.Lock()
+	defer c.hub.mu.Unlock()
+	for name, counts := range c.hub.policies {
+		s := counts.snapshot()
+		for _, m := range c.hub.metrics {
+			to <- prometheus.MustNewConstMetric(m.desc, prometheus.CounterValue, float64(m.of(s)), name)
+		}
+	}
+}

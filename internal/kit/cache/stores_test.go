@@ -1,0 +1,277 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{}) // it reports each dial of a server that is not up yet
+	// A pool that could not dial tries again each second, and sees only then that
+	// it was closed.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// backend is one Redis, or what stands for it, under a whole suite.
+type backend struct {
+	name   string
+	client func() redis.UniversalClient // a client of its own for each process
+	elapse func(d time.Duration)        // lets the server's time pass; nil where it passes by itself
+	worlds atomic.Int64
+}
+
+// world is one test's part of a backend.
+type world struct {
+	*backend
+	prefix string
+	rdb    redis.UniversalClient
+}
+
+func (b *backend) world(t *testing.T) *world {
+	w := &world{backend: b, prefix: fmt.Sprintf("t%d", b.worlds.Add(1)), rdb: b.client()}
+	t.Cleanup(func() { _ = w.rdb.Close() })
+	return w
+}
+
+// process is the hub of one more process on the same Redis, with hooks on its
+// client. Loads still under way at the end of the test are waited for.
+func (w *world) process(t *testing.T, hooks ...redis.Hook) *Hub {
+	t.Helper()
+	rdb := w.client()
+	for _, hook := range hooks {
+		rdb.AddHook(hook)
+	}
+	// Three servers and the tests of a neighbour may share two cores: a longer
+	// time-out than in production keeps a busy machine from looking like a fault.
+	h, err := NewHub(rdb, Options{Prefix: w.prefix, RedisTimeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		h.Wait()
+		_ = rdb.Close()
+	})
+	return h
+}
+
+// names lists the keys that w's caches left in Redis.
+func (w *world) names(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	scan := func(ctx context.Context, c redis.Cmdable) error {
+		it := c.Scan(ctx, 0, w.prefix+":*", 1000).Iterator()
+		for it.Next(ctx) {
+			all = append(all, it.Val())
+		}
+		return it.Err()
+	}
+	var err error
+	if cluster, ok := w.rdb.(*redis.ClusterClient); ok {
+		masters := make(chan *redis.Client, 16)
+		err = cluster.ForEachMaster(t.Context(), func(_ context.Context, c *redis.Client) error {
+			masters <- c
+			return nil
+		})
+		close(masters)
+		for c := range masters {
+			if err == nil {
+				err = scan(t.Context(), c)
+			}
+		}
+	} else {
+		err = scan(t.Context(), w.rdb)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// onEach runs a suite on miniredis, on a Redis and on a cluster of three masters.
+func onEach(t *testing.T, suite func(t *testing.T, b *backend)) {
+	starts := map[string]func(t testing.TB) *backend{
+		"miniredis": startMini, "redis": startRedis, "cluster": startCluster,
+	}
+	for name, start := range starts {
+		t.Run(name, func(t *testing.T) {
+			b := start(t)
+			b.name = name
+			suite(t, b)
+		})
+	}
+}
+
+func startMini(t testing.TB) *backend {
+	m := miniredis.NewMiniRedis()
+	if err := m.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return &backend{
+		client: func() redis.UniversalClient { return newClient("tcp", m.Addr()) },
+		elapse: m.FastForward,
+	}
+}
+
+func startRedis(t testing.TB) *backend {
+	socket := filepath.Join(redisServer(t, "--port", "0", "--unixsocket", "s"), "s")
+	b := &backend{client: func() redis.UniversalClient { return newClient("unix", socket) }}
+	awaitRedis(t, b.client())
+	return b
+}
+
+func newClient(network, addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Network: network, Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1,
+		DialTimeout: 300 * time.Millisecond, DialerRetries: 1,
+	})
+}
+
+// startCluster joins three masters that share the slots.
+func startCluster(t testing.TB) *backend {
+	const nodes, slots = 3, 16384
+	type node struct{ port, bus string }
+	var all []node
+	var addrs []string
+	for range nodes {
+		n := node{freePort(t), freePort(t)}
+		redisServer(t, "--bind", "127.0.0.1", "--port", n.port, "--cluster-enabled", "yes", "--cluster-port", n.bus)
+		all, addrs = append(all, n), append(addrs, "127.0.0.1:"+n.port)
+	}
+	for i, addr := range addrs {
+		awaitRedis(t, newClient("tcp", addr))
+		rdb := newClient("tcp", addr)
+		t.Cleanup(func() { _ = rdb.Close() })
+		ctx := t.Context()
+		if err := rdb.ClusterAddSlotsRange(ctx, i*slots/nodes, (i+1)*slots/nodes-1).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range all[:i] {
+			if err := rdb.Do(ctx, "CLUSTER", "MEET", "127.0.0.1", n.port, n.bus).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, addr := range addrs {
+		rdb := newClient("tcp", addr)
+		eventually(t, "the cluster is complete", func() bool {
+			info := rdb.ClusterInfo(t.Context()).Val()
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:3")
+		})
+		_ = rdb.Close()
+	}
+	return &backend{client: func() redis.UniversalClient {
+		return redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: addrs, ContextTimeoutEnabled: true, DialTimeout: 300 * time.Millisecond, DialerRetries: 1,
+		})
+	}}
+}
+
+// redisServer runs a redis-server that ends with the test, in a directory of its
+// own with a name short enough for a socket, and returns the directory.
+func redisServer(t testing.TB, args ...string) (dir string) {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		if os.Getenv("TANDIAN_REQUIRE_SERVERS") == "1" {
+			t.Fatal("redis-server is not on PATH, and TANDIAN_REQUIRE_SERVERS=1 asks for it")
+		}
+		t.Skip("redis-server is not on PATH: this part runs on miniredis only")
+	}
+	dir, err = os.MkdirTemp("", "td")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, kill := context.WithCancel(context.WithoutCancel(t.Context())) // clients close first
+	cmd := exec.CommandContext(ctx, program, append([]string{"--save", "", "--appendonly", "no", "--dir", dir}, args...)...)
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		kill()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		kill()
+		_ = cmd.Wait() // says that it was killed
+		_ = os.RemoveAll(dir)
+	})
+	return dir
+}
+
+func awaitRedis(t testing.TB, rdb redis.UniversalClient) {
+	t.Helper()
+	eventually(t, "redis-server answers", func() bool { return rdb.Ping(t.Context()).Err() == nil })
+	_ = rdb.Close()
+}
+
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// eventually looks again and again until cond holds.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for !cond() {
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			t.Fatalf("not within 20 seconds: %s", what)
+		}
+	}
+}
+
+// hungServer accepts connections on a socket and never answers.
+func hungServer(t testing.TB) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open sync.WaitGroup
+	open.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			open.Go(func() {
+				_, _ = io.Copy(io.Discard, conn) // until the client leaves
+				_ = conn.Close()
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		open.Wait()
+	})
+	return socket
+}

@@ -1,0 +1,146 @@
+package cache
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// row is what the tests cache.
+type row struct {
+	ID, Version int
+}
+
+// table stands for a table of the database.
+type table struct {
+	mu    sync.Mutex
+	rows  map[int]row
+	calls [][]int // keys of each load
+}
+
+func newTable(ids ...int) *table {
+	t := &table{rows: make(map[int]row)}
+	for _, id := range ids {
+		t.commit(id)
+	}
+	return t
+}
+
+// commit inserts or updates a row and returns it: its version grows by one.
+func (t *table) commit(id int) row {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows[id] = row{id, t.rows[id].Version + 1}
+	return t.rows[id]
+}
+
+func (t *table) load(_ context.Context, ids []int) (map[int]row, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls = append(t.calls, ids)
+	found := make(map[int]row)
+	for _, id := range ids {
+		if r, ok := t.rows[id]; ok {
+			found[id] = r
+		}
+	}
+	return found, nil
+}
+
+func (t *table) loads() [][]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([][]int(nil), t.calls...)
+}
+
+func (t *table) all() map[int]row {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.rows)
+}
+
+// paused is a load that has read the table and not yet returned. It returns
+// with the error that is sent to end, or with what it read for nil.
+type paused struct {
+	ctx context.Context
+	end chan error
+}
+
+// pausing is a loader of which each call reads the table and then waits for its
+// end, and a function that waits for the next such call.
+func (t *table) pausing(test *testing.T) (Loader[int, row], func() paused) {
+	loads, over := make(chan paused), test.Context()
+	load := func(ctx context.Context, ids []int) (map[int]row, error) {
+		found, _ := t.load(ctx, ids)
+		p := paused{ctx, make(chan error)}
+		var err error
+		select {
+		case loads <- p:
+		case <-over.Done():
+			return nil, over.Err()
+		}
+		select {
+		case err = <-p.end:
+		case <-over.Done():
+			err = over.Err()
+		}
+		return found, err
+	}
+	return load, func() paused {
+		test.Helper()
+		select {
+		case p := <-loads:
+			return p
+		case <-time.After(10 * time.Second):
+			test.Fatal("no load within 10 seconds")
+			return paused{}
+		}
+	}
+}
+
+// cacheOf builds a cache of rows as one process has it. Its times are so long
+// that nothing expires unless the test says so.
+func cacheOf(h *Hub, load Loader[int, row], p Policy) *Cache[int, row] {
+	p.Name = "row"
+	return New(h, p.withTestTimes(), strconv.Itoa, load)
+}
+
+func (p Policy) withTestTimes() Policy {
+	p.LoadTimeout = positiveOr(p.LoadTimeout, slow)
+	p.LeaseTTL = positiveOr(p.LeaseTTL, slow)
+	return p
+}
+
+// answered is the result of a Get in the background.
+type answered struct {
+	row row
+	err error
+}
+
+func getLater(ctx context.Context, c *Cache[int, row], id int) <-chan answered {
+	done := make(chan answered, 1)
+	go func() {
+		r, err := c.Get(ctx, id)
+		done <- answered{r, err}
+	}()
+	return done
+}
+
+func mustGet(t *testing.T, c *Cache[int, row], id int) row {
+	t.Helper()
+	r, err := c.Get(t.Context(), id)
+	if err != nil {
+		t.Fatalf("Get(%d): %v", id, err)
+	}
+	return r
+}
+
+func mustInvalidate(t *testing.T, c *Cache[int, row], ids ...int) {
+	t.Helper()
+	if err := c.Invalidate(t.Context(), ids...); err != nil {
+		t.Fatalf("Invalidate(%d): %v", ids, err)
+	}
+}

@@ -1,0 +1,185 @@
+package embedredis
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every test here runs in a synctest bubble: time is exact and costs nothing, and a Read that would
+// wait for ever fails the test.
+
+func TestConnDeadlines(t *testing.T) {
+	const full = 8
+	start := func(c, s net.Conn) { c.Write(make([]byte, full)); s.Write([]byte("data")) }
+	tests := []struct {
+		name string
+		do   func(c net.Conn) error
+		took time.Duration
+		want error
+	}{
+		{
+			name: "a read waits for its deadline",
+			do: func(c net.Conn) error {
+				drain(c)
+				c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+				return read(c)
+			},
+			took: 300 * time.Millisecond, want: os.ErrDeadlineExceeded,
+		},
+		{
+			name: "a past deadline fails a read although there is data",
+			do: func(c net.Conn) error {
+				c.SetReadDeadline(time.Now().Add(-1))
+				return read(c)
+			},
+			want: os.ErrDeadlineExceeded,
+		},
+		{
+			name: "a cleared deadline is forgotten",
+			do: func(c net.Conn) error {
+				c.SetReadDeadline(time.Now().Add(-1))
+				c.SetReadDeadline(time.Time{})
+				return read(c)
+			},
+		},
+		{
+			name: "a deadline may be moved while a read waits",
+			do: func(c net.Conn) error {
+				drain(c)
+				c.SetReadDeadline(time.Now().Add(time.Hour))
+				time.AfterFunc(time.Second, func() { c.SetReadDeadline(time.Now().Add(time.Second)) })
+				return read(c)
+			},
+			took: 2 * time.Second, want: os.ErrDeadlineExceeded,
+		},
+		{
+			name: "a write waits for its deadline when the server does not read",
+			do: func(c net.Conn) error {
+				c.SetWriteDeadline(time.Now().Add(time.Second))
+				_, err := c.Write([]byte("x"))
+				return err
+			},
+			took: time.Second, want: os.ErrDeadlineExceeded,
+		},
+		{
+			name: "SetDeadline is both",
+			do: func(c net.Conn) error {
+				drain(c)
+				c.SetDeadline(time.Now().Add(time.Second))
+				_, err := c.Write([]byte("x"))
+				return errors.Join(err, read(c))
+			},
+			took: time.Second, want: os.ErrDeadlineExceeded,
+		},
+		{
+			name: "closing ends a read that waits",
+			do: func(c net.Conn) error {
+				drain(c)
+				time.AfterFunc(time.Second, func() { c.Close() })
+				return read(c)
+			},
+			took: time.Second, want: net.ErrClosed,
+		},
+		{
+			name: "closing ends a write that waits",
+			do: func(c net.Conn) error {
+				time.AfterFunc(time.Second, func() { c.Close() })
+				_, err := c.Write([]byte("x"))
+				return err
+			},
+			took: time.Second, want: net.ErrClosed,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, s := newPipe(full, full, func() { t.Error("the client was cut off") })
+				start(c, s)
+				began := time.Now()
+				err := tt.do(c)
+				if !errors.Is(err, tt.want) {
+					t.Errorf("error = %v, want %v", err, tt.want)
+				}
+				var timeout net.Error
+				if isTimeout := errors.As(err, &timeout) && timeout.Timeout(); isTimeout != (tt.want == os.ErrDeadlineExceeded) {
+					t.Errorf("net.Error.Timeout() = %t for %v", isTimeout, err)
+				}
+				if diff := cmp.Diff(tt.took, time.Since(began)); diff != "" {
+					t.Errorf("time taken (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestConnCarriesMoreThanItHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		want := bytes.Repeat([]byte("0123456789"), 10_000)
+		c, s := newPipe(64, 64, nil)
+		go func() {
+			c.Write(want)
+			c.Close()
+		}()
+		got, err := io.ReadAll(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("bytes differ (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestConnEndsAsTCPDoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newPipe(64, 64, nil)
+		s.Write([]byte("last words"))
+		s.Close()
+		got, err := io.ReadAll(c)
+		if diff := cmp.Diff("last words", string(got)); diff != "" || err != nil {
+			t.Errorf("after the other side closed: error %v, bytes (-want +got):\n%s", err, diff)
+		}
+		if _, err := c.Write([]byte("x")); err == nil {
+			t.Error("a write to a closed side succeeded")
+		}
+	})
+}
+
+func TestConnCutsOffAClientThatDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cuts := 0
+		c, s := newPipe(64, 100, func() { cuts++ })
+		if _, err := s.Write(make([]byte, 100)); err != nil {
+			t.Fatalf("write up to the limit: %v", err)
+		}
+		if _, err := s.Write([]byte("x")); err == nil {
+			t.Fatal("a write beyond the limit succeeded")
+		}
+		if diff := cmp.Diff(1, cuts); diff != "" {
+			t.Errorf("cut off (-want +got):\n%s", diff)
+		}
+		if err := read(c); !errors.Is(err, io.EOF) {
+			t.Errorf("the client reads %v, want EOF", err)
+		}
+		if err := read(s); !errors.Is(err, io.EOF) {
+			t.Errorf("the server reads %v, want EOF", err)
+		}
+	})
+}
+
+// read reads once and returns only the error.
+func read(c net.Conn) error {
+	_, err := c.Read(make([]byte, 16))
+	return err
+}
+
+// drain takes what start has written for the client.
+func drain(c net.Conn) { c.Read(make([]byte, 16)) }
