@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-//go:generate go tool gqlgen generate --config ../gqlgen.yml
+//go:generate go tool gqlgen generate
 
 // Rooms are what the graph asks.
 type Rooms struct {

@@ -318,7 +318,7 @@ func TestPartsOfAnEarlierSplitAreNotTrusted(t *testing.T) {
 		if got := settledWithin(t, s, 0, circle); len(got) != 4 { // whole again
 			t.Fatalf("%d of 4 shops", len(got))
 		}
-		move(0, 12, 21.04) // and come back
+		move(20, 28, 21.04) // and others come
 		if got := settledWithin(t, s, 0, circle); len(got) != 12 {
 			t.Errorf("%d of 12 shops after the second split", len(got))
 		}

@@ -204,7 +204,7 @@ func TestRandomCommandsNeverPanic(t *testing.T) {
 
 func command(rnd *rand.Rand) []string {
 	var args []string
-	for _, w := range strings.Fields(forms[rnd.IntN(len(forms))]) {
+	for w := range strings.FieldsSeq(forms[rnd.IntN(len(forms))]) {
 		if choice, ok := slots[w]; ok {
 			w = choice[rnd.IntN(len(choice))]
 		}

@@ -18,7 +18,11 @@ import (
 
 func TestConnDeadlines(t *testing.T) {
 	const full = 8
-	start := func(c, s net.Conn) { c.Write(make([]byte, full)); s.Write([]byte("data")) }
+	start := func(c, s net.Conn) error {
+		_, err := c.Write(make([]byte, full))
+		_, err2 := s.Write([]byte("data"))
+		return errors.Join(err, err2)
+	}
 	tests := []struct {
 		name string
 		do   func(c net.Conn) error
@@ -29,7 +33,7 @@ func TestConnDeadlines(t *testing.T) {
 			name: "a read waits for its deadline",
 			do: func(c net.Conn) error {
 				drain(c)
-				c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+				_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 				return read(c)
 			},
 			took: 300 * time.Millisecond, want: os.ErrDeadlineExceeded,
@@ -37,7 +41,7 @@ func TestConnDeadlines(t *testing.T) {
 		{
 			name: "a past deadline fails a read although there is data",
 			do: func(c net.Conn) error {
-				c.SetReadDeadline(time.Now().Add(-1))
+				_ = c.SetReadDeadline(time.Now().Add(-1))
 				return read(c)
 			},
 			want: os.ErrDeadlineExceeded,
@@ -45,8 +49,8 @@ func TestConnDeadlines(t *testing.T) {
 		{
 			name: "a cleared deadline is forgotten",
 			do: func(c net.Conn) error {
-				c.SetReadDeadline(time.Now().Add(-1))
-				c.SetReadDeadline(time.Time{})
+				_ = c.SetReadDeadline(time.Now().Add(-1))
+				_ = c.SetReadDeadline(time.Time{})
 				return read(c)
 			},
 		},
@@ -54,8 +58,8 @@ func TestConnDeadlines(t *testing.T) {
 			name: "a deadline may be moved while a read waits",
 			do: func(c net.Conn) error {
 				drain(c)
-				c.SetReadDeadline(time.Now().Add(time.Hour))
-				time.AfterFunc(time.Second, func() { c.SetReadDeadline(time.Now().Add(time.Second)) })
+				_ = c.SetReadDeadline(time.Now().Add(time.Hour))
+				time.AfterFunc(time.Second, func() { _ = c.SetReadDeadline(time.Now().Add(time.Second)) })
 				return read(c)
 			},
 			took: 2 * time.Second, want: os.ErrDeadlineExceeded,
@@ -63,7 +67,7 @@ func TestConnDeadlines(t *testing.T) {
 		{
 			name: "a write waits for its deadline when the server does not read",
 			do: func(c net.Conn) error {
-				c.SetWriteDeadline(time.Now().Add(time.Second))
+				_ = c.SetWriteDeadline(time.Now().Add(time.Second))
 				_, err := c.Write([]byte("x"))
 				return err
 			},
@@ -73,7 +77,7 @@ func TestConnDeadlines(t *testing.T) {
 			name: "SetDeadline is both",
 			do: func(c net.Conn) error {
 				drain(c)
-				c.SetDeadline(time.Now().Add(time.Second))
+				_ = c.SetDeadline(time.Now().Add(time.Second))
 				_, err := c.Write([]byte("x"))
 				return errors.Join(err, read(c))
 			},
@@ -102,14 +106,16 @@ func TestConnDeadlines(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, s := newPipe(full, full, func() { t.Error("the client was cut off") })
-				start(c, s)
+				if err := start(c, s); err != nil {
+					t.Fatal(err)
+				}
 				began := time.Now()
 				err := tt.do(c)
 				if !errors.Is(err, tt.want) {
 					t.Errorf("error = %v, want %v", err, tt.want)
 				}
 				var timeout net.Error
-				if isTimeout := errors.As(err, &timeout) && timeout.Timeout(); isTimeout != (tt.want == os.ErrDeadlineExceeded) {
+				if isTimeout := errors.As(err, &timeout) && timeout.Timeout(); isTimeout != errors.Is(tt.want, os.ErrDeadlineExceeded) {
 					t.Errorf("net.Error.Timeout() = %t for %v", isTimeout, err)
 				}
 				if diff := cmp.Diff(tt.took, time.Since(began)); diff != "" {
@@ -125,7 +131,9 @@ func TestConnCarriesMoreThanItHolds(t *testing.T) {
 		want := bytes.Repeat([]byte("0123456789"), 10_000)
 		c, s := newPipe(64, 64, nil)
 		go func() {
-			c.Write(want)
+			if _, err := c.Write(want); err != nil {
+				t.Error(err)
+			}
 			c.Close()
 		}()
 		got, err := io.ReadAll(s)
@@ -141,7 +149,9 @@ func TestConnCarriesMoreThanItHolds(t *testing.T) {
 func TestConnEndsAsTCPDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newPipe(64, 64, nil)
-		s.Write([]byte("last words"))
+		if _, err := s.Write([]byte("last words")); err != nil {
+			t.Fatal(err)
+		}
 		s.Close()
 		got, err := io.ReadAll(c)
 		if diff := cmp.Diff("last words", string(got)); diff != "" || err != nil {
@@ -182,4 +192,4 @@ func read(c net.Conn) error {
 }
 
 // drain takes what start has written for the client.
-func drain(c net.Conn) { c.Read(make([]byte, 16)) }
+func drain(c net.Conn) { _ = read(c) }

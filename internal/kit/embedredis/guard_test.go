@@ -145,7 +145,7 @@ func fill(t *testing.T, rdb *redis.Client) {
 
 func words(command string) []any {
 	var args []any
-	for _, w := range strings.Fields(command) {
+	for w := range strings.FieldsSeq(command) {
 		args = append(args, w)
 	}
 	return args

@@ -33,7 +33,7 @@ func TestKeysExpireWithinATickOfTheirTime(t *testing.T) {
 					s := start(t, Options{})
 					tickIn(t, s)
 					time.Sleep(time.Second + phase)
-					s.do("SET", "k", "v", "PX", strconv.FormatInt(ttl.Milliseconds(), 10))
+					set(t, s, "k", ttl)
 					time.Sleep(ttl - tick - 1)
 					if !exists(s, "k") {
 						t.Errorf("gone more than %v before its time", tick)
@@ -52,7 +52,7 @@ func TestKeysExpireWithinATickOfTheirTime(t *testing.T) {
 func TestNothingExpiresWithoutTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{})
-		s.do("SET", "k", "v", "PX", "1000")
+		set(t, s, "k", time.Second)
 		time.Sleep(time.Hour)
 		if !exists(s, "k") {
 			t.Error("the key is gone although nobody runs the clock")
@@ -86,7 +86,7 @@ func TestTheClockGoesByMeasuredTime(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &fakeClock{step: tt.pass, now: time.Unix(0, 0), pauses: make(chan time.Duration, 8), fire: make(chan time.Time)}
 			s := start(t, Options{Now: c.Now, After: c.After})
-			s.do("SET", "k", "v", "PX", "10000")
+			set(t, s, "k", 10*time.Second)
 			tickIn(t, s)
 			if diff := cmp.Diff(tick, <-c.pauses); diff != "" {
 				t.Errorf("first pause (-want +got):\n%s", diff)
@@ -411,6 +411,13 @@ func tickIn(t *testing.T, s *Server) {
 			t.Errorf("Run: %v", err)
 		}
 	})
+}
+
+func set(t *testing.T, s *Server, key string, ttl time.Duration) {
+	t.Helper()
+	if _, err := s.do("SET", key, "v", "PX", strconv.FormatInt(ttl.Milliseconds(), 10)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func exists(s *Server, key string) bool {

@@ -1,0 +1,94 @@
+# What one does here. `make` lists it.
+
+# Set once: another set of flags would build everything a second time.
+GOFLAGS ?= -buildvcs=false
+export GOFLAGS
+
+PACKAGES ?= ./...
+LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+LINT_VERSION := v2.13.0
+AIR := github.com/air-verse/air@v1.63.0
+
+# The packages that race, kit and the rooms, are all but these.
+APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|bench|config|faulttest|testkit|tools|town|web)(/|$$))
+
+# What `make check` does, in this order.
+CHECKS := fresh lint web-fresh race vuln
+
+.PHONY: help run dev build test race check checks apart servers generate migration web format $(CHECKS)
+
+help: ## list what there is to do
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+run: ## start Tandian with nothing else installed
+	go run .
+
+dev: ## the same, built and started anew whenever a file changes
+	go run $(AIR)
+
+build: ## the binary ./tandian
+	go build -buildvcs=auto -o tandian .
+
+test: servers ## all tests, on the embedded stores and on PostgreSQL and Redis
+	scripts/servers.sh run go test $(PACKAGES)
+
+check: $(CHECKS) ## generated code, format, lint, web app, race detector, vulnerabilities
+
+fresh: servers ## is all generated code what the generators write?
+	scripts/servers.sh run scripts/fresh.sh code
+
+race: servers ## tests of what runs concurrently, with the race detector, in random order
+	@if [ "$$(go env CGO_ENABLED)" != 1 ]; then \
+		echo "race: no C compiler, so no race detector"; test -z "$$CI"; fi
+	scripts/servers.sh run go test $$(test "$$(go env CGO_ENABLED)" = 1 && echo -race) -shuffle=on \
+		$$(go list ./... | grep -Ev '$(APART)')
+
+vuln: ## known vulnerabilities that our code reaches
+	scripts/vuln.sh
+
+generate: ## write all generated Go code
+	go generate ./ent
+	go generate ./graph
+
+migration: servers ## write the migrations that the ent schema needs: NAME=add_shop_owner
+	@test -n "$(NAME)" || { echo "make migration NAME=what_it_does"; exit 2; }
+	scripts/servers.sh run go run ./internal/tools/entdiff -name $(NAME)
+
+web: ## check and build the web app
+	scripts/servers.sh install-node
+	cd internal/web/app && export PATH="$$(../../../scripts/servers.sh node-path):$$PATH" && \
+		npm ci --no-audit --no-fund && npm run check && npm run build
+
+# CI must have a Node; elsewhere the built app is taken as it is.
+web-fresh: ## is the built web app what its sources say?
+	@if [ ! -f internal/web/app/package.json ]; then echo "web: there is no web app yet"; \
+	elif [ -n "$$CI" ] && ! scripts/servers.sh install-node; then exit 1; \
+	elif node=$$(scripts/servers.sh node-path); then PATH="$$node:$$PATH" scripts/fresh.sh web; \
+	else echo "web: not rebuilt without Node; make web installs one"; fi
+
+# go vet is among the linters. The binary is kept by version: building it takes
+# minutes, and one built by an older Go does not read the newer one's code.
+GOLANGCI = .cache/bin/golangci-lint-$(LINT_VERSION)-$(shell go env GOVERSION)
+LINTED = $(wildcard . ./graph ./graph/scalar ./ent/schema) ./internal/...
+
+lint: golangci ## vet, static analysis, format
+	$(GOLANGCI) run $(LINTED)
+
+format: golangci ## format all code
+	$(GOLANGCI) fmt $(LINTED)
+
+golangci:
+	@test -x $(GOLANGCI) || { \
+		echo "building golangci-lint $(LINT_VERSION)" && \
+		GOBIN=$(CURDIR)/.cache/bin go install $(LINT)@$(LINT_VERSION) && \
+		mv .cache/bin/golangci-lint $(GOLANGCI); }
+.PHONY: golangci
+
+servers:
+	@scripts/servers.sh install
+
+# For .ci/run, which does these one by one and nothing twice.
+checks:
+	@echo $(CHECKS)
+apart:
+	@go list ./... | grep -E '$(APART)'

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Fails when something that a machine writes is not what it would write now.
+#
+#   scripts/fresh.sh code   ent, the graph and the migrations, from their schemas;
+#                           needs TANDIAN_TEST_DATABASE_URL: scripts/servers.sh run
+#   scripts/fresh.sh web    the built web app, from its sources; needs Node
+#
+# Everything is generated in place. What counts is whether that changed a file,
+# not whether the file is committed: `make check` also works in the middle of a
+# change, and leaves the fresh files there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# state PATH...: one line for each file that git would take, name and content.
+state() {
+  git ls-files --cached --others --exclude-standard -- "$@" | sort -u |
+    while IFS= read -r file; do
+      if [[ -f $file ]]; then printf '%s %s\n' "$file" "$(cksum <"$file")"; fi
+    done
+}
+
+# unchanged CMD PATH...: runs the function CMD; none of the paths may change.
+unchanged() {
+  local command=$1 before after
+  shift
+  before=$(state "$@")
+  "$command"
+  after=$(state "$@")
+  if [[ $before != "$after" ]]; then
+    echo "fresh: these files were stale; they are fresh now, commit them:" >&2
+    diff <(echo "$before") <(echo "$after") | sed -n 's/^[<>] \([^ ]*\).*/  \1/p' | sort -u >&2
+    exit 1
+  fi
+}
+
+generate() {
+  go generate ./ent
+  go generate ./graph
+  go run ./internal/tools/entdiff -check
+}
+
+build_web() {
+  (cd internal/web/app && npm ci --no-audit --no-fund && npm run check && npm run build)
+}
+
+case ${1:-} in
+  code) unchanged generate ent graph ;;
+  web) unchanged build_web internal/web/dist ;;
+  *)
+    echo "usage: scripts/fresh.sh code | web" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,328 @@
+#!/usr/bin/env bash
+# Private PostgreSQL and Redis for tests.
+#
+#   scripts/servers.sh install        make sure that PostgreSQL and Redis are on this machine
+#   scripts/servers.sh install-node   make sure that a Node for the web app is on this machine
+#   scripts/servers.sh node-path      print the directory of that Node, to put in front of PATH
+#   scripts/servers.sh run CMD...     run CMD with servers of its own
+#
+# install changes nothing when the binaries are found, on PATH or where Debian,
+# Homebrew and Postgres.app keep them. Otherwise it asks apt-get (through sudo
+# when not root) or brew, and starts no system service.
+#
+# run starts one PostgreSQL on a free loopback port with its data in a temporary
+# directory, and runs CMD with
+#   TANDIAN_TEST_DATABASE_URL   its address; the role is a superuser
+#   TANDIAN_TEST_REDIS_SERVER   path of redis-server; each test starts its own
+#   TANDIAN_REQUIRE_SERVERS=1   tests that need a server fail without it, never skip
+# It returns CMD's exit status. When CMD ends, or on INT, TERM or HUP, every
+# process of CMD's group and the server are ended and the directory is removed.
+# Where the first two are set already, by another run or by hand, it starts nothing
+# and uses those.
+#
+# Works with bash 3.2, the one that macOS has.
+set -euo pipefail
+
+need_postgres=14
+need_redis=7
+need_node=20.19
+fallback_node=24.21.0
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+node_home="$root/.cache/node"
+
+say() { printf 'servers: %s\n' "$*" >&2; }
+die() { say "$@"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# numbers TEXT: the first version in TEXT as "MAJOR MINOR".
+numbers() {
+  if [[ $1 =~ ([0-9]+)(\.([0-9]+))? ]]; then
+    echo "${BASH_REMATCH[1]} ${BASH_REMATCH[3]:-0}"
+  else
+    echo "0 0"
+  fi
+}
+
+# at_least TEXT MAJOR[.MINOR]: whether the first version in TEXT is that new.
+at_least() {
+  local got want
+  read -r -a got <<<"$(numbers "$1")"
+  read -r -a want <<<"$(numbers "$2")"
+  ((got[0] > want[0] || (got[0] == want[0] && got[1] >= want[1])))
+}
+
+# resolved FILE: FILE with symbolic links followed. BSD readlink has no -f on
+# older systems.
+resolved() {
+  local file=$1 link
+  while link=$(readlink "$file"); do
+    case $link in
+      /*) file=$link ;;
+      *) file=$(dirname "$file")/$link ;;
+    esac
+  done
+  echo "$file"
+}
+
+# postgres_bin: the directory of the first PostgreSQL that is new enough. initdb
+# must lie beside postgres: an old link on PATH may point to half a server.
+postgres_bin() {
+  local dir on_path=
+  if have postgres; then on_path=$(dirname "$(resolved "$(command -v postgres)")"); fi
+  for dir in "$on_path" \
+    /usr/lib/postgresql/{20,19,18,17,16,15,14}/bin \
+    /opt/homebrew/opt/postgresql@{20,19,18,17,16,15,14}/bin \
+    /usr/local/opt/postgresql@{20,19,18,17,16,15,14}/bin \
+    /home/linuxbrew/.linuxbrew/opt/postgresql@{18,17,16,15,14}/bin \
+    /Applications/Postgres.app/Contents/Versions/latest/bin \
+    /usr/pgsql-{18,17,16,15,14}/bin; do
+    [[ -n $dir && -x $dir/postgres && -x $dir/initdb ]] || continue
+    at_least "$("$dir/postgres" --version)" "$need_postgres" || continue
+    echo "$dir"
+    return
+  done
+  return 1
+}
+
+# redis_server: the path of the first Redis, or Valkey, that is new enough.
+redis_server() {
+  local server
+  for server in redis-server valkey-server \
+    {/opt/homebrew,/usr/local,/home/linuxbrew/.linuxbrew}/opt/{redis,valkey}/bin/{redis,valkey}-server; do
+    server=$(command -v "$server" 2>/dev/null) || continue
+    at_least "$("$server" --version)" "$need_redis" || continue
+    echo "$server"
+    return
+  done
+  return 1
+}
+
+# as_root CMD...: with the rights of root.
+as_root() {
+  if [[ $(id -u) == 0 ]]; then
+    "$@"
+  elif have sudo; then
+    sudo "$@"
+  else
+    die "needs root for: $* (this user is not root, and there is no sudo)"
+  fi
+}
+
+# apt_install PACKAGE...: installs packages and starts none of their services: for
+# the time of the installation a policy forbids it, unless the machine has one.
+apt_install() {
+  local policy=/usr/sbin/policy-rc.d ours='' failed=0
+  if [[ ! -e $policy ]]; then
+    ours=1
+    # An interrupt must not leave the machine without its services for ever.
+    trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+    as_root chmod 755 "$policy"
+  fi
+  as_root apt-get update -q || say "apt-get update failed; going on with the lists that are here"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" || failed=$?
+  if [[ -n $ours ]]; then
+    as_root rm -f "$policy"
+    trap - EXIT INT TERM HUP
+  fi
+  return "$failed"
+}
+
+install_servers() {
+  local wanted=()
+  if have apt-get; then
+    postgres_bin >/dev/null || wanted+=(postgresql)
+    redis_server >/dev/null || wanted+=(redis-server)
+    ((${#wanted[@]} == 0)) || { say "installing ${wanted[*]}"; apt_install "${wanted[@]}" >&2; }
+  elif have brew; then
+    postgres_bin >/dev/null || wanted+=(postgresql@17)
+    redis_server >/dev/null || wanted+=(redis)
+    ((${#wanted[@]} == 0)) || { say "installing ${wanted[*]}"; brew install "${wanted[@]}" >&2; }
+  fi
+  postgres_bin >/dev/null ||
+    die "PostgreSQL $need_postgres or newer is not here, and no package of this system has it; put its bin directory on PATH"
+  redis_server >/dev/null ||
+    die "Redis $need_redis or newer is not here, and no package of this system has it (https://redis.io/docs/latest/operate/oss_and_stack/install/); put redis-server on PATH"
+}
+
+# node_dir: the directory of the first Node that is new enough.
+node_dir() {
+  local node
+  for node in node "$node_home/node_modules/node/bin/node" {/opt/homebrew,/usr/local}/opt/node{,@24,@22}/bin/node; do
+    node=$(command -v "$node" 2>/dev/null) || continue
+    at_least "$("$node" --version)" "$need_node" || continue
+    dirname "$node"
+    return
+  done
+  return 1
+}
+
+# install_node: what the system offers, else the Node that npm itself carries:
+# Debian's and Ubuntu's own is too old, but new enough to fetch that one.
+install_node() {
+  if ! have npm; then
+    if have apt-get; then
+      say "installing nodejs npm"
+      apt_install nodejs npm >&2
+    elif have brew; then
+      say "installing node"
+      brew install node >&2
+    fi
+  fi
+  if ! node_dir >/dev/null && have npm; then
+    say "fetching node@$fallback_node into .cache/node"
+    mkdir -p "$node_home"
+    npm install --loglevel=error --no-audit --no-fund --no-save --prefix "$node_home" "node@$fallback_node" >&2
+  fi
+  node_dir >/dev/null || die "Node $need_node or newer is not here and could not be installed; put it on PATH"
+}
+
+# ---- run
+
+place=''         # temporary directory
+server=''        # process of PostgreSQL
+port=''          # where it listens
+command=''       # process, and process group, of CMD
+plain_user=()    # words in front of PostgreSQL's command lines
+letters=''       # their LC_ALL
+locale_options=()
+
+# Ends everything that run started. Safe to call at any point of its work.
+clean() {
+  trap '' INT TERM HUP
+  set +e
+  if [[ -n $command ]]; then
+    # The group outlives its first process when a test left something behind.
+    kill -TERM -- "-$command" 2>/dev/null
+    local tries=0
+    while kill -0 -- "-$command" 2>/dev/null && ((tries++ < 50)); do sleep 0.1; done
+    kill -KILL -- "-$command" 2>/dev/null
+    wait "$command" 2>/dev/null
+  fi
+  if [[ -n $server ]]; then
+    kill -QUIT "$server" 2>/dev/null # immediate: the data goes with it
+    wait "$server" 2>/dev/null
+  fi
+  [[ -z $place ]] || rm -rf "$place"
+}
+
+# PostgreSQL refuses to run as root. setpriv changes the user and then becomes
+# the server; su and runuser would stay in between and delay every signal.
+choose_user() {
+  local die_with_us=()
+  if have setpriv && [[ $(setpriv --help 2>&1) == *--pdeathsig* ]]; then
+    # Should this script be killed outright, the kernel ends the server.
+    die_with_us=(--pdeathsig QUIT)
+  fi
+  if [[ $(id -u) == 0 ]]; then
+    have setpriv || die "PostgreSQL does not run as root, and there is no setpriv (util-linux): use another user"
+    local user=nobody
+    id "$user" >/dev/null 2>&1 || die "PostgreSQL does not run as root, and there is no user nobody"
+    plain_user=(setpriv --reuid "$user" --regid "$(id -g "$user")" --clear-groups
+      "${die_with_us[@]+"${die_with_us[@]}"}" --)
+    chown "$user" "$place"
+  elif ((${#die_with_us[@]} > 0)); then
+    plain_user=(setpriv "${die_with_us[@]}" --)
+  fi
+}
+
+# choose_locale: UTF-8 letters, so that trigrams of Chinese words exist, and the
+# order of C. PostgreSQL on macOS also wants a valid LC_ALL.
+choose_locale() {
+  if locale -a 2>/dev/null | grep -iE '^C\.utf-?8$' >/dev/null; then
+    letters=C.UTF-8
+    locale_options=(--locale=C.UTF-8)
+  else
+    letters=en_US.UTF-8
+    locale_options=(--encoding=UTF8 --locale=C --lc-ctype=en_US.UTF-8)
+  fi
+}
+
+# start_postgres BIN PORT: 0 when it answers, 1 when it ended (a taken port).
+start_postgres() {
+  # Durability is off: what is stored here lives as long as one test run.
+  (cd "$place" && LC_ALL=$letters exec "${plain_user[@]+"${plain_user[@]}"}" "$1/postgres" -D "$place/data" -p "$2" \
+    -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
+    -c wal_level=logical -c max_wal_senders=20 -c max_replication_slots=20 \
+    -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
+    -c shared_buffers=64MB -c max_connections=300 -c max_wal_size=256MB \
+    -c jit=off -c timezone=UTC -c log_timezone=UTC) >"$place/log" 2>&1 </dev/null &
+  server=$!
+  local tries=0
+  while ((tries++ < 600)); do
+    # The eighth line of the pid file says when connections are taken.
+    if [[ $(sed -n 8p "$place/data/postmaster.pid" 2>/dev/null) == ready* ]]; then return; fi
+    if ! kill -0 "$server" 2>/dev/null; then
+      wait "$server" || true
+      server=
+      return 1
+    fi
+    sleep 0.05
+  done
+  cat "$place/log" >&2
+  die "PostgreSQL did not start within 30 s"
+}
+
+# start_somewhere BIN: starts PostgreSQL and sets port. The ports lie below those
+# that systems hand out to clients, so that hardly ever somebody has taken one;
+# if so, PostgreSQL ends and the next is tried.
+start_somewhere() {
+  local tries=0
+  while :; do
+    port=$((20000 + RANDOM % 12000))
+    if start_postgres "$1" "$port"; then return; fi
+    if ((++tries >= 10)) || ! grep -q 'could not bind' "$place/log"; then
+      cat "$place/log" >&2
+      die "PostgreSQL did not start"
+    fi
+  done
+}
+
+run() {
+  (($# > 0)) || die "run needs a command"
+  export TANDIAN_REQUIRE_SERVERS=1
+  if [[ -n ${TANDIAN_TEST_DATABASE_URL:-} && -n ${TANDIAN_TEST_REDIS_SERVER:-} ]]; then exec "$@"; fi
+
+  local bin redis
+  bin=$(postgres_bin) || die "PostgreSQL $need_postgres or newer not found: scripts/servers.sh install"
+  redis=$(redis_server) || die "Redis $need_redis or newer not found: scripts/servers.sh install"
+
+  trap clean EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  trap 'exit 129' HUP
+  # As root not TMPDIR: the other user may have no way into it.
+  local temporary=${TMPDIR:-/tmp}
+  [[ $(id -u) != 0 ]] || temporary=/tmp
+  place=$(mktemp -d "$temporary/tandian.XXXXXX")
+  choose_user
+
+  choose_locale
+  (cd "$place" && LC_ALL=$letters exec "${plain_user[@]+"${plain_user[@]}"}" "$bin/initdb" \
+    --no-sync --no-instructions -A trust -U tandian "${locale_options[@]}" -D "$place/data") \
+    >"$place/log" 2>&1 </dev/null || { cat "$place/log" >&2; die "initdb failed"; }
+
+  start_somewhere "$bin"
+  export TANDIAN_TEST_DATABASE_URL="postgres://tandian@127.0.0.1:$port/postgres?sslmode=disable"
+  export TANDIAN_TEST_REDIS_SERVER="$redis"
+  local status=0
+  set -m # CMD gets a process group: all of it can be ended at once
+  "$@" <&0 &
+  command=$!
+  set +m
+  wait "$command" || status=$?
+  return "$status"
+}
+
+case ${1:-} in
+  install) install_servers ;;
+  install-node) install_node ;;
+  node-path) node_dir || die "Node $need_node or newer not found: scripts/servers.sh install-node" ;;
+  run)
+    shift
+    run "$@"
+    ;;
+  *) die "usage: scripts/servers.sh install | install-node | node-path | run CMD..." ;;
+esac
