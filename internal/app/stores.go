@@ -58,7 +58,7 @@ func Open(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, lo
 	if err != nil {
 		return h, fmt.Errorf("caches: %w", err)
 	}
-	h.Shops = shop.New(client, h.State, h.hub, cfg.RedisPrefix, reg, log)
+	h.Shops = shop.New(client, h.DB.Dialect, h.State, h.hub, cfg.RedisPrefix, reg, log)
 	h.workers["shop cells"] = h.Shops.Run
 	if err := h.Shops.PlantCatalogue(ctx); err != nil {
 		return h, err

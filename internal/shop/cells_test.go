@@ -65,7 +65,7 @@ func processes(t *testing.T, sqlCfg store.SQLConfig, url string, dial func(conte
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { hub.Wait(); _ = rdb.Close(); _ = db.Close() })
-		s := New(ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(reg, nil)))), rdb, hub, "td", reg, log)
+		s := New(ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(reg, nil)))), db.Dialect, rdb, hub, "td", reg, log)
 		if err := s.PlantCatalogue(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 
+	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -110,19 +111,16 @@ func (q Query) checked() (Query, error) {
 	return q, err
 }
 
-// filters are the conditions of q on rows, without its place.
+// filters are the conditions of q on rows, without its place and its search.
 func (q Query) filters() []predicate.Shop {
-	var where []predicate.Shop
-	if q.TypeID != 0 {
-		where = append(where, entshop.TypeID(q.TypeID))
+	if q.TypeID == 0 {
+		return nil
 	}
-	if q.Search != "" {
-		where = append(where, matches(q.Search))
-	}
-	return where
+	return []predicate.Shop{entshop.TypeID(q.TypeID)}
 }
 
-// listRows reads one page, whole rows, with one statement.
+// listRows reads one page, whole rows, with one statement; a search on
+// Postgres may take two, as [Service.search] explains.
 func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 	where := q.filters()
 	if q.After != "" {
@@ -132,7 +130,11 @@ func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 		}
 		where = append(where, behind)
 	}
-	rows, err := s.db.Shop.Query().Where(where...).Order(q.sorted).Limit(q.First + 1).All(ctx)
+	read := s.read
+	if q.Search != "" {
+		read = s.search
+	}
+	rows, err := read(ctx, q, where)
 	if err != nil {
 		return nil, fmt.Errorf("list shops by %s: %w", q.Order, err)
 	}
@@ -144,6 +146,11 @@ func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 	return q.page(edges), nil
 }
 
+// read returns the first rows in order, one more than the page holds.
+func (s *Service) read(ctx context.Context, q Query, where []predicate.Shop) ([]*ent.Shop, error) {
+	return s.db.Shop.Query().Where(where...).Order(q.sorted).Limit(q.First + 1).All(ctx)
+}
+
 // sorted orders rows, always down to the id: every row has one place.
 func (q Query) sorted(sel *sql.Selector) {
 	switch q.Order {
@@ -153,6 +160,18 @@ func (q Query) sorted(sel *sql.Selector) {
 		sel.OrderBy(sql.Desc(sel.C(entshop.FieldScore)))
 	}
 	sel.OrderBy(sql.Desc(sel.C(entshop.FieldID)))
+}
+
+// sortedUnindexed is the same order, said so that no index has it: what is
+// sorted is found through another index.
+func (q Query) sortedUnindexed(sel *sql.Selector) {
+	switch q.Order {
+	case BySold:
+		sel.OrderExpr(sql.Raw(sel.C(entshop.FieldSold) + " + 0 DESC"))
+	case ByScore:
+		sel.OrderExpr(sql.Raw(sel.C(entshop.FieldScore) + " + 0 DESC"))
+	}
+	sel.OrderExpr(sql.Raw(sel.C(entshop.FieldID) + " + 0 DESC"))
 }
 
 // behind keeps the rows that come after the cursor.

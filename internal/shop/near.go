@@ -111,8 +111,11 @@ func (s *Service) candidates(ctx context.Context, q Query, c geo.Circle) ([]cand
 		}
 	}
 	s.cells.sources.WithLabelValues("sql").Inc()
-	rows, err := s.db.Shop.Query().
-		Where(q.filters()...).Where(within(c.Spans(maxSpans))).
+	where := append(q.filters(), within(c.Spans(maxSpans)))
+	if q.Search != "" {
+		where = append(where, contains(q.Search), indexed(q.Search))
+	}
+	rows, err := s.db.Shop.Query().Where(where...).
 		Select(entshop.FieldID, entshop.FieldLat, entshop.FieldLng, entshop.FieldGeo).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select shops near a place: %w", err)

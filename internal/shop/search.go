@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"context"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -51,17 +53,69 @@ func checkSearch(search string) (string, error) {
 	return fold(search), nil
 }
 
-// matches keeps the shops whose name, area or address contains the folded
-// search. On Postgres the index of one- and two-character grams finds the
-// candidates; the LIKE rechecks them. SQLite looks at every row.
-func matches(search string) predicate.Shop {
+// walkAtLeast is how many rows of a list a search looks through before it asks
+// the index, at least; walkEach is the same for each shop of the page.
+const (
+	walkAtLeast = 4000
+	walkEach    = 200
+)
+
+// search returns the first rows in order that contain q.Search, one more than
+// the page holds.
+//
+// On Postgres there are two ways: walk the list in order until the page is
+// full, good for a word that many shops have, or collect all matches through
+// the index of grams and sort them, good for a rare one. The planner chooses by
+// estimates, and a wrong one costs a second over a million shops: it knows
+// little of how often two characters stand together, and nothing of how often a
+// whole word does. So the choice is made by trying: a bounded walk, and if that
+// does not fill the page, the word is rare. SQLite looks at every row.
+func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop) ([]*ent.Shop, error) {
+	if s.dialect != dialect.Postgres {
+		return s.read(ctx, q, append(where, contains(q.Search)))
+	}
+	rows, err := s.db.Shop.Query().Where(contains(q.Search)).Order(q.sorted).Limit(q.First + 1).
+		Modify(func(sel *sql.Selector) {
+			head := sql.Dialect(sel.Dialect()).Select().From(sql.Table(entshop.Table))
+			for _, w := range where {
+				w(head)
+			}
+			q.sorted(head)
+			sel.From(head.Limit(max(walkAtLeast, walkEach*q.First)).As(entshop.Table))
+		}).All(ctx)
+	if err != nil || len(rows) > q.First {
+		return rows, err
+	}
+	return s.db.Shop.Query().Where(where...).Where(contains(q.Search), indexed(q.Search)).
+		Order(q.sortedUnindexed).Limit(q.First + 1).All(ctx)
+}
+
+// contains keeps the shops whose name, area or address contains the folded search.
+func contains(search string) predicate.Shop {
 	return func(sel *sql.Selector) {
-		if sel.Dialect() == dialect.Postgres {
-			sel.Where(sql.P(func(b *sql.Builder) {
-				b.WriteString("tandian_grams(").WriteString(sel.C(entshop.FieldSearch)).WriteString(") @> ").Arg(pq.Array(grams(search)))
-			}))
+		column := sel.C(entshop.FieldSearch)
+		if sel.Dialect() != dialect.Postgres {
+			sel.Where(sql.Contains(column, search))
+			return
 		}
-		sel.Where(sql.Contains(sel.C(entshop.FieldSearch), search))
+		// Not LIKE: the planner would multiply its estimate with that of the
+		// grams, as if the two were independent.
+		sel.Where(sql.P(func(b *sql.Builder) {
+			b.WriteString("strpos(").WriteString(column).WriteString(", ").Arg(search).WriteString(") > 0")
+		}))
+	}
+}
+
+// indexed keeps, on Postgres, the shops that have all grams of the search: a
+// condition that the index of grams answers, and that contains rechecks.
+func indexed(search string) predicate.Shop {
+	return func(sel *sql.Selector) {
+		if sel.Dialect() != dialect.Postgres {
+			return
+		}
+		sel.Where(sql.P(func(b *sql.Builder) {
+			b.WriteString("tandian_grams(").WriteString(sel.C(entshop.FieldSearch)).WriteString(") @> ").Arg(pq.Array(grams(search)))
+		}))
 	}
 }
 

@@ -58,18 +58,18 @@ type Type struct {
 
 // Service answers for shops. It is safe for concurrent use.
 type Service struct {
-	db    *ent.Client
-	shops *cache.Cache[int64, Shop]
-	types *cache.Cache[int64, Type]
-	cells *cells
-	log   *slog.Logger
+	db      *ent.Client
+	dialect string // of db
+	shops   *cache.Cache[int64, Shop]
+	types   *cache.Cache[int64, Type]
+	cells   *cells
 }
 
 // New builds a Service. It starts nothing and closes nothing: what it is given
 // belongs to the caller. Its background work is [Service.Run]. Redis keys
-// begin with prefix.
-func New(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
-	s := &Service{db: db, log: log, cells: newCells(db, rdb, keys{prefix}, reg, log)}
+// begin with prefix; dialect is that of db, as ent calls it.
+func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
+	s := &Service{db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log)}
 	s.shops = cache.New(hub, cache.Policy{Name: "shop", Fresh: 30 * time.Minute, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadShops)
 	s.types = cache.New(hub, cache.Policy{Name: "shop-type", Fresh: time.Hour, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadTypes)
 	return s

@@ -198,7 +198,7 @@ func loadSurvivesItsReader(t *testing.T, w *world) {
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
 	h := w.process(t)
-	c, there := cacheOf(h, load, Policy{}), cacheOf(w.process(t), rows.load, Policy{})
+	c, there := cacheOf(h, load, Policy{}), cacheOf(w.process(t), rows.load, Policy{LeaseTTL: 5 * time.Second, LoadTimeout: 5 * time.Second})
 
 	ctx, leave := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
 	first := getLater(ctx, c, 1)
