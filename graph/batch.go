@@ -44,8 +44,7 @@ func edgesOf(ctx context.Context) (group *graphql.BatchParentGroup, key string, 
 
 // nodes returns the nodes of a list of edges, as a slice of pointers.
 func nodes(edges any) any {
-	switch edges := edges.(type) {
-	case []*shop.Edge:
+	if edges, ok := edges.([]*shop.Edge); ok {
 		return each(edges, func(e *shop.Edge) *shop.Shop { return e.Node })
 	}
 	return nil

@@ -30,12 +30,12 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 			out.Message = f.Message
 			out.Extensions = map[string]any{"code": string(f.Kind)}
 			if f.Kind == fault.Unavailable || f.Kind == fault.Internal {
-				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "error", err)
+				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "err", err)
 			}
 		case errors.Is(err, context.DeadlineExceeded):
 			out.Message = "This took too long."
 			out.Extensions = map[string]any{"code": string(fault.Timeout)}
-			log.WarnContext(ctx, "field timed out", "path", out.Path.String(), "error", err)
+			log.WarnContext(ctx, "field timed out", "path", out.Path.String(), "err", err)
 		case shown != nil && badArgument(ctx):
 			out.Message = shown.Message
 			out.Extensions = map[string]any{"code": string(fault.BadUserInput)}
@@ -43,7 +43,7 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 			out.Message = "Something went wrong here; it has been logged."
 			out.Extensions = map[string]any{"code": string(fault.Internal), "requestId": requestID(ctx)}
 			if !errors.Is(err, context.Canceled) {
-				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "error", err)
+				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "err", err)
 			}
 		}
 		return out

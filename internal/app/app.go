@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -78,13 +79,12 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	a.addr.Store(listener.Addr().(*net.TCPAddr)) //nolint:forcetypeassert // the network is tcp
 	server := a.server()
-	var serving errgroup.Group
+	var serving sync.WaitGroup
 	failed := make(chan error, 1)
-	serving.Go(func() error {
+	serving.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serve: %w", err)
 		}
-		return nil
 	})
 	err = a.work(ctx, failed, func() error {
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.StopTimeout)
@@ -94,7 +94,8 @@ func (a *App) Run(ctx context.Context) error {
 		}
 		return nil
 	})
-	return errors.Join(err, serving.Wait())
+	serving.Wait()
+	return err
 }
 
 // work opens the house, serves from it until ctx ends or something fails, and
@@ -136,10 +137,12 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func() error)
 // unlessStopped is err, or nil if it only says that the server was stopped
 // while it started.
 func unlessStopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // settle gives an empty embedded database its demo town.
@@ -152,7 +155,7 @@ func (a *App) settle(ctx context.Context, house *House) error {
 		return err
 	}
 	begin := time.Now()
-	tally, err := house.Shops.Upsert(ctx, town.Demo(), func(int) {})
+	tally, err := house.Shops.Upsert(ctx, town.Demo(), func(int) {}) //nolint:contextcheck // it reads a small file in memory
 	if err != nil {
 		return fmt.Errorf("demo town: %w", err)
 	}

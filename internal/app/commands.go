@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/tandian-dev/tandian/ent/migrate"
+	"github.com/tandian-dev/tandian/internal/bench"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -74,6 +75,10 @@ func newCommand(stdout, stderr io.Writer) *cli.Command {
 					&cli.IntFlag{Name: "shops", Value: 1000, Usage: "`NUMBER` of shops", Local: true},
 					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides what is made: the same one makes the same", Local: true},
 				},
+			},
+			{
+				Name: "bench", Usage: "measure this installation",
+				Commands: []*cli.Command{{Name: "shops", Usage: "how long it takes to find shops: lists, near a place, searches", Action: c.benchShops}},
 			},
 			{Name: "version", Usage: "print the version", Action: c.version},
 		},
@@ -159,6 +164,28 @@ func (c *commands) seed(ctx context.Context, cmd *cli.Command) error {
 	return c.withHouse(ctx, func(h *House) error {
 		return town.Seed(ctx, h.Shops, cmd.Int("shops"), cmd.Uint64("seed"), c.stdout)
 	})
+}
+
+// benchShops starts a server on the stores, on a free port, and measures it.
+func (c *commands) benchShops(ctx context.Context, _ *cli.Command) error {
+	c.cfg.Addr = "127.0.0.1:0"
+	// A line for each request would be measured too.
+	a, err := New(&c.cfg, observe.NewLogger(c.stderr, c.cfg.LogFormat, slog.LevelWarn), io.Discard)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-a.Ready():
+	}
+	err = bench.Shops(ctx, "http://"+a.Addr(), c.stdout)
+	stop()
+	return errors.Join(err, <-ended)
 }
 
 func (c *commands) version(context.Context, *cli.Command) error {

@@ -77,7 +77,7 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 	defer cancel()
 	if err := house.DB.PingContext(ctx); err != nil {
-		a.log.WarnContext(ctx, "not ready: the database does not answer", "error", err)
+		a.log.WarnContext(ctx, "not ready: the database does not answer", "err", err)
 		say(w, http.StatusServiceUnavailable, "the database does not answer")
 		return
 	}

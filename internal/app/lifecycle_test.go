@@ -123,7 +123,7 @@ func TestNotReadyUntilTheStoresAnswer(t *testing.T) {
 		done <- code
 	}()
 	status := func(path string) int {
-		res, err := http.Get("http://" + stack.Config.Addr + path) //nolint:noctx // a probe
+		res, err := http.Get("http://" + stack.Config.Addr + path)
 		if err != nil {
 			return 0
 		}
@@ -149,7 +149,7 @@ func TestReadyzFollowsTheDatabase(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
 		get := func() (int, string) {
-			res, err := http.Get(s.URL + "/readyz") //nolint:noctx // a probe
+			res, err := http.Get(s.URL + "/readyz")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -260,7 +260,7 @@ func TestRequestsAreLoggedWithIDOperationAndTime(t *testing.T) {
 func TestMetricsShowEveryPart(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
 	s.Must(t, `{ shops(first: 1) { edges { node { type { name } } } } }`, nil, nil)
-	res, err := http.Get(s.URL + "/metrics") //nolint:noctx // a probe
+	res, err := http.Get(s.URL + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestTheProgramStartsFastAndStopsOnCtrlC(t *testing.T) {
 	} else {
 		t.Logf("ready after %v", took)
 	}
-	res, err := http.Get(string(url.FindSubmatch(out)[1]) + "?query={shopTypes{name}}") //nolint:noctx // a probe
+	res, err := http.Get(string(url.FindSubmatch(out)[1]) + "?query={shopTypes{name}}")
 	if err != nil {
 		t.Fatal(err)
 	}

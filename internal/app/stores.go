@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -82,7 +83,7 @@ func (h *House) openSQL(ctx context.Context, cfg *config.Config, log *slog.Logge
 	}
 	h.DB = db
 	h.closers = append(h.closers, db.Close)
-	if err := db.Await(ctx, func(err error) { log.WarnContext(ctx, "waiting for the database", "error", err) }); err != nil {
+	if err := db.Await(ctx, func(err error) { log.WarnContext(ctx, "waiting for the database", "err", err) }); err != nil {
 		return err
 	}
 	if cfg.DatabaseURL != "" && cfg.RedisURL == "" {
@@ -159,7 +160,7 @@ func awaitRedis(ctx context.Context, role string, client redis.UniversalClient, 
 		if err == nil {
 			return nil
 		}
-		log.WarnContext(ctx, "waiting for Redis", "role", role, "error", err)
+		log.WarnContext(ctx, "waiting for Redis", "role", role, "err", err)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the %s Redis does not answer: %w", role, err)
@@ -175,8 +176,8 @@ func (h *House) Close() error {
 		h.hub.Wait()
 	}
 	var errs []error
-	for i := len(h.closers) - 1; i >= 0; i-- {
-		errs = append(errs, h.closers[i]())
+	for _, closeIt := range slices.Backward(h.closers) {
+		errs = append(errs, closeIt())
 	}
 	h.closers = nil
 	return errors.Join(errs...)

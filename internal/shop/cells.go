@@ -118,7 +118,7 @@ func (c *cells) within(ctx context.Context, typeID int64, circle geo.Circle) ([]
 			more, deeper, err := c.read(ctx, typeID, circle, batch)
 			if err != nil {
 				if !errors.Is(err, errMissing) {
-					c.log.WarnContext(ctx, "GEO cells cannot be read; the rows answer", "error", err)
+					c.log.WarnContext(ctx, "GEO cells cannot be read; the rows answer", "err", err)
 				}
 				return nil, false
 			}
@@ -286,7 +286,7 @@ func (c *cells) rebuildOne(ctx context.Context, id cellID) {
 	defer cancel()
 	if err := c.rebuild(ctx, id); err != nil && !errors.Is(err, context.Canceled) {
 		c.built.WithLabelValues("failed").Inc()
-		c.log.WarnContext(ctx, "GEO cell not rebuilt", "cell", id.cell.String(), "type", id.typeID, "error", err)
+		c.log.WarnContext(ctx, "GEO cell not rebuilt", "cell", id.cell.String(), "type", id.typeID, "err", err)
 	}
 }
 

@@ -3,7 +3,6 @@ package shop
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -44,7 +43,7 @@ func processes(t *testing.T, sqlCfg store.SQLConfig, url string, dial func(conte
 	return func() *Service {
 		t.Helper()
 		reg := prometheus.NewRegistry()
-		log := slog.New(slog.NewTextHandler(io.Discard, nil))
+		log := slog.New(slog.DiscardHandler)
 		db, err := store.OpenSQL(sqlCfg)
 		if err != nil {
 			t.Fatal(err)

@@ -158,6 +158,7 @@ func (q Query) sorted(sel *sql.Selector) {
 		sel.OrderBy(sql.Desc(sel.C(entshop.FieldSold)))
 	case ByScore:
 		sel.OrderBy(sql.Desc(sel.C(entshop.FieldScore)))
+	case ByNewest, ByDistance: // by id alone; by distance is not for rows
 	}
 	sel.OrderBy(sql.Desc(sel.C(entshop.FieldID)))
 }
@@ -170,6 +171,7 @@ func (q Query) sortedUnindexed(sel *sql.Selector) {
 		sel.OrderExpr(sql.Raw(sel.C(entshop.FieldSold) + " + 0 DESC"))
 	case ByScore:
 		sel.OrderExpr(sql.Raw(sel.C(entshop.FieldScore) + " + 0 DESC"))
+	case ByNewest, ByDistance: // as in sorted
 	}
 	sel.OrderExpr(sql.Raw(sel.C(entshop.FieldID) + " + 0 DESC"))
 }
@@ -210,6 +212,7 @@ func (q Query) key(s *Shop) key {
 		return key{s.Score, s.ID}
 	case BySold:
 		return key{float64(s.Sold), s.ID}
+	case ByNewest, ByDistance: // by id alone; by distance has places of its own
 	}
 	return key{0, s.ID}
 }

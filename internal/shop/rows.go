@@ -121,10 +121,10 @@ func (s *Service) Count(ctx context.Context) (int, error) { return s.db.Shop.Que
 // within keeps the rows whose position falls into one of the spans.
 func within(spans []geo.Span) func(*sql.Selector) {
 	return func(sel *sql.Selector) {
-		any := make([]*sql.Predicate, len(spans))
+		either := make([]*sql.Predicate, len(spans))
 		for i, s := range spans {
-			any[i] = sql.And(sql.GTE(sel.C(entshop.FieldGeo), s.Lo), sql.LT(sel.C(entshop.FieldGeo), s.Hi))
+			either[i] = sql.And(sql.GTE(sel.C(entshop.FieldGeo), s.Lo), sql.LT(sel.C(entshop.FieldGeo), s.Hi))
 		}
-		sel.Where(sql.Or(any...))
+		sel.Where(sql.Or(either...))
 	}
 }

@@ -101,7 +101,7 @@ func overtakenLoadIsNotStored(t *testing.T, w *world) {
 	mustInvalidate(t, there, 1)
 	p.end <- nil
 
-	if got := <-first; got.err != nil || got.row.Version != 1 {
+	if got := receive(t, first); got.err != nil || got.row.Version != 1 {
 		t.Errorf("the overtaken reader got %v, want its own version 1", got)
 	}
 	if got := mustGet(t, there, 1); got.Version != 2 {
@@ -127,13 +127,13 @@ func leaseBelongsToOneLoad(t *testing.T, w *world) {
 	second := getLater(t.Context(), here, 1)
 	young := nextLoad() // holds the lease now
 	old.end <- nil
-	<-first
+	receive(t, first)
 
 	if n := w.rdb.Exists(t.Context(), here.nameOf(1)).Val(); n != 0 {
 		t.Error("the older load stored its value under the lease of the younger one")
 	}
 	young.end <- nil
-	if got := <-second; got.err != nil || got.row.Version != 2 {
+	if got := receive(t, second); got.err != nil || got.row.Version != 2 {
 		t.Errorf("the second reader got %v, want version 2", got)
 	}
 	if got := mustGet(t, there, 1); got.Version != 2 {
@@ -159,11 +159,11 @@ func readDoesNotJoinAnOlderLoad(t *testing.T, w *world) {
 	second := getLater(t.Context(), c, 1)
 	nextLoad().end <- nil
 
-	if got := <-second; got.err != nil || got.row.Version != 2 {
+	if got := receive(t, second); got.err != nil || got.row.Version != 2 {
 		t.Errorf("got %v while the older load still runs, want version 2", got)
 	}
 	old.end <- nil
-	<-first
+	receive(t, first)
 }
 
 func hotMissingKeyIsLoadedOnce(t *testing.T, w *world) {
@@ -184,7 +184,7 @@ func hotMissingKeyIsLoadedOnce(t *testing.T, w *world) {
 	})
 	p.end <- nil
 	for _, reader := range waiting {
-		if got := <-reader; got != (answered{row: row{1, 1}}) {
+		if got := receive(t, reader); got != (answered{row: row{1, 1}}) {
 			t.Fatalf("got %v", got)
 		}
 	}
@@ -204,7 +204,7 @@ func loadSurvivesItsReader(t *testing.T, w *world) {
 	first := getLater(ctx, c, 1)
 	p := nextLoad()
 	leave()
-	if got := <-first; !errors.Is(got.err, context.Canceled) {
+	if got := receive(t, first); !errors.Is(got.err, context.Canceled) {
 		t.Errorf("the reader that left got %v, want context.Canceled", got)
 	}
 	if p.ctx.Err() != nil {
@@ -239,7 +239,7 @@ func lostLeaseIsOneKeysMatter(t *testing.T, w *world) {
 	p := nextLoad()
 	mustInvalidate(t, there, 0)
 	p.end <- nil
-	if diff := cmp.Diff(rows.all(), <-done); diff != "" {
+	if diff := cmp.Diff(rows.all(), receive(t, done)); diff != "" {
 		t.Error(diff)
 	}
 	found, err := there.GetMany(t.Context(), []int{0, 1, 2, 3})
@@ -279,7 +279,7 @@ func leaseEndsByItself(t *testing.T, w *world) {
 		t.Errorf("got %v", got)
 	}
 	p.end <- nil
-	<-crashed
+	receive(t, crashed)
 	if got := here.Stats().StoresRefused; got != 1 {
 		t.Errorf("%d stores refused after the lease expired, want 1", got)
 	}
@@ -526,7 +526,10 @@ func oversizeIsServed(t *testing.T, w *world) {
 			mu.Unlock()
 			if wait {
 				hold <- struct{}{}
-				<-release
+				select {
+				case <-release:
+				case <-t.Context().Done():
+				}
 			}
 			return map[int]string{ks[0]: strings.Repeat("x", sizes[ks[0]])}, nil
 		})
@@ -555,11 +558,11 @@ func oversizeIsServed(t *testing.T, w *world) {
 			done <- err
 		}()
 	}
-	<-hold
-	<-hold // both load at the same time
+	receive(t, hold)
+	receive(t, hold) // both load at the same time
 	close(release)
 	for range 2 {
-		if err := <-done; err != nil {
+		if err := receive(t, done); err != nil {
 			t.Error(err)
 		}
 	}
@@ -589,10 +592,10 @@ func failedLoadHandsOver(t *testing.T, w *world) {
 	second := getLater(t.Context(), there, 1)
 	eventually(t, "the second reader waits", func() bool { return there.Stats().Waits == 1 })
 	p.end <- errDatabase
-	if got := <-first; !errors.Is(got.err, errDatabase) || !strings.Contains(got.err.Error(), "load 1 keys of cache row") {
+	if got := receive(t, first); !errors.Is(got.err, errDatabase) || !strings.Contains(got.err.Error(), "load 1 keys of cache row") {
 		t.Errorf("the first reader got %v", got)
 	}
-	if got := <-second; got.err != nil || got.row.Version != 1 {
+	if got := receive(t, second); got.err != nil || got.row.Version != 1 {
 		t.Errorf("the second reader got %v", got)
 	}
 	if got := here.Stats().LoadErrors; got != 1 {
@@ -647,14 +650,14 @@ func waitingReaderEnds(t *testing.T, w *world) {
 	second := getLater(ctx, there, 1)
 	eventually(t, "the second reader waits", func() bool { return there.Stats().Waits == 1 })
 	leave()
-	if got := <-second; !errors.Is(got.err, context.Canceled) {
+	if got := receive(t, second); !errors.Is(got.err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", got)
 	}
 	if _, err := there.Get(ctx, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("a read with an ended context got %v", err)
 	}
 	p.end <- nil
-	<-first
+	receive(t, first)
 	if got := len(rows.loads()); got != 1 {
 		t.Errorf("%d loads, want 1", got)
 	}
@@ -714,7 +717,7 @@ func everythingHasALife(t *testing.T, w *world) {
 		}
 	}
 	p.end <- nil
-	<-first
+	receive(t, first)
 }
 
 // tally counts what a client sends.

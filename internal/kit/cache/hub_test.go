@@ -153,9 +153,9 @@ func TestALoadWithoutRedisEndsWithItsReader(t *testing.T) {
 	}, Policy{})
 	ctx, leave := context.WithCancel(t.Context())
 	got := getLater(ctx, c, 1)
-	<-loading
+	receive(t, loading)
 	leave()
-	<-got
+	receive(t, got)
 	h.Wait()
 }
 

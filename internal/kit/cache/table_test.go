@@ -89,15 +89,18 @@ func (t *table) pausing(test *testing.T) (Loader[int, row], func() paused) {
 		}
 		return found, err
 	}
-	return load, func() paused {
-		test.Helper()
-		select {
-		case p := <-loads:
-			return p
-		case <-time.After(10 * time.Second):
-			test.Fatal("no load within 10 seconds")
-			return paused{}
-		}
+	return load, func() paused { return receive(test, loads) }
+}
+
+// receive takes what comes next, and does not wait for ever.
+func receive[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing came within 10 seconds")
+		panic("unreachable")
 	}
 }
 

@@ -64,23 +64,23 @@ func HTTP(next http.Handler, reg prometheus.Registerer, log *slog.Logger) http.H
 		out := &statusWriter{ResponseWriter: w}
 		inFlight.Inc()
 		defer inFlight.Dec()
-		begin := time.Now()
-		defer func() {
-			took := time.Since(begin)
-			route := r.Pattern
-			if route == "" {
-				route = "none"
-			}
-			status := out.code()
-			seconds.WithLabelValues(route, strconv.Itoa(status/100)+"xx").Observe(took.Seconds())
-			info.mu.Lock()
-			defer info.mu.Unlock()
-			log.LogAttrs(r.Context(), levelOf(route), "request", slog.String("method", r.Method), slog.String("route", route),
-				slog.Int("status", status), slog.String("operation", info.operation), slog.Int("errors", info.errors),
-				slog.Float64("ms", float64(took.Microseconds())/1000))
-		}()
+		defer served(r, info, out, time.Now(), seconds, log)
 		next.ServeHTTP(out, r)
 	})
+}
+
+// served counts, times and logs a request whose answer is written.
+func served(r *http.Request, info *request, out *statusWriter, begin time.Time, seconds *prometheus.HistogramVec, log *slog.Logger) {
+	took, status, route := time.Since(begin), out.code(), r.Pattern
+	if route == "" {
+		route = "none"
+	}
+	seconds.WithLabelValues(route, strconv.Itoa(status/100)+"xx").Observe(took.Seconds())
+	info.mu.Lock()
+	defer info.mu.Unlock()
+	log.LogAttrs(r.Context(), levelOf(route), "request", slog.String("method", r.Method), slog.String("route", route),
+		slog.Int("status", status), slog.String("operation", info.operation), slog.Int("errors", info.errors),
+		slog.Float64("ms", float64(took.Microseconds())/1000))
 }
 
 // levelOf keeps the probes of an orchestrator out of the usual log.

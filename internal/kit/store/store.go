@@ -152,7 +152,7 @@ func (s *SQL) Hold(ctx context.Context, name string) (release func(), ok bool, e
 	return func() {
 		// Closing only hands the connection back to the pool: give the lock up
 		// first. Should that fail, the session's end does it.
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock(hashtextextended($1, 0))", name)
 		_ = conn.Close()

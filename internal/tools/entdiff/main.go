@@ -43,11 +43,12 @@ func main() {
 		os.Exit(2)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	if err := errors.Join(
+	err := errors.Join(
 		run(ctx, dialect.Postgres, filepath.Join(*root, "postgres"), *name),
 		run(ctx, dialect.SQLite, filepath.Join(*root, "sqlite"), *name),
-	); err != nil {
+	)
+	cancel()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "entdiff:", err)
 		os.Exit(1)
 	}
