@@ -140,8 +140,8 @@ var errNoRedisURL = errors.New("it begins with redis://, rediss://, unix://, red
 // secretless is the text of err without the password in the URL.
 func secretless(raw string, err error) error {
 	u, parseErr := url.Parse(raw)
-	if parseErr != nil {
-		return errors.New("it cannot be read")
+	if parseErr != nil || cutInSecret(u) {
+		return errors.New("it cannot be read; in a password, / ? # and @ are written %2F %3F %23 and %40")
 	}
 	return errors.New(withoutSecrets(err, u))
 }

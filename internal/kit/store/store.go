@@ -85,7 +85,7 @@ func openSQLite(path string) (*SQL, error) {
 
 func openPostgres(rawURL string) (*SQL, error) {
 	u, err := url.Parse(rawURL)
-	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") || cutInSecret(u) {
 		return nil, errors.New("the database URL must look like postgres://user:password@host/database")
 	}
 	cfg, err := pq.NewConfig(rawURL)
@@ -107,6 +107,12 @@ func openPostgres(rawURL string) (*SQL, error) {
 		Dialect: dialect.Postgres,
 		Name:    "Postgres " + u.Host + u.Path,
 	}, nil
+}
+
+// cutInSecret says whether a password with an unescaped / or ? in it was taken
+// for the host and what follows: then no part of u may be shown.
+func cutInSecret(u *url.URL) bool {
+	return strings.Contains(u.EscapedPath()+"?"+u.RawQuery, "@")
 }
 
 // withoutSecrets is the text of err without the password of u.

@@ -1,0 +1,268 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/embedredis"
+)
+
+func TestRedisURLsNameTopologyAndAddresses(t *testing.T) {
+	type target struct {
+		Topology, Master, User, Password, SentinelPassword string
+		Addrs                                              []string
+		DB                                                 int
+		TLS                                                bool
+	}
+	tests := []struct {
+		url  string
+		want target
+	}{
+		{"redis://host", target{Addrs: []string{"host:6379"}}},
+		{"redis://host:1/2", target{Addrs: []string{"host:1"}, DB: 2}},
+		{"redis://ann:p%2Fw@host:1", target{Addrs: []string{"host:1"}, User: "ann", Password: "p/w"}},
+		{"rediss://:pw@[::1]:1", target{Addrs: []string{"[::1]:1"}, Password: "pw", TLS: true}},
+		{"unix:///run/a%20b/redis.sock?db=3", target{Addrs: []string{"/run/a b/redis.sock"}, DB: 3}},
+		{"redis+sentinel://:s@a:1/4?master_name=m&addr=b:2&username=ann&password=pw", target{
+			Topology: "sentinel", Master: "m", User: "ann", Password: "pw", SentinelPassword: "s", Addrs: []string{"a:1", "b:2"}, DB: 4,
+		}},
+		{"rediss+sentinel://a?master_name=m", target{Topology: "sentinel", Master: "m", Addrs: []string{"a:6379"}, TLS: true}},
+		{"redis+cluster://ann:pw@a:1?addr=b:2&addr=c:3", target{
+			Topology: "cluster", User: "ann", Password: "pw", Addrs: []string{"a:1", "b:2", "c:3"},
+		}},
+		{"rediss+cluster://a", target{Topology: "cluster", Addrs: []string{"a:6379"}, TLS: true}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.url, func(t *testing.T) {
+			o, topology, err := parseRedisURL(tt.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := target{topology, o.MasterName, o.Username, o.Password, o.SentinelPassword, o.Addrs, o.DB, o.TLSConfig != nil}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+			client, err := newClient(RedisConfig{URL: tt.url, Role: "state", Dial: refuse})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = client.Close() }()
+			if _, cluster := client.(*redis.ClusterClient); cluster != (topology == "cluster") {
+				t.Errorf("the client is a %T", client)
+			}
+		})
+	}
+}
+
+func TestAWrongRedisURLIsRefusedWithoutItsPassword(t *testing.T) {
+	tests := []struct{ name, url, want string }{
+		{"empty", "", "begins with redis://"},
+		{"no scheme", "ann:hunter2@host", "begins with redis://"},
+		{"another scheme", "http://ann:hunter2@host", "begins with redis://"},
+		{"another topology", "redis+ring://ann:hunter2@host", "begins with redis://"},
+		{"a cluster by socket", "unix+cluster://ann:hunter2@/sock", "begins with redis://"},
+		{"a port that is none", "redis://ann:hunter2@host:port", "cannot be read"},
+		{"a database that is none", "redis://ann:hunter2@host/one", "invalid database number"},
+		{"a database that is the password", "redis://ann:hunter2@host/hunter2", "invalid database number"},
+		{"an option that is none", "redis://ann:hunter2@host?colour=red", "unexpected option"},
+		{"an option that is no number", "redis://ann:hunter2@host?pool_size=hunter2", "pool_size"},
+		{"Sentinel without a master", "redis+sentinel://ann:hunter2@host", "master_name"},
+		{"a Sentinel's option", "redis+sentinel://host?master_name=m&password=hunter2&colour=red", "unexpected option"},
+		{"a Sentinel with a password of its own", "redis+sentinel://host?master_name=m&addr=ann:hunter2@host:1", "cannot be read"},
+		{"a cluster's option", "redis+cluster://ann:hunter2@host?colour=red", "unexpected option"},
+		{"a password with a space", "redis://ann:hun ter2@host", "cannot be read"},
+		{"a password with a percent sign", "redis://ann:hunter2%@host", "cannot be read"},
+		{"a password with a slash", "redis://ann:1/hunter2@host", "cannot be read"},
+		{"a password with a question mark", "redis://ann:1?hunter2@host", "cannot be read"},
+		{"a password with an at sign and a slash", "redis://ann:p@1/hunter2@host", "cannot be read"},
+		{"a cluster's password with a slash", "redis+cluster://ann:1?hunter2@host", "cannot be read"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, open := OpenRedis(RedisConfig{URL: tt.url, Role: "cache"}, NewRedisMetrics(prometheus.NewRegistry()))
+			for _, err := range []error{CheckRedisURL(tt.url), open} {
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("got %v, want an error with %q", err, tt.want)
+				} else if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "ter2") {
+					t.Errorf("the error shows the password: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// hangs returns a Dial to a server that takes connections and never answers.
+func hangs(t *testing.T) func(context.Context, string, string) (net.Conn, error) {
+	return func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, theirs) }()
+		t.Cleanup(func() { _ = theirs.Close() })
+		return ours, nil
+	}
+}
+
+// unreachable is a Dial to an address that does not even refuse.
+func unreachable(ctx context.Context, _, _ string) (net.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+var errRefused = errors.New("connection refused")
+
+func refuse(context.Context, string, string) (net.Conn, error) { return nil, errRefused }
+
+// The clock of synctest makes these times exact, however busy the machine is.
+func TestARedisThatDoesNotAnswerCostsItsTimeLimitAndNoMore(t *testing.T) {
+	tests := []struct {
+		name string
+		dial func(context.Context, string, string) (net.Conn, error) // nil: one that hangs
+		give time.Duration                                           // deadline of the call, or 0
+		want time.Duration
+	}{
+		{name: "it hangs", want: readTimeout},
+		{name: "it hangs and the caller has less time", give: 50 * time.Millisecond, want: 50 * time.Millisecond},
+		{name: "it hangs and the caller has more time", give: time.Minute, want: readTimeout},
+		{name: "it is unreachable", dial: unreachable, want: dialTimeout},
+		{name: "it is unreachable and the caller has less time", dial: unreachable, give: 50 * time.Millisecond, want: 50 * time.Millisecond},
+		{name: "it refuses", dial: refuse, want: 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dial := tt.dial
+				if dial == nil {
+					dial = hangs(t)
+				}
+				client := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: "redis://host", Role: "state", Dial: dial})
+				defer time.Sleep(time.Minute) // the pool's own dials end meanwhile, by their limits
+				defer func() { _ = client.Close() }()
+				for _, call := range []string{"cold", "again"} {
+					ctx := t.Context()
+					if tt.give > 0 {
+						var cancel context.CancelFunc
+						ctx, cancel = context.WithTimeout(ctx, tt.give)
+						defer cancel()
+					}
+					begin := time.Now()
+					err := client.Get(ctx, "k").Err()
+					if took := time.Since(begin); err == nil || took != tt.want {
+						t.Errorf("%s: %v after %v, want an error after %v", call, err, took, tt.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestARedisThatFallsSilentCostsTheReadTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := embedded(t)
+		var fallen bool
+		client := openRedis(t, prometheus.NewRegistry(), RedisConfig{
+			URL: "redis://host", Role: "state",
+			Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := server.Dial(ctx, network, addr)
+				return deaf{conn, &fallen}, err
+			},
+		})
+		if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		fallen = true
+		begin := time.Now()
+		err := client.Get(t.Context(), "k").Err()
+		if took := time.Since(begin); err == nil || took != readTimeout {
+			t.Errorf("%v after %v, want an error after %v", err, took, readTimeout)
+		}
+	})
+}
+
+// deaf is a connection whose requests are lost from some time on.
+type deaf struct {
+	net.Conn
+	fallen *bool
+}
+
+func (c deaf) Write(p []byte) (int, error) {
+	if *c.fallen {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+// Over the real network, too; the best of some calls, because other processes
+// may keep this one waiting.
+func TestOverTheNetworkAHungOrRefusingRedisCostsLittle(t *testing.T) {
+	tests := []struct {
+		name string
+		hung bool
+		most time.Duration
+	}{
+		{"it hangs", true, 250 * time.Millisecond},
+		{"it refuses", false, 100 * time.Millisecond},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.hung {
+				t.Cleanup(func() { _ = listener.Close() }) // the system takes the connections
+			} else if err := listener.Close(); err != nil {
+				t.Fatal(err)
+			}
+			client := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: "redis://" + listener.Addr().String(), Role: "state"})
+			best := time.Hour
+			for range 5 {
+				begin := time.Now()
+				if client.Get(t.Context(), "k").Err() == nil {
+					t.Fatal("it answers")
+				}
+				best = min(best, time.Since(begin))
+			}
+			if best > tt.most {
+				t.Errorf("the fastest of 5 calls took %v, want %v at most", best, tt.most)
+			}
+		})
+	}
+}
+
+func embedded(t *testing.T) *embedredis.Server {
+	t.Helper()
+	server, err := embedredis.Start(embedredis.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
+
+func openRedis(t *testing.T, reg prometheus.Registerer, cfg RedisConfig) redis.UniversalClient {
+	t.Helper()
+	client, err := OpenRedis(cfg, NewRedisMetrics(reg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return client
+}
