@@ -69,6 +69,7 @@ func (c *Cache[K, V]) Get(ctx context.Context, k K) (V, error) {
 		return v, nil
 	case negative:
 		return v, ErrNotFound
+	case nothing, bare: // to be loaded
 	}
 	found := make(map[K]V, 1)
 	if err := c.fill(ctx, []want[K]{w}, found); err != nil {
@@ -100,6 +101,7 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, ks []K) (map[K]V, error) {
 				found[part[i].k] = v
 			case nothing, bare:
 				missing = append(missing, part[i])
+			case negative: // known to have none
 			}
 		}
 		if failed != nil && !ended(ctx) {
@@ -203,7 +205,7 @@ func (c *Cache[K, V]) read(ctx context.Context, w *want[K], r reply) (v V, a ans
 	v, a, err := decode[V](r.record)
 	if err != nil {
 		c.counts.undecodable.Add(1)
-		c.hub.complain(ctx, "a cache record cannot be read", c.policy.Name, err)
+		c.hub.complain(ctx, "reading a record", c.policy.Name, err)
 		sum := sha1.Sum(r.record)
 		w.garble = hex.EncodeToString(sum[:])
 	}
@@ -221,5 +223,5 @@ func ended(ctx context.Context) bool {
 // redisFailed notes a failure that no reader hears of.
 func (c *Cache[K, V]) redisFailed(ctx context.Context, err error) {
 	c.counts.redisErrors.Add(1)
-	c.hub.complain(ctx, "the cache cannot use Redis", c.policy.Name, err)
+	c.hub.complain(ctx, "asking Redis", c.policy.Name, err)
 }

@@ -95,10 +95,10 @@ func (h *Hub) join(p Policy) *counters {
 }
 
 // complain logs a failure that no caller will hear of, at most every ten seconds.
-func (h *Hub) complain(ctx context.Context, what, policy string, err error) {
+func (h *Hub) complain(ctx context.Context, doing, policy string, err error) {
 	now, last := time.Now().UnixNano(), h.complained.Load()
 	if now-last > int64(complainEvery) && h.complained.CompareAndSwap(last, now) {
-		h.log.WarnContext(ctx, what, "policy", policy, "err", err)
+		h.log.WarnContext(ctx, "cache failed; the loader answers", "doing", doing, "policy", policy, "err", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -113,7 +114,7 @@ func TestReadsGoToTheLoaderWhenRedisIsAway(t *testing.T) {
 	if diff := cmp.Diff(row{1, 1}, mustGet(t, c, 1)); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := c.Get(t.Context(), 9); err != ErrNotFound {
+	if _, err := c.Get(t.Context(), 9); !errors.Is(err, ErrNotFound) {
 		t.Errorf("absent: %v", err)
 	}
 	got, err := c.GetMany(t.Context(), []int{1, 2, 3, 4})

@@ -214,7 +214,7 @@ func (c *Cache[K, V]) encode(ctx context.Context, v V, ok bool, started time.Tim
 	payload, err := json.Marshal(v)
 	if err != nil {
 		c.counts.undecodable.Add(1)
-		c.hub.complain(ctx, "a value cannot be cached", c.policy.Name, err)
+		c.hub.complain(ctx, "writing a value", c.policy.Name, err)
 	} else if headerSize+len(payload) > c.policy.MaxBytes {
 		c.counts.oversize.Add(1)
 	} else {

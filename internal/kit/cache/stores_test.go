@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,6 +16,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -133,10 +133,8 @@ func startMini(t testing.TB) *backend {
 }
 
 func startRedis(t testing.TB) *backend {
-	socket := filepath.Join(redisServer(t, "--port", "0", "--unixsocket", "s"), "s")
-	b := &backend{client: func() redis.UniversalClient { return newClient("unix", socket) }}
-	awaitRedis(t, b.client())
-	return b
+	socket := strings.TrimPrefix(testkit.Redis(t), "unix://")
+	return &backend{client: func() redis.UniversalClient { return newClient("unix", socket) }}
 }
 
 func newClient(network, addr string) *redis.Client {
@@ -154,7 +152,7 @@ func startCluster(t testing.TB) *backend {
 	var addrs []string
 	for range nodes {
 		n := node{freePort(t), freePort(t)}
-		redisServer(t, "--bind", "127.0.0.1", "--port", n.port, "--cluster-enabled", "yes", "--cluster-port", n.bus)
+		testkit.Redis(t, "--bind", "127.0.0.1", "--port", n.port, "--cluster-enabled", "yes", "--cluster-port", n.bus)
 		all, addrs = append(all, n), append(addrs, "127.0.0.1:"+n.port)
 	}
 	for i, addr := range addrs {
@@ -184,36 +182,6 @@ func startCluster(t testing.TB) *backend {
 			Addrs: addrs, ContextTimeoutEnabled: true, DialTimeout: 300 * time.Millisecond, DialerRetries: 1,
 		})
 	}}
-}
-
-// redisServer runs a redis-server that ends with the test, in a directory of its
-// own with a name short enough for a socket, and returns the directory.
-func redisServer(t testing.TB, args ...string) (dir string) {
-	t.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("TANDIAN_REQUIRE_SERVERS") == "1" {
-			t.Fatal("redis-server is not on PATH, and TANDIAN_REQUIRE_SERVERS=1 asks for it")
-		}
-		t.Skip("redis-server is not on PATH: this part runs on miniredis only")
-	}
-	dir, err = os.MkdirTemp("", "td")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, kill := context.WithCancel(context.WithoutCancel(t.Context())) // clients close first
-	cmd := exec.CommandContext(ctx, program, append([]string{"--save", "", "--appendonly", "no", "--dir", dir}, args...)...)
-	cmd.Dir = dir
-	if err := cmd.Start(); err != nil {
-		kill()
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		kill()
-		_ = cmd.Wait() // says that it was killed
-		_ = os.RemoveAll(dir)
-	})
-	return dir
 }
 
 func awaitRedis(t testing.TB, rdb redis.UniversalClient) {

@@ -138,6 +138,7 @@ func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, c
 	settings := []string{
 		"tandian", "--addr", s.Config.Addr, "--data-dir", s.Config.DataDir, "--redis-prefix", s.Config.RedisPrefix,
 		"--database-url", s.Config.DatabaseURL, "--redis-url", s.Config.RedisURL, "--redis-cache-url", s.Config.RedisCacheURL,
+		"--start-timeout", s.Config.StartTimeout.String(),
 	}
 	var out, errs bytes.Buffer
 	code = app.Main(tb.Context(), append(settings, args...), &out, &errs)
