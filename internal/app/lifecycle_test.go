@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,56 @@ func TestDataSurvivesARestart(t *testing.T) {
 	if got, _ := walk(t, second, centre, nil, 50); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("after a restart there are other shops:\n%v\nwant\n%v", got, want)
 	}
+}
+
+func TestARunningRequestFinishesWhenTheServerStops(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	conn, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	const body = `{"query":"{ shopTypes { name } }"}`
+	_, err = fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body[:10])
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, 5*time.Second, func() bool { return inFlight(t, s) == 1 })
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop() }()
+	testkit.Eventually(t, 5*time.Second, func() bool {
+		c, err := net.Dial("tcp", s.Addr())
+		if err == nil {
+			_ = c.Close()
+		}
+		return err != nil
+	})
+	if _, err := io.WriteString(conn, body[10:]); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || answer.StatusCode != 200 {
+		t.Errorf("the running request got %v, %v", answer, err)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("the server stopped with %v", err)
+	}
+}
+
+// inFlight is the number of requests that the server is serving.
+func inFlight(t *testing.T, s *apptest.Server) float64 {
+	t.Helper()
+	families, err := s.Metrics().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "tandian_http_requests_in_flight" {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatal("there is no metric of requests in flight")
+	return 0
 }
 
 func TestOneProcessPerDataDirectory(t *testing.T) {

@@ -330,8 +330,8 @@ func TestAMovedShopIsFoundOnlyWhereItIs(t *testing.T) {
 		at := func(lat float64) Draft {
 			return Draft{ExternalID: "mover", Type: "cafe", Name: "Mover", Lat: lat, Lng: 105.8}
 		}
-		around := func(lat float64) []Edge {
-			p, err := s.List(t.Context(), Query{Near: &geo.Circle{Center: geo.Point{Lat: lat, Lng: 105.8}, Radius: 500}, First: 10})
+		around := func(lat, radius float64) []Edge {
+			p, err := s.List(t.Context(), Query{Near: &geo.Circle{Center: geo.Point{Lat: lat, Lng: 105.8}, Radius: radius}, First: 10})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -345,9 +345,12 @@ func TestAMovedShopIsFoundOnlyWhereItIs(t *testing.T) {
 		for _, lat := range places {
 			put(t, s, at(lat))
 			for _, look := range []float64{21.00, 21.01, 22.00} {
-				if got := around(look); (len(got) == 1) != (look == lat) {
+				if got := around(look, 500); (len(got) == 1) != (look == lat) {
 					t.Errorf("at %v: %d shops are found at %v", lat, len(got), look)
 				}
+			}
+			if got := around(21.005, 5000); len(got) > 1 {
+				t.Errorf("at %v: the shop is found %d times by a circle over two of its places", lat, len(got))
 			}
 		}
 	})
