@@ -340,7 +340,7 @@ func TestAMovedShopIsFoundOnlyWhereItIs(t *testing.T) {
 		places := []float64{21.00, 21.01, 21.00, 22.00, 21.00} // within a cell, out of it, and back
 		put(t, s, at(places[0]))
 		for _, lat := range places {
-			settledWithin(t, s, 0, geo.Circle{Center: geo.Point{Lat: lat, Lng: 105.8}, Radius: 500}) // builds the cells
+			settledWithin(t, s, 0, geo.Circle{Center: geo.Point{Lat: lat, Lng: 105.8}, Radius: 5010}) // builds the cells
 		}
 		for _, lat := range places {
 			put(t, s, at(lat))

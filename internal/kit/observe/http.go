@@ -99,7 +99,7 @@ type statusWriter struct {
 }
 
 func (w *statusWriter) WriteHeader(status int) {
-	if w.status == 0 {
+	if w.status < http.StatusOK { // 1xx are hints before the status
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)

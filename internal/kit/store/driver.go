@@ -58,10 +58,12 @@ func (o observed) QueryContext(ctx context.Context, query string, args ...any) (
 
 // verb is the label of a statement: few values, whatever the statement.
 func verb(query string) string {
-	word, _, _ := strings.Cut(strings.TrimSpace(query), " ")
-	switch word = strings.ToLower(word); word {
-	case "select", "insert", "update", "delete":
-		return word
+	for word := range strings.FieldsSeq(query) { // only the first one
+		switch word = strings.ToLower(word); word {
+		case "select", "insert", "update", "delete":
+			return word
+		}
+		break
 	}
 	return "other"
 }

@@ -266,3 +266,173 @@ func openRedis(t *testing.T, reg prometheus.Registerer, cfg RedisConfig) redis.U
 	})
 	return client
 }
+
+func TestRedisMetricsCountCommandsRoundTripsAndFailuresByRole(t *testing.T) {
+	type counts struct{ Commands, RoundTrips, Errors float64 }
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := []struct {
+		name string
+		do   func(ctx context.Context, c redis.UniversalClient) error
+		dead bool // the server is gone
+		want counts
+	}{
+		{name: "a command", want: counts{Commands: 1, RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+			return c.Incr(ctx, "n").Err()
+		}},
+		{name: "a pipeline is one round trip", want: counts{Commands: 3, RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+				p.Incr(ctx, "n")
+				p.Incr(ctx, "n")
+				p.Incr(ctx, "n")
+				return nil
+			})
+			return err
+		}},
+		{name: "a transaction is one round trip", want: counts{Commands: 2, RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+			_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				p.Incr(ctx, "n")
+				p.Incr(ctx, "n")
+				return nil
+			})
+			return err
+		}},
+		{name: "nothing there is no failure", want: counts{RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+			if err := c.Get(ctx, "none").Err(); !errors.Is(err, redis.Nil) {
+				return errors.Join(errors.New("GET found something"), err)
+			}
+			return nil
+		}},
+		{name: "a refusal is no failure", want: counts{Commands: 1, RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+			if c.Incr(ctx, "text").Err() == nil {
+				return errors.New("INCR took a text")
+			}
+			return nil
+		}},
+		{name: "a refusal in a pipeline is no failure", want: counts{Commands: 2, RoundTrips: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+				p.Incr(ctx, "text")
+				p.Incr(ctx, "n")
+				return nil
+			})
+			if err == nil {
+				return errors.New("INCR took a text")
+			}
+			return nil
+		}},
+		{name: "a caller who went away is no failure", want: counts{Commands: 1, RoundTrips: 1}, do: func(_ context.Context, c redis.UniversalClient) error {
+			if err := c.Incr(ended, "n").Err(); !errors.Is(err, context.Canceled) {
+				return errors.Join(errors.New("INCR was not cancelled"), err)
+			}
+			return nil
+		}},
+		{name: "a server that is gone is a failure", dead: true, want: counts{Commands: 1, RoundTrips: 1, Errors: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+			if c.Incr(ctx, "n").Err() == nil {
+				return errors.New("INCR was answered")
+			}
+			return nil
+		}},
+		{name: "a pipeline to a server that is gone is one failure", dead: true, want: counts{Commands: 2, RoundTrips: 1, Errors: 1}, do: func(ctx context.Context, c redis.UniversalClient) error {
+			_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+				p.Incr(ctx, "n")
+				p.Incr(ctx, "n")
+				return nil
+			})
+			if err == nil {
+				return errors.New("INCR was answered")
+			}
+			return nil
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			reg := prometheus.NewRegistry()
+			metrics, server := NewRedisMetrics(reg), embedded(t)
+			var clients []redis.UniversalClient
+			for _, role := range []string{"state", "cache"} {
+				dial := server.Dial
+				if tt.dead {
+					dial = refuse
+				}
+				client, err := OpenRedis(RedisConfig{URL: "redis://host", Role: role, Dial: dial}, metrics)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = client.Close() })
+				clients = append(clients, client)
+			}
+			count := func(role string) counts {
+				return counts{
+					Commands:   max(0, value(t, reg, "tandian_redis_commands_total", map[string]string{"role": role, "command": "incr"})),
+					RoundTrips: value(t, reg, "tandian_redis_round_trip_seconds", map[string]string{"role": role}),
+					Errors:     value(t, reg, "tandian_redis_errors_total", map[string]string{"role": role}),
+				}
+			}
+			// The first command opens the connection, which takes round trips too;
+			// so does the first pipeline, in a pool of its own.
+			if err := clients[1].Set(t.Context(), "text", "x", 0).Err(); (err != nil) != tt.dead {
+				t.Fatal(err)
+			}
+			if _, err := clients[1].Pipelined(t.Context(), func(p redis.Pipeliner) error {
+				p.Ping(t.Context())
+				return nil
+			}); (err != nil) != tt.dead {
+				t.Fatal(err)
+			}
+			before, other := count("cache"), count("state")
+			if err := tt.do(t.Context(), clients[1]); err != nil {
+				t.Fatal(err)
+			}
+			after := count("cache")
+			got := counts{after.Commands - before.Commands, after.RoundTrips - before.RoundTrips, after.Errors - before.Errors}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+			if d := cmp.Diff(other, count("state")); d != "" {
+				t.Errorf("the other role's metrics moved (-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+func TestRedisMetricsAreThereFromTheStart(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	openRedis(t, reg, RedisConfig{URL: "redis://host", Role: "state", Dial: refuse})
+	for _, name := range []string{
+		"tandian_redis_round_trip_seconds", "tandian_redis_errors_total", "tandian_redis_pool_connections",
+		"tandian_redis_pool_idle_connections", "tandian_redis_pool_waits", "tandian_redis_pool_wait_seconds", "tandian_redis_pool_timeouts",
+	} {
+		if got := value(t, reg, name, map[string]string{"role": "state"}); got != 0 {
+			t.Errorf("%s is %v at first (-1: not there), want 0", name, got)
+		}
+	}
+}
+
+func TestAFullPoolMakesCallersWaitNoLongerThanItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		client := openRedis(t, reg, RedisConfig{
+			URL: "redis://host", Role: "state", PoolSize: 1, MinIdle: 1, PoolTimeout: 70 * time.Millisecond, Dial: embedded(t).Dial,
+		})
+		held := client.(*redis.Client).Conn()
+		if err := held.Ping(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		err := client.Ping(t.Context()).Err()
+		if took := time.Since(begin); !errors.Is(err, redis.ErrPoolTimeout) || took != 70*time.Millisecond {
+			t.Errorf("%v after %v, want %v after 70ms", err, took, redis.ErrPoolTimeout)
+		}
+		if err := held.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Ping(t.Context()).Err(); err != nil {
+			t.Errorf("after the connection was given back: %v", err)
+		}
+		for name, want := range map[string]float64{"timeouts": 1, "connections": 1} {
+			if got := value(t, reg, "tandian_redis_pool_"+name, nil); got != want {
+				t.Errorf("%s = %v, want %v", name, got, want)
+			}
+		}
+	})
+}

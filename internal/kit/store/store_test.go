@@ -10,8 +10,8 @@ import (
 
 func TestMain(m *testing.M) {
 	Hush()
-	if dir := os.Getenv("STORE_TEST_DIE_HOLDING"); dir != "" {
-		os.Exit(0)
+	if dir := os.Getenv("STORE_TEST_HOLD"); dir != "" {
+		hold(dir)
 	}
 	// A pool that could not dial tries again each second, and sees only then that
 	// it was closed.
