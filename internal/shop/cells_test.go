@@ -8,10 +8,12 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/migrate"
@@ -22,8 +24,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// eachStack runs a test on SQLite with the embedded Redis and on Postgres with
-// a real one. The test gets a way to make Services, as of several processes.
+// eachStack runs a test on SQLite with the embedded Redis, on Postgres with a
+// real one, and on Postgres with a cluster of three. The test gets a way to make Services, as of several processes.
 func eachStack(t *testing.T, test func(t *testing.T, process func() *Service)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) {
@@ -36,6 +38,9 @@ func eachStack(t *testing.T, test func(t *testing.T, process func() *Service)) {
 	})
 	t.Run("real", func(t *testing.T) {
 		test(t, processes(t, store.SQLConfig{URL: testkit.Postgres(t)}, testkit.Redis(t), nil))
+	})
+	t.Run("cluster", func(t *testing.T) {
+		test(t, processes(t, store.SQLConfig{URL: testkit.Postgres(t)}, testkit.RedisCluster(t), nil))
 	})
 }
 
@@ -167,14 +172,13 @@ func TestCellsThatGrowTooBigAreSplitAndLoseNoShop(t *testing.T) {
 		}
 		// No set is bigger than the bound, but for those that cannot be split.
 		split := 0
-		iter := s.cells.rdb.Scan(t.Context(), 0, "td:shop:geo:*", 1000).Iterator()
-		for iter.Next(t.Context()) {
-			n := s.cells.rdb.ZCard(t.Context(), iter.Val()).Val()
-			name := iter.Val()[strings.Index(iter.Val(), "{")+1 : strings.Index(iter.Val(), "}")]
+		for _, key := range scan(t, s.cells.rdb, "td:shop:geo:*") {
+			n := s.cells.rdb.ZCard(t.Context(), key).Val()
+			name := key[strings.Index(key, "{")+1 : strings.Index(key, "}")]
 			if n > int64(s.cells.max) && len(name) < maxCellPrecision {
-				t.Errorf("%s has %d members, more than %d", iter.Val(), n, s.cells.max)
+				t.Errorf("%s has %d members, more than %d", key, n, s.cells.max)
 			}
-			if s.cells.rdb.ZScore(t.Context(), iter.Val(), markSplit).Err() == nil {
+			if s.cells.rdb.ZScore(t.Context(), key, markSplit).Err() == nil {
 				split++
 			}
 		}
@@ -182,6 +186,33 @@ func TestCellsThatGrowTooBigAreSplitAndLoseNoShop(t *testing.T) {
 			t.Error("no cell was split: the test tests nothing")
 		}
 	})
+}
+
+// scan returns the keys that match, on every master of a cluster.
+func scan(t *testing.T, rdb redis.UniversalClient, match string) []string {
+	t.Helper()
+	var mu sync.Mutex
+	var keys []string
+	one := func(ctx context.Context, c *redis.Client) error {
+		iter := c.Scan(ctx, 0, match, 1000).Iterator()
+		for iter.Next(ctx) {
+			mu.Lock()
+			keys = append(keys, iter.Val())
+			mu.Unlock()
+		}
+		return iter.Err()
+	}
+	var err error
+	switch c := rdb.(type) {
+	case *redis.ClusterClient:
+		err = c.ForEachMaster(t.Context(), one)
+	case *redis.Client:
+		err = one(t.Context(), c)
+	}
+	if err != nil || len(keys) == 0 {
+		t.Fatalf("no keys %s: %v", match, err)
+	}
+	return keys
 }
 
 func TestCellsOfATypeHoldThatTypeAlone(t *testing.T) {

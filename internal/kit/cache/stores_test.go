@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -146,58 +145,15 @@ func newClient(network, addr string) *redis.Client {
 
 // startCluster joins three masters that share the slots.
 func startCluster(t testing.TB) *backend {
-	const nodes, slots = 3, 16384
-	type node struct{ port, bus string }
-	var all []node
-	var addrs []string
-	for range nodes {
-		n := node{freePort(t), freePort(t)}
-		testkit.Redis(t, "--bind", "127.0.0.1", "--port", n.port, "--cluster-enabled", "yes", "--cluster-port", n.bus)
-		all, addrs = append(all, n), append(addrs, "127.0.0.1:"+n.port)
-	}
-	for i, addr := range addrs {
-		awaitRedis(t, newClient("tcp", addr))
-		rdb := newClient("tcp", addr)
-		t.Cleanup(func() { _ = rdb.Close() })
-		ctx := t.Context()
-		if err := rdb.ClusterAddSlotsRange(ctx, i*slots/nodes, (i+1)*slots/nodes-1).Err(); err != nil {
+	url := testkit.RedisCluster(t)
+	return &backend{client: func() redis.UniversalClient {
+		o, err := redis.ParseClusterURL(strings.Replace(url, "+cluster", "", 1))
+		if err != nil {
 			t.Fatal(err)
 		}
-		for _, n := range all[:i] {
-			if err := rdb.Do(ctx, "CLUSTER", "MEET", "127.0.0.1", n.port, n.bus).Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for _, addr := range addrs {
-		rdb := newClient("tcp", addr)
-		eventually(t, "the cluster is complete", func() bool {
-			info := rdb.ClusterInfo(t.Context()).Val()
-			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:3")
-		})
-		_ = rdb.Close()
-	}
-	return &backend{client: func() redis.UniversalClient {
-		return redis.NewClusterClient(&redis.ClusterOptions{
-			Addrs: addrs, ContextTimeoutEnabled: true, DialTimeout: 300 * time.Millisecond, DialerRetries: 1,
-		})
+		o.ContextTimeoutEnabled, o.DialTimeout, o.DialerRetries = true, 300*time.Millisecond, 1
+		return redis.NewClusterClient(o)
 	}}
-}
-
-func awaitRedis(t testing.TB, rdb redis.UniversalClient) {
-	t.Helper()
-	eventually(t, "redis-server answers", func() bool { return rdb.Ping(t.Context()).Err() == nil })
-	_ = rdb.Close()
-}
-
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
 // eventually looks again and again until cond holds.
