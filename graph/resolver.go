@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/tandian-dev/tandian/graph/generated"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -26,7 +27,7 @@ func New(rooms Rooms) generated.ResolverRoot { return &Resolver{rooms} }
 
 // orNull makes "there is none" null, which is no error.
 func orNull[T any](v *T, err error) (*T, error) {
-	if errors.Is(err, shop.ErrNotFound) {
+	if errors.Is(err, fault.ErrNotFound) {
 		return nil, nil //nolint:nilnil // null is how the schema says it
 	}
 	return v, err

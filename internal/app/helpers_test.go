@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/tandian-dev/tandian/internal/shop"
@@ -12,7 +13,15 @@ import (
 
 type draft = shop.Draft
 
-func writeFile(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) }
+// testFile writes a file for this test alone and returns its path.
+func testFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
 
 // drafts makes shops within about 15 km of one place, some of them on one spot.
 func drafts(rnd *rand.Rand, from, to int) []draft {

@@ -107,7 +107,7 @@ func limited(next http.Handler) http.Handler {
 }
 
 func (a *App) graphQL(house *House) http.Handler {
-	root := generated.Config{Resolvers: graph.New(graph.Rooms{Shops: house.Shops})}
+	root := generated.Config{Resolvers: graph.New(house.Rooms)}
 	graph.Complexity(&root.Complexity)
 	s := handler.New(generated.NewExecutableSchema(root))
 	s.AddTransport(transport.Options{})

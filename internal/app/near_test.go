@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,19 +20,25 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// hanoi is the file of real shops, or the project's own small fixture, whose
-// shops stand around the same place.
+// hanoi is the file of real shops, or one of invented shops around the same
+// place.
 func hanoi(t *testing.T) string {
 	t.Helper()
 	if path, ok := testkit.SharedFile(t, "data/osm-hanoi.json"); ok {
 		return path
 	}
-	path, err := filepath.Abs("../town/testdata/overpass.json")
-	if err != nil {
-		t.Fatal(err)
+	t.Log("the Hanoi file is not here: 60 invented shops around the same place serve instead")
+	var b strings.Builder
+	b.WriteString(`{"elements": [`)
+	for i := range 60 {
+		lat, lng := 21.0338+0.011*math.Sin(float64(i*i)), 105.85+0.011*math.Cos(float64(3*i))
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(&b, `{"type":"node","id":%d,"lat":%.7f,"lon":%.7f,"tags":{"amenity":"cafe","name":"Invented %d"}}`, i+1, lat, lng, i)
 	}
-	t.Logf("the Hanoi file is not here; the fixture %s serves", filepath.Base(path))
-	return path
+	b.WriteString(`]}`)
+	return testFile(t, "invented.json", b.String())
 }
 
 // osmPlace is a named element of an Overpass file.

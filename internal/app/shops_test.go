@@ -105,7 +105,7 @@ func TestAnImportIsSeenByRunningServers(t *testing.T) {
 	}
 
 	// A shop that changes its name is shown with the new one, not lost.
-	changed := testkitFile(t, "external_id,type,name,lat,lng,score\nline:0,cafe,Renamed,21.00036,105.0,4.4\n")
+	changed := testFile(t, "shops.csv", "external_id,type,name,lat,lng,score\nline:0,cafe,Renamed,21.00036,105.0,4.4\n")
 	if out, errs, code := stack.Command(t, "import", changed); code != 0 || !strings.Contains(out, "0 added, 1 changed") {
 		t.Fatalf("import: %d\n%s%s", code, out, errs)
 	}
@@ -117,7 +117,7 @@ func TestAnImportIsSeenByRunningServers(t *testing.T) {
 	}
 
 	// A shop that moves is found where it is now, and only there.
-	moved := testkitFile(t, "external_id,type,name,lat,lng,score\nline:0,bar,Renamed,21.5,105.5,4.4\n")
+	moved := testFile(t, "shops.csv", "external_id,type,name,lat,lng,score\nline:0,bar,Renamed,21.5,105.5,4.4\n")
 	if _, errs, code := stack.Command(t, "import", moved); code != 0 {
 		t.Fatal(errs)
 	}
@@ -131,15 +131,6 @@ func TestAnImportIsSeenByRunningServers(t *testing.T) {
 			t.Errorf("server %s finds %v at the old place", name, names)
 		}
 	}
-}
-
-func testkitFile(t *testing.T, text string) string {
-	t.Helper()
-	path := t.TempDir() + "/shops.csv"
-	if err := writeFile(path, text); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func TestSearchFindsPartsOfWordsInAnyCase(t *testing.T) {
@@ -177,7 +168,7 @@ s:6,bar,100 Street,,,30.1,120.1,2.0
 		{"", "s1 s2 s3 s4 s5 s6"},
 	}
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		if _, errs, code := stack.Command(t, "import", testkitFile(t, csv)); code != 0 {
+		if _, errs, code := stack.Command(t, "import", testFile(t, "shops.csv", csv)); code != 0 {
 			t.Fatal(errs)
 		}
 		s := stack.Start(t)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/migrate"
+	"github.com/tandian-dev/tandian/graph"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
@@ -28,7 +29,7 @@ type House struct {
 	DB    *store.SQL
 	State redis.UniversalClient // sessions, sale, streams, GEO cells
 	Cache redis.UniversalClient // what may be evicted; may be the same client
-	Shops *shop.Service
+	graph.Rooms
 
 	hub     *cache.Hub
 	workers map[string]func(context.Context) error
@@ -59,7 +60,7 @@ func Open(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, lo
 	if err != nil {
 		return h, fmt.Errorf("caches: %w", err)
 	}
-	h.Shops = shop.New(client, h.DB.Dialect, h.State, h.hub, cfg.RedisPrefix, reg, log)
+	h.Rooms = graph.Rooms{Shops: shop.New(client, h.DB.Dialect, h.State, h.hub, cfg.RedisPrefix, reg, log)}
 	h.workers["shop cells"] = h.Shops.Run
 	if err := h.Shops.PlantCatalogue(ctx); err != nil {
 		return h, err

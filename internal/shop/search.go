@@ -32,7 +32,8 @@ func searchText(name, area, address string) string {
 // (full-width letters, decomposed accents), Unicode case folding, single
 // spaces, no control characters.
 func fold(s string) string {
-	s = cases.Fold().String(norm.NFKC.String(s))
+	// Lower case last: Cherokee letters fold upwards or downwards, as they come.
+	s = strings.ToLower(cases.Fold().String(norm.NFKC.String(s)))
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

@@ -8,7 +8,6 @@ package shop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -18,11 +17,9 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 )
-
-// ErrNotFound is returned where there is no such shop or type.
-var ErrNotFound = errors.New("no such shop")
 
 // A Shop is a place that people visit.
 type Shop struct {
@@ -80,7 +77,7 @@ func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.H
 func (s *Service) Run(ctx context.Context) error { return s.cells.run(ctx) }
 
 // ByID returns one shop, no older than the last write whose call returned. It
-// returns [ErrNotFound] if there is none. When Redis is down it reads the row,
+// returns [fault.ErrNotFound] if there is none. When Redis is down it reads the row,
 // so any other error means that the database failed.
 func (s *Service) ByID(ctx context.Context, id int64) (*Shop, error) {
 	found, err := s.ByIDs(ctx, []int64{id})
@@ -90,7 +87,7 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Shop, error) {
 	if shop := found[id]; shop != nil {
 		return shop, nil
 	}
-	return nil, ErrNotFound
+	return nil, fault.ErrNotFound
 }
 
 // ByIDs returns those of the shops that exist, as [Service.ByID] would, with

@@ -31,6 +31,10 @@ type Error struct {
 	cause   error
 }
 
+// ErrNotFound is what a room returns, wrapped or not, where there is no such
+// object or the caller may not see it. It is no refusal: the graph shows null.
+var ErrNotFound = errors.New("there is no such object")
+
 // New returns a fault with a message for the client.
 func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}

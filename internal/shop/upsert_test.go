@@ -1,0 +1,170 @@
+package shop
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+)
+
+func price(n int) *int { return &n }
+
+// Every field of a Draft counts: a change of it alone is stored, once. A field
+// that is added later and forgotten somewhere fails here.
+func TestEachFieldOfADraftIsStored(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		d := Draft{ExternalID: "one", Type: "cafe", Name: "One", Area: "Old Town", Address: "1 Street", Lat: 21, Lng: 105, AvgPrice: price(100), Score: 3, OpenHours: "9-17"}
+		upsert := func(want Tally) {
+			t.Helper()
+			got, err := s.Upsert(t.Context(), []Draft{d}, func(int) {})
+			if err != nil || got != want {
+				t.Errorf("%+v, %v; want %+v", got, err, want)
+			}
+		}
+		upsert(Tally{Added: 1})
+		upsert(Tally{Unchanged: 1})
+		v := reflect.ValueOf(&d).Elem()
+		for i := range v.NumField() {
+			name, field := v.Type().Field(i).Name, v.Field(i)
+			switch {
+			case name == "ExternalID":
+				continue
+			case name == "Type":
+				field.SetString("bar")
+			case field.Kind() == reflect.String:
+				field.SetString(field.String() + " and more")
+			case field.Kind() == reflect.Float64:
+				field.SetFloat(field.Float() + 0.25)
+			case field.Kind() == reflect.Pointer:
+				field.Set(reflect.ValueOf(price(7)))
+			default:
+				t.Fatalf("the test cannot change %s", name)
+			}
+			t.Log("changed", name)
+			upsert(Tally{Changed: 1})
+			upsert(Tally{Unchanged: 1})
+		}
+		// What is known can become unknown.
+		d.Area, d.OpenHours, d.AvgPrice = "", "", nil
+		upsert(Tally{Changed: 1})
+		upsert(Tally{Unchanged: 1})
+		p, err := s.List(t.Context(), Query{First: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := p.Edges[0].Node
+		if got.Name != "One and more" || got.Area != nil || got.OpenHours != nil || got.AvgPrice != nil || got.At != (geo.Point{Lat: 21.25, Lng: 105.25}) || got.Score != 3.25 {
+			t.Errorf("the shop is %+v", got)
+		}
+	})
+}
+
+func TestADraftThatBreaksABoundStoresNothing(t *testing.T) {
+	good := func() Draft { return Draft{ExternalID: "x", Type: "cafe", Name: "X", Lat: 1, Lng: 1} }
+	tests := []struct {
+		name string
+		edit func(*Draft)
+	}{
+		{"no external id", func(d *Draft) { d.ExternalID = "" }},
+		{"a long external id", func(d *Draft) { d.ExternalID = strings.Repeat("x", 201) }},
+		{"no type", func(d *Draft) { d.Type = "" }},
+		{"an unknown type", func(d *Draft) { d.Type = "bank" }},
+		{"no name", func(d *Draft) { d.Name = "" }},
+		{"a long name", func(d *Draft) { d.Name = strings.Repeat("火", MaxName+1) }},
+		{"a long area", func(d *Draft) { d.Area = strings.Repeat("火", MaxArea+1) }},
+		{"a long address", func(d *Draft) { d.Address = strings.Repeat("火", MaxAddress+1) }},
+		{"long hours", func(d *Draft) { d.OpenHours = strings.Repeat("火", MaxOpenHours+1) }},
+		{"latitude 86", func(d *Draft) { d.Lat = 86 }},
+		{"no number", func(d *Draft) { d.Lng = math.NaN() }},
+		{"score 5.1", func(d *Draft) { d.Score = 5.1 }},
+		{"score NaN", func(d *Draft) { d.Score = math.NaN() }},
+		{"a negative price", func(d *Draft) { d.AvgPrice = price(-1) }},
+	}
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		for _, tt := range tests {
+			bad := good()
+			tt.edit(&bad)
+			if _, err := s.Upsert(t.Context(), []Draft{good(), bad}, func(int) {}); err == nil {
+				t.Errorf("%s is stored", tt.name)
+			}
+		}
+		if n, err := s.Count(t.Context()); err != nil || n != 0 {
+			t.Errorf("%d shops are stored, %v", n, err)
+		}
+		longest := good()
+		longest.Name, longest.Area = strings.Repeat("火", MaxName), strings.Repeat("火", MaxArea)
+		longest.Address, longest.OpenHours = strings.Repeat("火", MaxAddress), strings.Repeat("火", MaxOpenHours)
+		if _, err := s.Upsert(t.Context(), []Draft{longest}, func(int) {}); err != nil {
+			t.Errorf("the longest texts are refused: %v", err)
+		}
+	})
+}
+
+func TestOfDraftsWithOneIDTheLastCounts(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		var drafts []Draft
+		for i := range 1300 { // more than two batches
+			drafts = append(drafts, Draft{ExternalID: fmt.Sprint(i % 650), Type: "cafe", Name: fmt.Sprint("Shop ", i), Lat: 1, Lng: 1})
+		}
+		last := 0
+		tally, err := s.Upsert(t.Context(), drafts, func(done int) {
+			if done <= last {
+				t.Errorf("progress went from %d to %d", last, done)
+			}
+			last = done
+		})
+		if err != nil || tally != (Tally{Added: 650}) || last != 650 {
+			t.Fatalf("%+v, %v, progress %d", tally, err, last)
+		}
+		p, err := s.List(t.Context(), Query{First: 100, Order: ByNewest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range p.Edges {
+			var n int
+			if _, err := fmt.Sscanf(e.Node.Name, "Shop %d", &n); err != nil || n < 650 {
+				t.Fatalf("%s is stored, want the last of its id", e.Node.Name)
+			}
+		}
+	})
+}
+
+func TestACancelledUpsertStoresNothing(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		var drafts []Draft
+		for i := range 3 * upsertBatch {
+			drafts = append(drafts, Draft{ExternalID: fmt.Sprint(i), Type: "cafe", Name: "Shop", Lat: 1, Lng: 1})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if _, err := s.Upsert(ctx, drafts, func(int) { cancel() }); err == nil {
+			t.Error("no error")
+		}
+		if n, err := s.Count(t.Context()); err != nil || n != 0 {
+			t.Errorf("%d shops are stored, %v", n, err)
+		}
+	})
+}
+
+func FuzzFold(f *testing.F) {
+	for _, s := range []string{"", "Straße", "ＦＵＬＬ", "cafe\u0301", "İstanbul", "a\u0000b", "ﬃ", "Ǆ"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		once := fold(s)
+		if again := fold(once); again != once {
+			t.Errorf("fold(%q) = %q, and again %q", s, once, again)
+		}
+		if strings.ContainsAny(once, "\n\x00") {
+			t.Errorf("fold(%q) = %q holds a control character", s, once)
+		}
+	})
+}
