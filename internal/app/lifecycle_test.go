@@ -76,8 +76,11 @@ func TestARunningRequestFinishesWhenTheServerStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || answer.StatusCode != 200 {
-		t.Errorf("the running request got %v, %v", answer, err)
+	if err != nil {
+		t.Fatalf("the running request got %v", err)
+	}
+	if err := answer.Body.Close(); err != nil || answer.StatusCode != 200 {
+		t.Errorf("the running request got %d, %v", answer.StatusCode, err)
 	}
 	if err := <-stopped; err != nil {
 		t.Errorf("the server stopped with %v", err)

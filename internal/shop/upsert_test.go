@@ -11,14 +11,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 )
 
-func price(n int) *int { return &n }
-
 // Every field of a Draft counts: a change of it alone is stored, once. A field
 // that is added later and forgotten somewhere fails here.
 func TestEachFieldOfADraftIsStored(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		d := Draft{ExternalID: "one", Type: "cafe", Name: "One", Area: "Old Town", Address: "1 Street", Lat: 21, Lng: 105, AvgPrice: price(100), Score: 3, OpenHours: "9-17"}
+		d := Draft{ExternalID: "one", Type: "cafe", Name: "One", Area: "Old Town", Address: "1 Street", Lat: 21, Lng: 105, AvgPrice: new(100), Score: 3, OpenHours: "9-17"}
 		upsert := func(want Tally) {
 			t.Helper()
 			got, err := s.Upsert(t.Context(), []Draft{d}, func(int) {})
@@ -41,7 +39,7 @@ func TestEachFieldOfADraftIsStored(t *testing.T) {
 			case field.Kind() == reflect.Float64:
 				field.SetFloat(field.Float() + 0.25)
 			case field.Kind() == reflect.Pointer:
-				field.Set(reflect.ValueOf(price(7)))
+				field.Set(reflect.ValueOf(new(7)))
 			default:
 				t.Fatalf("the test cannot change %s", name)
 			}
@@ -83,7 +81,7 @@ func TestADraftThatBreaksABoundStoresNothing(t *testing.T) {
 		{"no number", func(d *Draft) { d.Lng = math.NaN() }},
 		{"score 5.1", func(d *Draft) { d.Score = 5.1 }},
 		{"score NaN", func(d *Draft) { d.Score = math.NaN() }},
-		{"a negative price", func(d *Draft) { d.AvgPrice = price(-1) }},
+		{"a negative price", func(d *Draft) { d.AvgPrice = new(-1) }},
 	}
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
