@@ -102,27 +102,29 @@ func newCells(db *ent.Client, rdb redis.UniversalClient, k keys, reg prometheus.
 }
 
 // within returns the members of all cells that a circle touches and that lie
-// in it. It reports false when it cannot answer (a cell is missing, Redis is
-// away, the circle crosses the 180th meridian); missing cells are then being
-// rebuilt. Split cells cost one more pipeline for each level.
-func (c *cells) within(ctx context.Context, typeID int64, circle geo.Circle) ([]candidate, bool) {
+// in it, of each cell the nearest limit at most, and says up to which distance
+// that is all of them. It reports false when it cannot answer (a cell is
+// missing, Redis is away, the circle crosses the 180th meridian); missing cells
+// are then being rebuilt. Split cells cost one more pipeline for each level.
+func (c *cells) within(ctx context.Context, typeID int64, circle geo.Circle, limit int) (candidates, bool) {
+	all := candidates{reach: circle.Radius}
 	boxes := circle.Boxes()
 	if len(boxes) != 1 {
-		return nil, false
+		return all, false
 	}
-	var list []candidate
 	todo := geo.Cover(boxes[0], cellPrecision)
 	for len(todo) > 0 {
 		var split []geo.Cell
 		for batch := range slices.Chunk(todo, pipelineBatch/2) {
-			more, deeper, err := c.read(ctx, typeID, circle, batch)
+			some, deeper, err := c.read(ctx, typeID, circle, batch, limit)
 			if err != nil {
 				if !errors.Is(err, errMissing) {
 					c.log.WarnContext(ctx, "GEO cells cannot be read; the rows answer", "err", err)
 				}
-				return nil, false
+				return all, false
 			}
-			list, split = append(list, more...), append(split, deeper...)
+			all = candidates{append(all.list, some.list...), min(all.reach, some.reach)}
+			split = append(split, deeper...)
 		}
 		todo = todo[:0]
 		for _, parent := range split {
@@ -134,14 +136,15 @@ func (c *cells) within(ctx context.Context, typeID int64, circle geo.Circle) ([]
 		}
 	}
 	c.sources.WithLabelValues("geo").Inc()
-	return list, true
+	return all, true
 }
 
 var errMissing = errors.New("a cell is missing")
 
-// read asks for a batch of cells in one pipeline. It returns their members
-// within the circle, and the cells that are split.
-func (c *cells) read(ctx context.Context, typeID int64, circle geo.Circle, batch []geo.Cell) (list []candidate, split []geo.Cell, err error) {
+// read asks for a batch of cells in one pipeline. It returns what within does
+// of them, and the cells that are split.
+func (c *cells) read(ctx context.Context, typeID int64, circle geo.Circle, batch []geo.Cell, limit int) (some candidates, split []geo.Cell, err error) {
+	some.reach = circle.Radius
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	marks := make([]*redis.Cmd, len(batch))
@@ -155,19 +158,19 @@ func (c *cells) read(ctx context.Context, typeID int64, circle geo.Circle, batch
 		near[i] = pipe.GeoSearchLocation(ctx, key, &redis.GeoSearchLocationQuery{
 			GeoSearchQuery: redis.GeoSearchQuery{
 				Longitude: circle.Center.Lng, Latitude: circle.Center.Lat,
-				Radius: circle.Radius, RadiusUnit: "m",
+				Radius: circle.Radius, RadiusUnit: "m", Sort: "ASC", Count: limit,
 			},
 			WithDist: true,
 		})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, nil, fmt.Errorf("read %d cells: %w", len(batch), err)
+		return some, nil, fmt.Errorf("read %d cells: %w", len(batch), err)
 	}
 	missing := false
 	for i, cell := range batch {
 		m, err := marks[i].Slice()
 		if err != nil || len(m) != 2 {
-			return nil, nil, fmt.Errorf("read marks of cell %s: %w", cell, err)
+			return some, nil, fmt.Errorf("read marks of cell %s: %w", cell, err)
 		}
 		switch {
 		case m[0] == nil:
@@ -176,17 +179,21 @@ func (c *cells) read(ctx context.Context, typeID int64, circle geo.Circle, batch
 		case m[1] != nil:
 			split = append(split, cell)
 		default:
-			for _, l := range near[i].Val() {
+			members := near[i].Val()
+			if len(members) == limit {
+				some.reach = min(some.reach, members[limit-1].Dist)
+			}
+			for _, l := range members {
 				if id, hash, ok := parseMember(l.Name); ok {
-					list = append(list, candidate{id, hash, l.Dist})
+					some.list = append(some.list, candidate{id, hash, l.Dist})
 				}
 			}
 		}
 	}
 	if missing {
-		return nil, nil, errMissing
+		return some, nil, errMissing
 	}
-	return list, split, nil
+	return some, split, nil
 }
 
 // place puts shops that were just committed into the cells that exist, those

@@ -116,7 +116,8 @@ func build(t *testing.T, s *Service) {
 func settledWithin(t *testing.T, s *Service, typeID int64, c geo.Circle) []int64 {
 	t.Helper()
 	for range 20 {
-		list, ok := s.cells.within(t.Context(), typeID, c)
+		all, ok := s.cells.within(t.Context(), typeID, c, 100_000)
+		list := all.list
 		if !ok {
 			build(t, s)
 			continue
@@ -443,7 +444,7 @@ func TestManyProcessesMayBuildAndWriteAtOnce(t *testing.T) {
 						done <- err
 						return
 					}
-					_, _ = s.cells.within(ctx, 0, circle)
+					_, _ = s.cells.within(ctx, 0, circle, 100)
 					for len(s.cells.queue) > 0 {
 						s.cells.rebuildOne(ctx, <-s.cells.queue)
 					}

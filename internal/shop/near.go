@@ -7,6 +7,9 @@ import (
 	"math"
 	"slices"
 
+	"entgo.io/ent/dialect/sql"
+
+	"github.com/tandian-dev/tandian/ent/predicate"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
@@ -25,6 +28,13 @@ const (
 
 	// maxSpans bounds the ranges of one statement over cells.
 	maxSpans = 32
+
+	// spareCandidates are read beyond those that a page needs: some are stale.
+	spareCandidates = 16
+	// maxByGEO is how many candidates of one cell are taken from its set. A set
+	// begins at the centre; a page far behind that many is left to the rows,
+	// which begin at the cursor.
+	maxByGEO = 2048
 )
 
 // place is a position in the order of distance. The zero place comes before
@@ -80,21 +90,32 @@ func (s *Service) listNearest(ctx context.Context, q Query) (*Page, error) {
 //
 // It looks in rings around the centre, each wider than the last, until it has
 // enough: in a town the first ring does, and nowhere is a whole circle of
-// 50 km read for one page. Each ring is one pipeline over the GEO cells (or one
-// statement over the rows, when a cell is missing, Redis is away or a search
-// narrows the list: the words are in the rows), and one batch of rows.
+// 50 km read for one page. Each look is one pipeline over the GEO cells (or one
+// statement over the rows, when a cell is missing, Redis is away, the page lies
+// deep, or a search narrows the list: the words are in the rows), and one batch
+// of rows. However many shops there are, a look brings back no more candidates
+// than a few pages hold.
 func (s *Service) nearest(ctx context.Context, q Query, after place, n int) ([]found, error) {
 	// A wider first ring for longer lists, in proportion to the area.
 	step := firstRing * math.Sqrt(max(1, float64(n)/20))
+	byGEO := q.Search == ""
 	for ; ; step *= ringGrowth {
 		ring := geo.Circle{Center: q.Near.Center, Radius: min(after.distance+step, q.Near.Radius)}
-		candidates, err := s.candidates(ctx, q, ring)
-		if err != nil {
-			return nil, err
-		}
-		near, err := s.take(ctx, q, ring, candidates, after, n)
-		if err != nil {
-			return nil, err
+		var near []found
+		for limit := n + spareCandidates; ; limit *= ringGrowth {
+			if byGEO && limit > maxByGEO {
+				byGEO, limit = false, n+spareCandidates
+			}
+			c, err := s.look(ctx, q, ring, after, limit, &byGEO)
+			if err != nil {
+				return nil, err
+			}
+			if near, err = s.take(ctx, q, ring, c, after, n); err != nil {
+				return nil, err
+			}
+			if len(near) >= n || c.reach >= ring.Radius {
+				break
+			}
 		}
 		if len(near) >= n || ring.Radius >= q.Near.Radius {
 			return near, nil
@@ -102,44 +123,56 @@ func (s *Service) nearest(ctx context.Context, q Query, after place, n int) ([]f
 	}
 }
 
-// candidates returns all shops of the circle that fit the query, and perhaps a
-// few more.
-func (s *Service) candidates(ctx context.Context, q Query, c geo.Circle) ([]candidate, error) {
-	if q.Search == "" {
-		if list, ok := s.cells.within(ctx, q.TypeID, geo.Circle{Center: c.Center, Radius: c.Radius + slack}); ok {
-			return list, nil
+// candidates is what a look brought back: everything up to a distance.
+type candidates struct {
+	list  []candidate
+	reach float64 // metres: no shop nearer than this is missing
+}
+
+// look returns the candidates of a ring, about limit of them at most. It turns
+// byGEO off when the cells cannot answer.
+func (s *Service) look(ctx context.Context, q Query, ring geo.Circle, after place, limit int, byGEO *bool) (candidates, error) {
+	if *byGEO {
+		c, ok := s.cells.within(ctx, q.TypeID, geo.Circle{Center: ring.Center, Radius: ring.Radius + slack}, limit)
+		if ok {
+			c.reach -= slack
+			return c, nil
 		}
+		*byGEO = false
 	}
 	s.cells.sources.WithLabelValues("sql").Inc()
-	where := append(q.filters(), within(c.Spans(maxSpans)))
+	where := append(q.filters(), within(ring.Spans(maxSpans)), between(ring.Center, after.distance-slack, ring.Radius+slack))
 	if q.Search != "" {
 		where = append(where, contains(q.Search), indexed(q.Search))
 	}
-	rows, err := s.db.Shop.Query().Where(where...).
+	rows, err := s.db.Shop.Query().Where(where...).Order(byDistance(ring.Center)).Limit(limit).
 		Select(entshop.FieldID, entshop.FieldLat, entshop.FieldLng, entshop.FieldGeo).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select shops near a place: %w", err)
+		return candidates{}, fmt.Errorf("select shops near a place: %w", err)
 	}
-	var list []candidate
+	c := candidates{reach: ring.Radius}
 	for _, r := range rows {
-		if d := c.Center.Distance(geo.Point{Lat: r.Lat, Lng: r.Lng}); d <= c.Radius {
-			list = append(list, candidate{id: r.ID, geo: r.Geo, distance: d})
-		}
+		c.list = append(c.list, candidate{r.ID, r.Geo, ring.Center.Distance(geo.Point{Lat: r.Lat, Lng: r.Lng})})
 	}
-	return list, nil
+	if len(rows) == limit {
+		// The database rounds otherwise than we do.
+		c.reach = c.list[len(rows)-1].distance - slack
+	}
+	return c, nil
 }
 
 // take reads the rows of candidates, the nearest first, until n shops behind
 // the place are certain, and returns them in order.
-func (s *Service) take(ctx context.Context, q Query, ring geo.Circle, candidates []candidate, after place, n int) ([]found, error) {
-	candidates = slices.DeleteFunc(candidates, func(c candidate) bool { return c.distance < after.distance-slack })
-	slices.SortFunc(candidates, func(a, b candidate) int {
+func (s *Service) take(ctx context.Context, q Query, ring geo.Circle, c candidates, after place, n int) ([]found, error) {
+	certain := min(ring.Radius, c.reach)
+	list := slices.DeleteFunc(c.list, func(c candidate) bool { return c.distance < after.distance-slack })
+	slices.SortFunc(list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.id, b.id))
 	})
 	var near []found
-	for len(candidates) > 0 {
-		batch := candidates[:min(len(candidates), n+n/8+4)]
-		candidates = candidates[len(batch):]
+	for len(list) > 0 {
+		batch := list[:min(len(list), n+spareCandidates)]
+		list = list[len(batch):]
 		shops, err := s.ByIDs(ctx, ids(batch))
 		if err != nil {
 			return nil, err
@@ -152,17 +185,48 @@ func (s *Service) take(ctx context.Context, q Query, ring geo.Circle, candidates
 				continue
 			}
 			f := found{place{ring.Center.Distance(shop.At), shop.ID}, shop}
-			if f.at.distance <= ring.Radius && after.compare(f.at) < 0 {
+			if f.at.distance <= certain && after.compare(f.at) < 0 {
 				near = append(near, f)
 			}
 		}
 		slices.SortFunc(near, func(a, b found) int { return a.at.compare(b.at) })
 		// The next candidate may be nearer than it looks.
-		if len(near) >= n && len(candidates) > 0 && candidates[0].distance-slack > near[n-1].at.distance {
+		if len(near) >= n && len(list) > 0 && list[0].distance-slack > near[n-1].at.distance {
 			break
 		}
 	}
 	return near[:min(len(near), n)], nil
+}
+
+// between keeps the rows that lie from a distance to another from the centre.
+func between(center geo.Point, from, to float64) predicate.Shop {
+	return func(sel *sql.Selector) {
+		sel.Where(sql.P(func(b *sql.Builder) {
+			writeHaversine(b, sel, center)
+			b.WriteString(" BETWEEN ").Arg(haversine(max(from, 0))).WriteString(" AND ").Arg(haversine(to))
+		}))
+	}
+}
+
+// byDistance orders rows by distance from the centre, then by id.
+func byDistance(center geo.Point) func(*sql.Selector) {
+	return func(sel *sql.Selector) {
+		sel.OrderExpr(sql.ExprFunc(func(b *sql.Builder) { writeHaversine(b, sel, center) }))
+		sel.OrderBy(sel.C(entshop.FieldID))
+	}
+}
+
+// haversine is hav(d/R) of a distance in metres: it grows with the distance.
+func haversine(distance float64) float64 {
+	return math.Pow(math.Sin(distance/geo.EarthRadius/2), 2)
+}
+
+// writeHaversine writes the same of the distance between a row and a point, in
+// terms that both dialects have.
+func writeHaversine(b *sql.Builder, sel *sql.Selector, p geo.Point) {
+	lat, lng := sel.C(entshop.FieldLat), sel.C(entshop.FieldLng)
+	b.WriteString("(power(sin(radians(" + lat + " - ").Arg(p.Lat).WriteString(")/2), 2) + cos(radians(").Arg(p.Lat).
+		WriteString(")) * cos(radians(" + lat + ")) * power(sin(radians(" + lng + " - ").Arg(p.Lng).WriteString(")/2), 2))")
 }
 
 func ids(list []candidate) []int64 {

@@ -1,0 +1,91 @@
+package shop
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// Many shops in a small place, some of them on one spot: all pages together
+// are all shops, in order, however deep, whichever way they are found.
+func TestPagesByDistanceAreWholeHoweverDeep(t *testing.T) {
+	seed := testkit.Seed(t)
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		rnd := rand.New(rand.NewPCG(seed, 7))
+		crowd := scattered(rnd, "crowd", maxByGEO+700)
+		for i := range crowd {
+			switch {
+			case i < 300: // one spot
+				crowd[i].Lat, crowd[i].Lng = 21.041, 105.801
+			default:
+				crowd[i].Lat, crowd[i].Lng = 21.04+rnd.Float64()*0.01, 105.8+rnd.Float64()*0.01
+			}
+		}
+		crowd[0].Lat = 21.4 // alone, far out
+		put(t, s, crowd...)
+		circle := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: MaxRadius}
+		settledWithin(t, s, 0, circle)
+		rows, err := s.db.Shop.Query().All(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []place
+		for _, r := range rows {
+			want = append(want, place{circle.Center.Distance(geo.Point{Lat: r.Lat, Lng: r.Lng}), r.ID})
+		}
+		slices.SortFunc(want, place.compare)
+		for _, search := range []string{"", "crowd"} {
+			q := Query{Near: &circle, First: 100, Search: search}
+			var got []place
+			for {
+				p, err := s.List(t.Context(), q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range p.Edges {
+					got = append(got, place{*e.Distance, e.Node.ID})
+				}
+				if !p.Info.HasNextPage {
+					break
+				}
+				q.After = *p.Info.EndCursor
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("search %q: the pages hold %d shops, not the %d that there are in order", search, len(got), len(want))
+			}
+		}
+	})
+}
+
+// A look must not bring back a whole town, from near or from far.
+func TestALookIsBounded(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		crowd := scattered(rand.New(rand.NewPCG(1, 7)), "crowd", 1500)
+		for i := range crowd {
+			crowd[i].Lat, crowd[i].Lng = 21.04, 105.6+float64(i)*1e-4 // 10 m apart
+		}
+		put(t, s, crowd...)
+		far := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.5}, Radius: MaxRadius}
+		settledWithin(t, s, 0, far)
+		for _, geo := range []bool{true, false} {
+			byGEO := geo
+			c, err := s.look(t.Context(), Query{Near: &far}, far, place{}, 40, &byGEO)
+			if err != nil || byGEO != geo {
+				t.Fatal(byGEO, err)
+			}
+			// 40 of each cell: the crowd stands in one.
+			if len(c.list) < 40 || len(c.list) > 80 || c.reach >= far.Radius {
+				t.Errorf("by GEO %v: %d candidates up to %v m", geo, len(c.list), c.reach)
+			}
+			near, err := s.take(t.Context(), Query{Near: &far}, far, c, place{}, 10)
+			if err != nil || len(near) != 10 {
+				t.Errorf("by GEO %v: %d of 10 are certain, %v", geo, len(near), err)
+			}
+		}
+	})
+}
