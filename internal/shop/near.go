@@ -26,6 +26,10 @@ const (
 	firstRing  = 200.0
 	ringGrowth = 4
 
+	// wordsBeyond is the radius, in metres, from which on the index of words
+	// narrows a search more than the place does.
+	wordsBeyond = 500.0
+
 	// maxSpans bounds the ranges of one statement over cells.
 	maxSpans = 32
 
@@ -143,7 +147,10 @@ func (s *Service) look(ctx context.Context, q Query, ring geo.Circle, after plac
 	s.cells.sources.WithLabelValues("sql").Inc()
 	where := append(q.filters(), within(ring.Spans(maxSpans)), between(ring.Center, after.distance-slack, ring.Radius+slack))
 	if q.Search != "" {
-		where = append(where, contains(q.Search), indexed(q.Search))
+		where = append(where, contains(q.Search))
+		if ring.Radius > wordsBeyond {
+			where = append(where, indexed(q.Search))
+		}
 	}
 	rows, err := s.db.Shop.Query().Where(where...).Order(byDistance(ring.Center)).Limit(limit).
 		Select(entshop.FieldID, entshop.FieldLat, entshop.FieldLng, entshop.FieldGeo).All(ctx)
