@@ -11,12 +11,30 @@ import (
 // assumedList is how long a list without a size is taken to be.
 const assumedList = 20
 
+// What a list of shops costs beside its shops, in fields: a look near a place
+// or a search keeps the stores busy for about as long as writing so many.
+const (
+	nearCost          = 50
+	nearestSortedCost = 500
+	searchCost        = 100
+)
+
 // Complexity says what the list fields cost: once for each element.
 func Complexity(c *generated.ComplexityRoot) {
 	c.Query.Nodes = func(child int, ids []scalar.ID) int { return times(len(ids), child) }
 	c.Query.ShopTypes = func(child int) int { return times(assumedList, child) }
-	c.Query.Shops = func(child int, _ *model.ShopFilter, _ *model.NearInput, _ *shop.Order, first int, _ *page.Cursor) int {
-		return times(first, child)
+	c.Query.Shops = func(child int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, _ *page.Cursor) int {
+		cost := times(first, child)
+		if near != nil {
+			cost += nearCost
+			if orderBy != nil && *orderBy != shop.ByDistance {
+				cost += nearestSortedCost
+			}
+		}
+		if filter != nil && filter.Search != nil {
+			cost += searchCost
+		}
+		return cost
 	}
 	c.Shop.Images = func(child int) int { return times(9, child) }
 }

@@ -18,7 +18,7 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		var shown *gqlerror.Error
 		if errors.As(err, &shown) && shown.Err == nil {
-			return shown // gqlgen's own: parsing, validation, limits
+			return request(shown) // gqlgen's own: parsing, validation, limits
 		}
 		out := &gqlerror.Error{Path: graphql.GetPath(ctx)}
 		if shown != nil {
@@ -47,6 +47,18 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 			}
 		}
 		return out
+	}
+}
+
+// request gives an error about a whole request a code. gqlgen's errors without
+// one are about what could not be read, and repeat it at any length.
+func request(e *gqlerror.Error) *gqlerror.Error {
+	if e.Extensions["code"] != nil || len(e.Path) > 0 {
+		return e
+	}
+	return &gqlerror.Error{
+		Message:    "The request is not a JSON object with a GraphQL query.",
+		Extensions: map[string]any{"code": "BAD_REQUEST"},
 	}
 }
 

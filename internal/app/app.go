@@ -111,8 +111,8 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func() error)
 	workers, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, groupCtx := errgroup.WithContext(workers)
-	if a.cfg.Runs("workers") {
-		for name, run := range house.workers {
+	start := func(all map[string]func(context.Context) error) {
+		for name, run := range all {
 			group.Go(func() error {
 				if err := run(groupCtx); err != nil {
 					return fmt.Errorf("worker %s: %w", name, err)
@@ -120,6 +120,10 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func() error)
 				return nil
 			})
 		}
+	}
+	start(house.chores)
+	if a.cfg.Runs("workers") {
+		start(house.workers)
 	}
 	a.open(house)
 	var broken error

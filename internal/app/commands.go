@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"runtime/debug"
 	"text/tabwriter"
 	"time"
@@ -125,12 +124,6 @@ func (c *commands) migrate(ctx context.Context, cmd *cli.Command) error {
 }
 
 func (c *commands) migrateStatus(ctx context.Context, _ *cli.Command) error {
-	if c.cfg.DatabaseURL == "" {
-		// Not the lock: a running server may be asked about.
-		if err := os.MkdirAll(c.cfg.DataDir, 0o700); err != nil {
-			return fmt.Errorf("data directory: %w", err)
-		}
-	}
 	db, err := store.OpenSQL(store.SQLConfig{URL: c.cfg.DatabaseURL, DataDir: c.cfg.DataDir})
 	if err != nil {
 		return err

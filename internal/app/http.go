@@ -12,6 +12,7 @@ import (
 	"github.com/99designs/gqlgen/graphql/handler/transport"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/graph"
 	"github.com/tandian-dev/tandian/graph/generated"
@@ -27,6 +28,7 @@ const (
 	maxHeader        = 32 << 10
 	maxBody          = 1 << 20
 	operationTimeout = 10 * time.Second
+	answerTimeout    = bodyTimeout + operationTimeout + 5*time.Second
 	maxTokens        = 5000
 	maxComplexity    = 5000
 	cachedDocuments  = 1000
@@ -50,12 +52,23 @@ func (a *App) server() *http.Server {
 		})
 	}
 	return &http.Server{
-		Handler:           observe.HTTP(mux, a.reg, a.log),
+		Handler:           observe.HTTP(answering(mux), a.reg, a.log),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 	}
+}
+
+// answering bounds the time to write an answer: a client that does not read
+// would keep its request, and the end of the server, waiting. A stream sets
+// deadlines of its own, one for each write.
+func answering(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A connection that cannot have a deadline is not one of ours: a test's.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
+		next.ServeHTTP(w, r)
+	})
 }
 
 func say(w http.ResponseWriter, status int, text string) {
@@ -81,11 +94,14 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 		say(w, http.StatusServiceUnavailable, "the database does not answer")
 		return
 	}
+	text := "ready"
 	if err := house.State.Ping(ctx).Err(); err != nil {
-		say(w, http.StatusOK, "ready, without Redis")
-		return
+		text += ", without the state Redis"
 	}
-	say(w, http.StatusOK, "ready")
+	if err := house.Cache.Ping(ctx).Err(); err != nil {
+		text += ", without the cache Redis"
+	}
+	say(w, http.StatusOK, text)
 }
 
 // api is what needs an open house: GraphQL and the pages.
@@ -115,7 +131,13 @@ func (a *App) graphQL(house *House) http.Handler {
 	s.AddTransport(transport.POST{})
 	s.SetQueryCache(lru.New[*ast.QueryDocument](cachedDocuments))
 	s.SetParserTokenLimit(maxTokens)
-	s.SetErrorPresenter(graph.Present(a.log, observe.RequestID))
+	observed := observe.NewGraphQL(a.reg)
+	present := graph.Present(a.log, observe.RequestID)
+	s.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
+		shown := present(ctx, err)
+		observed.Refused(ctx, shown)
+		return shown
+	})
 	s.SetRecoverFunc(func(ctx context.Context, p any) error {
 		a.log.ErrorContext(ctx, "panic", "value", p, "stack", string(debug.Stack()))
 		return fault.New(fault.Internal, "Something went wrong here; it has been logged.")
@@ -124,6 +146,6 @@ func (a *App) graphQL(house *House) http.Handler {
 	if a.cfg.Introspection {
 		s.Use(extension.Introspection{})
 	}
-	s.Use(observe.NewGraphQL(a.reg))
+	s.Use(observed)
 	return s
 }

@@ -117,8 +117,13 @@ func TestEmbeddedRedisOnPostgresAdmitsOneInstance(t *testing.T) {
 	stack.Config.RedisURL = ""
 	first := stack.Start(t)
 	_, errs, code := stack.Command(t, "seed", "--shops", "1")
-	if code != 1 || !strings.Contains(errs, "another process with an embedded Redis") {
+	if code != 1 || !strings.Contains(errs, "other processes use this database") {
 		t.Errorf("a second process: %d, %s", code, errs)
+	}
+	shared := *stack
+	shared.Config.RedisURL = testkit.Redis(t)
+	if _, errs, code = shared.Command(t, "seed", "--shops", "1"); code != 1 || !strings.Contains(errs, "a process with an embedded Redis") {
+		t.Errorf("a second process with a Redis: %d, %s", code, errs)
 	}
 	if err := first.Stop(); err != nil {
 		t.Fatal(err)
@@ -126,6 +131,41 @@ func TestEmbeddedRedisOnPostgresAdmitsOneInstance(t *testing.T) {
 	if _, errs, code := stack.Command(t, "seed", "--shops", "1"); code != 0 {
 		t.Errorf("after the first one stopped: %d, %s", code, errs)
 	}
+	shared.Start(t)
+	if _, errs, code := stack.Command(t, "seed", "--shops", "1"); code != 1 || !strings.Contains(errs, "other processes use this database") {
+		t.Errorf("beside a server with a Redis: %d, %s", code, errs)
+	}
+}
+
+// A server whose lock went with its connection takes it again, or ends when
+// somebody else has it now.
+func TestALostClaimIsTakenAgain(t *testing.T) {
+	stack := apptest.Real(t)
+	stack.Config.RedisURL = ""
+	s := stack.Start(t)
+	db := stack.SQL(t)
+	held := func() (n int) {
+		if err := db.QueryRow("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	testkit.Eventually(t, 5*time.Second, func() bool { return held() == 1 })
+	if _, err := db.Exec("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, 5*time.Second, func() bool { return held() == 0 })
+	testkit.Eventually(t, 10*time.Second, func() bool { return held() == 1 })
+	s.Must(t, `{ shopTypes { name } }`, nil, nil)
+}
+
+// Each process rebuilds what its own readers missed, also one that does nothing
+// but serve.
+func TestAnAPIWithoutWorkersBuildsItsCells(t *testing.T) {
+	stack := apptest.Real(t)
+	importCSV(t, stack, 10)
+	stack.Config.Run = []string{"api"}
+	settled(t, stack.Start(t), here)
 }
 
 func TestFourInstancesStartAtOnceOnEmptyStores(t *testing.T) {

@@ -108,7 +108,8 @@ func settled(t *testing.T, s *apptest.Server, near map[string]any) {
 	t.Helper()
 	testkit.Eventually(t, 20*time.Second, func() bool {
 		before := s.Counter(t, "tandian_shop_near_total", "source", "sql")
-		walk(t, s, near, nil, 100)
+		s.Must(t, nearQuery, map[string]any{"near": near, "first": 1}, nil)
+		s.Must(t, nearQuery, map[string]any{"near": near, "first": 100}, nil)
 		return s.Counter(t, "tandian_shop_near_total", "source", "sql") == before
 	})
 }
@@ -193,9 +194,13 @@ func TestNearPagesEndExactly(t *testing.T) {
 		if len(p.Shops.Edges) != 20 || p.Shops.PageInfo.HasNextPage {
 			t.Fatalf("%d shops, more: %v; want all 20 and no more", len(p.Shops.Edges), p.Shops.PageInfo.HasNextPage)
 		}
-		s.Must(t, nearQuery, map[string]any{"near": here, "first": 20, "after": p.Shops.PageInfo.EndCursor}, &p)
-		if len(p.Shops.Edges) != 0 || p.Shops.PageInfo.HasNextPage {
-			t.Fatalf("behind the last shop are %d shops", len(p.Shops.Edges))
+		end := p.Shops.PageInfo.EndCursor
+		small := map[string]any{"lat": 21.0, "lng": 105.0, "radius": 1}
+		for _, near := range []map[string]any{here, small} {
+			s.Must(t, nearQuery, map[string]any{"near": near, "first": 20, "after": end}, &p)
+			if len(p.Shops.Edges) != 0 || p.Shops.PageInfo.HasNextPage {
+				t.Fatalf("behind the last shop are %d shops", len(p.Shops.Edges))
+			}
 		}
 	})
 }

@@ -32,7 +32,8 @@ type House struct {
 	graph.Rooms
 
 	hub     *cache.Hub
-	workers map[string]func(context.Context) error
+	workers map[string]func(context.Context) error // that any process may run for all
+	chores  map[string]func(context.Context) error // that each process runs for itself
 	closers []func() error
 }
 
@@ -41,17 +42,22 @@ type House struct {
 // real stores. Embedded stores admit one process: a second one gets an error
 // that says who holds them.
 func Open(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (h *House, err error) {
-	h = &House{workers: map[string]func(context.Context) error{}}
+	h = &House{workers: map[string]func(context.Context) error{}, chores: map[string]func(context.Context) error{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
+	waiting, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
-	if err := h.openSQL(ctx, cfg, log); err != nil {
+	if err := h.openSQL(waiting, cfg, log); err != nil {
 		return h, err
 	}
+	if err := h.migrate(ctx, log); err != nil {
+		return h, err
+	}
+	ctx, cancelStart := context.WithTimeout(ctx, cfg.StartTimeout)
+	defer cancelStart()
 	if err := h.openRedis(ctx, cfg, reg, log); err != nil {
 		return h, err
 	}
@@ -61,7 +67,7 @@ func Open(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, lo
 		return h, fmt.Errorf("caches: %w", err)
 	}
 	h.Rooms = graph.Rooms{Shops: shop.New(client, h.DB.Dialect, h.State, h.hub, cfg.RedisPrefix, reg, log)}
-	h.workers["shop cells"] = h.Shops.Run
+	h.chores["shop cells"] = h.Shops.Run // what its own readers missed
 	if err := h.Shops.PlantCatalogue(ctx); err != nil {
 		return h, err
 	}
@@ -70,14 +76,14 @@ func Open(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, lo
 
 func (h *House) openSQL(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
 	if cfg.DatabaseURL == "" {
-		release, err := store.LockDir(cfg.DataDir, fmt.Sprintf("process %d (%s)", os.Getpid(), cfg.Addr))
+		release, err := store.LockDir(cfg.DataDir, fmt.Sprintf("process %d", os.Getpid()))
 		if err != nil {
 			return err
 		}
 		h.closers = append(h.closers, release)
 	}
 	db, err := store.OpenSQL(store.SQLConfig{
-		URL: cfg.DatabaseURL, DataDir: cfg.DataDir, MaxConns: cfg.DBMaxConns, MinIdle: cfg.DBMinIdle,
+		URL: cfg.DatabaseURL, DataDir: cfg.DataDir, MaxConns: cfg.DBMaxConns, MaxIdle: cfg.DBMaxIdle,
 	})
 	if err != nil {
 		return err
@@ -87,20 +93,33 @@ func (h *House) openSQL(ctx context.Context, cfg *config.Config, log *slog.Logge
 	if err := db.Await(ctx, func(err error) { log.WarnContext(ctx, "waiting for the database", "err", err) }); err != nil {
 		return err
 	}
-	if cfg.DatabaseURL != "" && cfg.RedisURL == "" {
-		release, ok, err := db.Hold(ctx, "tandian:"+cfg.RedisPrefix+":embedded-redis")
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return errors.New("another process with an embedded Redis uses this database; several instances need --redis-url")
-		}
-		h.closers = append(h.closers, func() error { release(); return nil })
+	if cfg.DatabaseURL == "" {
+		return nil
 	}
-	return h.migrate(ctx, log)
+	// Processes that share a Redis may be many; one with a Redis of its own must
+	// be alone: the others would not see what it changes.
+	claim, err := db.Claim(ctx, "tandian:redis", cfg.RedisURL != "")
+	if errors.Is(err, store.ErrClaimed) {
+		if cfg.RedisURL == "" {
+			return errors.New("other processes use this database; several need a --redis-url, the same for all")
+		}
+		return errors.New("a process with an embedded Redis uses this database; several need a --redis-url, the same for all")
+	}
+	if err != nil {
+		return err
+	}
+	h.closers = append(h.closers, claim.Release)
+	h.chores["database claim"] = claim.Run
+	return nil
 }
 
+// migrateTimeout bounds all migrations together: an index over millions of rows
+// takes minutes, and one that is cut short would be begun anew for ever.
+const migrateTimeout = time.Hour
+
 func (h *House) migrate(ctx context.Context, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
+	defer cancel()
 	files, err := migrate.Files(h.DB.Dialect)
 	if err != nil {
 		return fmt.Errorf("migrations: %w", err)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
 const (
@@ -66,6 +68,8 @@ func queries(place string) []query {
 		{"near, 1 km", shops("near: {" + place + ", radius: 1000}")},
 		{"near, 50 km", shops("near: {" + place + ", radius: 50000}")},
 		{"near, 50 km of sea", shops("near: {lat: 10, lng: -150, radius: 50000}")},
+		{"near, 50 km, 40 km deep", shops("near: {" + place + `, radius: 50000}, after: "` + behind(40_000) + `"`)},
+		{"near, 50 km, 5 km deep", shops("near: {" + place + `, radius: 50000}, after: "` + behind(5_000) + `"`)},
 		{"nearest 1000, by score", shops("orderBy: SCORE, near: {" + place + ", radius: 50000}")},
 	}
 	for _, word := range []string{"火锅", "红", "e", "coffee", "Rainy Day Fried", "237号", "zzzz", "龘"} {
@@ -76,6 +80,9 @@ func queries(place string) []query {
 	}
 	return list
 }
+
+// behind is a cursor of a list by distance, so many metres from its centre.
+func behind(metres float64) string { return string(page.Encode("DISTANCE", metres, 1)) }
 
 // shopBench is one run against one server.
 type shopBench struct{ base string }

@@ -32,7 +32,7 @@ type Config struct {
 	RedisPrefix   string // begins every key and channel
 
 	DBMaxConns       int
-	DBMinIdle        int
+	DBMaxIdle        int
 	RedisPoolSize    int
 	RedisMinIdle     int
 	RedisPoolTimeout time.Duration
@@ -75,7 +75,7 @@ func (c *Config) Flags() []cli.Flag {
 		text("redis-cache-url", "`URL` of a Redis for caches alone; the same as --redis-url if empty", &c.RedisCacheURL),
 		text("redis-prefix", "`WORD` that every Redis key begins with", &c.RedisPrefix),
 		number("db-max-conns", "database connections at most; 0 is 20 for Postgres, 8 for SQLite", &c.DBMaxConns),
-		number("db-min-idle", "database connections kept open; 0 is half of the most", &c.DBMinIdle),
+		number("db-max-idle", "idle database connections at most; 0 is half of --db-max-conns", &c.DBMaxIdle),
 		number("redis-pool-size", "Redis connections at most, for each node and role", &c.RedisPoolSize),
 		number("redis-min-idle", "Redis connections kept open, for each node and role", &c.RedisMinIdle),
 		duration("redis-pool-timeout", "longest wait for a free Redis connection", &c.RedisPoolTimeout),
@@ -134,10 +134,13 @@ func (c *Config) Check() error {
 	if !prefix.MatchString(c.RedisPrefix) {
 		refuse("redis-prefix", "%q is not 1 to 32 lower-case letters, digits or dashes", c.RedisPrefix)
 	}
-	for name, n := range map[string]int{"db-max-conns": c.DBMaxConns, "db-min-idle": c.DBMinIdle, "redis-min-idle": c.RedisMinIdle} {
+	for name, n := range map[string]int{"db-max-conns": c.DBMaxConns, "db-max-idle": c.DBMaxIdle, "redis-min-idle": c.RedisMinIdle} {
 		if n < 0 || n > 10_000 {
 			refuse(name, "%d is not 0 to 10000", n)
 		}
+	}
+	if c.DatabaseURL != "" && c.DBMaxConns == 1 {
+		refuse("db-max-conns", "Postgres needs two: one of them holds this process's lock")
 	}
 	if c.RedisPoolSize < 1 || c.RedisPoolSize > 10_000 {
 		refuse("redis-pool-size", "%d is not 1 to 10000", c.RedisPoolSize)

@@ -28,6 +28,7 @@ const (
 	addBatch         = 500     // shops in one call of a script
 	pipelineBatch    = 500     // commands in one pipeline
 
+	cellLife      = time.Hour        // of a cell at most; the rows are read again then, in case Redis lost something
 	emptyCellLife = 10 * time.Minute // of a cell without shops: anybody can ask for any sea
 	draftLife     = time.Minute      // of a rebuild that says nothing
 	buildTimeout  = time.Minute      // of one rebuild
@@ -213,12 +214,12 @@ func (c *cells) place(ctx context.Context, shops []placed) error {
 			for part := range slices.Chunk(list, addBatch) {
 				ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 				outcome, err := c.add.Run(ctx, c.rdb, []string{c.keys.cell(id.typeID, id.cell), c.keys.cellDraft(id.typeID, id.cell)},
-					geoArgs(part, c.max)...).Int()
+					geoArgs(part, c.limit(id.cell))...).Int()
 				cancel()
 				if err != nil {
 					return fmt.Errorf("add %d shops to cell %s: %w", len(part), id.cell, err)
 				}
-				if outcome != addedToSplit || id.cell.Precision() == maxCellPrecision {
+				if outcome != addedToSplit {
 					continue
 				}
 				for _, s := range part {
@@ -329,12 +330,9 @@ func (c *cells) rebuild(ctx context.Context, id cellID) error {
 			return nil // another process has published it, or a reader asks again
 		}
 	}
-	limit := c.max
-	if id.cell.Precision() == maxCellPrecision {
-		limit = math.MaxInt32 // cannot be split: better too big than not found
-	}
+	limit := c.limit(id.cell)
 	outcome, err := c.publish.Run(ctx, c.rdb, []string{c.keys.cell(id.typeID, id.cell), draft},
-		number, limit, emptyCellLife.Milliseconds(), split).Int()
+		number, limit, emptyCellLife.Milliseconds(), jittered(cellLife).Milliseconds(), split).Int()
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
@@ -348,6 +346,20 @@ func (c *cells) rebuild(ctx context.Context, id cellID) error {
 		return c.dropChildren(ctx, id)
 	}
 	return nil
+}
+
+// limit is how many members a cell may have. One that cannot be split further
+// may have any number: better too big than not found.
+func (c *cells) limit(cell geo.Cell) int {
+	if cell.Precision() == maxCellPrecision {
+		return math.MaxInt32
+	}
+	return c.max
+}
+
+// jittered spreads lives over [d/2, d], so that cells do not end all at once.
+func jittered(d time.Duration) time.Duration {
+	return d/2 + rand.N(d/2) //nolint:gosec // nothing secret
 }
 
 // begin makes a draft, or joins the one that there is, and returns its number.

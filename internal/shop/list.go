@@ -69,6 +69,16 @@ func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	if q.TypeID != 0 {
+		// Not the cells of a type that there is not: any number can be asked for.
+		types, err := s.TypesByID(ctx, []int64{q.TypeID})
+		if err != nil {
+			return nil, err
+		}
+		if types[q.TypeID] == nil {
+			return q.page(nil), nil
+		}
+	}
 	switch {
 	case q.Near == nil:
 		return s.listRows(ctx, q)
@@ -178,7 +188,7 @@ func (q Query) sortedUnindexed(sel *sql.Selector) {
 
 // behind keeps the rows that come after the cursor.
 func (q Query) behind() (predicate.Shop, error) {
-	k, err := q.decode()
+	k, err := q.decode(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -221,14 +231,28 @@ func (k key) compare(o key) int {
 	return cmp.Or(cmp.Compare(o.value, k.value), cmp.Compare(o.id, k.id))
 }
 
-func (q Query) cursor(s *Shop) page.Cursor {
+// nearName is the order's name in cursors of lists near a place, which carry a
+// border too.
+func (q Query) nearName() string { return "NEAR_" + string(q.Order) }
+
+// cursor is a shop's place; with a border, in a list near a place.
+func (q Query) cursor(s *Shop, border ...place) page.Cursor {
 	k := q.key(s)
-	return page.Encode(string(q.Order), k.value, k.id)
+	if len(border) == 0 {
+		return page.Encode(string(q.Order), k.value, k.id)
+	}
+	return page.Encode(q.nearName(), k.value, k.id, border[0].distance, border[0].id)
 }
 
-func (q Query) decode() (key, error) {
+// decode reads a cursor, and its border in a list near a place.
+func (q Query) decode(border *place) (key, error) {
 	var k key
-	err := page.Decode(q.After, string(q.Order), &k.value, &k.id)
+	var err error
+	if border == nil {
+		err = page.Decode(q.After, string(q.Order), &k.value, &k.id)
+	} else {
+		err = page.Decode(q.After, q.nearName(), &k.value, &k.id, &border.distance, &border.id)
+	}
 	if err == nil && math.Abs(k.value) > math.MaxInt32 {
 		err = fault.BadInput("after is no cursor of this list")
 	}
@@ -246,24 +270,31 @@ func (q Query) page(edges []Edge) *Page {
 	return &Page{Edges: edges, Info: page.InfoOf(cursors, q.After, more)}
 }
 
-// listNearestSorted sorts the nearest shops by what the query says.
+// listNearestSorted sorts the nearest shops by what the query says. Which shops
+// these are is settled by the first page: the cursor carries how far they
+// reach, so that nearer shops that are added meanwhile push none out.
 func (s *Service) listNearestSorted(ctx context.Context, q Query) (*Page, error) {
 	var after *key
+	border, most := place{q.Near.Radius, math.MaxInt64}, nearestSorted
 	if q.After != "" {
-		k, err := q.decode()
+		k, err := q.decode(&border)
 		if err != nil {
 			return nil, err
 		}
-		after = &k
+		// Room for those that were added.
+		after, most = &k, 2*nearestSorted
 	}
-	near, err := s.nearest(ctx, q, place{}, nearestSorted)
+	near, err := s.nearest(ctx, q, place{}, most)
 	if err != nil {
 		return nil, err
 	}
+	if after == nil && len(near) == nearestSorted {
+		border = near[len(near)-1].at
+	}
 	edges := make([]Edge, 0, len(near))
 	for _, f := range near {
-		if after == nil || after.compare(q.key(f.shop)) < 0 {
-			edges = append(edges, Edge{Cursor: q.cursor(f.shop), Node: f.shop, Distance: &f.at.distance})
+		if border.compare(f.at) >= 0 && (after == nil || after.compare(q.key(f.shop)) < 0) {
+			edges = append(edges, Edge{Cursor: q.cursor(f.shop, border), Node: f.shop, Distance: &f.at.distance})
 		}
 	}
 	slices.SortFunc(edges, func(a, b Edge) int { return q.key(a.Node).compare(q.key(b.Node)) })

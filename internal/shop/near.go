@@ -31,7 +31,7 @@ const (
 	wordsBeyond = 500.0
 
 	// maxSpans bounds the ranges of one statement over cells.
-	maxSpans = 32
+	maxSpans = 128
 
 	// spareCandidates are read beyond those that a page needs: some are stale.
 	spareCandidates = 16
@@ -103,10 +103,13 @@ func (s *Service) nearest(ctx context.Context, q Query, after place, n int) ([]f
 	// A wider first ring for longer lists, in proportion to the area.
 	step := firstRing * math.Sqrt(max(1, float64(n)/20))
 	byGEO := q.Search == ""
+	if after.distance > q.Near.Radius {
+		return nil, nil
+	}
 	for ; ; step *= ringGrowth {
 		ring := geo.Circle{Center: q.Near.Center, Radius: min(after.distance+step, q.Near.Radius)}
 		var near []found
-		for limit := n + spareCandidates; ; limit *= ringGrowth {
+		for limit := n + spareCandidates; ; {
 			if byGEO && limit > maxByGEO {
 				byGEO, limit = false, n+spareCandidates
 			}
@@ -120,11 +123,23 @@ func (s *Service) nearest(ctx context.Context, q Query, after place, n int) ([]f
 			if len(near) >= n || c.reach >= ring.Radius {
 				break
 			}
+			limit = more(limit, c.reach, after.distance)
 		}
 		if len(near) >= n || ring.Radius >= q.Near.Radius {
 			return near, nil
 		}
 	}
+}
+
+// more is how many candidates to ask for when limit of them reached too short a
+// way: enough to get past the cursor at once, if it is as crowded on the way
+// there as up to here.
+func more(limit int, reach, cursor float64) int {
+	crowd := float64(limit)
+	if reach < cursor {
+		crowd *= math.Pow(cursor/max(reach, 1), 2)
+	}
+	return int(min(max(crowd*1.25, float64(limit)*ringGrowth), math.MaxInt32))
 }
 
 // candidates is what a look brought back: everything up to a distance.
@@ -145,7 +160,7 @@ func (s *Service) look(ctx context.Context, q Query, ring geo.Circle, after plac
 		*byGEO = false
 	}
 	s.cells.sources.WithLabelValues("sql").Inc()
-	where := append(q.filters(), within(ring.Spans(maxSpans)), between(ring.Center, after.distance-slack, ring.Radius+slack))
+	where := append(q.filters(), within(ring.Spans(maxSpans, after.distance-slack)), between(ring.Center, after.distance-slack, ring.Radius+slack))
 	if q.Search != "" {
 		where = append(where, contains(q.Search))
 		if ring.Radius > wordsBeyond {

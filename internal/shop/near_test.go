@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -86,6 +87,52 @@ func TestALookIsBounded(t *testing.T) {
 			if err != nil || len(near) != 10 {
 				t.Errorf("by GEO %v: %d of 10 are certain, %v", geo, len(near), err)
 			}
+		}
+	})
+}
+
+// The nearest 1000 are those of the first page: shops that are added nearer by
+// while a reader turns pages push none of them out.
+func TestSortedByScoreTheNearestStayWhoTheyWere(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		line := func(name string, n int, lat float64) []Draft {
+			drafts := make([]Draft, n)
+			for i := range drafts {
+				drafts[i] = Draft{
+					ExternalID: fmt.Sprintf("%s:%d", name, i), Type: "bar", Name: fmt.Sprintf("%s %d", name, i),
+					Lat: lat, Lng: 105.6 + float64(i)*1e-5, Score: float64(i % 5),
+				}
+			}
+			return drafts
+		}
+		put(t, s, line("old", nearestSorted, 21.05)...)
+		put(t, s, line("far", 50, 21.2)...)
+		q := Query{Near: &geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.6}, Radius: MaxRadius}, Order: ByScore, First: 100}
+		seen := map[string]int{}
+		for n := 0; ; n++ {
+			p, err := s.List(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range p.Edges {
+				seen[e.Node.Name]++
+			}
+			if n == 0 {
+				put(t, s, line("new", 70, 21.041)...)
+			}
+			if !p.Info.HasNextPage {
+				break
+			}
+			q.After = *p.Info.EndCursor
+		}
+		for i := range nearestSorted {
+			if name := fmt.Sprint("old ", i); seen[name] != 1 {
+				t.Fatalf("%s was shown %d times", name, seen[name])
+			}
+		}
+		if seen["far 0"] != 0 {
+			t.Error("a shop beyond the nearest 1000 was shown")
 		}
 	})
 }

@@ -121,6 +121,10 @@ func (s *Service) Count(ctx context.Context) (int, error) { return s.db.Shop.Que
 // within keeps the rows whose position falls into one of the spans.
 func within(spans []geo.Span) func(*sql.Selector) {
 	return func(sel *sql.Selector) {
+		if len(spans) == 0 {
+			sel.Where(sql.False())
+			return
+		}
 		either := make([]*sql.Predicate, len(spans))
 		for i, s := range spans {
 			either[i] = sql.And(sql.GTE(sel.C(entshop.FieldGeo), s.Lo), sql.LT(sel.C(entshop.FieldGeo), s.Hi))

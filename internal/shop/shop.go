@@ -67,13 +67,15 @@ type Service struct {
 // begin with prefix; dialect is that of db, as ent calls it.
 func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
 	s := &Service{db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log)}
+	// What changes with every order or comment (sold, commentCount) must not stay
+	// in the cached row this long once something writes it.
 	s.shops = cache.New(hub, cache.Policy{Name: "shop", Fresh: 30 * time.Minute, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadShops)
 	s.types = cache.New(hub, cache.Policy{Name: "shop-type", Fresh: time.Hour, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadTypes)
 	return s
 }
 
-// Run rebuilds missing GEO cells until ctx ends. Any number may run, in any
-// number of processes.
+// Run rebuilds the GEO cells that this Service's readers missed, until ctx ends.
+// Every process that reads needs it; any number may run.
 func (s *Service) Run(ctx context.Context) error { return s.cells.run(ctx) }
 
 // ByID returns one shop, no older than the last write whose call returned. It

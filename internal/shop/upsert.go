@@ -17,12 +17,13 @@ import (
 const (
 	upsertBatch   = 500              // rows in one statement
 	upsertTimeout = 10 * time.Minute // of one call of Upsert
+	announceTries = 5
 )
 
 // Upsert stores drafts in one transaction, whatever their number: those with a
 // new external id are added, those that differ from their row change it, the
 // rest is left alone. It calls progress with the number done after each batch.
-// Then, after the commit, it drops what was cached of them and puts all of them
+// Then, after the commit, it drops what was cached of all of them and puts them
 // into the GEO cells, unchanged ones too: repeating an import also mends what a
 // crash after its commit left undone.
 //
@@ -49,7 +50,7 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 		return Tally{}, fmt.Errorf("store %d shops: begin: %w", len(drafts), err)
 	}
 	var sum Tally
-	stored := make([]upserted, 0, len(drafts))
+	stored := make([]placed, 0, len(drafts))
 	for batch := range slices.Chunk(drafts, upsertBatch) {
 		done, tally, err := upsertRows(ctx, tx, batch, types)
 		if err != nil {
@@ -64,24 +65,22 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 	return sum, s.announce(ctx, stored)
 }
 
-// upserted is a draft's row as it stands now.
-type upserted struct {
-	placed
-	changed bool
-}
-
 // announce drops the cached rows of shops that were committed and puts the
-// shops into the GEO cells.
-func (s *Service) announce(ctx context.Context, stored []upserted) error {
-	var changed []int64
-	shops := make([]placed, len(stored))
-	for i, u := range stored {
-		shops[i] = u.placed
-		if u.changed {
-			changed = append(changed, u.id)
+// shops into the GEO cells. All of them, also those that were not changed: the
+// call that changed them may have ended before this.
+func (s *Service) announce(ctx context.Context, stored []placed) error {
+	ids := make([]int64, len(stored))
+	for i, p := range stored {
+		ids[i] = p.id
+	}
+	// Both may be repeated, and a hiccup of Redis should not end a long import.
+	var err error
+	for range announceTries {
+		if err = errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, stored)); err == nil || ctx.Err() != nil {
+			break
 		}
 	}
-	if err := errors.Join(s.shops.Invalidate(ctx, changed...), s.cells.place(ctx, shops)); err != nil {
+	if err != nil {
 		return fmt.Errorf("the shops are stored, but Redis was not told of all; repeat this to mend it: %w", err)
 	}
 	return nil
@@ -138,14 +137,13 @@ func sortedUnique(drafts []Draft) []Draft {
 
 // upsertRows writes one batch. Rows that are as the draft says are not touched,
 // which also keeps the database from burning an id for each of them.
-func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string]int64) ([]upserted, Tally, error) {
+func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string]int64) ([]placed, Tally, error) {
 	before, err := rowsOf(ctx, tx, batch)
 	if err != nil {
 		return nil, Tally{}, err
 	}
 	var tally Tally
 	var writes []*ent.ShopCreate
-	written := map[string]bool{}
 	for _, d := range batch {
 		old := before[d.ExternalID]
 		switch {
@@ -157,7 +155,6 @@ func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string
 		default:
 			tally.Changed++
 		}
-		written[d.ExternalID] = true
 		writes = append(writes, d.create(tx, types))
 	}
 	after := before
@@ -170,13 +167,13 @@ func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string
 			return nil, Tally{}, err
 		}
 	}
-	done := make([]upserted, len(batch))
+	done := make([]placed, len(batch))
 	for i, d := range batch {
 		row := after[d.ExternalID]
 		if row == nil {
 			return nil, Tally{}, fmt.Errorf("shop %s vanished while it was written", d.ExternalID)
 		}
-		done[i] = upserted{placed{row.ID, row.TypeID, geo.Point{Lat: row.Lat, Lng: row.Lng}}, written[d.ExternalID]}
+		done[i] = placed{row.ID, row.TypeID, geo.Point{Lat: row.Lat, Lng: row.Lng}}
 	}
 	return done, tally, nil
 }

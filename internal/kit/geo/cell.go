@@ -32,12 +32,6 @@ func CellOf(p Point, precision int) Cell {
 	return Cell{interleave(p, precision), precision}
 }
 
-// CellAt returns the cell of the given precision that holds the points with
-// this [Hash].
-func CellAt(hash int64, precision int) Cell {
-	return Cell{uint64(hash) >> (hashBits - 5*precision), precision} //nolint:gosec // a Hash is never negative
-}
-
 // interleave takes bits from longitude and latitude in turn, longitude first.
 func interleave(p Point, precision int) uint64 {
 	lngBits, latBits := axisBits(precision)
@@ -142,18 +136,30 @@ func Cover(b Box, precision int) []Cell {
 // A Span is a range of hashes, Lo ≤ n < Hi.
 type Span struct{ Lo, Hi int64 }
 
-// Spans returns few ranges of hashes that together hold every point of c: for
-// each of its boxes the finest cover of at most maxCells cells, with
+// Spans returns few ranges of hashes that together hold every point of c that
+// lies at least inner metres from its centre: for each of its boxes the finest
+// cover of at most maxCells cells, without those that lie further in, and with
 // neighbours joined.
-func (c Circle) Spans(maxCells int) []Span {
+func (c Circle) Spans(maxCells int, inner float64) []Span {
 	var spans []Span
 	for _, b := range c.Boxes() {
-		spans = append(spans, spansOf(b, maxCells)...)
+		spans = append(spans, spansOf(b, maxCells, Circle{c.Center, inner})...)
 	}
 	return spans
 }
 
-func spansOf(b Box, maxCells int) []Span {
+// holds says whether all of the box lies in c, for boxes much smaller than the
+// earth: whether its corners do.
+func (c Circle) holds(b Box) bool {
+	for _, p := range []Point{{b.MinLat, b.MinLng}, {b.MinLat, b.MaxLng}, {b.MaxLat, b.MinLng}, {b.MaxLat, b.MaxLng}} {
+		if c.Center.Distance(p) >= c.Radius {
+			return false
+		}
+	}
+	return true
+}
+
+func spansOf(b Box, maxCells int, inner Circle) []Span {
 	cells := Cover(b, 1)
 	for precision := 2; precision <= MaxPrecision; precision++ {
 		if count(b, precision) > maxCells {
@@ -163,6 +169,9 @@ func spansOf(b Box, maxCells int) []Span {
 	}
 	var spans []Span
 	for _, c := range cells {
+		if inner.holds(c.Box()) {
+			continue
+		}
 		lo, hi := c.Range()
 		if n := len(spans); n > 0 && spans[n-1].Hi == lo {
 			spans[n-1].Hi = hi

@@ -42,11 +42,6 @@ type Box struct {
 	MinLat, MaxLat, MinLng, MaxLng float64
 }
 
-// Contains says whether p lies in b.
-func (b Box) Contains(p Point) bool {
-	return p.Lat >= b.MinLat && p.Lat <= b.MaxLat && p.Lng >= b.MinLng && p.Lng <= b.MaxLng
-}
-
 // A Circle is all points within Radius metres of Center.
 type Circle struct {
 	Center Point

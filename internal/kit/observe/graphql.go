@@ -6,6 +6,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 // GraphQL is a gqlgen extension that counts and times operations, and names
@@ -13,15 +14,18 @@ import (
 // and therefore no label.
 type GraphQL struct {
 	seconds *prometheus.HistogramVec
+	refused prometheus.Counter
 }
 
 // NewGraphQL registers the metrics.
 func NewGraphQL(reg prometheus.Registerer) *GraphQL {
-	g := &GraphQL{prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	g := &GraphQL{refused: prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "tandian_graphql_refused_total", Help: "Errors of GraphQL requests that were refused before they ran: not readable, not valid, too much.",
+	}), seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tandian_graphql_operation_seconds", Help: "Time of GraphQL operations, by type and outcome (ok, partial, failed).",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 	}, []string{"type", "outcome"})}
-	reg.MustRegister(g.seconds)
+	reg.MustRegister(g.seconds, g.refused)
 	for _, outcome := range []string{"ok", "partial", "failed"} {
 		g.seconds.WithLabelValues("query", outcome)
 	}
@@ -59,6 +63,21 @@ func (g *GraphQL) InterceptResponse(ctx context.Context, next graphql.ResponseHa
 		r.mu.Unlock()
 	}
 	return res
+}
+
+// Refused counts an error that is about a request and not about a field, and
+// puts it into the request's log line. gqlgen tells no extension of them; the
+// server's error presenter calls this for every error.
+func (g *GraphQL) Refused(ctx context.Context, err *gqlerror.Error) {
+	if graphql.GetFieldContext(ctx) != nil || len(err.Path) > 0 {
+		return
+	}
+	g.refused.Inc()
+	if r := requestOf(ctx); r != nil {
+		r.mu.Lock()
+		r.errors++
+		r.mu.Unlock()
+	}
 }
 
 // cut shortens a name, which the grammar limits to ASCII, to n bytes.

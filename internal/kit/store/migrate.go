@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"time"
 
 	"entgo.io/ent/dialect"
@@ -45,11 +46,23 @@ func (s *SQL) Migrate(ctx context.Context, files fs.FS) ([]Migration, error) {
 	return applied, nil
 }
 
-// Migrations lists the migrations of files and says which are applied.
+// Migrations lists the migrations of files and says which are applied. It
+// writes nothing, not even a table to remember migrations in.
 func (s *SQL) Migrations(ctx context.Context, files fs.FS) ([]Migration, error) {
 	p, err := s.provider(files)
 	if err != nil {
 		return nil, err
+	}
+	begun, err := s.hasMigrations(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read migrations of %s: %w", s.Name, err)
+	}
+	if !begun {
+		var list []Migration
+		for _, source := range p.ListSources() {
+			list = append(list, Migration{Version: source.Version, Name: source.Path})
+		}
+		return list, nil
 	}
 	status, err := p.Status(ctx)
 	if err != nil {
@@ -60,6 +73,19 @@ func (s *SQL) Migrations(ctx context.Context, files fs.FS) ([]Migration, error) 
 		list[i] = Migration{Version: m.Source.Version, Name: m.Source.Path, Applied: m.AppliedAt}
 	}
 	return list, nil
+}
+
+// hasMigrations says whether any migration was ever applied.
+func (s *SQL) hasMigrations(ctx context.Context) (found bool, err error) {
+	query := "SELECT to_regclass($1) IS NOT NULL"
+	if s.Dialect == dialect.SQLite {
+		if _, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) {
+			return false, nil // and asking would make the file
+		}
+		query = "SELECT count(*) > 0 FROM sqlite_master WHERE name = $1"
+	}
+	err = s.QueryRowContext(ctx, query, goose.DefaultTablename).Scan(&found)
+	return found, err
 }
 
 func (s *SQL) provider(files fs.FS) (*goose.Provider, error) {

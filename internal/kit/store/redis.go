@@ -25,7 +25,7 @@ type RedisConfig struct {
 	URL         string
 	Role        string        // "state" or "cache": a label of the metrics
 	PoolSize    int           // connections at most, on each node; default 32
-	MinIdle     int           // connections kept open; default 2
+	MinIdle     int           // connections kept open; 0 for none
 	PoolTimeout time.Duration // longest wait for a free connection; default 250 ms
 	// Dial replaces the network: the embedded Redis answers in the process.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -72,7 +72,7 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = readTimeout, readTimeout, true
 	o.MaxRetries = noRetry
 	o.PoolSize = cmp.Or(cfg.PoolSize, 32)
-	o.MinIdleConns = cmp.Or(cfg.MinIdle, 2)
+	o.MinIdleConns = cfg.MinIdle
 	o.PoolTimeout = cmp.Or(cfg.PoolTimeout, 250*time.Millisecond)
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.Dialer = cfg.Dial

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
+	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 func TestRedisURLsNameTopologyAndAddresses(t *testing.T) {
@@ -410,31 +411,33 @@ func TestRedisMetricsAreThereFromTheStart(t *testing.T) {
 	}
 }
 
+// Not under synctest: go-redis keeps the timers of such waits for other clients.
 func TestAFullPoolMakesCallersWaitNoLongerThanItsLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		reg := prometheus.NewRegistry()
-		client := openRedis(t, reg, RedisConfig{
-			URL: "redis://host", Role: "state", PoolSize: 1, MinIdle: 1, PoolTimeout: 70 * time.Millisecond, Dial: embedded(t).Dial,
-		})
-		held := client.(*redis.Client).Conn()
-		if err := held.Ping(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
-		begin := time.Now()
-		err := client.Ping(t.Context()).Err()
-		if took := time.Since(begin); !errors.Is(err, redis.ErrPoolTimeout) || took != 70*time.Millisecond {
-			t.Errorf("%v after %v, want %v after 70ms", err, took, redis.ErrPoolTimeout)
-		}
-		if err := held.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := client.Ping(t.Context()).Err(); err != nil {
-			t.Errorf("after the connection was given back: %v", err)
-		}
-		for name, want := range map[string]float64{"timeouts": 1, "connections": 1} {
-			if got := value(t, reg, "tandian_redis_pool_"+name, nil); got != want {
-				t.Errorf("%s = %v, want %v", name, got, want)
-			}
-		}
+	reg := prometheus.NewRegistry()
+	const limit = 5 * time.Millisecond
+	client := openRedis(t, reg, RedisConfig{
+		URL: "redis://host", Role: "state", PoolSize: 1, MinIdle: 1, PoolTimeout: limit, Dial: embedded(t).Dial,
 	})
+	held := client.(*redis.Client).Conn()
+	testkit.Eventually(t, 10*time.Second, func() bool { return held.Ping(t.Context()).Err() == nil }) // the pool may be dialling
+	best := time.Hour
+	for range 5 {
+		begin := time.Now()
+		if err := client.Ping(t.Context()).Err(); !errors.Is(err, redis.ErrPoolTimeout) {
+			t.Fatalf("got %v, want %v", err, redis.ErrPoolTimeout)
+		}
+		best = min(best, time.Since(begin))
+	}
+	if best < limit || best > 20*limit {
+		t.Errorf("the fastest of 5 calls waited %v, want %v", best, limit)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Errorf("after the connection was given back: %v", err)
+	}
+	if got := value(t, reg, "tandian_redis_pool_timeouts", nil); got < 5 {
+		t.Errorf("%v timeouts, want 5", got)
+	}
 }

@@ -27,7 +27,7 @@ type SQLConfig struct {
 	URL      string        // postgres://…; "" opens SQLite in DataDir
 	DataDir  string        // folder of the SQLite file; must exist
 	MaxConns int           // connections at most; default 20, SQLite 8
-	MinIdle  int           // connections kept open; default MaxConns/2
+	MaxIdle  int           // idle connections at most; default half of MaxConns
 	IdleTime time.Duration // an idle connection is closed after; default 5 min
 }
 
@@ -36,6 +36,7 @@ type SQL struct {
 	*sql.DB
 	Dialect string // dialect.Postgres or dialect.SQLite
 	Name    string // for people: where the data lies, without secrets
+	path    string // of the SQLite file
 }
 
 // OpenSQL prepares a pool of connections. It does not connect yet: see [SQL.Ping].
@@ -55,15 +56,15 @@ func OpenSQL(cfg SQLConfig) (*SQL, error) {
 	if cfg.MaxConns > 0 {
 		maxConns = cfg.MaxConns
 	}
-	minIdle := cfg.MinIdle
-	if minIdle == 0 {
-		minIdle = (maxConns + 1) / 2
+	maxIdle := cfg.MaxIdle
+	if maxIdle == 0 {
+		maxIdle = (maxConns + 1) / 2
 	}
 	if cfg.IdleTime == 0 {
 		cfg.IdleTime = 5 * time.Minute
 	}
 	db.SetMaxOpenConns(maxConns)
-	db.SetMaxIdleConns(minIdle)
+	db.SetMaxIdleConns(maxIdle)
 	db.SetConnMaxIdleTime(cfg.IdleTime)
 	return db, nil
 }
@@ -80,7 +81,7 @@ func openSQLite(path string) (*SQL, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite file %s: %w", path, err)
 	}
-	return &SQL{DB: db, Dialect: dialect.SQLite, Name: "SQLite " + path}, nil
+	return &SQL{DB: db, Dialect: dialect.SQLite, Name: "SQLite " + path, path: path}, nil
 }
 
 func openPostgres(rawURL string) (*SQL, error) {
@@ -141,26 +142,4 @@ func (s *SQL) Await(ctx context.Context, report func(error)) error {
 		case <-time.After(pause):
 		}
 	}
-}
-
-// Hold takes a Postgres advisory lock for as long as the process (or until
-// release) and reports whether it was free. It uses one connection.
-func (s *SQL) Hold(ctx context.Context, name string) (release func(), ok bool, err error) {
-	conn, err := s.Conn(ctx)
-	if err != nil {
-		return nil, false, fmt.Errorf("hold lock %q: %w", name, err)
-	}
-	err = conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1, 0))", name).Scan(&ok)
-	if err != nil || !ok {
-		err = errors.Join(err, conn.Close())
-		return nil, false, err
-	}
-	return func() {
-		// Closing only hands the connection back to the pool: give the lock up
-		// first. Should that fail, the session's end does it.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock(hashtextextended($1, 0))", name)
-		_ = conn.Close()
-	}, true, nil
 }

@@ -25,5 +25,4 @@ if redis.call('ZCARD', KEYS[1]) > tonumber(ARGV[1]) then
   redis.call('UNLINK', KEYS[1])
   return 3
 end
-redis.call('PERSIST', KEYS[1])
 return 1

@@ -1,0 +1,262 @@
+package scalar_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+func TestIDsRoundTrip(t *testing.T) {
+	tests := []struct {
+		id   scalar.ID
+		text string
+	}{
+		{scalar.ID{Type: "Shop", N: 1}, "U2hvcDox"},
+		{scalar.ID{Type: "ShopType", N: 42}, "U2hvcFR5cGU6NDI"},
+		{scalar.ID{Type: "Note", N: math.MaxInt64}, "Tm90ZTo5MjIzMzcyMDM2ODU0Nzc1ODA3"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			var out strings.Builder
+			tt.id.MarshalGQL(&out)
+			if d := cmp.Diff(`"`+tt.text+`"`, out.String()); d != "" {
+				t.Errorf("written (-want +got)\n%s", d)
+			}
+			var got scalar.ID
+			if err := got.UnmarshalGQL(tt.text); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.id, got); d != "" {
+				t.Errorf("read back (-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+func TestAMalformedIDIsBadInputAndIsNotRepeated(t *testing.T) {
+	raw := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+	tests := []struct{ name, id string }{
+		{"empty", ""},
+		{"a bare number", "7"},
+		{"not encoded", "Shop:1"},
+		{"padding", base64.URLEncoding.EncodeToString([]byte("Shop:10"))},
+		{"the standard alphabet", "U2hvcDo+"},
+		{"a line end inside", "U2hv\ncDox"},
+		{"a space behind", "U2hvcDox "},
+		{"stray bits at the end", "U2hvcFR5cGU6NDJ"}, // decodes to ShopType:42, as …NDI does
+		{"no type", raw(":1")},
+		{"no number", raw("Shop:")},
+		{"no colon", raw("Shop1")},
+		{"two colons", raw("Shop:1:2")},
+		{"zero", raw("Shop:0")},
+		{"negative", raw("Shop:-1")},
+		{"a plus sign", raw("Shop:+1")},
+		{"leading zeros", raw("Shop:01")},
+		{"an underscore", raw("Shop:1_0")},
+		{"hexadecimal", raw("Shop:0x1")},
+		{"a fraction", raw("Shop:1.0")},
+		{"a space before the number", raw("Shop: 1")},
+		{"beyond 64 bits", raw("Shop:9223372036854775808")},
+		{"digits in the type", raw("Shop2:1")},
+		{"a type beyond ASCII", raw("Shöp:1")},
+		{"a zero byte in the type", raw("Sh\x00p:1")},
+		{"huge", raw(strings.Repeat("S", 1<<20) + ":1")},
+		{"130 characters", raw(strings.Repeat("S", 95) + ":1")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			id, err := scalar.ParseID(tt.id)
+			if fault.KindOf(err) != fault.BadUserInput {
+				t.Fatalf("got %v, %v; want BAD_USER_INPUT", id, err)
+			}
+			if len(tt.id) > 3 && strings.Contains(err.Error(), tt.id) {
+				t.Error("the fault repeats the id")
+			}
+		})
+	}
+	for _, v := range []any{7, int64(7), 7.0, json.Number("7"), true, nil, []any{"U2hvcDox"}, map[string]any{}} {
+		if err := new(scalar.ID).UnmarshalGQL(v); fault.KindOf(err) != fault.BadUserInput {
+			t.Errorf("%T %v as an id: %v, want BAD_USER_INPUT", v, v, err)
+		}
+	}
+}
+
+func TestAnIDIsOfOneType(t *testing.T) {
+	id := scalar.ID{Type: "Shop", N: 7}
+	if n, err := id.Of("Shop"); n != 7 || err != nil {
+		t.Errorf("of a Shop: %d, %v", n, err)
+	}
+	if n, err := id.Of("ShopType"); n != 0 || fault.KindOf(err) != fault.BadUserInput {
+		t.Errorf("of a ShopType: %d, %v; want BAD_USER_INPUT", n, err)
+	}
+}
+
+func TestANumberBecomesTheIDOfItsObject(t *testing.T) {
+	ctx := graphql.WithFieldContext(t.Context(), &graphql.FieldContext{Object: "ShopType"})
+	var out strings.Builder
+	if err := scalar.MarshalNum(42).MarshalGQLContext(ctx, &out); err != nil || out.String() != `"U2hvcFR5cGU6NDI"` {
+		t.Errorf("got %s, %v", out.String(), err)
+	}
+	if n, err := scalar.UnmarshalNum(ctx, "U2hvcFR5cGU6NDI"); err == nil {
+		t.Errorf("an argument became the bare number %d", n)
+	}
+}
+
+// Whatever parses is the only spelling of its object.
+func FuzzParseID(f *testing.F) {
+	for _, s := range []string{
+		"", "U2hvcDox", "U2hvcFR5cGU6NDI", "U2hvcFR5cGU6NDJ", "U2hv\ncDox", "U2hvcDo=", "Tm90ZTo5MjIzMzcyMDM2ODU0Nzc1ODA3", "OjE", "U2hvcDorMQ", "U2hvcDowMQ",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		id, err := scalar.ParseID(s)
+		if err != nil {
+			if id != (scalar.ID{}) || fault.KindOf(err) != fault.BadUserInput {
+				t.Fatalf("%q: %v with %v", s, id, err)
+			}
+			return
+		}
+		if id.N < 1 || id.Type == "" || id.String() != s {
+			t.Fatalf("%q became %+v, whose text is %q", s, id, id)
+		}
+	})
+}
+
+func TestIntsAreWholeNumbersOf32Bits(t *testing.T) {
+	tests := []struct {
+		name string
+		in   any
+		want int
+		ok   bool
+	}{
+		{"a literal", int64(7), 7, true},
+		{"an int", 7, 7, true},
+		{"a variable", json.Number("7"), 7, true},
+		{"a whole float", 7.0, 7, true},
+		{"the greatest", json.Number("2147483647"), math.MaxInt32, true},
+		{"the least", json.Number("-2147483648"), math.MinInt32, true},
+		{"the least float", -2147483648.0, math.MinInt32, true},
+		{"one more than the greatest", int64(2147483648), 0, false},
+		{"one less than the least", json.Number("-2147483649"), 0, false},
+		{"a float of one more", 2147483648.0, 0, false},
+		{"a float of one less", -2147483649.0, 0, false},
+		{"beyond 64 bits", json.Number("9223372036854775808"), 0, false},
+		{"a fraction", json.Number("1.5"), 0, false},
+		{"a float with a fraction", 1.5, 0, false},
+		{"NaN", math.NaN(), 0, false},
+		{"infinity", math.Inf(1), 0, false},
+		{"a string", "7", 0, false},
+		{"a boolean", true, 0, false},
+		{"null", nil, 0, false},
+		{"a list", []any{7}, 0, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := scalar.UnmarshalInt(tt.in)
+			if tt.ok && (err != nil || got != tt.want) {
+				t.Fatalf("got %d, %v; want %d", got, err, tt.want)
+			}
+			if !tt.ok && fault.KindOf(err) != fault.BadUserInput {
+				t.Fatalf("got %d, %v; want BAD_USER_INPUT", got, err)
+			}
+			if tt.ok {
+				if again, err := scalar.UnmarshalInt(json.Number(text(scalar.MarshalInt(got)))); err != nil || again != got {
+					t.Errorf("%d was written and read back as %d, %v", got, again, err)
+				}
+			}
+		})
+	}
+}
+
+func TestFloatsAreFiniteNumbers(t *testing.T) {
+	tests := []struct {
+		name string
+		in   any
+		want float64
+		ok   bool
+	}{
+		{"a literal", 1.5, 1.5, true},
+		{"a whole literal", int64(7), 7, true},
+		{"an int", 7, 7, true},
+		{"a variable", json.Number("120.1510"), 120.151, true},
+		{"an exponent", json.Number("1e3"), 1000, true},
+		{"infinity", math.Inf(-1), 0, false},
+		{"NaN", math.NaN(), 0, false},
+		{"beyond 64 bits", json.Number("1e400"), 0, false},
+		{"NaN as a word", json.Number("NaN"), 0, false},
+		{"infinity as a word", json.Number("Inf"), 0, false},
+		{"a string", "1.5", 0, false},
+		{"a boolean", false, 0, false},
+		{"null", nil, 0, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := scalar.UnmarshalFloat(tt.in)
+			if tt.ok && (err != nil || got != tt.want) {
+				t.Fatalf("got %v, %v; want %v", got, err, tt.want)
+			}
+			if !tt.ok && fault.KindOf(err) != fault.BadUserInput {
+				t.Fatalf("got %v, %v; want BAD_USER_INPUT", got, err)
+			}
+		})
+	}
+}
+
+func TestFloatsAreWrittenAsJSONAndReadBackTheSame(t *testing.T) {
+	random := rand.New(rand.NewPCG(testkit.Seed(t), 1))
+	floats := []float64{0, math.Copysign(0, -1), 0.1, 1e21, 1e-7, math.MaxFloat64, math.SmallestNonzeroFloat64, math.Pi}
+	for range 1000 {
+		floats = append(floats, math.Float64frombits(random.Uint64()), random.Float64()*360-180)
+	}
+	for _, f := range floats {
+		out := text(scalar.MarshalFloat(f))
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			if out != "null" {
+				t.Errorf("%v is written as %s", f, out)
+			}
+			continue
+		}
+		got, err := scalar.UnmarshalFloat(json.Number(out))
+		if err != nil || got != f || !json.Valid([]byte(out)) {
+			t.Errorf("%v is written as %s and read back as %v, %v", f, out, got, err)
+		}
+	}
+	if got := text(scalar.MarshalFloat(math.NaN())) + text(scalar.MarshalFloat(math.Inf(1))); got != "nullnull" {
+		t.Errorf("NaN and infinity are written as %s", got)
+	}
+}
+
+func TestCursorsAreStringsThatAPageGave(t *testing.T) {
+	c := page.Encode("SCORE", 4.5, int64(7))
+	out := text(scalar.MarshalCursor(c))
+	var s string
+	if err := json.Unmarshal([]byte(out), &s); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := scalar.UnmarshalCursor(s); err != nil || got != c {
+		t.Errorf("%s was read back as %q, %v", out, got, err)
+	}
+	for _, v := range []any{"", 7, json.Number("7"), nil, true} {
+		if got, err := scalar.UnmarshalCursor(v); fault.KindOf(err) != fault.BadUserInput {
+			t.Errorf("%T %v became %q, %v; want BAD_USER_INPUT", v, v, got, err)
+		}
+	}
+}
+
+func text(m graphql.Marshaler) string {
+	var out strings.Builder
+	m.MarshalGQL(&out)
+	return out.String()
+}

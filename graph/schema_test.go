@@ -1,0 +1,225 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/go-cmp/cmp"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/tandian-dev/tandian/graph/generated"
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// executable is the schema as the server runs it, over no rooms.
+func executable() graphql.ExecutableSchema {
+	cfg := generated.Config{Resolvers: New(Rooms{})}
+	Complexity(&cfg.Complexity)
+	return generated.NewExecutableSchema(cfg)
+}
+
+// types are the types of a schema but for those that GraphQL itself has.
+func types(s *ast.Schema) []*ast.Definition {
+	var list []*ast.Definition
+	for _, name := range slices.Sorted(maps.Keys(s.Types)) {
+		if d := s.Types[name]; !d.BuiltIn {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// fields are the fields of a type but for __schema and __type.
+func fields(d *ast.Definition) []*ast.FieldDefinition {
+	return slices.DeleteFunc(slices.Clone(d.Fields), func(f *ast.FieldDefinition) bool { return strings.HasPrefix(f.Name, "__") })
+}
+
+func TestEverythingInTheSchemaIsDescribed(t *testing.T) {
+	described := func(description, format string, args ...any) {
+		t.Helper()
+		if strings.TrimSpace(description) == "" {
+			t.Errorf(format+" has no description", args...)
+		}
+	}
+	n := 0
+	for _, d := range types(executable().Schema()) {
+		n++
+		if d.Name != "Query" && d.Name != "Mutation" && d.Name != "Subscription" { // their names say all
+			described(d.Description, "%s", d.Name)
+		}
+		for _, f := range fields(d) {
+			described(f.Description, "%s.%s", d.Name, f.Name)
+			for _, a := range f.Arguments {
+				described(a.Description, "%s.%s(%s)", d.Name, f.Name, a.Name)
+			}
+		}
+		for _, v := range d.EnumValues {
+			described(v.Description, "%s.%s", d.Name, v.Name)
+		}
+	}
+	if n < 10 {
+		t.Errorf("the walk saw %d types", n)
+	}
+}
+
+// cost is what a field costs whose children cost ten.
+func cost(t *testing.T, es graphql.ExecutableSchema, d *ast.Definition, f *ast.FieldDefinition, n int) int {
+	t.Helper()
+	c, ok := es.Complexity(t.Context(), d.Name, f.Name, 10, arguments(t, f, n))
+	if !ok {
+		return 1 + 10 // as gqlgen counts where nobody said anything
+	}
+	return c
+}
+
+// arguments asks a list for n elements.
+func arguments(t *testing.T, f *ast.FieldDefinition, n int) map[string]any {
+	t.Helper()
+	args := map[string]any{}
+	for _, a := range f.Arguments {
+		switch {
+		case a.Name == "first":
+			args[a.Name] = n
+		case a.Type.String() == "[ID!]!":
+			args[a.Name] = slices.Repeat([]any{scalar.ID{Type: "Shop", N: 1}.String()}, n)
+		case a.Type.String() == "ID!":
+			args[a.Name] = scalar.ID{Type: "Shop", N: 1}.String()
+		case a.Type.NonNull && a.DefaultValue == nil:
+			t.Fatalf("this test has no value for the argument %s: %v of %s", a.Name, a.Type, f.Name)
+		}
+	}
+	return args
+}
+
+func TestEveryListCostsOnceForEachOfItsElements(t *testing.T) {
+	es := executable()
+	lists := 0
+	for _, d := range types(es.Schema()) {
+		if d.Kind != ast.Object {
+			continue
+		}
+		for _, f := range fields(d) {
+			connection := strings.HasSuffix(f.Type.Name(), "Connection")
+			edges := strings.HasSuffix(d.Name, "Connection") && f.Name == "edges" // counted where the connection is
+			leaves := es.Schema().Types[f.Type.Name()].IsLeafType()               // cost nothing each
+			if edges || leaves || (!connection && f.Type.Elem == nil) {
+				continue
+			}
+			lists++
+			one, hundred := cost(t, es, d, f, 1), cost(t, es, d, f, 100)
+			sized := connection || f.Arguments.ForName("first") != nil || f.Arguments.ForName("ids") != nil
+			switch {
+			case sized && (one != 1+10 || hundred != 1+100*10):
+				t.Errorf("%s.%s costs %d for 1 and %d for 100 elements; want 11 and 1001", d.Name, f.Name, one, hundred)
+			case !sized && one <= 1+10:
+				t.Errorf("%s.%s is a list that costs %d, as a single object would", d.Name, f.Name, one)
+			}
+		}
+	}
+	if lists < 4 {
+		t.Errorf("the walk saw %d lists", lists)
+	}
+}
+
+func TestAListsCostNeitherWrapsNorShrinks(t *testing.T) {
+	const most = 1<<31 - 1
+	tests := []struct {
+		name           string
+		n, child, want int
+	}{
+		{"a page", 20, 3, 61},
+		{"the greatest page", page.Max, 3, 301},
+		{"a size of none", 0, 3, 4},
+		{"a negative size", -1 << 31, 3, 4},
+		{"a size out of bounds", most, 3, 1 + 10*page.Max*3},
+		{"huge children", 100, most, 1 + 100<<20},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := times(tt.n, tt.child); got != tt.want {
+				t.Errorf("%d × %d costs %d, want %d", tt.n, tt.child, got, tt.want)
+			}
+		})
+	}
+}
+
+// additions are what the schema has and the contract has not, as
+// "Type" or "Type.field".
+var additions = map[string]bool{}
+
+func TestTheSchemaKeepsTheContract(t *testing.T) {
+	path, ok := testkit.SharedFile(t, "design/schema.graphql")
+	if !ok {
+		t.Skipf("the contract %s is not here", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contract, err := gqlparser.LoadSchema(&ast.Source{Name: path, Input: string(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := map[string]string{}, map[string]string{}
+	for _, d := range types(executable().Schema()) {
+		promised := contract.Types[d.Name]
+		if promised == nil {
+			if !additions[d.Name] {
+				t.Errorf("the contract has no type %s", d.Name)
+			}
+			continue
+		}
+		ours, theirs := shape(d), shape(promised)
+		for part, is := range ours {
+			if _, ok := theirs[part]; ok || !additions[part] {
+				got[part], want[part] = is, theirs[part]
+			}
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-contract +schema)\n%s", d)
+	}
+	if len(got) < 50 {
+		t.Errorf("only %d parts were compared", len(got))
+	}
+}
+
+// shape is what clients rely on of a type: its kind and interfaces, and of each
+// field its type, arguments and who may ask.
+func shape(d *ast.Definition) map[string]string {
+	interfaces := slices.Clone(d.Interfaces)
+	slices.Sort(interfaces)
+	parts := map[string]string{d.Name: fmt.Sprintf("%s %v %v", d.Kind, interfaces, d.Types)}
+	for _, f := range fields(d) {
+		var args []string
+		for _, a := range f.Arguments {
+			args = append(args, fmt.Sprintf("%s: %s = %s", a.Name, a.Type, a.DefaultValue))
+		}
+		slices.Sort(args)
+		parts[d.Name+"."+f.Name] = fmt.Sprintf("%v(%s) = %s %s", f.Type, strings.Join(args, ", "), f.DefaultValue, auth(f.Directives))
+	}
+	for _, v := range d.EnumValues {
+		parts[d.Name+"."+v.Name] = "value"
+	}
+	return parts
+}
+
+// auth is the role that a field asks for.
+func auth(list ast.DirectiveList) string {
+	d := list.ForName("auth")
+	if d == nil {
+		return ""
+	}
+	if role := d.Arguments.ForName("role"); role != nil {
+		return "@auth " + role.Value.String()
+	}
+	return "@auth CUSTOMER"
+}

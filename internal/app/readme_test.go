@@ -1,0 +1,54 @@
+package app_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// The README's first query, word for word, gets the README's answer.
+func TestTheFirstQueryOfTheReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)curl -s (\\S+) -H '([^:]+): ([^']+)' -d '(.*?)'\n```\n+```json\n(.*?)```").FindSubmatch(text)
+	if m == nil {
+		t.Fatal("the README has no first query")
+	}
+	s := apptest.Embedded(t).Start(t)
+	path := strings.TrimPrefix(string(m[1]), "localhost:8080")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path, bytes.NewReader(m[4]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(string(m[2]), string(m[3]))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got any
+	if err := json.Unmarshal(m[5], &want); err != nil {
+		t.Fatalf("the README's answer is no JSON: %v", err)
+	}
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatal(err)
+	}
+	if d := gocmp.Diff(want, got); d != "" {
+		t.Errorf("(-README +server)\n%s", d)
+	}
+}

@@ -1,0 +1,263 @@
+package config_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/urfave/cli/v3"
+
+	"github.com/tandian-dev/tandian/internal/config"
+)
+
+// variables are the environment variables of c's flags, by flag.
+func variables(t *testing.T, c *config.Config) map[string]string {
+	t.Helper()
+	names := map[string]string{}
+	for _, f := range c.Flags() {
+		d, ok := f.(cli.DocGenerationFlag)
+		if !ok || len(f.Names()) != 1 || len(d.GetEnvVars()) != 1 {
+			t.Fatalf("flag %v has not one name and one variable", f.Names())
+		}
+		names[f.Names()[0]] = d.GetEnvVars()[0]
+	}
+	return names
+}
+
+// parse reads settings as the program does, from this environment alone.
+func parse(t *testing.T, env map[string]string, args ...string) (config.Config, error) {
+	t.Helper()
+	c := config.Default()
+	for _, v := range variables(t, &c) {
+		t.Setenv(v, "") // so that it is put back
+		_ = os.Unsetenv(v)
+	}
+	for k, v := range env {
+		t.Setenv(k, v)
+	}
+	cmd := &cli.Command{
+		Name: "tandian", Flags: c.Flags(), Writer: io.Discard, ErrWriter: io.Discard,
+		OnUsageError: func(_ context.Context, _ *cli.Command, err error, _ bool) error { return err },
+		Action:       func(context.Context, *cli.Command) error { return nil },
+	}
+	err := cmd.Run(t.Context(), append([]string{"tandian"}, args...))
+	return c, err
+}
+
+func TestDefaultsAreValidAndEmbedded(t *testing.T) {
+	c := config.Default()
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+	if !c.Embedded() || !c.Runs("api") || !c.Runs("workers") || c.Runs("cook") {
+		t.Errorf("embedded %v, runs %v", c.Embedded(), c.Run)
+	}
+	got, err := parse(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(c, got); d != "" {
+		t.Errorf("without flags and environment (-default +got)\n%s", d)
+	}
+}
+
+func TestEverySettingIsAFlagAndAVariableOfItsName(t *testing.T) {
+	c := config.Default()
+	names := variables(t, &c)
+	for flag, got := range names {
+		want := "TANDIAN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+		if strings.HasSuffix(flag, "-url") {
+			want = strings.TrimPrefix(want, "TANDIAN_")
+		}
+		if got != want {
+			t.Errorf("--%s is the variable %s, want %s", flag, got, want)
+		}
+	}
+	if fields := reflect.TypeFor[config.Config]().NumField(); len(names) != fields {
+		t.Errorf("%d flags for %d fields", len(names), fields)
+	}
+}
+
+func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
+	values := map[string]struct{ env, flag string }{
+		"addr":               {":1", ":2"},
+		"data-dir":           {"d1", "d2"},
+		"database-url":       {"postgres://h1/d", "postgres://h2/d"},
+		"redis-url":          {"redis://h1", "redis://h2"},
+		"redis-cache-url":    {"redis://c1", "redis://c2"},
+		"redis-prefix":       {"p1", "p2"},
+		"db-max-conns":       {"11", "12"},
+		"db-max-idle":        {"1", "2"},
+		"redis-pool-size":    {"21", "22"},
+		"redis-min-idle":     {"3", "4"},
+		"redis-pool-timeout": {"1s", "2s"},
+		"run":                {"api", "workers"},
+		"introspection":      {"false", "true"},
+		"start-timeout":      {"3s", "4s"},
+		"stop-timeout":       {"5s", "6s"},
+		"log-format":         {"json", "text"},
+		"log-level":          {"debug", "error"},
+	}
+	fromEnv := config.Config{
+		Addr: ":1", DataDir: "d1", DatabaseURL: "postgres://h1/d", RedisURL: "redis://h1", RedisCacheURL: "redis://c1",
+		RedisPrefix: "p1", DBMaxConns: 11, DBMaxIdle: 1, RedisPoolSize: 21, RedisMinIdle: 3, RedisPoolTimeout: time.Second,
+		Run: []string{"api"}, Introspection: false, StartTimeout: 3 * time.Second, StopTimeout: 5 * time.Second,
+		LogFormat: "json", LogLevel: "debug",
+	}
+	fromFlags := config.Config{
+		Addr: ":2", DataDir: "d2", DatabaseURL: "postgres://h2/d", RedisURL: "redis://h2", RedisCacheURL: "redis://c2",
+		RedisPrefix: "p2", DBMaxConns: 12, DBMaxIdle: 2, RedisPoolSize: 22, RedisMinIdle: 4, RedisPoolTimeout: 2 * time.Second,
+		Run: []string{"workers"}, Introspection: true, StartTimeout: 4 * time.Second, StopTimeout: 6 * time.Second,
+		LogFormat: "text", LogLevel: "error",
+	}
+	env, flags := map[string]string{}, []string{}
+	c := config.Default()
+	for flag, variable := range variables(t, &c) {
+		v, ok := values[flag]
+		if !ok {
+			t.Errorf("this test does not know --%s", flag)
+		}
+		env[variable] = v.env
+		flags = append(flags, "--"+flag+"="+v.flag)
+	}
+	for _, tt := range []struct {
+		name  string
+		env   map[string]string
+		flags []string
+		want  config.Config
+	}{
+		{"environment alone", env, nil, fromEnv},
+		{"flags alone", nil, flags, fromFlags},
+		{"both", env, flags, fromFlags},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parse(t, tt.env, tt.flags...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+			if err := got.Check(); err != nil || got.Embedded() {
+				t.Errorf("check: %v, embedded: %v", err, got.Embedded())
+			}
+		})
+	}
+}
+
+func TestAValueOfTheWrongKindIsNamed(t *testing.T) {
+	tests := []struct {
+		name string
+		env  map[string]string
+		args []string
+		want string
+	}{
+		{"a number in a flag", nil, []string{"--redis-pool-size=many"}, "redis-pool-size"},
+		{"a number in the environment", map[string]string{"TANDIAN_DB_MAX_CONNS": "many"}, nil, "TANDIAN_DB_MAX_CONNS"},
+		{"a time without a unit", nil, []string{"--stop-timeout=15"}, "stop-timeout"},
+		{"a time in the environment", map[string]string{"TANDIAN_START_TIMEOUT": "soon"}, nil, "TANDIAN_START_TIMEOUT"},
+		{"yes or no", nil, []string{"--introspection=perhaps"}, "introspection"},
+		{"a flag that is none", nil, []string{"--colour=red"}, "colour"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := parse(t, tt.env, tt.args...)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
+	tests := []struct {
+		name string
+		set  func(*config.Config)
+		want string // how the line begins
+	}{
+		{"address without a port", func(c *config.Config) { c.Addr = "8080" }, `--addr: "8080" is not HOST:PORT`},
+		{"address over two lines", func(c *config.Config) { c.Addr = "a\nb" }, `--addr: "a\nb" is not HOST:PORT`},
+		{"another database", func(c *config.Config) { c.DatabaseURL = "mysql://ann:hunter2@host/db" }, "--database-url: it must begin with postgres://"},
+		{"a database URL that cannot be read", func(c *config.Config) { c.DatabaseURL = "postgres://ann:hunter2%@host" }, "--database-url: "},
+		{"no Redis", func(c *config.Config) { c.RedisURL = "http://ann:hunter2@host" }, "--redis-url: it begins with redis://"},
+		{"a Redis URL that cannot be read", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host:port" }, "--redis-url: it cannot be read"},
+		{"a Redis password that is not escaped", func(c *config.Config) { c.RedisURL = "redis://ann:1/hunter2@host" }, "--redis-url: it cannot be read"},
+		{"a Redis database that is none", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host/one" }, "--redis-url: redis: invalid database number"},
+		{"no Redis for caches", func(c *config.Config) { c.RedisURL, c.RedisCacheURL = "redis://host", "x" }, "--redis-cache-url: it begins with redis://"},
+		{"caches apart from an embedded Redis", func(c *config.Config) { c.RedisCacheURL = "redis://ann:hunter2@host" }, "--redis-cache-url: it needs --redis-url"},
+		{"no prefix", func(c *config.Config) { c.RedisPrefix = "" }, `--redis-prefix: "" is not`},
+		{"a prefix with a hash tag", func(c *config.Config) { c.RedisPrefix = "a{b}" }, `--redis-prefix: "a{b}" is not`},
+		{"a prefix with a colon", func(c *config.Config) { c.RedisPrefix = "a:b" }, `--redis-prefix: "a:b" is not`},
+		{"a prefix with a line end", func(c *config.Config) { c.RedisPrefix = "td\n" }, `--redis-prefix: "td\n" is not`},
+		{"a prefix of 33 letters", func(c *config.Config) { c.RedisPrefix = strings.Repeat("a", 33) }, "--redis-prefix: "},
+		{"fewer than no connections", func(c *config.Config) { c.DBMaxConns = -1 }, "--db-max-conns: -1 is not 0 to 10000"},
+		{"too many connections", func(c *config.Config) { c.DBMaxConns = 10_001 }, "--db-max-conns: 10001 is not 0 to 10000"},
+		{"fewer than none idle", func(c *config.Config) { c.DBMaxIdle = -1 }, "--db-max-idle: -1 is not 0 to 10000"},
+		{"no connection to Redis", func(c *config.Config) { c.RedisPoolSize = 0 }, "--redis-pool-size: 0 is not 1 to 10000"},
+		{"fewer than none idle to Redis", func(c *config.Config) { c.RedisMinIdle = -1 }, "--redis-min-idle: -1 is not 0 to 10000"},
+		{"no time for a connection", func(c *config.Config) { c.RedisPoolTimeout = 0 }, "--redis-pool-timeout: 0s is not above 0"},
+		{"no time to start", func(c *config.Config) { c.StartTimeout = -time.Second }, "--start-timeout: -1s is not above 0"},
+		{"more than an hour to stop", func(c *config.Config) { c.StopTimeout = time.Hour + 1 }, "--stop-timeout: 1h0m0.000000001s is not above 0"},
+		{"a part that is none", func(c *config.Config) { c.Run = []string{"api", "cook"} }, `--run: "cook" is neither api nor workers`},
+		{"another log format", func(c *config.Config) { c.LogFormat = "xml" }, `--log-format: "xml" is not auto, json or text`},
+		{"another log level", func(c *config.Config) { c.LogLevel = "loud" }, `--log-level: "loud" is not debug`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := config.Default()
+			tt.set(&c)
+			err := c.Check()
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("got %v, want one line that begins with %q", err, tt.want)
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the line shows the password: %v", err)
+			}
+		})
+	}
+}
+
+func TestAllWrongValuesAreNamedAtOnce(t *testing.T) {
+	c := config.Default()
+	c.Addr, c.RedisPrefix, c.LogLevel = "", "", ""
+	err := c.Check()
+	if err == nil {
+		t.Fatal("they are fine")
+	}
+	var flags []string
+	for line := range strings.Lines(err.Error()) {
+		flag, _, _ := strings.Cut(line, ":")
+		flags = append(flags, flag)
+	}
+	if d := cmp.Diff([]string{"--addr", "--redis-prefix", "--log-level"}, flags); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestSettingsAtTheirBoundsAreValid(t *testing.T) {
+	tests := []struct {
+		name string
+		set  func(*config.Config)
+	}{
+		{"every interface", func(c *config.Config) { c.Addr = ":0" }},
+		{"postgresql as a scheme", func(c *config.Config) { c.DatabaseURL = "postgresql:///db?host=/run" }},
+		{"two Redis", func(c *config.Config) { c.RedisURL, c.RedisCacheURL = "unix:///run/redis.sock", "redis+cluster://host" }},
+		{"a prefix of 32", func(c *config.Config) { c.RedisPrefix = "0" + strings.Repeat("-", 31) }},
+		{"most connections", func(c *config.Config) { c.DBMaxConns, c.RedisPoolSize = 10_000, 10_000 }},
+		{"an hour", func(c *config.Config) { c.StartTimeout, c.StopTimeout = time.Hour, 1 }},
+		{"levels in any case", func(c *config.Config) { c.LogLevel = "WARN" }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := config.Default()
+			if tt.set(&c); c.Check() != nil {
+				t.Error(c.Check())
+			}
+		})
+	}
+}
