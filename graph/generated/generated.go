@@ -454,7 +454,8 @@ func newExecutionContext(
 var sources = []*ast.Source{
 	{Name: "../schema/schema.graphqls", Input: `"""
 An opaque place in a list, as a page's ` + "`" + `endCursor` + "`" + ` or an edge's ` + "`" + `cursor` + "`" + ` gave it.
-A cursor belongs to the list that it came from; anything else is BAD_USER_INPUT.
+Give it back to the list that it came from, with the same arguments. A cursor of
+another order, or what is no cursor, is BAD_USER_INPUT.
 """
 scalar Cursor
 

@@ -228,6 +228,12 @@ func TestBadInputIsNamedAndFoundsNothing(t *testing.T) {
 		{"no GraphQL", `{`, "GRAPHQL_PARSE_FAILED"},
 		{"too many things", `{` + strings.Repeat(` a: shops(first: 100) { edges { node { id name address score } } }`, 1) + manyPages(20) + `}`, "COMPLEXITY_LIMIT_EXCEEDED"},
 	}
+	refused := s.Counter(t, "tandian_graphql_refused_total")
+	defer func() {
+		if n := s.Counter(t, "tandian_graphql_refused_total") - refused; n < 4 {
+			t.Errorf("%v refused requests were counted, want at least the 4 that never ran", n)
+		}
+	}()
 	for _, tt := range tests {
 		a := s.Do(t, tt.query, nil, nil)
 		if len(a.Errors) != 1 || a.Errors[0].Extensions.Code != tt.code {

@@ -65,7 +65,9 @@ func HTTP(next http.Handler, reg prometheus.Registerer, log *slog.Logger) http.H
 		inFlight.Inc()
 		defer inFlight.Dec()
 		defer served(r, info, out, time.Now(), seconds, log)
+		out.broken = true // until the handler returns: a panic passes by here
 		next.ServeHTTP(out, r)
+		out.broken = false
 	})
 }
 
@@ -96,6 +98,7 @@ func levelOf(route string) slog.Level {
 type statusWriter struct {
 	http.ResponseWriter
 	status int
+	broken bool // the handler has not returned: it panicked, if it is over
 }
 
 func (w *statusWriter) WriteHeader(status int) {
@@ -109,8 +112,11 @@ func (w *statusWriter) WriteHeader(status int) {
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *statusWriter) code() int {
-	if w.status == 0 {
-		return http.StatusOK
+	switch {
+	case w.status != 0:
+		return w.status
+	case w.broken:
+		return http.StatusInternalServerError
 	}
-	return w.status
+	return http.StatusOK
 }

@@ -224,6 +224,19 @@ func TestRequestsInFlightAreShownUntilTheyEndInAnyWay(t *testing.T) {
 	if n := inFlight(); n != 0 {
 		t.Errorf("%v in flight after the end, want 0", n)
 	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "class" && l.GetValue() == "2xx" && m.GetHistogram().GetSampleCount() > 0 {
+					t.Error("a request that panicked is counted as a success")
+				}
+			}
+		}
+	}
 }
 
 func TestHandlersReachTheConnectionThroughTheObserver(t *testing.T) {

@@ -20,7 +20,7 @@ type RedisConfig struct {
 	// URL is one of
 	//
 	//	redis://user:password@host:6379/0            one server (rediss:// with TLS, unix:// by socket)
-	//	redis+sentinel://host:26379/?master_name=M&addr=host2:26379
+	//	redis+sentinel://host:26379/?master_name=M&addr=host2:26379 (the login of the Sentinels; that of the servers is ?username=&password=)
 	//	redis+cluster://host:6379?addr=host2:6379
 	URL         string
 	Role        string        // "state" or "cache": a label of the metrics
@@ -72,6 +72,7 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = readTimeout, readTimeout, true
 	o.MaxRetries = noRetry
 	o.PoolSize = cmp.Or(cfg.PoolSize, 32)
+	o.PipelinePoolSize = -1 // pipelines in the same pool: its size and its metrics are then the whole truth
 	o.MinIdleConns = cfg.MinIdle
 	o.PoolTimeout = cmp.Or(cfg.PoolTimeout, 250*time.Millisecond)
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
