@@ -183,7 +183,7 @@ func TestRealShopsAreFoundInOrderOfDistance(t *testing.T) {
 	})
 }
 
-// W25: a page that ends exactly with the last shop must not fail or claim
+// A page that ends exactly with the last shop must not fail or claim
 // another page, and shops that are added later must be found.
 func TestNearPagesEndExactly(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
@@ -236,7 +236,7 @@ func writeCSV(t *testing.T, n int) string {
 	return path
 }
 
-// W20: equal sort keys must not trap a reader on one page.
+// Equal sort keys must not trap a reader on one page.
 func TestShopsOnOneSpotArePagedOnceEach(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		importCSV(t, stack, 30)

@@ -21,7 +21,7 @@ const listQuery = `query List($filter: ShopFilter, $orderBy: ShopOrder, $first: 
 	}
 }`
 
-// W21: a page costs the same few reads however long it is.
+// A page costs the same few reads however long it is.
 func TestAPageOfShopsIsOneReadAndItsTypesAnother(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		if _, errs, code := stack.Command(t, "seed", "--shops", "200"); code != 0 {
