@@ -24,8 +24,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// eachStack runs a test on SQLite with the embedded Redis, on Postgres with a
-// real one, and on Postgres with a cluster of three. The test gets a way to make Services, as of several processes.
+// eachStack runs a test on SQLite with the embedded Redis and on Postgres with
+// a real one. The test gets a way to make Services, as of several processes.
 func eachStack(t *testing.T, test func(t *testing.T, process func() *Service)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) {
@@ -39,6 +39,13 @@ func eachStack(t *testing.T, test func(t *testing.T, process func() *Service)) {
 	t.Run("real", func(t *testing.T) {
 		test(t, processes(t, store.SQLConfig{URL: testkit.Postgres(t)}, testkit.Redis(t), nil))
 	})
+}
+
+// eachRedis is eachStack, and a third time on a cluster of three: for what
+// scripts and pipelines do.
+func eachRedis(t *testing.T, test func(t *testing.T, process func() *Service)) {
+	t.Helper()
+	eachStack(t, test)
 	t.Run("cluster", func(t *testing.T) {
 		test(t, processes(t, store.SQLConfig{URL: testkit.Postgres(t)}, testkit.RedisCluster(t), nil))
 	})
@@ -158,7 +165,7 @@ func plainly(t *testing.T, s *Service, typeID int64, c geo.Circle) []int64 {
 
 func TestCellsThatGrowTooBigAreSplitAndLoseNoShop(t *testing.T) {
 	seed := testkit.Seed(t)
-	eachStack(t, func(t *testing.T, process func() *Service) {
+	eachRedis(t, func(t *testing.T, process func() *Service) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		s := process()
 		s.cells.max = 20
@@ -237,7 +244,7 @@ func TestCellsOfATypeHoldThatTypeAlone(t *testing.T) {
 // Whatever happens between the moment a rebuild reads the rows and the moment
 // it publishes, a shop that was committed meanwhile is in the cell.
 func TestAShopCommittedDuringARebuildIsNotLost(t *testing.T) {
-	eachStack(t, func(t *testing.T, process func() *Service) {
+	eachRedis(t, func(t *testing.T, process func() *Service) {
 		builder, writer := process(), process()
 		circle := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: 20_000}
 		put(t, writer, scattered(rand.New(rand.NewPCG(2, 1)), "before", 5)...)
@@ -290,7 +297,7 @@ func finish(t *testing.T, c *cells, id cellID, number int64, shops []placed) int
 // A builder that was asleep must not publish a draft that was begun after it
 // had read the rows: the draft lacks what was committed in between.
 func TestALateBuilderDoesNotPublishAnothersDraft(t *testing.T) {
-	eachStack(t, func(t *testing.T, process func() *Service) {
+	eachRedis(t, func(t *testing.T, process func() *Service) {
 		late, other := process(), process()
 		circle := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.7}, Radius: 5_000}
 		id := cellID{0, geo.CellOf(circle.Center, cellPrecision)}
@@ -327,7 +334,7 @@ func TestALateBuilderDoesNotPublishAnothersDraft(t *testing.T) {
 // A cell that was split, became whole and is split again must not show what
 // its parts held the first time.
 func TestPartsOfAnEarlierSplitAreNotTrusted(t *testing.T) {
-	eachStack(t, func(t *testing.T, process func() *Service) {
+	eachRedis(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		s.cells.max = 10
 		circle := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.7}, Radius: 5_000}
@@ -426,7 +433,7 @@ func TestCirclesOverTheDateLineAreAnsweredFromRows(t *testing.T) {
 
 func TestManyProcessesMayBuildAndWriteAtOnce(t *testing.T) {
 	seed := testkit.Seed(t)
-	eachStack(t, func(t *testing.T, process func() *Service) {
+	eachRedis(t, func(t *testing.T, process func() *Service) {
 		circle := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: 30_000}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

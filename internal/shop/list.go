@@ -275,20 +275,20 @@ func (q Query) page(edges []Edge) *Page {
 // reach, so that nearer shops that are added meanwhile push none out.
 func (s *Service) listNearestSorted(ctx context.Context, q Query) (*Page, error) {
 	var after *key
-	border, most := place{q.Near.Radius, math.MaxInt64}, nearestSorted
+	border, most := place{q.Near.Radius, math.MaxInt64}, s.nearestSorted
 	if q.After != "" {
 		k, err := q.decode(&border)
 		if err != nil {
 			return nil, err
 		}
 		// Room for those that were added.
-		after, most = &k, 2*nearestSorted
+		after, most = &k, 2*s.nearestSorted
 	}
 	near, err := s.nearest(ctx, q, place{}, most)
 	if err != nil {
 		return nil, err
 	}
-	if after == nil && len(near) == nearestSorted {
+	if after == nil && len(near) == s.nearestSorted {
 		border = near[len(near)-1].at
 	}
 	edges := make([]Edge, 0, len(near))

@@ -110,7 +110,7 @@ func (s *Service) nearest(ctx context.Context, q Query, after place, n int) ([]f
 		ring := geo.Circle{Center: q.Near.Center, Radius: min(after.distance+step, q.Near.Radius)}
 		var near []found
 		for limit := n + spareCandidates; ; {
-			if byGEO && limit > maxByGEO {
+			if byGEO && limit > s.maxByGEO {
 				byGEO, limit = false, n+spareCandidates
 			}
 			c, err := s.look(ctx, q, ring, after, limit, &byGEO)

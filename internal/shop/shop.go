@@ -60,13 +60,15 @@ type Service struct {
 	shops   *cache.Cache[int64, Shop]
 	types   *cache.Cache[int64, Type]
 	cells   *cells
+
+	maxByGEO, nearestSorted int // the constants of these names, but for tests
 }
 
 // New builds a Service. It starts nothing and closes nothing: what it is given
 // belongs to the caller. Its background work is [Service.Run]. Redis keys
 // begin with prefix; dialect is that of db, as ent calls it.
 func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
-	s := &Service{db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log)}
+	s := &Service{maxByGEO: maxByGEO, nearestSorted: nearestSorted, db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log)}
 	// What changes with every order or comment (sold, commentCount) must not stay
 	// in the cached row this long once something writes it.
 	s.shops = cache.New(hub, cache.Policy{Name: "shop", Fresh: 30 * time.Minute, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadShops)
