@@ -322,6 +322,19 @@ func TestMigrateStatusListsEveryFile(t *testing.T) {
 	})
 }
 
+func TestBenchShopsAsksInEveryWay(t *testing.T) {
+	stack := apptest.Embedded(t)
+	out, errs, code := stack.Command(t, "bench", "shops")
+	if code != 0 {
+		t.Fatalf("bench shops: %d, %s", code, errs)
+	}
+	for _, row := range []string{"GET /healthz", "near, 1 km", "40 km deep", "nearest 1000", "search 火锅"} {
+		if !regexp.MustCompile(regexp.QuoteMeta(row) + `[^\n]* \d+\.\d\d +\d+\.\d\d +\d+\.\d`).MatchString(out) {
+			t.Errorf("no row %q in\n%s", row, out)
+		}
+	}
+}
+
 func TestRequestsAreLoggedWithIDOperationAndTime(t *testing.T) {
 	stack := apptest.Embedded(t)
 	s := stack.Start(t)
