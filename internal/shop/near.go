@@ -152,9 +152,14 @@ type candidates struct {
 // byGEO off when the cells cannot answer.
 func (s *Service) look(ctx context.Context, q Query, ring geo.Circle, after place, limit int, byGEO *bool) (candidates, error) {
 	if *byGEO {
-		c, ok := s.cells.within(ctx, q.TypeID, geo.Circle{Center: ring.Center, Radius: ring.Radius + slack}, limit)
+		wide := geo.Circle{Center: ring.Center, Radius: ring.Radius + slack}
+		c, ok := s.cells.within(ctx, q.TypeID, wide, limit)
 		if ok {
-			c.reach -= slack
+			if c.reach < wide.Radius {
+				c.reach -= slack
+			} else {
+				c.reach = ring.Radius // not wide.Radius - slack, which may round to less
+			}
 			return c, nil
 		}
 		*byGEO = false
