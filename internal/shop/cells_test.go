@@ -33,7 +33,16 @@ func eachStack(t *testing.T, test func(t *testing.T, process func() *Service)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = s.Close() })
+		// Without its clock nothing expires, least of all the lease of a load whose
+		// answer came too late.
+		ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+		var clock sync.WaitGroup
+		clock.Go(func() { _ = s.Run(ctx) })
+		t.Cleanup(func() {
+			stop()
+			clock.Wait()
+			_ = s.Close()
+		})
 		test(t, processes(t, store.SQLConfig{DataDir: t.TempDir()}, "redis://embedded", s.Dial))
 	})
 	t.Run("real", func(t *testing.T) {
