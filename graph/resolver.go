@@ -33,16 +33,8 @@ func orNull[T any](v *T, err error) (*T, error) {
 	return v, err
 }
 
-// inOrder lines up what was found by id with the objects that asked.
-func inOrder[P, V any](objs []*P, id func(*P) int64, found map[int64]V) []V {
-	out := make([]V, len(objs))
-	for i, o := range objs {
-		out[i] = found[id(o)]
-	}
-	return out
-}
-
-// readBy collects the ids of objects and reads what they name in one go.
+// readBy collects the ids of objects, reads what they name in one go, and lines
+// that up with the objects.
 func readBy[P, V any](ctx context.Context, objs []*P, id func(*P) int64, read func(context.Context, []int64) (map[int64]V, error)) ([]V, error) {
 	ids := make([]int64, len(objs))
 	for i, o := range objs {
@@ -52,5 +44,9 @@ func readBy[P, V any](ctx context.Context, objs []*P, id func(*P) int64, read fu
 	if err != nil {
 		return nil, err
 	}
-	return inOrder(objs, id, found), nil
+	out := make([]V, len(objs))
+	for i, n := range ids {
+		out[i] = found[n]
+	}
+	return out, nil
 }

@@ -166,27 +166,12 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 		h.closers = append(h.closers, h.Cache.Close)
 	}
 	for role, client := range map[string]redis.UniversalClient{"state": h.State, "cache": h.Cache} {
-		if err := awaitRedis(ctx, role, client, log); err != nil {
+		report := func(err error) { log.WarnContext(ctx, "waiting for Redis", "role", role, "err", err) }
+		if err := store.AwaitRedis(ctx, "the "+role+" Redis", client, report); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// awaitRedis pings until Redis answers or ctx ends.
-func awaitRedis(ctx context.Context, role string, client redis.UniversalClient, log *slog.Logger) error {
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		err := client.Ping(ctx).Err()
-		if err == nil {
-			return nil
-		}
-		log.WarnContext(ctx, "waiting for Redis", "role", role, "err", err)
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the %s Redis does not answer: %w", role, err)
-		case <-time.After(pause):
-		}
-	}
 }
 
 // Close waits for loads that are under way and closes what Open opened, the

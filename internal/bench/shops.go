@@ -24,8 +24,7 @@ const (
 )
 
 // Shops asks the server at base, one request after the other, for shops in the
-// ways that clients do, around the place with the most shops that it finds, and
-// writes a table to out: the median and the 95th percentile of each way, and
+// ways that clients do, around the shop with the best score, and writes a table to out: the median and the 95th percentile of each way, and
 // the median as a multiple of the server's bare /healthz in the same run.
 func Shops(ctx context.Context, base string, out io.Writer) error {
 	b := &shopBench{base: base}

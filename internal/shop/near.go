@@ -98,7 +98,8 @@ func (s *Service) listNearest(ctx context.Context, q Query) (*Page, error) {
 // statement over the rows, when a cell is missing, Redis is away, the page lies
 // deep, or a search narrows the list: the words are in the rows), and one batch
 // of rows. However many shops there are, a look brings back no more candidates
-// than a few pages hold.
+// than a few pages hold; only shops on one spot, which have no order by distance
+// among themselves, are all brought back by a page that begins or ends there.
 func (s *Service) nearest(ctx context.Context, q Query, after place, n int) ([]found, error) {
 	// A wider first ring for longer lists, in proportion to the area.
 	step := firstRing * math.Sqrt(max(1, float64(n)/20))

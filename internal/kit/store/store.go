@@ -18,6 +18,7 @@ import (
 
 	"entgo.io/ent/dialect"
 	"github.com/lib/pq"
+	"github.com/redis/go-redis/v9"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
@@ -125,12 +126,23 @@ func withoutSecrets(err error, u *url.URL) string {
 	return text
 }
 
-// Await pings until the database answers or ctx ends. Between tries it waits
-// a little longer each time, up to two seconds, and tells report why.
+// Await pings until the database answers or ctx ends, and tells report why it
+// waits.
 func (s *SQL) Await(ctx context.Context, report func(error)) error {
+	return await(ctx, s.Name, s.PingContext, report)
+}
+
+// AwaitRedis does the same for a Redis; name is for people.
+func AwaitRedis(ctx context.Context, name string, client redis.UniversalClient, report func(error)) error {
+	return await(ctx, name, func(ctx context.Context) error { return client.Ping(ctx).Err() }, report)
+}
+
+// await tries until ping succeeds. Between tries it waits a little longer each
+// time, up to two seconds.
+func await(ctx context.Context, name string, ping func(context.Context) error, report func(error)) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		try, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err := s.PingContext(try)
+		err := ping(try)
 		cancel()
 		if err == nil {
 			return nil
@@ -138,7 +150,7 @@ func (s *SQL) Await(ctx context.Context, report func(error)) error {
 		report(err)
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer: %w", s.Name, err)
+			return fmt.Errorf("%s does not answer: %w", name, err)
 		case <-time.After(pause):
 		}
 	}
