@@ -6,14 +6,26 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent/schema"
+	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
+	"github.com/tandian-dev/tandian/ent/user"
 )
 
 // The init function reads all schema descriptors with runtime code
 // (default values, validators, hooks and policies) and stitches it
 // to their package variables.
 func init() {
+	sessionFields := schema.Session{}.Fields()
+	_ = sessionFields
+	// sessionDescCreatedAt is the schema descriptor for created_at field.
+	sessionDescCreatedAt := sessionFields[2].Descriptor()
+	// session.DefaultCreatedAt holds the default value on creation for the created_at field.
+	session.DefaultCreatedAt = sessionDescCreatedAt.Default.(func() time.Time)
+	// sessionDescID is the schema descriptor for id field.
+	sessionDescID := sessionFields[0].Descriptor()
+	// session.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	session.IDValidator = sessionDescID.Validators[0].(func(string) error)
 	shopFields := schema.Shop{}.Fields()
 	_ = shopFields
 	// shopDescExternalID is the schema descriptor for external_id field.
@@ -21,7 +33,7 @@ func init() {
 	// shop.ExternalIDValidator is a validator for the "external_id" field. It is called by the builders before save.
 	shop.ExternalIDValidator = shopDescExternalID.Validators[0].(func(string) error)
 	// shopDescName is the schema descriptor for name field.
-	shopDescName := shopFields[3].Descriptor()
+	shopDescName := shopFields[4].Descriptor()
 	// shop.NameValidator is a validator for the "name" field. It is called by the builders before save.
 	shop.NameValidator = func() func(string) error {
 		validators := shopDescName.Validators
@@ -39,41 +51,41 @@ func init() {
 		}
 	}()
 	// shopDescImages is the schema descriptor for images field.
-	shopDescImages := shopFields[4].Descriptor()
+	shopDescImages := shopFields[5].Descriptor()
 	// shop.DefaultImages holds the default value on creation for the images field.
 	shop.DefaultImages = shopDescImages.Default.([]schema.Image)
 	// shopDescArea is the schema descriptor for area field.
-	shopDescArea := shopFields[5].Descriptor()
+	shopDescArea := shopFields[6].Descriptor()
 	// shop.AreaValidator is a validator for the "area" field. It is called by the builders before save.
 	shop.AreaValidator = shopDescArea.Validators[0].(func(string) error)
 	// shopDescAddress is the schema descriptor for address field.
-	shopDescAddress := shopFields[6].Descriptor()
+	shopDescAddress := shopFields[7].Descriptor()
 	// shop.DefaultAddress holds the default value on creation for the address field.
 	shop.DefaultAddress = shopDescAddress.Default.(string)
 	// shop.AddressValidator is a validator for the "address" field. It is called by the builders before save.
 	shop.AddressValidator = shopDescAddress.Validators[0].(func(string) error)
 	// shopDescSold is the schema descriptor for sold field.
-	shopDescSold := shopFields[11].Descriptor()
+	shopDescSold := shopFields[12].Descriptor()
 	// shop.DefaultSold holds the default value on creation for the sold field.
 	shop.DefaultSold = shopDescSold.Default.(int)
 	// shopDescCommentCount is the schema descriptor for comment_count field.
-	shopDescCommentCount := shopFields[12].Descriptor()
+	shopDescCommentCount := shopFields[13].Descriptor()
 	// shop.DefaultCommentCount holds the default value on creation for the comment_count field.
 	shop.DefaultCommentCount = shopDescCommentCount.Default.(int)
 	// shopDescScore is the schema descriptor for score field.
-	shopDescScore := shopFields[13].Descriptor()
+	shopDescScore := shopFields[14].Descriptor()
 	// shop.DefaultScore holds the default value on creation for the score field.
 	shop.DefaultScore = shopDescScore.Default.(float64)
 	// shopDescOpenHours is the schema descriptor for open_hours field.
-	shopDescOpenHours := shopFields[14].Descriptor()
+	shopDescOpenHours := shopFields[15].Descriptor()
 	// shop.OpenHoursValidator is a validator for the "open_hours" field. It is called by the builders before save.
 	shop.OpenHoursValidator = shopDescOpenHours.Validators[0].(func(string) error)
 	// shopDescCreatedAt is the schema descriptor for created_at field.
-	shopDescCreatedAt := shopFields[16].Descriptor()
+	shopDescCreatedAt := shopFields[17].Descriptor()
 	// shop.DefaultCreatedAt holds the default value on creation for the created_at field.
 	shop.DefaultCreatedAt = shopDescCreatedAt.Default.(func() time.Time)
 	// shopDescUpdatedAt is the schema descriptor for updated_at field.
-	shopDescUpdatedAt := shopFields[17].Descriptor()
+	shopDescUpdatedAt := shopFields[18].Descriptor()
 	// shop.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	shop.DefaultUpdatedAt = shopDescUpdatedAt.Default.(func() time.Time)
 	// shop.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.
@@ -102,4 +114,62 @@ func init() {
 			return nil
 		}
 	}()
+	userFields := schema.User{}.Fields()
+	_ = userFields
+	// userDescPhone is the schema descriptor for phone field.
+	userDescPhone := userFields[1].Descriptor()
+	// user.PhoneValidator is a validator for the "phone" field. It is called by the builders before save.
+	user.PhoneValidator = userDescPhone.Validators[0].(func(string) error)
+	// userDescExternalID is the schema descriptor for external_id field.
+	userDescExternalID := userFields[2].Descriptor()
+	// user.ExternalIDValidator is a validator for the "external_id" field. It is called by the builders before save.
+	user.ExternalIDValidator = userDescExternalID.Validators[0].(func(string) error)
+	// userDescPasswordHash is the schema descriptor for password_hash field.
+	userDescPasswordHash := userFields[3].Descriptor()
+	// user.PasswordHashValidator is a validator for the "password_hash" field. It is called by the builders before save.
+	user.PasswordHashValidator = userDescPasswordHash.Validators[0].(func(string) error)
+	// userDescNickname is the schema descriptor for nickname field.
+	userDescNickname := userFields[4].Descriptor()
+	// user.NicknameValidator is a validator for the "nickname" field. It is called by the builders before save.
+	user.NicknameValidator = func() func(string) error {
+		validators := userDescNickname.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(nickname string) error {
+			for _, fn := range fns {
+				if err := fn(nickname); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// userDescAvatarURL is the schema descriptor for avatar_url field.
+	userDescAvatarURL := userFields[5].Descriptor()
+	// user.AvatarURLValidator is a validator for the "avatar_url" field. It is called by the builders before save.
+	user.AvatarURLValidator = userDescAvatarURL.Validators[0].(func(string) error)
+	// userDescCity is the schema descriptor for city field.
+	userDescCity := userFields[7].Descriptor()
+	// user.CityValidator is a validator for the "city" field. It is called by the builders before save.
+	user.CityValidator = userDescCity.Validators[0].(func(string) error)
+	// userDescBio is the schema descriptor for bio field.
+	userDescBio := userFields[8].Descriptor()
+	// user.BioValidator is a validator for the "bio" field. It is called by the builders before save.
+	user.BioValidator = userDescBio.Validators[0].(func(string) error)
+	// userDescBirthday is the schema descriptor for birthday field.
+	userDescBirthday := userFields[10].Descriptor()
+	// user.BirthdayValidator is a validator for the "birthday" field. It is called by the builders before save.
+	user.BirthdayValidator = userDescBirthday.Validators[0].(func(string) error)
+	// userDescCreatedAt is the schema descriptor for created_at field.
+	userDescCreatedAt := userFields[11].Descriptor()
+	// user.DefaultCreatedAt holds the default value on creation for the created_at field.
+	user.DefaultCreatedAt = userDescCreatedAt.Default.(func() time.Time)
+	// userDescUpdatedAt is the schema descriptor for updated_at field.
+	userDescUpdatedAt := userFields[12].Descriptor()
+	// user.DefaultUpdatedAt holds the default value on creation for the updated_at field.
+	user.DefaultUpdatedAt = userDescUpdatedAt.Default.(func() time.Time)
+	// user.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.
+	user.UpdateDefaultUpdatedAt = userDescUpdatedAt.UpdateDefault.(func() time.Time)
 }

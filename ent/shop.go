@@ -13,6 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
+	"github.com/tandian-dev/tandian/ent/user"
 )
 
 // Shop is the model entity for the Shop schema.
@@ -24,6 +25,8 @@ type Shop struct {
 	ExternalID *string `json:"external_id,omitempty"`
 	// TypeID holds the value of the "type_id" field.
 	TypeID int64 `json:"type_id,omitempty"`
+	// the merchant; null for a shop that nobody has claimed
+	OwnerID *int64 `json:"owner_id,omitempty"`
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
 	// Images holds the value of the "images" field.
@@ -64,9 +67,11 @@ type Shop struct {
 type ShopEdges struct {
 	// Type holds the value of the type edge.
 	Type *ShopType `json:"type,omitempty"`
+	// Owner holds the value of the owner edge.
+	Owner *User `json:"owner,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [1]bool
+	loadedTypes [2]bool
 }
 
 // TypeOrErr returns the Type value or an error if the edge
@@ -80,6 +85,17 @@ func (e ShopEdges) TypeOrErr() (*ShopType, error) {
 	return nil, &NotLoadedError{edge: "type"}
 }
 
+// OwnerOrErr returns the Owner value or an error if the edge
+// was not loaded in eager-loading, or loaded but was not found.
+func (e ShopEdges) OwnerOrErr() (*User, error) {
+	if e.Owner != nil {
+		return e.Owner, nil
+	} else if e.loadedTypes[1] {
+		return nil, &NotFoundError{label: user.Label}
+	}
+	return nil, &NotLoadedError{edge: "owner"}
+}
+
 // scanValues returns the types for scanning values from sql.Rows.
 func (*Shop) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
@@ -89,7 +105,7 @@ func (*Shop) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case shop.FieldLat, shop.FieldLng, shop.FieldScore:
 			values[i] = new(sql.NullFloat64)
-		case shop.FieldID, shop.FieldTypeID, shop.FieldGeo, shop.FieldAvgPrice, shop.FieldSold, shop.FieldCommentCount:
+		case shop.FieldID, shop.FieldTypeID, shop.FieldOwnerID, shop.FieldGeo, shop.FieldAvgPrice, shop.FieldSold, shop.FieldCommentCount:
 			values[i] = new(sql.NullInt64)
 		case shop.FieldExternalID, shop.FieldName, shop.FieldArea, shop.FieldAddress, shop.FieldOpenHours, shop.FieldSearch:
 			values[i] = new(sql.NullString)
@@ -128,6 +144,13 @@ func (_m *Shop) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field type_id", values[i])
 			} else if value.Valid {
 				_m.TypeID = value.Int64
+			}
+		case shop.FieldOwnerID:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field owner_id", values[i])
+			} else if value.Valid {
+				_m.OwnerID = new(int64)
+				*_m.OwnerID = value.Int64
 			}
 		case shop.FieldName:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -242,6 +265,11 @@ func (_m *Shop) QueryType() *ShopTypeQuery {
 	return NewShopClient(_m.config).QueryType(_m)
 }
 
+// QueryOwner queries the "owner" edge of the Shop entity.
+func (_m *Shop) QueryOwner() *UserQuery {
+	return NewShopClient(_m.config).QueryOwner(_m)
+}
+
 // Update returns a builder for updating this Shop.
 // Note that you need to call Shop.Unwrap() before calling this method if this Shop
 // was returned from a transaction, and the transaction was committed or rolled back.
@@ -272,6 +300,11 @@ func (_m *Shop) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("type_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.TypeID))
+	builder.WriteString(", ")
+	if v := _m.OwnerID; v != nil {
+		builder.WriteString("owner_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("name=")
 	builder.WriteString(_m.Name)

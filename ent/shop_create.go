@@ -14,6 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
+	"github.com/tandian-dev/tandian/ent/user"
 )
 
 // ShopCreate is the builder for creating a Shop entity.
@@ -41,6 +42,20 @@ func (_c *ShopCreate) SetNillableExternalID(v *string) *ShopCreate {
 // SetTypeID sets the "type_id" field.
 func (_c *ShopCreate) SetTypeID(v int64) *ShopCreate {
 	_c.mutation.SetTypeID(v)
+	return _c
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (_c *ShopCreate) SetOwnerID(v int64) *ShopCreate {
+	_c.mutation.SetOwnerID(v)
+	return _c
+}
+
+// SetNillableOwnerID sets the "owner_id" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableOwnerID(v *int64) *ShopCreate {
+	if v != nil {
+		_c.SetOwnerID(*v)
+	}
 	return _c
 }
 
@@ -215,6 +230,11 @@ func (_c *ShopCreate) SetID(v int64) *ShopCreate {
 // SetType sets the "type" edge to the ShopType entity.
 func (_c *ShopCreate) SetType(v *ShopType) *ShopCreate {
 	return _c.SetTypeID(v.ID)
+}
+
+// SetOwner sets the "owner" edge to the User entity.
+func (_c *ShopCreate) SetOwner(v *User) *ShopCreate {
+	return _c.SetOwnerID(v.ID)
 }
 
 // Mutation returns the ShopMutation object of the builder.
@@ -465,6 +485,23 @@ func (_c *ShopCreate) createSpec() (*Shop, *sqlgraph.CreateSpec) {
 		_node.TypeID = nodes[0]
 		_spec.Edges = append(_spec.Edges, edge)
 	}
+	if nodes := _c.mutation.OwnerIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   shop.OwnerTable,
+			Columns: []string{shop.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_node.OwnerID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
 	return _node, _spec
 }
 
@@ -544,6 +581,24 @@ func (u *ShopUpsert) SetTypeID(v int64) *ShopUpsert {
 // UpdateTypeID sets the "type_id" field to the value that was provided on create.
 func (u *ShopUpsert) UpdateTypeID() *ShopUpsert {
 	u.SetExcluded(shop.FieldTypeID)
+	return u
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (u *ShopUpsert) SetOwnerID(v int64) *ShopUpsert {
+	u.Set(shop.FieldOwnerID, v)
+	return u
+}
+
+// UpdateOwnerID sets the "owner_id" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateOwnerID() *ShopUpsert {
+	u.SetExcluded(shop.FieldOwnerID)
+	return u
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (u *ShopUpsert) ClearOwnerID() *ShopUpsert {
+	u.SetNull(shop.FieldOwnerID)
 	return u
 }
 
@@ -858,6 +913,27 @@ func (u *ShopUpsertOne) SetTypeID(v int64) *ShopUpsertOne {
 func (u *ShopUpsertOne) UpdateTypeID() *ShopUpsertOne {
 	return u.Update(func(s *ShopUpsert) {
 		s.UpdateTypeID()
+	})
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (u *ShopUpsertOne) SetOwnerID(v int64) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetOwnerID(v)
+	})
+}
+
+// UpdateOwnerID sets the "owner_id" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateOwnerID() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateOwnerID()
+	})
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (u *ShopUpsertOne) ClearOwnerID() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearOwnerID()
 	})
 }
 
@@ -1376,6 +1452,27 @@ func (u *ShopUpsertBulk) SetTypeID(v int64) *ShopUpsertBulk {
 func (u *ShopUpsertBulk) UpdateTypeID() *ShopUpsertBulk {
 	return u.Update(func(s *ShopUpsert) {
 		s.UpdateTypeID()
+	})
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (u *ShopUpsertBulk) SetOwnerID(v int64) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetOwnerID(v)
+	})
+}
+
+// UpdateOwnerID sets the "owner_id" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateOwnerID() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateOwnerID()
+	})
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (u *ShopUpsertBulk) ClearOwnerID() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.ClearOwnerID()
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
+	"github.com/tandian-dev/tandian/ent/user"
 )
 
 // ShopUpdate is the builder for updating Shop entities.
@@ -63,6 +64,26 @@ func (_u *ShopUpdate) SetNillableTypeID(v *int64) *ShopUpdate {
 	if v != nil {
 		_u.SetTypeID(*v)
 	}
+	return _u
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (_u *ShopUpdate) SetOwnerID(v int64) *ShopUpdate {
+	_u.mutation.SetOwnerID(v)
+	return _u
+}
+
+// SetNillableOwnerID sets the "owner_id" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableOwnerID(v *int64) *ShopUpdate {
+	if v != nil {
+		_u.SetOwnerID(*v)
+	}
+	return _u
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (_u *ShopUpdate) ClearOwnerID() *ShopUpdate {
+	_u.mutation.ClearOwnerID()
 	return _u
 }
 
@@ -324,6 +345,11 @@ func (_u *ShopUpdate) SetType(v *ShopType) *ShopUpdate {
 	return _u.SetTypeID(v.ID)
 }
 
+// SetOwner sets the "owner" edge to the User entity.
+func (_u *ShopUpdate) SetOwner(v *User) *ShopUpdate {
+	return _u.SetOwnerID(v.ID)
+}
+
 // Mutation returns the ShopMutation object of the builder.
 func (_u *ShopUpdate) Mutation() *ShopMutation {
 	return _u.mutation
@@ -332,6 +358,12 @@ func (_u *ShopUpdate) Mutation() *ShopMutation {
 // ClearType clears the "type" edge to the ShopType entity.
 func (_u *ShopUpdate) ClearType() *ShopUpdate {
 	_u.mutation.ClearType()
+	return _u
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (_u *ShopUpdate) ClearOwner() *ShopUpdate {
+	_u.mutation.ClearOwner()
 	return _u
 }
 
@@ -534,6 +566,35 @@ func (_u *ShopUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		}
 		_spec.Edges.Add = append(_spec.Edges.Add, edge)
 	}
+	if _u.mutation.OwnerCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   shop.OwnerTable,
+			Columns: []string{shop.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeInt64),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.OwnerIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   shop.OwnerTable,
+			Columns: []string{shop.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -587,6 +648,26 @@ func (_u *ShopUpdateOne) SetNillableTypeID(v *int64) *ShopUpdateOne {
 	if v != nil {
 		_u.SetTypeID(*v)
 	}
+	return _u
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (_u *ShopUpdateOne) SetOwnerID(v int64) *ShopUpdateOne {
+	_u.mutation.SetOwnerID(v)
+	return _u
+}
+
+// SetNillableOwnerID sets the "owner_id" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableOwnerID(v *int64) *ShopUpdateOne {
+	if v != nil {
+		_u.SetOwnerID(*v)
+	}
+	return _u
+}
+
+// ClearOwnerID clears the value of the "owner_id" field.
+func (_u *ShopUpdateOne) ClearOwnerID() *ShopUpdateOne {
+	_u.mutation.ClearOwnerID()
 	return _u
 }
 
@@ -848,6 +929,11 @@ func (_u *ShopUpdateOne) SetType(v *ShopType) *ShopUpdateOne {
 	return _u.SetTypeID(v.ID)
 }
 
+// SetOwner sets the "owner" edge to the User entity.
+func (_u *ShopUpdateOne) SetOwner(v *User) *ShopUpdateOne {
+	return _u.SetOwnerID(v.ID)
+}
+
 // Mutation returns the ShopMutation object of the builder.
 func (_u *ShopUpdateOne) Mutation() *ShopMutation {
 	return _u.mutation
@@ -856,6 +942,12 @@ func (_u *ShopUpdateOne) Mutation() *ShopMutation {
 // ClearType clears the "type" edge to the ShopType entity.
 func (_u *ShopUpdateOne) ClearType() *ShopUpdateOne {
 	_u.mutation.ClearType()
+	return _u
+}
+
+// ClearOwner clears the "owner" edge to the User entity.
+func (_u *ShopUpdateOne) ClearOwner() *ShopUpdateOne {
+	_u.mutation.ClearOwner()
 	return _u
 }
 
@@ -1081,6 +1173,35 @@ func (_u *ShopUpdateOne) sqlSave(ctx context.Context) (_node *Shop, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(shoptype.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.OwnerCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   shop.OwnerTable,
+			Columns: []string{shop.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeInt64),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.OwnerIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.M2O,
+			Inverse: true,
+			Table:   shop.OwnerTable,
+			Columns: []string{shop.OwnerColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

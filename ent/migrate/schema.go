@@ -9,6 +9,48 @@ import (
 )
 
 var (
+	// SessionsColumns holds the columns for the "sessions" table.
+	SessionsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeString, Size: 43},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "expires_at", Type: field.TypeTime},
+		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
+		{Name: "user_id", Type: field.TypeInt64},
+	}
+	// SessionsTable holds the schema information for the "sessions" table.
+	SessionsTable = &schema.Table{
+		Name:       "sessions",
+		Columns:    SessionsColumns,
+		PrimaryKey: []*schema.Column{SessionsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "sessions_users_sessions",
+				Columns:    []*schema.Column{SessionsColumns[4]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "session_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{SessionsColumns[4]},
+			},
+			{
+				Name:    "session_expires_at",
+				Unique:  false,
+				Columns: []*schema.Column{SessionsColumns[2]},
+			},
+			{
+				Name:    "session_ended_at",
+				Unique:  false,
+				Columns: []*schema.Column{SessionsColumns[3]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "ended_at IS NOT NULL",
+				},
+			},
+		},
+	}
 	// ShopsColumns holds the columns for the "shops" table.
 	ShopsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -29,6 +71,7 @@ var (
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "type_id", Type: field.TypeInt64},
+		{Name: "owner_id", Type: field.TypeInt64, Nullable: true},
 	}
 	// ShopsTable holds the schema information for the "shops" table.
 	ShopsTable = &schema.Table{
@@ -41,6 +84,12 @@ var (
 				Columns:    []*schema.Column{ShopsColumns[17]},
 				RefColumns: []*schema.Column{ShopTypesColumns[0]},
 				OnDelete:   schema.NoAction,
+			},
+			{
+				Symbol:     "shops_users_shops",
+				Columns:    []*schema.Column{ShopsColumns[18]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.SetNull,
 			},
 		},
 		Indexes: []*schema.Index{
@@ -98,6 +147,11 @@ var (
 				Columns: []*schema.Column{ShopsColumns[17], ShopsColumns[0]},
 			},
 			{
+				Name:    "shop_owner_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{ShopsColumns[18], ShopsColumns[0]},
+			},
+			{
 				Name:    "shop_geo",
 				Unique:  false,
 				Columns: []*schema.Column{ShopsColumns[8]},
@@ -123,13 +177,39 @@ var (
 		Columns:    ShopTypesColumns,
 		PrimaryKey: []*schema.Column{ShopTypesColumns[0]},
 	}
+	// UsersColumns holds the columns for the "users" table.
+	UsersColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "phone", Type: field.TypeString, Unique: true, Nullable: true, Size: 16},
+		{Name: "external_id", Type: field.TypeString, Unique: true, Nullable: true, Size: 200},
+		{Name: "password_hash", Type: field.TypeString, Nullable: true, Size: 200},
+		{Name: "nickname", Type: field.TypeString, Size: 120},
+		{Name: "avatar_url", Type: field.TypeString, Nullable: true, Size: 200},
+		{Name: "role", Type: field.TypeEnum, Enums: []string{"CUSTOMER", "MERCHANT", "ADMIN"}, Default: "CUSTOMER"},
+		{Name: "city", Type: field.TypeString, Nullable: true, Size: 160},
+		{Name: "bio", Type: field.TypeString, Nullable: true, Size: 800},
+		{Name: "gender", Type: field.TypeEnum, Enums: []string{"UNSPECIFIED", "MALE", "FEMALE"}, Default: "UNSPECIFIED"},
+		{Name: "birthday", Type: field.TypeString, Nullable: true, Size: 10},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "updated_at", Type: field.TypeTime},
+	}
+	// UsersTable holds the schema information for the "users" table.
+	UsersTable = &schema.Table{
+		Name:       "users",
+		Columns:    UsersColumns,
+		PrimaryKey: []*schema.Column{UsersColumns[0]},
+	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
+		SessionsTable,
 		ShopsTable,
 		ShopTypesTable,
+		UsersTable,
 	}
 )
 
 func init() {
+	SessionsTable.ForeignKeys[0].RefTable = UsersTable
 	ShopsTable.ForeignKeys[0].RefTable = ShopTypesTable
+	ShopsTable.ForeignKeys[1].RefTable = UsersTable
 }

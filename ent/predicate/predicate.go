@@ -6,8 +6,14 @@ import (
 	"entgo.io/ent/dialect/sql"
 )
 
+// Session is the predicate function for session builders.
+type Session func(*sql.Selector)
+
 // Shop is the predicate function for shop builders.
 type Shop func(*sql.Selector)
 
 // ShopType is the predicate function for shoptype builders.
 type ShopType func(*sql.Selector)
+
+// User is the predicate function for user builders.
+type User func(*sql.Selector)

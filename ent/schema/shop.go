@@ -24,6 +24,7 @@ func (Shop) Fields() []ent.Field {
 		field.Int64("id"),
 		field.String("external_id").Optional().Nillable().Unique().MaxLen(200).Comment("name in the source it was imported from"),
 		field.Int64("type_id"),
+		field.Int64("owner_id").Optional().Nillable().Comment("the merchant; null for a shop that nobody has claimed"),
 		field.String("name").NotEmpty().MaxLen(500),
 		field.JSON("images", []Image{}).Default([]Image{}),
 		field.String("area").Optional().Nillable().MaxLen(400),
@@ -44,6 +45,7 @@ func (Shop) Fields() []ent.Field {
 func (Shop) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("type", ShopType.Type).Ref("shops").Field("type_id").Unique().Required(),
+		edge.From("owner", User.Type).Ref("shops").Field("owner_id").Unique(),
 	}
 }
 
@@ -58,6 +60,7 @@ func (Shop) Indexes() []ent.Index {
 		index.Fields("sold", "id").Annotations(desc("sold", "id")),
 		index.Fields("type_id", "sold", "id").Annotations(desc("sold", "id")),
 		index.Fields("type_id", "id"),
+		index.Fields("owner_id", "id"),
 		index.Fields("geo"),
 		index.Fields("type_id", "geo"),
 	}

@@ -19,6 +19,8 @@ const (
 	FieldExternalID = "external_id"
 	// FieldTypeID holds the string denoting the type_id field in the database.
 	FieldTypeID = "type_id"
+	// FieldOwnerID holds the string denoting the owner_id field in the database.
+	FieldOwnerID = "owner_id"
 	// FieldName holds the string denoting the name field in the database.
 	FieldName = "name"
 	// FieldImages holds the string denoting the images field in the database.
@@ -51,6 +53,8 @@ const (
 	FieldUpdatedAt = "updated_at"
 	// EdgeType holds the string denoting the type edge name in mutations.
 	EdgeType = "type"
+	// EdgeOwner holds the string denoting the owner edge name in mutations.
+	EdgeOwner = "owner"
 	// Table holds the table name of the shop in the database.
 	Table = "shops"
 	// TypeTable is the table that holds the type relation/edge.
@@ -60,6 +64,13 @@ const (
 	TypeInverseTable = "shop_types"
 	// TypeColumn is the table column denoting the type relation/edge.
 	TypeColumn = "type_id"
+	// OwnerTable is the table that holds the owner relation/edge.
+	OwnerTable = "shops"
+	// OwnerInverseTable is the table name for the User entity.
+	// It exists in this package in order to avoid circular dependency with the "user" package.
+	OwnerInverseTable = "users"
+	// OwnerColumn is the table column denoting the owner relation/edge.
+	OwnerColumn = "owner_id"
 )
 
 // Columns holds all SQL columns for shop fields.
@@ -67,6 +78,7 @@ var Columns = []string{
 	FieldID,
 	FieldExternalID,
 	FieldTypeID,
+	FieldOwnerID,
 	FieldName,
 	FieldImages,
 	FieldArea,
@@ -139,6 +151,11 @@ func ByExternalID(opts ...sql.OrderTermOption) OrderOption {
 // ByTypeID orders the results by the type_id field.
 func ByTypeID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTypeID, opts...).ToFunc()
+}
+
+// ByOwnerID orders the results by the owner_id field.
+func ByOwnerID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOwnerID, opts...).ToFunc()
 }
 
 // ByName orders the results by the name field.
@@ -217,10 +234,24 @@ func ByTypeField(field string, opts ...sql.OrderTermOption) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newTypeStep(), sql.OrderByField(field, opts...))
 	}
 }
+
+// ByOwnerField orders the results by owner field.
+func ByOwnerField(field string, opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newOwnerStep(), sql.OrderByField(field, opts...))
+	}
+}
 func newTypeStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(TypeInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, TypeTable, TypeColumn),
+	)
+}
+func newOwnerStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(OwnerInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.M2O, true, OwnerTable, OwnerColumn),
 	)
 }

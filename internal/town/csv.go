@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
 // CSV (RFC 4180, UTF-8, commas): the first line names the columns, in any
@@ -57,11 +59,11 @@ func readCSV(in *stream, c *collector) error {
 func (c *collector) columns(header []string) (map[string]int, error) {
 	columns := make(map[string]int)
 	for i, title := range header {
-		name := strings.ToLower(clean(title))
+		name := strings.ToLower(text.Line(title))
 		_, twice := columns[name]
 		switch {
 		case !slices.Contains(requiredColumns, name) && !slices.Contains(optionalColumns, name):
-			note, _ := cut(fmt.Sprintf("column %q is not known and ignored", clean(title)), maxExample)
+			note, _ := text.Cut(fmt.Sprintf("column %q is not known and ignored", text.Line(title)), maxExample)
 			c.file.Report.Notes = append(c.file.Report.Notes, note)
 		case twice:
 			return nil, &formatError{0, fmt.Sprintf("the header has the column %q twice", name)}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/tandian-dev/tandian/internal/kit/text"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -18,12 +19,12 @@ func checkDraft(t *testing.T, d shop.Draft) {
 	if d.ExternalID == "" || len(d.ExternalID) > 200 || d.Name == "" || !known {
 		t.Errorf("%q: name %q, type %q", d.ExternalID, d.Name, d.Type)
 	}
-	for _, text := range []struct {
+	for _, part := range []struct {
 		is   string
 		most int
 	}{{d.ExternalID, 200}, {d.Name, shop.MaxName}, {d.Area, shop.MaxArea}, {d.Address, shop.MaxAddress}, {d.OpenHours, shop.MaxOpenHours}} {
-		if n := utf8.RuneCountInString(text.is); n > text.most || text.is != clean(text.is) || !utf8.ValidString(text.is) {
-			t.Errorf("%q: %d characters of at most %d, or not clean: %q", d.ExternalID, n, text.most, text.is)
+		if n := text.Len(part.is); n > part.most || part.is != text.Line(part.is) || !utf8.ValidString(part.is) {
+			t.Errorf("%q: %d characters of at most %d, or not clean: %q", d.ExternalID, n, part.most, part.is)
 		}
 	}
 	if inRange := math.Abs(d.Lat) <= 85.05112878 && math.Abs(d.Lng) <= 180; !inRange || d.Lat == 0 && d.Lng == 0 {
@@ -44,50 +45,6 @@ var hours = func() *regexp.Regexp {
 	const rule = `(?:` + day + `(?:-` + day + `)? )?` + span + `(?:,` + span + `)*`
 	return regexp.MustCompile(`^(?:24/7|` + rule + `(?:; ` + rule + `)*)$`)
 }()
-
-func TestClean(t *testing.T) {
-	tests := []struct{ name, in, want string }{
-		{"plain text stays", "荷塘小面 Lotus Pond", "荷塘小面 Lotus Pond"},
-		{"composes", "Cafe\u0301", "Café"},
-		{"trims and collapses every kind of space", "\u3000a \t\n\u00a0 b\u2028", "a b"},
-		{"drops control characters", "a\x00\x1b[31mb\x7f", "a[31mb"},
-		{"drops marks that reorder or hide", "\ufeffa\u202eb\u2066c\u200b", "abc"},
-		{"keeps joiners", "👨\u200d🍳", "👨\u200d🍳"},
-		{"nothing stays nothing", " \n ", ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := clean(tt.in)
-			if got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-			if again := clean(got); again != got {
-				t.Errorf("cleaned again: %q, want %q", again, got)
-			}
-		})
-	}
-}
-
-func TestCutCountsCharacters(t *testing.T) {
-	tests := []struct {
-		name, in string
-		most     int
-		want     string
-		was      bool
-	}{
-		{"fits", "荷塘", 2, "荷塘", false},
-		{"too long", "荷塘面", 2, "荷塘", true},
-		{"leaves no space at the end", "a bc", 2, "a", true},
-		{"nothing", "", 2, "", false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got, was := cut(tt.in, tt.most); got != tt.want || was != tt.was {
-				t.Errorf("got %q, %v; want %q, %v", got, was, tt.want, tt.was)
-			}
-		})
-	}
-}
 
 func TestEveryTypeOfTheCatalogueHasTagsAndSyntheticShops(t *testing.T) {
 	for _, kind := range shop.Catalogue() {

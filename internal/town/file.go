@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tandian-dev/tandian/internal/kit/text"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -57,7 +58,7 @@ const (
 func (f *Finding) add(format string, args ...any) {
 	f.Count++
 	if len(f.Examples) < maxExamples {
-		example, _ := cut(clean(fmt.Sprintf(format, args...)), maxExample)
+		example, _ := text.Cut(text.Line(fmt.Sprintf(format, args...)), maxExample)
 		f.Examples = append(f.Examples, example)
 	}
 }
@@ -134,7 +135,7 @@ func newCollector(name string) *collector {
 func (c *collector) add(rec record) {
 	report := &c.file.Report
 	report.Records++
-	id, name := clean(rec.id), clean(rec.name)
+	id, name := text.Line(rec.id), text.Line(rec.name)
 	switch {
 	case rec.category == "":
 		report.UnknownCategory.add("%s (%s)", rec.where, rec.saw)
@@ -150,7 +151,7 @@ func (c *collector) add(rec record) {
 		return
 	}
 	d := shop.Draft{ExternalID: id, Type: rec.category, Name: name, Lat: rec.lat, Lng: rec.lng}
-	d.Area, d.Address, d.OpenHours = clean(rec.area), clean(rec.address), clean(rec.hours)
+	d.Area, d.Address, d.OpenHours = text.Line(rec.area), text.Line(rec.address), text.Line(rec.hours)
 	c.bound(rec.where, &d)
 	c.figures(rec, &d)
 	if i, again := c.place[id]; again {
@@ -175,7 +176,7 @@ func (c *collector) bound(where string, d *shop.Draft) {
 		{"address", &d.Address, shop.MaxAddress},
 		{"open hours", &d.OpenHours, shop.MaxOpenHours},
 	} {
-		short, was := cut(*field.text, field.most)
+		short, was := text.Cut(*field.text, field.most)
 		if was {
 			*field.text = short
 			long = append(long, field.name)

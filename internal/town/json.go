@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
 // A jsonReader walks one JSON document token by token.
 type jsonReader struct {
 	in   *stream
-	text text
+	text content
 	dec  *json.Decoder
 	raw  json.RawMessage // the record in hand; reused
 }
 
 // readJSON reads the elements of an Overpass answer or the features of a
 // GeoJSON FeatureCollection, whichever the document has.
-func readJSON(in *stream, t text, c *collector) error {
+func readJSON(in *stream, t content, c *collector) error {
 	r := &jsonReader{in: in, text: t, dec: json.NewDecoder(in)}
 	if err := r.delim('{', "a JSON object with \"elements\" (Overpass) or \"features\" (GeoJSON)"); err != nil {
 		return err
@@ -62,7 +64,7 @@ func (r *jsonReader) member(c *collector) error {
 		if err := r.value(&remark); err != nil {
 			return err
 		}
-		c.file.Report.Notes = append(c.file.Report.Notes, clean("the server remarks: "+string(remark)))
+		c.file.Report.Notes = append(c.file.Report.Notes, text.Line("the server remarks: "+string(remark)))
 		return nil
 	default:
 		return r.value(&json.RawMessage{})

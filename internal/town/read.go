@@ -43,7 +43,7 @@ func Read(ctx context.Context, path string) (*File, error) {
 
 // decode is Read of content that is open already.
 func decode(ctx context.Context, name string, r io.ReaderAt, size int64) (*File, error) {
-	t, err := newText(r, size)
+	t, err := newContent(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("read shops: %s: %w", name, err)
 	}
@@ -63,7 +63,7 @@ func decode(ctx context.Context, name string, r io.ReaderAt, size int64) (*File,
 }
 
 // dispatch reads the text in the format that it seems to have.
-func dispatch(ctx context.Context, t text, c *collector) error {
+func dispatch(ctx context.Context, t content, c *collector) error {
 	head := make([]byte, 512)
 	n, err := t.from(0).Read(head)
 	if err != nil && !errors.Is(err, io.EOF) {

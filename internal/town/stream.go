@@ -22,33 +22,33 @@ type formatError struct {
 
 func (f *formatError) Error() string { return fmt.Sprintf("byte %d: %s", f.at, f.what) }
 
-// A text is the content of a file behind its byte order mark, if it has one.
-type text struct {
+// A content is that of a file behind its byte order mark, if it has one.
+type content struct {
 	r    io.ReaderAt
 	size int64
 }
 
-// newText leaves out the byte order mark that spreadsheets put before UTF-8.
-func newText(r io.ReaderAt, size int64) (text, error) {
+// newContent leaves out the byte order mark that spreadsheets put before UTF-8.
+func newContent(r io.ReaderAt, size int64) (content, error) {
 	mark := []byte("\ufeff")
 	head := make([]byte, len(mark))
 	n, err := r.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return text{}, fmt.Errorf("read the beginning: %w", err)
+		return content{}, fmt.Errorf("read the beginning: %w", err)
 	}
 	if bytes.Equal(head[:n], mark) {
 		skip := int64(len(mark))
-		return text{io.NewSectionReader(r, skip, size-skip), size - skip}, nil
+		return content{io.NewSectionReader(r, skip, size-skip), size - skip}, nil
 	}
-	return text{r, size}, nil
+	return content{r, size}, nil
 }
 
 // from reads the text from one byte to its end.
-func (t text) from(at int64) io.Reader { return io.NewSectionReader(t.r, at, t.size-at) }
+func (t content) from(at int64) io.Reader { return io.NewSectionReader(t.r, at, t.size-at) }
 
 // position turns a byte into a line and a column as editors show them, both
 // from 1; the column counts bytes, as those of encoding/csv do.
-func (t text) position(at int64) (line, column int64, err error) {
+func (t content) position(at int64) (line, column int64, err error) {
 	line, column = 1, at+1
 	r := io.NewSectionReader(t.r, 0, min(at, t.size))
 	buf := make([]byte, 64<<10)
@@ -79,7 +79,7 @@ type stream struct {
 	open []byte // the beginning of a character whose rest is not read yet
 }
 
-func newStream(ctx context.Context, t text) *stream {
+func newStream(ctx context.Context, t content) *stream {
 	return &stream{ctx: ctx, r: t.from(0)}
 }
 

@@ -7,6 +7,8 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 )
 
 // A Kind says what sort of refusal a fault is. The list is closed: clients
@@ -28,7 +30,9 @@ const (
 type Error struct {
 	Kind    Kind
 	Message string // a sentence for people; holds nothing secret
-	cause   error
+	// RetryAfter is when it makes sense to try again; 0 says nothing about it.
+	RetryAfter time.Duration
+	cause      error
 }
 
 // ErrNotFound is what a room returns, wrapped or not, where there is no such
@@ -48,7 +52,7 @@ func BadInput(format string, args ...any) *Error {
 // Because returns a copy of e that wraps cause. The cause is for the log: it
 // is part of Error() but not of Message.
 func (e *Error) Because(cause error) *Error {
-	return &Error{Kind: e.Kind, Message: e.Message, cause: cause}
+	return &Error{Kind: e.Kind, Message: e.Message, RetryAfter: e.RetryAfter, cause: cause}
 }
 
 func (e *Error) Error() string {
@@ -67,4 +71,42 @@ func KindOf(err error) Kind {
 		return f.Kind
 	}
 	return Internal
+}
+
+// A Code names a business refusal, as clients see it in userErrors. Each room
+// has its own.
+type Code string
+
+// A Refusal is one reason why something was not done that the user, and not the
+// client's program, can mend.
+type Refusal struct {
+	Code    Code
+	Message string   // a sentence for people; holds nothing secret
+	Field   []string // the argument that it is about, from the outside in; nil for none
+}
+
+// Refused is why something was not done: every reason at once, so that a form
+// can show them all. It is an error like any other on its way out; the graph
+// shows it as data.
+type Refused []Refusal
+
+// Refuse returns a refusal for one reason, about the argument that field names.
+func Refuse(code Code, message string, field ...string) Refused {
+	return Refused{{code, message, field}}
+}
+
+func (r Refused) Error() string {
+	texts := make([]string, len(r))
+	for i, one := range r {
+		texts[i] = string(one.Code) + ": " + one.Message
+	}
+	return strings.Join(texts, "; ")
+}
+
+// OrNil is r as an error: nil if there is no reason.
+func (r Refused) OrNil() error {
+	if len(r) == 0 {
+		return nil
+	}
+	return r
 }

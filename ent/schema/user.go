@@ -1,0 +1,32 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+)
+
+// User is a person with an account.
+type User struct{ ent.Schema }
+
+// Fields of a user. A synthetic one has an external id and no phone.
+func (User) Fields() []ent.Field {
+	return append([]ent.Field{
+		field.Int64("id"),
+		field.String("phone").Optional().Nillable().Unique().MaxLen(16).Sensitive().Comment("E.164, with the plus sign"),
+		field.String("external_id").Optional().Nillable().Unique().Immutable().MaxLen(200).Comment("name in the seed it was made by"),
+		field.String("password_hash").Optional().Nillable().MaxLen(200).Sensitive().Comment("argon2id, in PHC form"),
+		field.String("nickname").NotEmpty().MaxLen(120),
+		field.String("avatar_url").Optional().Nillable().MaxLen(200),
+		field.Enum("role").Values("CUSTOMER", "MERCHANT", "ADMIN").Default("CUSTOMER"),
+		field.String("city").Optional().Nillable().MaxLen(160),
+		field.String("bio").Optional().Nillable().MaxLen(800),
+		field.Enum("gender").Values("UNSPECIFIED", "MALE", "FEMALE").Default("UNSPECIFIED"),
+		field.String("birthday").Optional().Nillable().MaxLen(10).Comment("yyyy-mm-dd"),
+	}, createdAndUpdated()...)
+}
+
+// Edges of a user.
+func (User) Edges() []ent.Edge {
+	return []ent.Edge{edge.To("sessions", Session.Type), edge.To("shops", Shop.Type)}
+}

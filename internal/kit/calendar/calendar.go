@@ -1,0 +1,59 @@
+// Package calendar has days without a time of day, such as birthdays.
+package calendar
+
+import (
+	"fmt"
+	"time"
+)
+
+const layout = time.DateOnly // yyyy-mm-dd
+
+// A Date is a day of the Gregorian calendar, of years 1 to 9999. Dates compare
+// with ==, and with [Date.Before]; the zero value is no day.
+type Date struct {
+	Year  int
+	Month time.Month
+	Day   int
+}
+
+// DateOf is the day of t in its own zone.
+func DateOf(t time.Time) Date {
+	y, m, d := t.Date()
+	return Date{y, m, d}
+}
+
+// Parse reads yyyy-mm-dd, and nothing else. There is no 30th of February.
+func Parse(s string) (Date, error) {
+	t, err := time.Parse(layout, s)
+	if err != nil || len(s) != len(layout) || t.Year() < 1 {
+		return Date{}, fmt.Errorf("%.20q is no day as yyyy-mm-dd", s)
+	}
+	return DateOf(t), nil
+}
+
+// String is the day as yyyy-mm-dd.
+func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, int(d.Month), d.Day) }
+
+// Before reports whether d is an earlier day than e.
+func (d Date) Before(e Date) bool {
+	if d.Year != e.Year {
+		return d.Year < e.Year
+	}
+	if d.Month != e.Month {
+		return d.Month < e.Month
+	}
+	return d.Day < e.Day
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Date) UnmarshalText(b []byte) error {
+	parsed, err := Parse(string(b))
+	if err != nil {
+		return err
+	}
+	*d = parsed
+	return nil
+}

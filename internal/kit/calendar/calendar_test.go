@@ -1,0 +1,45 @@
+package calendar
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+func TestADayIsReadAsItIsWritten(t *testing.T) {
+	for _, s := range []string{"2026-11-21", "2024-02-29", "0001-01-01", "9999-12-31"} {
+		d, err := Parse(s)
+		if err != nil || d.String() != s {
+			t.Errorf("%s is read as %v, %v", s, d, err)
+		}
+		b, err := json.Marshal(d)
+		var again Date
+		if err != nil || json.Unmarshal(b, &again) != nil || again != d || string(b) != `"`+s+`"` {
+			t.Errorf("%s travels as %s and comes back as %v", s, b, again)
+		}
+	}
+	for _, s := range []string{"", "2026-2-3", "2025-02-29", "2026-13-01", "20261121", "2026-11-21T00:00:00Z", " 2026-11-21", "0000-01-01", "１９99-01-01"} {
+		if d, err := Parse(s); err == nil {
+			t.Errorf("%q is read as %v", s, d)
+		}
+	}
+	var d Date
+	if json.Unmarshal([]byte(`"tomorrow"`), &d) == nil {
+		t.Error("tomorrow is read")
+	}
+}
+
+func TestDaysHaveAnOrder(t *testing.T) {
+	days := []Date{{2025, 12, 31}, {2026, 1, 1}, {2026, 1, 2}, {2026, 2, 1}}
+	for i, a := range days {
+		for j, b := range days {
+			if a.Before(b) != (i < j) {
+				t.Errorf("%v before %v is %v", a, b, a.Before(b))
+			}
+		}
+	}
+	zone := time.FixedZone("", 8*3600)
+	if got := DateOf(time.Date(2026, 1, 1, 1, 0, 0, 0, zone)); got != days[1] {
+		t.Errorf("the day of a time is %v", got)
+	}
+}

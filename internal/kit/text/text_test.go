@@ -1,0 +1,80 @@
+package text
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLineCleansWhatPeopleWrite(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain text stays", "荷塘小面 Lotus Pond", "荷塘小面 Lotus Pond"},
+		{"composes", "Cafe\u0301", "Café"},
+		{"trims and collapses every kind of space", "\u3000a \t\n\u00a0 b\u2028", "a b"},
+		{"drops control characters", "a\x00\x1b[31mb\x7f", "a[31mb"},
+		{"drops marks that reorder or hide", "\ufeffa\u202eb\u2066c\u200b", "abc"},
+		{"keeps joiners", "👨\u200d🍳", "👨\u200d🍳"},
+		{"nothing stays nothing", " \n ", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := Line(tt.in)
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if again := Line(got); again != got {
+				t.Errorf("cleaned again: %q, want %q", again, got)
+			}
+		})
+	}
+}
+
+func TestCutCountsCharacters(t *testing.T) {
+	tests := []struct {
+		name, in string
+		most     int
+		want     string
+		was      bool
+	}{
+		{"fits", "荷塘", 2, "荷塘", false},
+		{"too long", "荷塘面", 2, "荷塘", true},
+		{"leaves no space at the end", "a bc", 2, "a", true},
+		{"nothing", "", 2, "", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, was := Cut(tt.in, tt.most); got != tt.want || was != tt.was {
+				t.Errorf("got %q, %v; want %q, %v", got, was, tt.want, tt.was)
+			}
+		})
+	}
+}
+
+func TestParagraphsKeepTheirLines(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"lines stay", "a\nb", "a\nb"},
+		{"one empty line between paragraphs", "a\n\n\n \nb", "a\n\nb"},
+		{"none at the ends", "\n\na \n\n", "a"},
+		{"every kind of line end", "a\r\nb\rc\u2028d\u2029e", "a\nb\nc\nd\ne"},
+		{"lines are cleaned", " a\x00  b\u202e ", "a b"},
+		{"nothing stays nothing", "\n \n", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := Paragraphs(tt.in)
+			if got != tt.want || Paragraphs(got) != got {
+				t.Errorf("got %q, want %q; again %q", got, tt.want, Paragraphs(got))
+			}
+		})
+	}
+}
+
+func TestBlankIsWhatNobodySees(t *testing.T) {
+	for in, want := range map[string]bool{"": true, " \n": true, "\u200d": true, "\x00": true, "a": false, "👨": false, "。": false} {
+		if Blank(in) != want {
+			t.Errorf("Blank(%q) = %v", in, !want)
+		}
+	}
+	if Len(strings.Repeat("塘", 3)) != 3 {
+		t.Error("Len counts bytes")
+	}
+}
