@@ -19,8 +19,8 @@ const (
 	searchCost        = 100
 )
 
-// Complexity says what the list fields cost: once for each element.
-func Complexity(c *generated.ComplexityRoot) {
+// complexity says what the list fields cost: once for each element.
+func complexity(c *generated.ComplexityRoot) {
 	c.Query.Nodes = func(child int, ids []scalar.ID) int { return times(len(ids), child) }
 	c.Query.ShopTypes = func(child int) int { return times(assumedList, child) }
 	c.Query.Shops = func(child int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, _ *page.Cursor) int {
@@ -36,6 +36,7 @@ func Complexity(c *generated.ComplexityRoot) {
 		}
 		return cost
 	}
+	c.User.Shops = func(child, first int, _ *page.Cursor) int { return times(first, child) }
 	c.Shop.Images = func(child int) int { return times(9, child) }
 }
 

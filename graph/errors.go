@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -29,9 +30,15 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 		case known:
 			out.Message = f.Message
 			out.Extensions = map[string]any{"code": string(f.Kind)}
+			if f.RetryAfter > 0 {
+				out.Extensions["retryAfterSeconds"] = int(math.Ceil(f.RetryAfter.Seconds()))
+			}
 			if f.Kind == fault.Unavailable || f.Kind == fault.Internal {
 				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "err", err)
 			}
+		case isUserError(err): // of a field that has no place for them
+			out.Message = err.Error()
+			out.Extensions = map[string]any{"code": string(fault.BadUserInput)}
 		case errors.Is(err, context.DeadlineExceeded):
 			out.Message = "This took too long."
 			out.Extensions = map[string]any{"code": string(fault.Timeout)}
@@ -48,6 +55,11 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 		}
 		return out
 	}
+}
+
+func isUserError(err error) bool {
+	_, ok := errors.AsType[fault.UserErrors](err)
+	return ok
 }
 
 // request gives an error about a whole request a code. gqlgen's errors without

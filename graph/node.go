@@ -16,6 +16,7 @@ type reader func(ctx context.Context, numbers []int64) (map[int64]scalar.Node, e
 func (r *Resolver) readers() map[string]reader {
 	return map[string]reader{
 		"Shop":     reads(r.rooms.Shops.ByIDs),
+		"User":     reads(r.rooms.Accounts.ByIDs),
 		"ShopType": reads(r.rooms.Shops.TypesByID),
 	}
 }

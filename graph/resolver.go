@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/tandian-dev/tandian/graph/generated"
+	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
@@ -15,15 +16,21 @@ import (
 
 // Rooms are what the graph asks.
 type Rooms struct {
-	Shops *shop.Service
+	Accounts *account.Service
+	Shops    *shop.Service
 }
 
 // Resolver is the root of all resolvers. Its only field has a name that no
 // type of the schema has: the resolvers embed it.
 type Resolver struct{ rooms Rooms }
 
-// New builds the root of the resolvers.
-func New(rooms Rooms) generated.ResolverRoot { return &Resolver{rooms} }
+// New returns what an executable schema is made of: resolvers over the rooms,
+// directives, and what fields cost.
+func New(rooms Rooms) generated.Config {
+	cfg := generated.Config{Resolvers: &Resolver{rooms}, Directives: generated.DirectiveRoot{Auth: auth}}
+	complexity(&cfg.Complexity)
+	return cfg
+}
 
 // orNull makes "there is none" null, which is no error.
 func orNull[T any](v *T, err error) (*T, error) {

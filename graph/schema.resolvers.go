@@ -29,6 +29,11 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []scalar.ID) ([]scalar.No
 	return r.byIDs(ctx, ids)
 }
 
+func (r *Resolver) Mutation() generated.MutationResolver { return &mutationResolver{r} }
+
 func (r *Resolver) Query() generated.QueryResolver { return &queryResolver{r} }
 
-type queryResolver struct{ *Resolver }
+type (
+	mutationResolver struct{ *Resolver }
+	queryResolver    struct{ *Resolver }
+)

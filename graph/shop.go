@@ -1,9 +1,13 @@
 package graph
 
 import (
+	"context"
+
 	"github.com/tandian-dev/tandian/graph/model"
+	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -24,6 +28,44 @@ func shopQuery(filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Or
 		}
 	}
 	return q, nil
+}
+
+// editor is who asks for a change of a shop.
+func editor(ctx context.Context) shop.Editor {
+	v := viewer(ctx)
+	return shop.Editor{UserID: v.ID, Any: v.Role.Includes(account.Admin)}
+}
+
+// shopDetails puts the arguments of createShop together as the room wants them.
+func shopDetails(in model.CreateShopInput) (shop.Details, error) {
+	typeID, err := in.TypeID.Of("ShopType")
+	return shop.Details{
+		Name: in.Name, TypeID: typeID, Images: in.Images, Area: in.Area, Address: in.Address, At: *in.Location,
+		AvgPrice: in.AvgPrice, OpenHours: in.OpenHours,
+	}, err
+}
+
+// shopChanges puts the arguments of updateShop together as the room wants them.
+func shopChanges(in model.UpdateShopInput) (id int64, c shop.Changes, err error) {
+	if id, err = in.ID.Of("Shop"); err != nil {
+		return 0, c, err
+	}
+	c = shop.Changes{
+		Name: field(in.Name), Area: field(in.Area), Address: field(in.Address), At: field(in.Location),
+		AvgPrice: field(in.AvgPrice), OpenHours: field(in.OpenHours),
+		TypeID: patch.Field[int64]{Given: in.TypeID.IsSet()}, Images: patch.Field[[]string]{Given: in.Images.IsSet()},
+	}
+	if list := in.Images.Value(); list != nil {
+		c.Images.Value = &list
+	}
+	if typ := in.TypeID.Value(); typ != nil {
+		n, err := typ.Of("ShopType")
+		if err != nil {
+			return 0, c, err
+		}
+		c.TypeID.Value = &n
+	}
+	return id, c, nil
 }
 
 // value is what p points to, or the zero value.

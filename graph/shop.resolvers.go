@@ -15,6 +15,26 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
+func (r *mutationResolver) CreateShop(ctx context.Context, input model.CreateShopInput) (*model.CreateShopPayload, error) {
+	details, err := shopDetails(input)
+	if err != nil {
+		return nil, err
+	}
+	made, err := r.rooms.Shops.Create(ctx, editor(ctx), details)
+	wrong, err := userErrors(err)
+	return &model.CreateShopPayload{Shop: made, UserErrors: wrong}, err
+}
+
+func (r *mutationResolver) UpdateShop(ctx context.Context, input model.UpdateShopInput) (*model.UpdateShopPayload, error) {
+	n, changes, err := shopChanges(input)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := r.rooms.Shops.Update(ctx, editor(ctx), n, changes)
+	wrong, err := userErrors(err)
+	return &model.UpdateShopPayload{Shop: changed, UserErrors: wrong}, err
+}
+
 func (r *queryResolver) ShopTypes(ctx context.Context) ([]shop.Type, error) {
 	return r.rooms.Shops.Types(ctx)
 }

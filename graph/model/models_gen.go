@@ -3,8 +3,72 @@
 package model
 
 import (
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/shop"
 )
+
+// A new shop.
+type CreateShopInput struct {
+	// 1 to 120 characters.
+	Name string `json:"name"`
+	// What kind of shop it is.
+	TypeID scalar.ID `json:"typeId"`
+	// The urls of at most 9 uploaded images, the best first; another url is IMAGE_REJECTED.
+	Images []string `json:"images"`
+	// The quarter it lies in: at most 80 characters.
+	Area *string `json:"area,omitempty"`
+	// Street and number: 1 to 255 characters.
+	Address string `json:"address"`
+	// Where it stands.
+	Location *geo.Point `json:"location"`
+	// What a person spends on average, in minor units: 0 to 100000000.
+	AvgPrice *int `json:"avgPrice,omitempty"`
+	// When it is open: at most 120 characters.
+	OpenHours *string `json:"openHours,omitempty"`
+}
+
+// What became of a new shop.
+type CreateShopPayload struct {
+	// The shop; null if it was not made.
+	Shop *shop.Shop `json:"shop,omitempty"`
+	// Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED. Then nothing was made.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What to log in with: a phone, and exactly one of code and password.
+type LoginInput struct {
+	// The phone number, with its country code (+8613812345678), or as eleven digits in mainland China.
+	Phone string `json:"phone"`
+	// The code that `sendLoginCode` sent: six digits. It registers a phone that has no account yet.
+	Code *string `json:"code,omitempty"`
+	// The password, if one was set.
+	Password *string `json:"password,omitempty"`
+}
+
+// What somebody gets who came in.
+type LoginPayload struct {
+	// The session: send it as "Authorization: Bearer TOKEN". It lives for 36 hours
+	// from its last use on. It is shown this once.
+	Token *string `json:"token,omitempty"`
+	// Who that is.
+	User *account.User `json:"user,omitempty"`
+	// Why nobody came in: INVALID_PHONE, INVALID_CODE, INVALID_CREDENTIALS.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What became of a log-out.
+type LogoutPayload struct {
+	// Always empty.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+type Mutation struct {
+}
 
 // Where to look.
 type NearInput struct {
@@ -19,6 +83,22 @@ type NearInput struct {
 type Query struct {
 }
 
+// What became of a login code.
+type SendLoginCodePayload struct {
+	// How long the code can be used, in seconds; null if none was sent.
+	ExpiresInSeconds *int `json:"expiresInSeconds,omitempty"`
+	// Why none was sent: INVALID_PHONE, CODE_THROTTLED.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What became of a password.
+type SetPasswordPayload struct {
+	// The user; null if the password was not set.
+	User *account.User `json:"user,omitempty"`
+	// Why it was not set: INVALID_INPUT.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
 // Which shops to list. All conditions must hold; none is required.
 type ShopFilter struct {
 	// Only shops of this type.
@@ -26,4 +106,58 @@ type ShopFilter struct {
 	// Only shops whose name, area or address contains this, in any case; two
 	// characters are enough. At most 100 characters.
 	Search *string `json:"search,omitempty"`
+}
+
+// What to change of the profile. What is left out stays; null clears it.
+type UpdateProfileInput struct {
+	// 1 to 30 characters; cannot be cleared.
+	Nickname graphql.Omittable[*string] `json:"nickname,omitempty"`
+	// The url of an uploaded image; another one is IMAGE_REJECTED.
+	AvatarURL graphql.Omittable[*string] `json:"avatarUrl,omitempty"`
+	// At most 40 characters.
+	City graphql.Omittable[*string] `json:"city,omitempty"`
+	// At most 200 characters, in any number of lines.
+	Bio graphql.Omittable[*string] `json:"bio,omitempty"`
+	// Null is UNSPECIFIED.
+	Gender graphql.Omittable[*account.Gender] `json:"gender,omitempty"`
+	// From 1900 to today.
+	Birthday graphql.Omittable[*calendar.Date] `json:"birthday,omitempty"`
+}
+
+// What became of a change of the profile.
+type UpdateProfilePayload struct {
+	// The user, changed; null if nothing was.
+	User *account.User `json:"user,omitempty"`
+	// Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED. Then nothing was changed.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What to change of a shop. What is left out stays; null clears what may be null.
+type UpdateShopInput struct {
+	// The shop.
+	ID scalar.ID `json:"id"`
+	// 1 to 120 characters; cannot be cleared.
+	Name graphql.Omittable[*string] `json:"name,omitempty"`
+	// What kind of shop it is; cannot be cleared.
+	TypeID graphql.Omittable[*scalar.ID] `json:"typeId,omitempty"`
+	// All images from now on, at most 9; null is none.
+	Images graphql.Omittable[[]string] `json:"images,omitempty"`
+	// At most 80 characters.
+	Area graphql.Omittable[*string] `json:"area,omitempty"`
+	// 1 to 255 characters; cannot be cleared.
+	Address graphql.Omittable[*string] `json:"address,omitempty"`
+	// Where it stands; cannot be cleared.
+	Location graphql.Omittable[*geo.Point] `json:"location,omitempty"`
+	// In minor units: 0 to 100000000.
+	AvgPrice graphql.Omittable[*int] `json:"avgPrice,omitempty"`
+	// At most 120 characters.
+	OpenHours graphql.Omittable[*string] `json:"openHours,omitempty"`
+}
+
+// What became of a change of a shop.
+type UpdateShopPayload struct {
+	// The shop, changed; null if nothing was.
+	Shop *shop.Shop `json:"shop,omitempty"`
+	// Everything that is wrong: NOT_FOUND, INVALID_INPUT, IMAGE_REJECTED. Then nothing was changed.
+	UserErrors []fault.UserError `json:"userErrors"`
 }

@@ -13,28 +13,29 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/internal/config"
-	"github.com/tandian-dev/tandian/internal/town"
+	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/web"
 )
 
 // App is one server process.
 type App struct {
-	cfg   *config.Config
-	log   *slog.Logger
-	out   io.Writer // what a person should read: URLs
-	reg   *prometheus.Registry
-	site  *web.Site
-	ready chan struct{} // closed when requests are answered
-	door  atomic.Pointer[http.Handler]
-	house atomic.Pointer[House]
-	addr  atomic.Pointer[net.TCPAddr]
+	cfg     *config.Config
+	log     *slog.Logger
+	out     io.Writer // what a person should read: URLs
+	reg     *prometheus.Registry
+	site    *web.Site
+	logins  []login // for trying, printed when ready
+	proxies door.Proxies
+	ready   chan struct{} // closed when requests are answered
+	door    atomic.Pointer[http.Handler]
+	house   atomic.Pointer[House]
+	addr    atomic.Pointer[net.TCPAddr]
 }
 
 // New builds an App. It opens and starts nothing: see [App.Run]. What a person
@@ -44,7 +45,11 @@ func New(cfg *config.Config, log *slog.Logger, out io.Writer) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("built pages: %w", err)
 	}
-	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, ready: make(chan struct{})}, nil
+	proxies, err := door.ParseProxies(cfg.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("trusted proxies: %w", err)
+	}
+	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, proxies: proxies, ready: make(chan struct{})}, nil
 }
 
 func newRegistry() *prometheus.Registry {
@@ -101,7 +106,7 @@ func (a *App) Run(ctx context.Context) error {
 // work opens the house, serves from it until ctx ends or something fails, and
 // closes it again; drain ends the requests.
 func (a *App) work(ctx context.Context, failed <-chan error, drain func() error) error {
-	house, err := Open(ctx, a.cfg, a.reg, a.log)
+	house, err := Open(ctx, a.cfg, a.out, a.reg, a.log)
 	if err != nil {
 		return errors.Join(unlessStopped(ctx, err), drain())
 	}
@@ -149,34 +154,27 @@ func unlessStopped(ctx context.Context, err error) error {
 	}
 }
 
-// settle gives an empty embedded database its demo town.
-func (a *App) settle(ctx context.Context, house *House) error {
-	if !a.cfg.Embedded() {
-		return nil
-	}
-	n, err := house.Shops.Count(ctx)
-	if err != nil || n > 0 {
-		return err
-	}
-	begin := time.Now()
-	tally, err := house.Shops.Upsert(ctx, town.Demo(), func(int) {}) //nolint:contextcheck // it reads a small file in memory
-	if err != nil {
-		return fmt.Errorf("demo town: %w", err)
-	}
-	a.log.InfoContext(ctx, "demo town built", "shops", tally.Added, "ms", time.Since(begin).Milliseconds())
-	return nil
-}
-
 // open lets requests in.
 func (a *App) open(house *House) {
 	handler := a.api(house)
 	a.house.Store(house)
 	a.door.Store(&handler)
-	close(a.ready)
+	a.warnOfCodes()
 	base := "http://" + shownAddr(a.addr.Load())
 	a.log.Info("ready", "addr", a.Addr(), "database", house.DB.Name, "embedded", a.cfg.Embedded())
-	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  playground  %s/playground\n  API         %s/graphql\n  metrics     %s/metrics\n\n%s\nCtrl-C stops.\n\n",
-		base, base, base, a.dataNote())
+	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  playground  %s/playground\n  API         %s/graphql\n  metrics     %s/metrics\n%s\n%s\nCtrl-C stops.\n\n",
+		base, base, base, a.shownLogins(), a.dataNote())
+	close(a.ready)
+}
+
+// warnOfCodes says at the start what an operator should know of login codes.
+func (a *App) warnOfCodes() {
+	switch {
+	case a.cfg.CodeSender == "console":
+		a.log.Warn("login codes are printed on this terminal: whoever reads it can log in as anybody; for real users set --code-sender webhook")
+	case a.cfg.CodeSender == "" && !a.cfg.Embedded():
+		a.log.Warn("login codes are not sent: sendLoginCode answers UNAVAILABLE; set --code-sender webhook, or console to try")
+	}
 }
 
 func (a *App) dataNote() string {

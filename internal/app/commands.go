@@ -7,12 +7,15 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/tandian-dev/tandian/ent/migrate"
+	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/bench"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -70,11 +73,16 @@ func newCommand(stdout, stderr io.Writer) *cli.Command {
 				Name: "import", Usage: "take in shops from OpenStreetMap Overpass JSON, GeoJSON or CSV", ArgsUsage: "FILE…", Action: c.importShops,
 			},
 			{
-				Name: "seed", Usage: "fill the stores with a synthetic region", Action: c.seed,
+				Name: "seed", Usage: "fill the stores with a synthetic region and its people", Action: c.seed,
 				Flags: []cli.Flag{
+					&cli.IntFlag{Name: "users", Value: 0, Usage: "`NUMBER` of users: an ADMIN, then a MERCHANT who owns the new shops, then CUSTOMERs", Local: true},
 					&cli.IntFlag{Name: "shops", Value: 1000, Usage: "`NUMBER` of shops", Local: true},
+					&cli.StringFlag{Name: "tokens", Usage: "`FILE` to write with a session for each of the users: USER_ID, ROLE and SESSION_TOKEN between tabs", Local: true},
 					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides what is made: the same one makes the same", Local: true},
 				},
+			},
+			{
+				Name: "grant", Usage: "give a phone's account a role, at once; the first administrator is made this way", ArgsUsage: "PHONE ROLE", Action: c.grant,
 			},
 			{
 				Name: "bench", Usage: "measure this installation",
@@ -161,8 +169,40 @@ func (c *commands) importShops(ctx context.Context, cmd *cli.Command) error {
 }
 
 func (c *commands) seed(ctx context.Context, cmd *cli.Command) error {
+	plan := town.Plan{
+		Users: cmd.Int("users"), Shops: cmd.Int("shops"), Seed: cmd.Uint64("seed"), Tokens: cmd.String("tokens"),
+	}
+	if err := plan.Check(); err != nil {
+		return usageError{err}
+	}
 	return c.withHouse(ctx, func(h *House) error {
-		return town.Seed(ctx, h.Shops, cmd.Int("shops"), cmd.Uint64("seed"), c.stdout)
+		return town.Seed(ctx, h.Shops, h.Accounts, plan, c.stdout)
+	})
+}
+
+func (c *commands) grant(ctx context.Context, cmd *cli.Command) error {
+	if cmd.Args().Len() != 2 {
+		return usageError{errors.New("grant needs a PHONE and a ROLE")}
+	}
+	phone, err := account.ParsePhone(cmd.Args().Get(0))
+	if err != nil {
+		return usageError{err}
+	}
+	role := account.Role(strings.ToUpper(cmd.Args().Get(1)))
+	if !slices.Contains(account.Roles(), role) {
+		return usageError{fmt.Errorf("there is no such role; there are %v", account.Roles())}
+	}
+	return c.withHouse(ctx, func(h *House) error {
+		_, fresh, err := h.Accounts.Grant(ctx, phone, role)
+		if err != nil {
+			return err
+		}
+		note := ""
+		if fresh {
+			note = " The account is new: nobody has logged in with this phone yet."
+		}
+		_, err = fmt.Fprintf(c.stdout, "%v is %s now.%s\n", phone, role, note)
+		return err
 	})
 }
 
@@ -199,7 +239,7 @@ func (c *commands) version(context.Context, *cli.Command) error {
 
 // withHouse opens the stores for one piece of work.
 func (c *commands) withHouse(ctx context.Context, work func(*House) error) error {
-	h, err := Open(ctx, &c.cfg, newRegistry(), c.log)
+	h, err := Open(ctx, &c.cfg, c.stdout, newRegistry(), c.log)
 	if err != nil {
 		return err
 	}

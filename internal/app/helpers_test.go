@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -41,4 +42,13 @@ func upsert(t *testing.T, s *apptest.Server, list []draft) {
 	if _, err := s.House().Shops.Upsert(t.Context(), list, func(int) {}); err != nil {
 		t.Error(err)
 	}
+}
+
+const createShop = `mutation C($input: CreateShopInput!) { createShop(input: $input) { shop { id name } userErrors { code message field } } }`
+
+// shopInput is what createShop takes for a plain shop, but for the changes.
+func shopInput(changes map[string]any) map[string]any {
+	input := map[string]any{"name": "A new shop", "typeId": "U2hvcFR5cGU6MQ", "address": "1 Street", "location": map[string]any{"lat": 10.5, "lng": 20.5}}
+	maps.Copy(input, changes)
+	return input
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql/handler"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/tandian-dev/tandian/graph"
 	"github.com/tandian-dev/tandian/graph/generated"
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
@@ -107,7 +110,7 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 // api is what needs an open house: GraphQL and the pages.
 func (a *App) api(house *House) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", limited(a.graphQL(house)))
+	mux.Handle("/graphql", limited(a.admitted(house, a.graphQL(house))))
 	a.site.Register(mux)
 	return mux
 }
@@ -122,10 +125,31 @@ func limited(next http.Handler) http.Handler {
 	})
 }
 
+// admitted finds out who asks, once for each request and before anything is
+// executed.
+func (a *App) admitted(house *House, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var viewer account.Viewer
+		if token, ok := bearer(r); ok {
+			viewer = house.Accounts.Authenticate(r.Context(), token)
+		}
+		address := ""
+		if client := a.proxies.ClientAddr(r); client.IsValid() {
+			address = door.Network(client).String()
+		}
+		next.ServeHTTP(w, r.WithContext(graph.WithCaller(r.Context(), viewer, address)))
+	})
+}
+
+// bearer is the token that a request comes with. It is only read from the
+// header: what stands in a URL ends up in logs.
+func bearer(r *http.Request) (token string, ok bool) {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
+}
+
 func (a *App) graphQL(house *House) http.Handler {
-	root := generated.Config{Resolvers: graph.New(house.Rooms)}
-	graph.Complexity(&root.Complexity)
-	s := handler.New(generated.NewExecutableSchema(root))
+	s := handler.New(generated.NewExecutableSchema(graph.New(house.Rooms)))
 	s.AddTransport(transport.Options{})
 	s.AddTransport(transport.GET{})
 	s.AddTransport(transport.POST{})
@@ -143,6 +167,7 @@ func (a *App) graphQL(house *House) http.Handler {
 		return fault.New(fault.Internal, "Something went wrong here; it has been logged.")
 	})
 	s.Use(extension.FixedComplexityLimit(maxComplexity))
+	s.Use(graph.Once{})
 	if a.cfg.Introspection {
 		s.Use(extension.Introspection{})
 	}

@@ -52,3 +52,36 @@ func TestTheFirstQueryOfTheReadme(t *testing.T) {
 		t.Errorf("(-README +server)\n%s", d)
 	}
 }
+
+// The README's way to log in works, with the password that the terminal shows.
+func TestTheLoginOfTheReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := apptest.Embedded(t).Start(t)
+	password := regexp.MustCompile(`merchant .* password (\S+)`).FindStringSubmatch(s.Out.String())
+	calls := regexp.MustCompile(`(?s)curl -s \S+ -H '[^']+'( -H 'Authorization: Bearer TOKEN')? -d '([^']*)'\n`).FindAllSubmatch(text, -1)
+	if len(calls) != 3 || password == nil {
+		t.Fatalf("the README has %d calls, the password is %q", len(calls), password)
+	}
+	query := func(call [][]byte) string {
+		var body struct{ Query string }
+		if err := json.Unmarshal(call[2], &body); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Replace(body.Query, "PASSWORD", password[1], 1)
+	}
+	var in struct{ Login struct{ Token string } }
+	s.Must(t, query(calls[1]), nil, &in)
+	var got struct {
+		Me struct {
+			Nickname, Phone, Role string
+			Shops                 struct{ Edges []any }
+		}
+	}
+	s.As(in.Login.Token).Must(t, query(calls[2]), nil, &got)
+	if got.Me.Nickname != "Demo merchant" || got.Me.Phone != "+999****0002" || got.Me.Role != "MERCHANT" || len(got.Me.Shops.Edges) != 2 {
+		t.Errorf("me is %+v", got.Me)
+	}
+}

@@ -27,6 +27,7 @@ func TestAPageOfShopsIsOneReadAndItsTypesAnother(t *testing.T) {
 		if _, errs, code := stack.Command(t, "seed", "--shops", "200"); code != 0 {
 			t.Fatal(errs)
 		}
+		stack.Config.Run = []string{"api"} // workers read on their own
 		s := stack.Start(t)
 		const page = `{ shops(first: %d) { edges { node { name type { name } } } } }`
 		reads := func(first int) (sql, mget, all float64) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/graph"
+	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
@@ -40,8 +42,9 @@ type House struct {
 // Open opens the stores that cfg names, waits for them, migrates the database
 // and builds the rooms. Any number of processes may do so at once on the same
 // real stores. Embedded stores admit one process: a second one gets an error
-// that says who holds them.
-func Open(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (h *House, err error) {
+// that says who holds them. Login codes that are delivered to the terminal go to
+// out.
+func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger) (h *House, err error) {
 	h = &House{workers: map[string]func(context.Context) error{}, chores: map[string]func(context.Context) error{}}
 	defer func() {
 		if err != nil {
@@ -66,12 +69,48 @@ func Open(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, lo
 	if err != nil {
 		return h, fmt.Errorf("caches: %w", err)
 	}
-	h.Rooms = graph.Rooms{Shops: shop.New(client, h.DB.Dialect, h.State, h.hub, cfg.RedisPrefix, reg, log)}
-	h.chores["shop cells"] = h.Shops.Run // what its own readers missed
+	if err := h.build(cfg, client, out, reg, log); err != nil {
+		return h, err
+	}
 	if err := h.Shops.PlantCatalogue(ctx); err != nil {
 		return h, err
 	}
 	return h, nil
+}
+
+// build builds the rooms and says what they do in the background.
+func (h *House) build(cfg *config.Config, client *ent.Client, out io.Writer, reg prometheus.Registerer, log *slog.Logger) error {
+	sender, err := h.codeSender(cfg, out)
+	if err != nil {
+		return err
+	}
+	h.Rooms = graph.Rooms{
+		Accounts: account.New(client, h.State, h.hub, account.Config{
+			Prefix: cfg.RedisPrefix, Sender: sender,
+			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress,
+		}, reg, log),
+		Shops: shop.New(client, h.DB.Dialect, h.State, h.hub, cfg.RedisPrefix, reg, log),
+	}
+	h.workers["sessions"] = h.Accounts.Run
+	h.chores["late users"] = h.Accounts.Mend // what its own writers could not tell
+	h.chores["shops"] = h.Shops.Run          // what its own readers missed and its own writers could not tell
+	return nil
+}
+
+// codeSender is what delivers login codes, nil for nothing.
+func (h *House) codeSender(cfg *config.Config, out io.Writer) (account.Sender, error) {
+	switch {
+	case cfg.CodeSender == "webhook":
+		sender, err := account.Webhook(account.WebhookConfig{URL: cfg.CodeWebhookURL, Secret: cfg.CodeWebhookSecret})
+		if err != nil {
+			return nil, err
+		}
+		h.closers = append(h.closers, func() error { sender.Close(); return nil })
+		return sender, nil
+	case cfg.CodeSender == "console" || cfg.CodeSender == "" && cfg.Embedded():
+		return account.Console(out), nil
+	}
+	return nil, nil //nolint:nilnil // no sender
 }
 
 func (h *House) openSQL(ctx context.Context, cfg *config.Config, log *slog.Logger) error {

@@ -1,8 +1,8 @@
 // Package config is what can be set about a server: names, defaults, checks.
 //
 // Every setting is a flag and an environment variable of the same name
-// (--redis-prefix, TANDIAN_REDIS_PREFIX), but for the three URLs, which keep
-// the names that platforms use. A flag wins over the environment.
+// (--redis-prefix, TANDIAN_REDIS_PREFIX), but for the three URLs of the stores,
+// which keep the names that platforms use. A flag wins over the environment.
 package config
 
 import (
@@ -18,7 +18,9 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
 
 // Config is all settings. Its values are checked by [Config.Check].
@@ -37,6 +39,14 @@ type Config struct {
 	RedisMinIdle     int
 	RedisPoolTimeout time.Duration
 
+	CodeSender        string // of login codes: console, webhook; "" is console when embedded, else nobody
+	CodeWebhookURL    string // see webhook.CheckURL
+	CodeWebhookSecret string // signs what is sent there
+	CodesPerAddress   int    // login codes an hour for one client address; 0 is no limit
+	LoginsPerAddress  int    // tries to log in an hour from one client address; 0 is no limit
+
+	TrustedProxies []string // networks and addresses whose X-Forwarded-For is believed
+
 	Run           []string      // what this process does: api, workers
 	Introspection bool          // whether clients may read the schema
 	StartTimeout  time.Duration // how long to wait for the stores at the start
@@ -50,6 +60,7 @@ func Default() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", DataDir: "data",
 		RedisPrefix: "td", RedisPoolSize: 32, RedisMinIdle: 2, RedisPoolTimeout: 250 * time.Millisecond,
+		CodesPerAddress: 200, LoginsPerAddress: 600,
 		Run: []string{"api", "workers"}, Introspection: true,
 		StartTimeout: time.Minute, StopTimeout: 15 * time.Second,
 		LogFormat: "auto", LogLevel: "info",
@@ -67,6 +78,9 @@ func (c *Config) Flags() []cli.Flag {
 	duration := func(name, usage string, to *time.Duration) cli.Flag {
 		return &cli.DurationFlag{Name: name, Value: *to, Usage: usage, Destination: to, Sources: env(name)}
 	}
+	list := func(name, usage string, to *[]string) cli.Flag {
+		return &cli.StringSliceFlag{Name: name, Value: *to, Usage: usage, Destination: to, Sources: env(name)}
+	}
 	return []cli.Flag{
 		text("addr", "`HOST:PORT` to listen on; \":8080\" is every interface", &c.Addr),
 		text("data-dir", "`FOLDER` of the embedded database", &c.DataDir),
@@ -79,10 +93,13 @@ func (c *Config) Flags() []cli.Flag {
 		number("redis-pool-size", "Redis connections at most, for each node and role", &c.RedisPoolSize),
 		number("redis-min-idle", "Redis connections kept open, for each node and role", &c.RedisMinIdle),
 		duration("redis-pool-timeout", "longest wait for a free Redis connection", &c.RedisPoolTimeout),
-		&cli.StringSliceFlag{
-			Name: "run", Value: c.Run, Usage: "what this process does: api, workers or both",
-			Destination: &c.Run, Sources: env("run"),
-		},
+		text("code-sender", "who brings login codes: console (this terminal) or webhook; console if empty and both stores are embedded, else nobody", &c.CodeSender),
+		text("code-webhook-url", "https://… `URL` that login codes are posted to; http is for this machine alone", &c.CodeWebhookURL),
+		text("code-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted there; better by the environment, where other users do not see it", &c.CodeWebhookSecret),
+		number("codes-per-address", "login codes an hour for one client address at most; 0 is no limit", &c.CodesPerAddress),
+		number("logins-per-address", "tries to log in an hour from one client address at most; 0 is no limit", &c.LoginsPerAddress),
+		list("trusted-proxies", "`NETWORKS` or addresses of proxies whose X-Forwarded-For is believed", &c.TrustedProxies),
+		list("run", "what this process does: api, workers or both", &c.Run),
 		&cli.BoolFlag{
 			Name: "introspection", Value: c.Introspection, Usage: "let clients read the schema (the playground needs it)",
 			Destination: &c.Introspection, Sources: env("introspection"),
@@ -152,6 +169,15 @@ func (c *Config) Check() error {
 			refuse(name, "%v is not above 0 and up to an hour", d)
 		}
 	}
+	c.checkCodes(refuse)
+	for name, n := range map[string]int{"codes-per-address": c.CodesPerAddress, "logins-per-address": c.LoginsPerAddress} {
+		if n < 0 || n > 1_000_000 {
+			refuse(name, "%d is not 0 to 1000000", n)
+		}
+	}
+	if _, err := door.ParseProxies(c.TrustedProxies); err != nil {
+		refuse("trusted-proxies", "%v", err)
+	}
 	for _, r := range c.Run {
 		if r != "api" && r != "workers" {
 			refuse("run", "%q is neither api nor workers", r)
@@ -164,6 +190,33 @@ func (c *Config) Check() error {
 		refuse("log-level", "%q is not debug, info, warn or error", c.LogLevel)
 	}
 	return errors.Join(bad...)
+}
+
+// checkCodes checks the settings of who brings login codes.
+func (c *Config) checkCodes(refuse func(name, format string, args ...any)) {
+	hook := c.CodeSender == "webhook"
+	if !hook && c.CodeSender != "" && c.CodeSender != "console" {
+		refuse("code-sender", "%q is neither console nor webhook", c.CodeSender)
+		return // what else is given may be right for what was meant
+	}
+	for _, s := range []struct {
+		name, value string
+		check       func(string) error
+	}{
+		{"code-webhook-url", c.CodeWebhookURL, webhook.CheckURL},
+		{"code-webhook-secret", c.CodeWebhookSecret, webhook.CheckSecret},
+	} {
+		switch {
+		case !hook && s.value != "":
+			refuse(s.name, "it needs --code-sender webhook too")
+		case hook && s.value == "":
+			refuse(s.name, "--code-sender webhook needs it")
+		case hook:
+			if err := s.check(s.value); err != nil {
+				refuse(s.name, "%v", err)
+			}
+		}
+	}
 }
 
 // Level is the log level.

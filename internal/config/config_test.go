@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/urfave/cli/v3"
 
 	"github.com/tandian-dev/tandian/internal/config"
@@ -61,7 +62,7 @@ func TestDefaultsAreValidAndEmbedded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(c, got); d != "" {
+	if d := cmp.Diff(c, got, cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("without flags and environment (-default +got)\n%s", d)
 	}
 }
@@ -71,7 +72,8 @@ func TestEverySettingIsAFlagAndAVariableOfItsName(t *testing.T) {
 	names := variables(t, &c)
 	for flag, got := range names {
 		want := "TANDIAN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-		if strings.HasSuffix(flag, "-url") {
+		switch flag {
+		case "database-url", "redis-url", "redis-cache-url": // platforms name these
 			want = strings.TrimPrefix(want, "TANDIAN_")
 		}
 		if got != want {
@@ -96,22 +98,34 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"redis-pool-size":    {"21", "22"},
 		"redis-min-idle":     {"3", "4"},
 		"redis-pool-timeout": {"1s", "2s"},
-		"run":                {"api", "workers"},
-		"introspection":      {"false", "true"},
-		"start-timeout":      {"3s", "4s"},
-		"stop-timeout":       {"5s", "6s"},
-		"log-format":         {"json", "text"},
-		"log-level":          {"debug", "error"},
+
+		"code-sender":         {"webhook", "webhook"},
+		"code-webhook-url":    {"https://h1/send", "https://h2/send"},
+		"code-webhook-secret": {"secret of sixteen 1", "secret of sixteen 2"},
+		"codes-per-address":   {"31", "32"},
+		"logins-per-address":  {"41", "42"},
+		"trusted-proxies":     {"10.0.0.1,10.1.0.0/16", "10.0.0.2,10.2.0.0/16"},
+
+		"run":           {"api", "workers"},
+		"introspection": {"false", "true"},
+		"start-timeout": {"3s", "4s"},
+		"stop-timeout":  {"5s", "6s"},
+		"log-format":    {"json", "text"},
+		"log-level":     {"debug", "error"},
 	}
 	fromEnv := config.Config{
 		Addr: ":1", DataDir: "d1", DatabaseURL: "postgres://h1/d", RedisURL: "redis://h1", RedisCacheURL: "redis://c1",
 		RedisPrefix: "p1", DBMaxConns: 11, DBMaxIdle: 1, RedisPoolSize: 21, RedisMinIdle: 3, RedisPoolTimeout: time.Second,
+		CodeSender: "webhook", CodeWebhookURL: "https://h1/send", CodeWebhookSecret: "secret of sixteen 1",
+		CodesPerAddress: 31, LoginsPerAddress: 41, TrustedProxies: []string{"10.0.0.1", "10.1.0.0/16"},
 		Run: []string{"api"}, Introspection: false, StartTimeout: 3 * time.Second, StopTimeout: 5 * time.Second,
 		LogFormat: "json", LogLevel: "debug",
 	}
 	fromFlags := config.Config{
 		Addr: ":2", DataDir: "d2", DatabaseURL: "postgres://h2/d", RedisURL: "redis://h2", RedisCacheURL: "redis://c2",
 		RedisPrefix: "p2", DBMaxConns: 12, DBMaxIdle: 2, RedisPoolSize: 22, RedisMinIdle: 4, RedisPoolTimeout: 2 * time.Second,
+		CodeSender: "webhook", CodeWebhookURL: "https://h2/send", CodeWebhookSecret: "secret of sixteen 2",
+		CodesPerAddress: 32, LoginsPerAddress: 42, TrustedProxies: []string{"10.0.0.2", "10.2.0.0/16"},
 		Run: []string{"workers"}, Introspection: true, StartTimeout: 4 * time.Second, StopTimeout: 6 * time.Second,
 		LogFormat: "text", LogLevel: "error",
 	}
@@ -150,6 +164,21 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 	}
 }
 
+func TestHelpShowsNoSecretOfTheEnvironment(t *testing.T) {
+	c := config.Default()
+	t.Setenv("TANDIAN_CODE_WEBHOOK_SECRET", "hunter2-hunter2-hunter2")
+	t.Setenv("TANDIAN_CODE_WEBHOOK_URL", "https://host/?key=hunter2")
+	t.Setenv("DATABASE_URL", "postgres://ann:hunter2@host/db")
+	var out strings.Builder
+	cmd := &cli.Command{Name: "tandian", Flags: c.Flags(), Writer: &out, ErrWriter: &out}
+	if err := cmd.Run(t.Context(), []string{"tandian", "--help"}); err != nil {
+		t.Fatal(err)
+	}
+	if help := out.String(); !strings.Contains(help, "--code-webhook-secret") || strings.Contains(help, "hunter2") {
+		t.Errorf("help:\n%s", help)
+	}
+}
+
 func TestAValueOfTheWrongKindIsNamed(t *testing.T) {
 	tests := []struct {
 		name string
@@ -159,6 +188,7 @@ func TestAValueOfTheWrongKindIsNamed(t *testing.T) {
 	}{
 		{"a number in a flag", nil, []string{"--redis-pool-size=many"}, "redis-pool-size"},
 		{"a number in the environment", map[string]string{"TANDIAN_DB_MAX_CONNS": "many"}, nil, "TANDIAN_DB_MAX_CONNS"},
+		{"a limit in the environment", map[string]string{"TANDIAN_CODES_PER_ADDRESS": "many"}, nil, "TANDIAN_CODES_PER_ADDRESS"},
 		{"a time without a unit", nil, []string{"--stop-timeout=15"}, "stop-timeout"},
 		{"a time in the environment", map[string]string{"TANDIAN_START_TIMEOUT": "soon"}, nil, "TANDIAN_START_TIMEOUT"},
 		{"yes or no", nil, []string{"--introspection=perhaps"}, "introspection"},
@@ -175,6 +205,13 @@ func TestAValueOfTheWrongKindIsNamed(t *testing.T) {
 }
 
 func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
+	// hook sets a webhook whose settings are right but for those that then replaces.
+	hook := func(then func(*config.Config)) func(*config.Config) {
+		return func(c *config.Config) {
+			c.CodeSender, c.CodeWebhookURL, c.CodeWebhookSecret = "webhook", "https://host/?key=hunter2", "hunter2-hunter2-hunter2"
+			then(c)
+		}
+	}
 	tests := []struct {
 		name string
 		set  func(*config.Config)
@@ -203,6 +240,21 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"no time for a connection", func(c *config.Config) { c.RedisPoolTimeout = 0 }, "--redis-pool-timeout: 0s is not above 0"},
 		{"no time to start", func(c *config.Config) { c.StartTimeout = -time.Second }, "--start-timeout: -1s is not above 0"},
 		{"more than an hour to stop", func(c *config.Config) { c.StopTimeout = time.Hour + 1 }, "--stop-timeout: 1h0m0.000000001s is not above 0"},
+		{"another sender of codes", hook(func(c *config.Config) { c.CodeSender = "pigeon" }), `--code-sender: "pigeon" is neither console nor webhook`},
+		{"a webhook without a URL", hook(func(c *config.Config) { c.CodeWebhookURL = "" }), "--code-webhook-url: --code-sender webhook needs it"},
+		{"a webhook without a secret", hook(func(c *config.Config) { c.CodeWebhookSecret = "" }), "--code-webhook-secret: --code-sender webhook needs it"},
+		{"a webhook by http", hook(func(c *config.Config) { c.CodeWebhookURL = "http://host/?key=hunter2" }), "--code-webhook-url: the URL must begin with https://"},
+		{"a webhook with a password", hook(func(c *config.Config) { c.CodeWebhookURL = "https://ann:hunter2@host" }), "--code-webhook-url: the URL must hold no user"},
+		{"a webhook that cannot be read", hook(func(c *config.Config) { c.CodeWebhookURL = "https://host:hunter2/" }), "--code-webhook-url: the URL cannot be read"},
+		{"a secret of 15 bytes", hook(func(c *config.Config) { c.CodeWebhookSecret = "hunter2-hunter2" }), "--code-webhook-secret: the secret must have at least 16 bytes"},
+		{"a webhook that nobody uses", func(c *config.Config) { c.CodeWebhookURL = "https://ann:hunter2@host" }, "--code-webhook-url: it needs --code-sender webhook"},
+		{"a secret that nobody uses", func(c *config.Config) { c.CodeSender, c.CodeWebhookSecret = "console", "hunter2" }, "--code-webhook-secret: it needs --code-sender webhook"},
+		{"fewer than no codes", func(c *config.Config) { c.CodesPerAddress = -1 }, "--codes-per-address: -1 is not 0 to 1000000"},
+		{"too many codes", func(c *config.Config) { c.CodesPerAddress = 1_000_001 }, "--codes-per-address: 1000001 is not 0 to 1000000"},
+		{"fewer than no logins", func(c *config.Config) { c.LoginsPerAddress = -1 }, "--logins-per-address: -1 is not 0 to 1000000"},
+		{"too many logins", func(c *config.Config) { c.LoginsPerAddress = 1_000_001 }, "--logins-per-address: 1000001 is not 0 to 1000000"},
+		{"a proxy by name", func(c *config.Config) { c.TrustedProxies = []string{"10.0.0.0/8", "proxy\n"} }, `--trusted-proxies: "proxy\n": neither a network`},
+		{"every client a proxy", func(c *config.Config) { c.TrustedProxies = []string{"0.0.0.0/0"} }, `--trusted-proxies: "0.0.0.0/0": a network of all addresses`},
 		{"a part that is none", func(c *config.Config) { c.Run = []string{"api", "cook"} }, `--run: "cook" is neither api nor workers`},
 		{"another log format", func(c *config.Config) { c.LogFormat = "xml" }, `--log-format: "xml" is not auto, json or text`},
 		{"another log level", func(c *config.Config) { c.LogLevel = "loud" }, `--log-level: "loud" is not debug`},
@@ -249,6 +301,13 @@ func TestSettingsAtTheirBoundsAreValid(t *testing.T) {
 		{"two Redis", func(c *config.Config) { c.RedisURL, c.RedisCacheURL = "unix:///run/redis.sock", "redis+cluster://host" }},
 		{"a prefix of 32", func(c *config.Config) { c.RedisPrefix = "0" + strings.Repeat("-", 31) }},
 		{"most connections", func(c *config.Config) { c.DBMaxConns, c.RedisPoolSize = 10_000, 10_000 }},
+		{"codes on the terminal", func(c *config.Config) { c.CodeSender = "console" }},
+		{"codes to this machine, a secret of 16", func(c *config.Config) {
+			c.CodeSender, c.CodeWebhookURL, c.CodeWebhookSecret = "webhook", "http://localhost:9000", "0123456789abcdef"
+		}},
+		{"no limits", func(c *config.Config) { c.CodesPerAddress, c.LoginsPerAddress = 0, 0 }},
+		{"highest limits", func(c *config.Config) { c.CodesPerAddress, c.LoginsPerAddress = 1_000_000, 1_000_000 }},
+		{"a network and an address", func(c *config.Config) { c.TrustedProxies = []string{"fd00::/8", "192.0.2.1"} }},
 		{"an hour", func(c *config.Config) { c.StartTimeout, c.StopTimeout = time.Hour, 1 }},
 		{"levels in any case", func(c *config.Config) { c.LogLevel = "WARN" }},
 	}

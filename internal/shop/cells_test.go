@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -18,54 +17,45 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/embedredis"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 // eachStack runs a test on SQLite with the embedded Redis and on Postgres with
 // a real one. The test gets a way to make Services, as of several processes.
 func eachStack(t *testing.T, test func(t *testing.T, process func() *Service)) {
 	t.Helper()
-	t.Run("embedded", func(t *testing.T) {
-		s, err := embedredis.Start(embedredis.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		// Without its clock nothing expires, least of all the lease of a load whose
-		// answer came too late.
-		ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-		var clock sync.WaitGroup
-		clock.Go(func() { _ = s.Run(ctx) })
-		t.Cleanup(func() {
-			stop()
-			clock.Wait()
-			_ = s.Close()
-		})
-		test(t, processes(t, store.SQLConfig{DataDir: t.TempDir()}, "redis://embedded", s.Dial))
+	eachWire(t, func(t *testing.T, process func(*wire) *Service) {
+		test(t, func() *Service { return process(nil) })
 	})
-	t.Run("real", func(t *testing.T) {
-		test(t, processes(t, store.SQLConfig{URL: testkit.Postgres(t)}, testkit.Redis(t), nil))
-	})
+}
+
+// eachWire is eachStack for a test that gives a Service a wire to Redis, to cut
+// it. A nil wire is a plain one.
+func eachWire(t *testing.T, test func(t *testing.T, process func(*wire) *Service)) {
+	t.Helper()
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) { test(t, processes(t, on)) })
 }
 
 // eachRedis is eachStack, and a third time on a cluster of three: for what
 // scripts and pipelines do.
 func eachRedis(t *testing.T, test func(t *testing.T, process func() *Service)) {
 	t.Helper()
-	eachStack(t, test)
-	t.Run("cluster", func(t *testing.T) {
-		test(t, processes(t, store.SQLConfig{URL: testkit.Postgres(t)}, testkit.RedisCluster(t), nil))
+	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
+		process := processes(t, on)
+		test(t, func() *Service { return process(nil) })
 	})
 }
 
-func processes(t *testing.T, sqlCfg store.SQLConfig, url string, dial func(context.Context, string, string) (net.Conn, error)) func() *Service {
-	return func() *Service {
+// processes returns a way to make Services on the same stores.
+func processes(t *testing.T, on storetest.Stores) func(*wire) *Service {
+	return func(w *wire) *Service {
 		t.Helper()
 		reg := prometheus.NewRegistry()
 		log := slog.New(slog.DiscardHandler)
-		db, err := store.OpenSQL(sqlCfg)
+		db, err := store.OpenSQL(on.SQL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +66,9 @@ func processes(t *testing.T, sqlCfg store.SQLConfig, url string, dial func(conte
 		if _, err := db.Migrate(t.Context(), files); err != nil {
 			t.Fatal(err)
 		}
-		rdb, err := store.OpenRedis(store.RedisConfig{URL: url, Role: "state", Dial: dial}, store.NewRedisMetrics(reg))
+		over := on.Redis
+		over.Dial = w.around(over.Dial)
+		rdb, err := store.OpenRedis(over, store.NewRedisMetrics(reg))
 		if err != nil {
 			t.Fatal(err)
 		}

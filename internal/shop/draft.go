@@ -15,6 +15,9 @@ type Draft struct {
 	AvgPrice  *int    // minor units per person; nil is unknown
 	Score     float64 // 0.0 .. 5.0
 	OpenHours string  // "" is unknown
+	// OwnerID is the user to whom the shop will belong if the draft adds it; 0
+	// is nobody. It never changes the owner of a stored shop.
+	OwnerID int64
 }
 
 // A Tally counts what became of a run of drafts.
@@ -42,4 +45,5 @@ const (
 	MaxOpenHours = 120
 	MaxAvgPrice  = 100_000_000
 	MaxScore     = 5.0
+	MaxImages    = 9
 )

@@ -37,12 +37,13 @@ const nearestSorted = 1000
 
 // A Query says which shops to list.
 type Query struct {
-	TypeID int64       // 0 for all types
-	Search string      // "" for all; part of a name, area or address in any case
-	Near   *geo.Circle // nil for everywhere; the radius in metres, 1 to MaxRadius
-	Order  Order       // "" is ByDistance with Near, else ByScore
-	First  int         // 1 to page.Max
-	After  page.Cursor // "" for the first page
+	TypeID  int64       // 0 for all types
+	OwnerID int64       // 0 for all, those of nobody too
+	Search  string      // "" for all; part of a name, area or address in any case
+	Near    *geo.Circle // nil for everywhere; the radius in metres, 1 to MaxRadius
+	Order   Order       // "" is ByDistance with Near, else ByScore
+	First   int         // 1 to page.Max
+	After   page.Cursor // "" for the first page
 }
 
 // A Page is a part of a list of shops.
@@ -123,10 +124,19 @@ func (q Query) checked() (Query, error) {
 
 // filters are the conditions of q on rows, without its place and its search.
 func (q Query) filters() []predicate.Shop {
-	if q.TypeID == 0 {
-		return nil
+	var where []predicate.Shop
+	if q.TypeID != 0 {
+		where = append(where, entshop.TypeID(q.TypeID))
 	}
-	return []predicate.Shop{entshop.TypeID(q.TypeID)}
+	if q.OwnerID != 0 {
+		where = append(where, entshop.OwnerID(q.OwnerID))
+	}
+	return where
+}
+
+// lists says whether a shop passes the same conditions.
+func (q Query) lists(s *Shop) bool {
+	return (q.TypeID == 0 || s.TypeID == q.TypeID) && (q.OwnerID == 0 || value(s.OwnerID) == q.OwnerID)
 }
 
 // listRows reads one page, whole rows, with one statement; a search on

@@ -96,14 +96,14 @@ func (s *Service) listNearest(ctx context.Context, q Query) (*Page, error) {
 // enough: in a town the first ring does, and nowhere is a whole circle of
 // 50 km read for one page. Each look is one pipeline over the GEO cells (or one
 // statement over the rows, when a cell is missing, Redis is away, the page lies
-// deep, or a search narrows the list: the words are in the rows), and one batch
-// of rows. However many shops there are, a look brings back no more candidates
+// deep, or a search or an owner narrows the list: only the rows know these), and
+// one batch of rows. However many shops there are, a look brings back no more candidates
 // than a few pages hold; only shops on one spot, which have no order by distance
 // among themselves, are all brought back by a page that begins or ends there.
 func (s *Service) nearest(ctx context.Context, q Query, after place, n int) ([]found, error) {
 	// A wider first ring for longer lists, in proportion to the area.
 	step := firstRing * math.Sqrt(max(1, float64(n)/20))
-	byGEO := q.Search == ""
+	byGEO := q.Search == "" && q.OwnerID == 0
 	if after.distance > q.Near.Radius {
 		return nil, nil
 	}
@@ -209,7 +209,7 @@ func (s *Service) take(ctx context.Context, q Query, ring geo.Circle, c candidat
 			shop := shops[c.id]
 			// A shop that moved leaves its old place behind in the cell until
 			// that is rebuilt: only the place that the row names counts.
-			if shop == nil || c.geo != geo.Hash(shop.At) || (q.TypeID != 0 && shop.TypeID != q.TypeID) {
+			if shop == nil || c.geo != geo.Hash(shop.At) || !q.lists(shop) {
 				continue
 			}
 			f := found{place{ring.Center.Distance(shop.At), shop.ID}, shop}

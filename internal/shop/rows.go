@@ -17,7 +17,7 @@ func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 
 func fromRow(r *ent.Shop) *Shop {
 	s := &Shop{
-		ID: r.ID, TypeID: r.TypeID, Name: r.Name, Area: r.Area, Address: r.Address,
+		ID: r.ID, TypeID: r.TypeID, OwnerID: r.OwnerID, Name: r.Name, Area: r.Area, Address: r.Address,
 		At: geo.Point{Lat: r.Lat, Lng: r.Lng}, AvgPrice: r.AvgPrice, Sold: r.Sold,
 		CommentCount: r.CommentCount, Score: r.Score, OpenHours: r.OpenHours,
 	}

@@ -1,5 +1,6 @@
 // Package shop is the room of shops and their types: finding them near a place
-// or by words, showing them, and taking them in from imports.
+// or by words, showing them, taking them in from imports, and letting merchants
+// create and change theirs.
 //
 // The rows of the database are the truth. Shops and types are read through a
 // cache of rows in Redis; what is near is found through GEO sets in Redis that
@@ -10,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,6 +27,7 @@ import (
 type Shop struct {
 	ID           int64     `json:"id"`
 	TypeID       int64     `json:"type"`
+	OwnerID      *int64    `json:"owner,omitempty"` // the merchant; nil for nobody
 	Name         string    `json:"name"`
 	Images       []Image   `json:"images,omitempty"`
 	Area         *string   `json:"area,omitempty"` // the quarter it lies in
@@ -60,6 +63,10 @@ type Service struct {
 	shops   *cache.Cache[int64, Shop]
 	types   *cache.Cache[int64, Type]
 	cells   *cells
+	log     *slog.Logger
+
+	late      chan placed            // edited shops of which Redis is still to be told
+	announced *prometheus.CounterVec // edited shops of which it was to be told, by outcome
 
 	maxByGEO, nearestSorted int // the constants of these names, but for tests
 }
@@ -68,7 +75,11 @@ type Service struct {
 // belongs to the caller. Its background work is [Service.Run]. Redis keys
 // begin with prefix; dialect is that of db, as ent calls it.
 func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
-	s := &Service{maxByGEO: maxByGEO, nearestSorted: nearestSorted, db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log)}
+	s := &Service{
+		db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log), log: log,
+		late: make(chan placed, lateQueue), announced: newAnnouncements(reg),
+		maxByGEO: maxByGEO, nearestSorted: nearestSorted,
+	}
 	// What changes with every order or comment (sold, commentCount) must not stay
 	// in the cached row this long once something writes it.
 	s.shops = cache.New(hub, cache.Policy{Name: "shop", Fresh: 30 * time.Minute, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadShops)
@@ -76,9 +87,15 @@ func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.H
 	return s
 }
 
-// Run rebuilds the GEO cells that this Service's readers missed, until ctx ends.
-// Every process that reads needs it; any number may run.
-func (s *Service) Run(ctx context.Context) error { return s.cells.run(ctx) }
+// Run rebuilds the GEO cells that this Service's readers missed, and tells Redis
+// of the shops that this Service changed while Redis was away, until ctx ends.
+// Every process that reads or edits needs it; any number may run.
+func (s *Service) Run(ctx context.Context) error {
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	telling.Go(func() { s.tellLate(ctx) })
+	return s.cells.run(ctx)
+}
 
 // ByID returns one shop, no older than the last write whose call returned. It
 // returns [fault.ErrNotFound] if there is none. When Redis is down it reads the row,

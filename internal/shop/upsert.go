@@ -7,17 +7,16 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tandian-dev/tandian/ent"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
 const (
 	upsertBatch   = 500              // rows in one statement
 	upsertTimeout = 10 * time.Minute // of one call of Upsert
-	announceTries = 5
 )
 
 // Upsert stores drafts in one transaction, whatever their number: those with a
@@ -62,28 +61,10 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 	if err := tx.Commit(); err != nil {
 		return Tally{}, fmt.Errorf("store %d shops: commit: %w", len(drafts), err)
 	}
-	return sum, s.announce(ctx, stored)
-}
-
-// announce drops the cached rows of shops that were committed and puts the
-// shops into the GEO cells. All of them, also those that were not changed: the
-// call that changed them may have ended before this.
-func (s *Service) announce(ctx context.Context, stored []placed) error {
-	ids := make([]int64, len(stored))
-	for i, p := range stored {
-		ids[i] = p.id
+	if err := s.announce(ctx, stored); err != nil {
+		return sum, fmt.Errorf("the shops are stored, but Redis was not told of all; repeat this to mend it: %w", err)
 	}
-	// Both may be repeated, and a hiccup of Redis should not end a long import.
-	var err error
-	for range announceTries {
-		if err = errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, stored)); err == nil || ctx.Err() != nil {
-			break
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("the shops are stored, but Redis was not told of all; repeat this to mend it: %w", err)
-	}
-	return nil
+	return sum, nil
 }
 
 func (s *Service) typesByKey(ctx context.Context) (map[string]int64, error) {
@@ -107,14 +88,13 @@ func (d *Draft) check(types map[string]int64) error {
 		return fmt.Errorf("there is no shop type %q", d.Type)
 	case d.Name == "":
 		return errors.New("it has no name")
-	case utf8.RuneCountInString(d.Name) > MaxName, utf8.RuneCountInString(d.Area) > MaxArea,
-		utf8.RuneCountInString(d.Address) > MaxAddress, utf8.RuneCountInString(d.OpenHours) > MaxOpenHours:
+	case text.Len(d.Name) > MaxName, text.Len(d.Area) > MaxArea, text.Len(d.Address) > MaxAddress, text.Len(d.OpenHours) > MaxOpenHours:
 		return errors.New("a text is too long")
 	case !d.at().Valid():
 		return fmt.Errorf("its position %v, %v is not on the map", d.Lat, d.Lng)
 	case !(d.Score >= 0 && d.Score <= MaxScore):
 		return fmt.Errorf("its score %v is not 0 to %v", d.Score, MaxScore)
-	case d.AvgPrice != nil && (*d.AvgPrice < 0 || *d.AvgPrice > MaxAvgPrice):
+	case d.AvgPrice != nil && !validPrice(*d.AvgPrice):
 		return fmt.Errorf("its price %d is not 0 to %d", *d.AvgPrice, MaxAvgPrice)
 	}
 	return nil
@@ -195,7 +175,8 @@ func rowsOf(ctx context.Context, tx *ent.Tx, batch []Draft) (map[string]*ent.Sho
 	return found, nil
 }
 
-// is says whether the row has everything that the draft says.
+// is says whether the row has everything that the draft says of a row that
+// exists.
 func (d *Draft) is(r *ent.Shop, types map[string]int64) bool {
 	return r.TypeID == types[d.Type] && r.Name == d.Name && r.Address == d.Address &&
 		value(r.Area) == d.Area && value(r.OpenHours) == d.OpenHours &&
@@ -213,14 +194,15 @@ func value[T any](p *T) (v T) {
 
 func (d *Draft) create(tx *ent.Tx, types map[string]int64) *ent.ShopCreate {
 	return tx.Shop.Create().
-		SetExternalID(d.ExternalID).SetTypeID(types[d.Type]).SetName(d.Name).
+		SetExternalID(d.ExternalID).SetNillableOwnerID(orNil(d.OwnerID)).SetTypeID(types[d.Type]).SetName(d.Name).
 		SetNillableArea(orNil(d.Area)).SetAddress(d.Address).
 		SetLat(d.Lat).SetLng(d.Lng).SetGeo(geo.Hash(d.at())).
 		SetNillableAvgPrice(d.AvgPrice).SetScore(d.Score).SetNillableOpenHours(orNil(d.OpenHours)).
 		SetSearch(searchText(d.Name, d.Area, d.Address))
 }
 
-// setFromDraft names the columns that a draft decides on a row that exists.
+// setFromDraft names the columns that a draft decides on a row that exists: all
+// but the owner.
 func setFromDraft(u *ent.ShopUpsert) {
 	u.UpdateTypeID().UpdateName().UpdateArea().UpdateAddress().UpdateLat().UpdateLng().UpdateGeo().
 		UpdateAvgPrice().UpdateScore().UpdateOpenHours().UpdateSearch().UpdateUpdatedAt()

@@ -2,6 +2,7 @@ package town
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -32,40 +33,61 @@ const (
 	tail  = 0.9
 )
 
-// Seed stores the first n shops of the region of a seed, in transactions of
-// 10 000, and writes the progress and the tally to out. Stored shops of the
-// same seed are updated, so a seed can be repeated after an error, and grown
-// by a larger n. It refuses n beyond [MaxRegion].
-func Seed(ctx context.Context, sink Sink, n int, seed uint64, out io.Writer) error {
-	if n < 0 || n > MaxRegion {
-		return fmt.Errorf("seed %d shops: the number must lie between 0 and %d", n, MaxRegion)
+// A Plan says what a seed makes.
+type Plan struct {
+	Users, Shops int
+	Seed         uint64 // decides what is made: the same one makes the same
+	Tokens       string // the file to write a session for each user into; "" for none
+}
+
+// Check returns what is wrong with a plan.
+func (p Plan) Check() error {
+	switch {
+	case p.Users < 0 || p.Users > MaxPeople:
+		return fmt.Errorf("seed %d users: the number must lie between 0 and %d", p.Users, MaxPeople)
+	case p.Shops < 0 || p.Shops > MaxRegion:
+		return fmt.Errorf("seed %d shops: the number must lie between 0 and %d", p.Shops, MaxRegion)
+	case p.Tokens != "" && p.Users == 0:
+		return errors.New("tokens are for users; how many?")
 	}
-	progress := NewProgress(out, "shops", n)
+	return nil
+}
+
+// Seed stores the first users and shops of a seed, in transactions of 10 000,
+// and writes the progress and a tally to out. Shops that are new belong to the
+// merchant among the users, if there is one. What is stored already of the same
+// seed stays, and its shops are updated: a seed can be repeated after an error,
+// and grown by larger numbers. It refuses a plan that [Plan.Check] does.
+func Seed(ctx context.Context, sink Sink, accounts Accounts, plan Plan, out io.Writer) error {
+	if err := plan.Check(); err != nil {
+		return err
+	}
+	var people planted
+	if plan.Users > 0 {
+		var err error
+		if people, err = seedPeople(ctx, accounts, plan, out); err != nil {
+			return err
+		}
+	}
+	return seedShops(ctx, sink, plan, people.merchant, out)
+}
+
+// seedShops stores the shops of a plan.
+func seedShops(ctx context.Context, sink Sink, plan Plan, owner int64, out io.Writer) error {
+	progress := NewProgress(out, "shops", plan.Shops)
 	defer progress.Close()
 	var tally shop.Tally
-	chunk := make([]shop.Draft, 0, min(n, seedChunk))
-	store := func() error {
+	for chunk := range chunks(Region(plan.Shops, plan.Seed), seedChunk) {
+		for i := range chunk {
+			chunk[i].OwnerID = owner
+		}
 		done := tally.Total()
 		t, err := sink.Upsert(ctx, chunk, func(more int) { progress.Set(done + more) })
 		if err != nil {
-			return fmt.Errorf("seed shops %d to %d of %d: %w", done, done+len(chunk), n, err)
+			return fmt.Errorf("seed shops %d to %d of %d: %w", done, done+len(chunk), plan.Shops, err)
 		}
-		tally, chunk = tally.Add(t), chunk[:0]
+		tally = tally.Add(t)
 		progress.Set(tally.Total())
-		return nil
-	}
-	for d := range Region(n, seed) {
-		if chunk = append(chunk, d); len(chunk) < seedChunk {
-			continue
-		}
-		if err := store(); err != nil {
-			return err
-		}
-	}
-	if len(chunk) > 0 {
-		if err := store(); err != nil {
-			return err
-		}
 	}
 	progress.Close()
 	if _, err := fmt.Fprintln(out, summary(tally, &Report{})); err != nil {

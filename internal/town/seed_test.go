@@ -157,7 +157,7 @@ func TestSeedStoresInChunks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			sink := &fakeSink{}
-			if err := Seed(t.Context(), sink, tt.n, 3, io.Discard); err != nil {
+			if err := Seed(t.Context(), sink, nil, Plan{Shops: tt.n, Seed: 3}, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			var got []int
@@ -178,7 +178,7 @@ func TestSeedShowsProgressOverAllChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &fakeSink{waits: 3 * time.Second}
 		var out strings.Builder
-		if err := Seed(t.Context(), sink, 20_000, 3, &out); err != nil {
+		if err := Seed(t.Context(), sink, nil, Plan{Shops: 20_000, Seed: 3}, &out); err != nil {
 			t.Fatal(err)
 		}
 		want := `shops: 5000 of 20000 (25 %)
@@ -196,7 +196,7 @@ shops: 20000 of 20000 in 12.0 s, 1667/s
 func TestSeedSaysWhereItFailed(t *testing.T) {
 	sink := &fakeSink{failAt: 2}
 	var out strings.Builder
-	err := Seed(t.Context(), sink, 30_000, 3, &out)
+	err := Seed(t.Context(), sink, nil, Plan{Shops: 30_000, Seed: 3}, &out)
 	if !errors.Is(err, errSink) || !strings.Contains(err.Error(), "seed shops 10000 to 20000 of 30000") {
 		t.Errorf("error %v", err)
 	}
@@ -208,10 +208,17 @@ func TestSeedSaysWhereItFailed(t *testing.T) {
 	}
 }
 
-func TestSeedRefusesImpossibleNumbers(t *testing.T) {
-	for _, n := range []int{-1, MaxRegion + 1} {
-		if err := Seed(t.Context(), &fakeSink{}, n, 3, io.Discard); err == nil {
-			t.Errorf("%d shops: no error", n)
+func TestSeedRefusesImpossiblePlans(t *testing.T) {
+	for name, plan := range map[string]Plan{
+		"fewer than no shops":  {Shops: -1},
+		"too many shops":       {Shops: MaxRegion + 1},
+		"fewer than no users":  {Users: -1},
+		"too many users":       {Users: MaxPeople + 1},
+		"tokens without users": {Tokens: "x"},
+	} {
+		sink := &fakeSink{}
+		if err := Seed(t.Context(), sink, nil, plan, io.Discard); err == nil || len(sink.calls) > 0 {
+			t.Errorf("%s: %v, %d calls", name, err, len(sink.calls))
 		}
 	}
 }

@@ -77,36 +77,36 @@ func KindOf(err error) Kind {
 // has its own.
 type Code string
 
-// A Refusal is one reason why something was not done that the user, and not the
-// client's program, can mend.
-type Refusal struct {
+// A UserError is one reason why something was not done that the user, and not
+// the client's program, can mend.
+type UserError struct {
 	Code    Code
 	Message string   // a sentence for people; holds nothing secret
 	Field   []string // the argument that it is about, from the outside in; nil for none
 }
 
-// Refused is why something was not done: every reason at once, so that a form
-// can show them all. It is an error like any other on its way out; the graph
-// shows it as data.
-type Refused []Refusal
+// UserErrors are why something was not done: every reason at once, so that a
+// form can show them all. They are an error like any other on its way out; the
+// graph shows them as data.
+type UserErrors []UserError
 
-// Refuse returns a refusal for one reason, about the argument that field names.
-func Refuse(code Code, message string, field ...string) Refused {
-	return Refused{{code, message, field}}
+// Refuse returns one reason, about the argument that field names.
+func Refuse(code Code, message string, field ...string) UserErrors {
+	return UserErrors{{code, message, field}}
 }
 
-func (r Refused) Error() string {
-	texts := make([]string, len(r))
-	for i, one := range r {
+func (e UserErrors) Error() string {
+	texts := make([]string, len(e))
+	for i, one := range e {
 		texts[i] = string(one.Code) + ": " + one.Message
 	}
 	return strings.Join(texts, "; ")
 }
 
-// OrNil is r as an error: nil if there is no reason.
-func (r Refused) OrNil() error {
-	if len(r) == 0 {
+// OrNil is e as an error: nil if there is no reason.
+func (e UserErrors) OrNil() error {
+	if len(e) == 0 {
 		return nil
 	}
-	return r
+	return e
 }

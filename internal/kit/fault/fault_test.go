@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 )
 
 func TestKindOfFindsTheFaultInAChain(t *testing.T) {
@@ -33,5 +34,29 @@ func TestTheCauseIsInTheErrorButNotInTheMessage(t *testing.T) {
 	}
 	if !errors.Is(err, io.ErrUnexpectedEOF) || err.Error() != "Try again later.: unexpected EOF" {
 		t.Errorf("Error() = %q does not carry the cause", err)
+	}
+}
+
+func TestUserErrorsAreAnErrorAsLongAsThereIsOne(t *testing.T) {
+	var none UserErrors
+	if none.OrNil() != nil {
+		t.Error("no reason is an error")
+	}
+	two := append(Refuse("INVALID_PHONE", "This is no phone.", "input", "phone"), Refuse("NOT_FOUND", "There is none.")...)
+	err := fmt.Errorf("log in: %w", two.OrNil())
+	got, ok := errors.AsType[UserErrors](err)
+	if !ok || len(got) != 2 || got[0].Field[1] != "phone" || got[1].Field != nil {
+		t.Errorf("the chain holds %v", got)
+	}
+	if err.Error() != "log in: INVALID_PHONE: This is no phone.; NOT_FOUND: There is none." {
+		t.Errorf("Error() = %q", err)
+	}
+}
+
+func TestACauseKeepsWhenToTryAgain(t *testing.T) {
+	busy := New(RateLimited, "Slowly.")
+	busy.RetryAfter = time.Minute
+	if got := busy.Because(io.EOF).RetryAfter; got != time.Minute {
+		t.Errorf("RetryAfter = %v", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -50,6 +51,7 @@ func Real(tb testing.TB) *Stack {
 	s := &Stack{"real", base(tb)}
 	s.Config.DatabaseURL = testkit.PostgresFrom(tb, version(tb), migrated)
 	s.Config.RedisURL = testkit.Redis(tb)
+	s.Config.CodeSender = "console" // as the embedded mode has by itself
 	return s
 }
 
@@ -89,18 +91,85 @@ func migrated(ctx context.Context, dsn string) error {
 // A Server is a running app.
 type Server struct {
 	*app.App
-	URL  string // without a path
-	Log  *Log
-	stop func() error
+	URL   string // without a path
+	Log   *Log
+	Out   *Log // what people read on the terminal
+	stop  func() error
+	token string // of who asks; "" for nobody
+	heard *secrets
+}
+
+// As returns the server as somebody asks it who has a session.
+func (s *Server) As(token string) *Server {
+	as := *s
+	as.token = token
+	s.heard.add(token)
+	return &as
+}
+
+// At returns another server as whoever asks s asks it.
+func (s *Server) At(other *Server) *Server { return other.As(s.token) }
+
+// Login logs a phone in by a code, which must be printed on the server's
+// terminal, and returns the server as that user asks it, and the user's id. A
+// phone can do so once a minute.
+func (s *Server) Login(tb testing.TB, phone string) (as *Server, id string) {
+	tb.Helper()
+	token, id := s.LoginWith(tb, map[string]any{"phone": phone, "code": s.Code(tb, phone)})
+	return s.As(token), id
+}
+
+// Code has a login code sent to a phone and reads it from the terminal.
+func (s *Server) Code(tb testing.TB, phone string) string {
+	tb.Helper()
+	var sent struct {
+		SendLoginCode struct{ ExpiresInSeconds int }
+	}
+	s.Must(tb, `mutation S($phone: String!) { sendLoginCode(phone: $phone) { expiresInSeconds } }`, map[string]any{"phone": phone}, &sent)
+	if sent.SendLoginCode.ExpiresInSeconds == 0 {
+		tb.Fatal("no code was sent")
+	}
+	lines := regexp.MustCompile(`login code for \S*`+regexp.QuoteMeta(phone[len(phone)-4:])+`: (\d{6}) `).FindAllStringSubmatch(s.Out.String(), -1)
+	if len(lines) == 0 {
+		tb.Fatalf("the terminal shows no code:\n%s", s.Out)
+	}
+	code := lines[len(lines)-1][1]
+	s.heard.add(code)
+	return code
+}
+
+// LoginWith logs in with what LoginInput has and returns the token and the
+// user's id.
+func (s *Server) LoginWith(tb testing.TB, input map[string]any) (token, id string) {
+	tb.Helper()
+	var in struct {
+		Login struct {
+			Token      string
+			User       struct{ ID string }
+			UserErrors []UserError
+		}
+	}
+	s.Must(tb, `mutation L($input: LoginInput!) { login(input: $input) { token user { id } userErrors { code message field } } }`, map[string]any{"input": input}, &in)
+	if len(in.Login.UserErrors) > 0 {
+		tb.Fatalf("not logged in: %+v", in.Login.UserErrors)
+	}
+	s.heard.add(in.Login.Token)
+	return in.Login.Token, in.Login.User.ID
+}
+
+// A UserError is why a mutation did not do its work.
+type UserError struct {
+	Code, Message string
+	Field         []string
 }
 
 // Start starts a server on the stack and waits until it is ready. It stops
 // with the test, or before by [Server.Stop].
 func (s *Stack) Start(tb testing.TB) *Server {
 	tb.Helper()
-	log := &Log{}
+	log, out := &Log{}, &Log{}
 	cfg := s.Config
-	a, err := app.New(&cfg, observe.NewLogger(log, "json", slog.LevelDebug), io.Discard)
+	a, err := app.New(&cfg, observe.NewLogger(log, "json", slog.LevelDebug), out)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -116,10 +185,13 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	case <-time.After(time.Minute):
 		tb.Fatalf("the server was not ready within a minute: %v\n%s", stop(), log)
 	}
-	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, stop: stop}
+	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, stop: stop, heard: &secrets{}}
 	tb.Cleanup(func() {
 		if err := stop(); err != nil {
 			tb.Errorf("the server did not stop well: %v", err)
+		}
+		for _, line := range server.heard.leaks(log.String()) {
+			tb.Errorf("the log shows a secret: %s", line)
 		}
 		if tb.Failed() {
 			tb.Logf("warnings and errors of the server:\n%s", log.complaints())
@@ -142,6 +214,9 @@ func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, c
 	}
 	var out, errs bytes.Buffer
 	code = app.Main(tb.Context(), append(settings, args...), &out, &errs)
+	for _, line := range new(secrets).leaks(errs.String()) {
+		tb.Errorf("the log of the command shows a secret: %s", line)
+	}
 	return out.String(), errs.String(), code
 }
 
@@ -155,7 +230,10 @@ type Answer struct {
 type Error struct {
 	Message    string
 	Path       []any
-	Extensions struct{ Code string }
+	Extensions struct {
+		Code              string
+		RetryAfterSeconds int
+	}
 }
 
 // Do sends a GraphQL request and decodes its data into data, unless that is
@@ -171,6 +249,9 @@ func (s *Server) Do(tb testing.TB, query string, variables map[string]any, data 
 		tb.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
+	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		tb.Fatal(err)

@@ -1,0 +1,67 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+)
+
+// A Caller is where a request comes from: who asks, and the network address,
+// by which limits count. Logging in or out changes who asks, for what follows in
+// the same request.
+type Caller struct {
+	address string
+	viewer  atomic.Pointer[account.Viewer]
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context in which viewer asks, from a client address. The
+// server calls it once for each request, before execution. Without it, nobody
+// asks.
+func WithCaller(ctx context.Context, viewer account.Viewer, address string) context.Context {
+	c := &Caller{address: address}
+	c.viewer.Store(&viewer)
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+func callerOf(ctx context.Context) *Caller {
+	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
+		return c
+	}
+	return &Caller{}
+}
+
+// viewer is who asks.
+func viewer(ctx context.Context) account.Viewer { return callerOf(ctx).is() }
+
+func (c *Caller) is() account.Viewer {
+	if v := c.viewer.Load(); v != nil {
+		return *v
+	}
+	return account.Viewer{}
+}
+
+func (c *Caller) become(v account.Viewer) { c.viewer.Store(&v) }
+
+// auth is the directive @auth.
+func auth(ctx context.Context, _ any, next graphql.Resolver, role account.Role) (any, error) {
+	if err := viewer(ctx).Require(role); err != nil {
+		return nil, err
+	}
+	return next(ctx)
+}
+
+// userErrors separates what the user can mend, which is data, from what is an
+// error.
+func userErrors(err error) (fault.UserErrors, error) {
+	if wrong, ok := errors.AsType[fault.UserErrors](err); ok {
+		return wrong, nil
+	}
+	return nil, err
+}

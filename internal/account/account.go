@@ -1,0 +1,244 @@
+// Package account is the room of people: how they come in (codes sent to their
+// phones, passwords), how they are known from one request to the next
+// (sessions), what they may do (roles), and what others see of them.
+//
+// The rows of the database are the truth. Users are read through a cache of
+// rows; sessions are in Redis for every request and are read back from their
+// rows when Redis lost them. Codes and the limits on guessing are in Redis
+// alone: without it nobody can log in, and nobody is logged out.
+package account
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+)
+
+// A Role is what somebody may do. Each includes those before it.
+type Role string
+
+// The roles.
+const (
+	Customer Role = "CUSTOMER"
+	Merchant Role = "MERCHANT" // owns shops and sells vouchers
+	Admin    Role = "ADMIN"
+)
+
+// Roles are all roles, each after those that it includes.
+func Roles() []Role { return []Role{Customer, Merchant, Admin} }
+
+// Includes reports whether who has this role has the other one too.
+func (r Role) Includes(other Role) bool { return r.rank() >= other.rank() && other.rank() > 0 }
+
+// rank is 0 for what is no role.
+func (r Role) rank() int {
+	for i, role := range Roles() {
+		if r == role {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// A Gender is what a user says of it.
+type Gender string
+
+// The genders.
+const (
+	Unspecified Gender = "UNSPECIFIED"
+	Male        Gender = "MALE"
+	Female      Gender = "FEMALE"
+)
+
+// A User is a person with an account, as others see it; but the phone is for
+// the user alone.
+type User struct {
+	ID        int64          `json:"id"`
+	Nickname  string         `json:"nickname"`
+	AvatarURL *string        `json:"avatar_url,omitempty"`
+	Phone     *string        `json:"phone,omitempty"` // masked; the number itself stays in the row
+	Role      Role           `json:"role"`
+	City      *string        `json:"city,omitempty"`
+	Bio       *string        `json:"bio,omitempty"`
+	Gender    Gender         `json:"gender"`
+	Birthday  *calendar.Date `json:"birthday,omitempty"`
+}
+
+// Codes of the refusals of this room.
+const (
+	InvalidPhone       fault.Code = "INVALID_PHONE"
+	InvalidCode        fault.Code = "INVALID_CODE"
+	InvalidCredentials fault.Code = "INVALID_CREDENTIALS"
+	CodeThrottled      fault.Code = "CODE_THROTTLED"
+	InvalidInput       fault.Code = "INVALID_INPUT"
+	ImageRejected      fault.Code = "IMAGE_REJECTED"
+)
+
+// Config tunes a Service. The zero value sends no codes and has no limits by
+// address.
+type Config struct {
+	Prefix            string // of the Redis keys
+	Sender            Sender // of login codes; nil for none
+	CodesPerAddress   int    // login codes an hour for one client address; 0 for any number
+	LoginsPerAddress  int    // tries to log in an hour from one client address; 0 for any number
+	PasswordsAtOnce   int    // passwords that are hashed at once, 19 MiB each; default one for each processor
+	PasswordsInQueue  int    // passwords that wait for that; default 64
+	SessionRowsAtOnce int    // sessions read from their rows at once, when Redis lost them; default 8
+}
+
+// Service answers for accounts. It is safe for concurrent use.
+type Service struct {
+	db        *ent.Client
+	log       *slog.Logger
+	cfg       Config
+	users     *cache.Cache[int64, User]
+	sessions  *sessions
+	codes     *codes
+	passwords *hasher
+	late      chan int64 // users whose cached rows could not be dropped yet
+	now       func() time.Time
+	logins    *prometheus.CounterVec
+}
+
+// New builds a Service. It starts nothing and closes nothing: what it is given
+// belongs to the caller. Its background work is [Service.Run].
+func New(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+	names := keys{cfg.Prefix}
+	s := &Service{
+		db: db, log: log, cfg: cfg, now: time.Now,
+		sessions:  newSessions(db, rdb, names, cfg.SessionRowsAtOnce, reg, log),
+		codes:     newCodes(rdb, names, cfg),
+		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),
+		late:      make(chan int64, lateQueue),
+		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_logins_total", Help: "Tries to log in, by method and outcome.",
+		}, []string{"method", "outcome"}),
+	}
+	s.users = cache.New(hub, cache.Policy{Name: "user", Fresh: 30 * time.Minute, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadUsers)
+	reg.MustRegister(s.logins, s.codes.sent)
+	for _, method := range []string{"code", "password"} {
+		for _, outcome := range []string{"ok", "wrong", "dead", "throttled", "failed"} {
+			s.logins.WithLabelValues(method, outcome)
+		}
+	}
+	return s
+}
+
+func orDefault(n, otherwise int) int {
+	if n > 0 {
+		return n
+	}
+	return otherwise
+}
+
+// Run does what must happen in the background, until ctx ends: it takes
+// sessions that ended out of Redis and of the database, and drops cached users
+// that could not be dropped when they changed. Any number of processes may run
+// it; one is enough.
+func (s *Service) Run(ctx context.Context) error { return s.sessions.run(ctx) }
+
+// Mend drops the cached rows of users that this process changed while the cache
+// could not be reached, until ctx ends. Every process needs it.
+func (s *Service) Mend(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case id := <-s.late:
+			for s.users.Invalidate(ctx, id) != nil {
+				if !pause(ctx, lateEvery) {
+					return nil
+				}
+			}
+		}
+	}
+}
+
+// pause sleeps, and reports false when ctx ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// ByID returns one user, no older than the last write whose call returned, or
+// [fault.ErrNotFound]. When Redis is down it reads the row, so any other error
+// means that the database failed.
+func (s *Service) ByID(ctx context.Context, id int64) (*User, error) {
+	found, err := s.ByIDs(ctx, []int64{id})
+	if err != nil {
+		return nil, err
+	}
+	if u := found[id]; u != nil {
+		return u, nil
+	}
+	return nil, fault.ErrNotFound
+}
+
+// ByIDs returns those of the users that exist, as [Service.ByID] would, with
+// one round trip to the cache and at most one statement.
+func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*User, error) {
+	found, err := s.users.GetMany(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read %d users: %w", len(ids), err)
+	}
+	out := make(map[int64]*User, len(found))
+	for id, u := range found {
+		out[id] = &u
+	}
+	return out, nil
+}
+
+const (
+	lateQueue  = 1024
+	lateEvery  = time.Second
+	forgetTrys = 3
+)
+
+// forget drops the cached row of a user that was just committed. A cache that
+// cannot be reached is told later: nothing is wrong with the write, and nobody
+// reads what the cache cannot say.
+func (s *Service) forget(ctx context.Context, id int64) {
+	var err error
+	for range forgetTrys {
+		if err = s.users.Invalidate(ctx, id); err == nil {
+			return
+		}
+	}
+	s.log.WarnContext(ctx, "cached user not dropped yet", "user", id, "err", err)
+	select {
+	case s.late <- id:
+	default:
+		s.log.ErrorContext(ctx, "cached user not dropped: others see the old one for up to half an hour", "user", id)
+	}
+}
+
+// randomText is n letters and digits, from the system's source of randomness.
+func randomText(n int) string {
+	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+	out := make([]byte, 0, n)
+	var b [1]byte
+	for len(out) < n {
+		_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process first
+		if b[0] < 252 {        // 7 × 36: every letter as likely as the others
+			out = append(out, alphabet[b[0]%36])
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,702 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/migrate"
+	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// A mailbox takes the codes that are sent.
+type mailbox struct {
+	mu    sync.Mutex
+	codes map[Phone][]string
+	fail  error
+}
+
+func (m *mailbox) Send(_ context.Context, to Phone, code string, _ time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		return m.fail
+	}
+	if m.codes == nil {
+		m.codes = map[Phone][]string{}
+	}
+	m.codes[to] = append(m.codes[to], code)
+	return nil
+}
+
+func (m *mailbox) last(t *testing.T, p Phone) string {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.codes[p]) == 0 {
+		t.Fatal("no code was sent")
+	}
+	return m.codes[p][len(m.codes[p])-1]
+}
+
+// A process is a Service as one of several processes has it.
+type process struct {
+	*Service
+	rdb    redis.UniversalClient
+	reg    *prometheus.Registry
+	away   *atomic.Bool // Redis does not answer
+	outbox *mailbox
+}
+
+// open starts a process on stores that others may use too.
+func open(t *testing.T, on storetest.Stores, cfg Config) process {
+	t.Helper()
+	reg, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
+	db, err := store.OpenSQL(on.SQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := migrate.Files(db.Dialect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Migrate(t.Context(), files); err != nil {
+		t.Fatal(err)
+	}
+	rdb, err := store.OpenRedis(on.Redis, store.NewRedisMetrics(reg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := &atomic.Bool{}
+	rdb.AddHook(cut{away})
+	hub, err := cache.NewHub(rdb, cache.Options{Prefix: "td", Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hub.Wait(); _ = rdb.Close(); _ = db.Close() })
+	outbox := &mailbox{}
+	cfg.Prefix = "td"
+	if cfg.Sender == nil {
+		cfg.Sender = outbox
+	}
+	s := New(ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(reg, nil)))), rdb, hub, cfg, reg, log)
+	return process{s, rdb, reg, away, outbox}
+}
+
+// count returns the counter with a name and these values of its labels, in the
+// order of the labels' names.
+func (p process) count(t *testing.T, name string, labels ...string) (n float64) {
+	t.Helper()
+	families, err := p.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var values []string
+			for _, l := range m.GetLabel() {
+				values = append(values, l.GetValue())
+			}
+			if f.GetName() == name && slices.Equal(values, labels) {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	t.Fatalf("there is no metric %s %v", name, labels)
+	return 0
+}
+
+// cut is a network that can be cut.
+type cut struct{ away *atomic.Bool }
+
+var errCut = errors.New("the cable is cut")
+
+func (c cut) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if c.away.Load() {
+			cmd.SetErr(errCut)
+			return errCut
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (c cut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if c.away.Load() {
+			for _, cmd := range cmds {
+				cmd.SetErr(errCut)
+			}
+			return errCut
+		}
+		return next(ctx, cmds)
+	}
+}
+
+const ann, ben Phone = "+8613900000001", "+8613900000002"
+
+// code has a code sent to a phone, whatever it was sent before.
+func (p process) code(t *testing.T, to Phone) string {
+	t.Helper()
+	if err := p.rdb.Unlink(t.Context(), p.codes.keys.codePause(to)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.SendCode(t.Context(), to.E164(), ""); err != nil {
+		t.Fatal(err)
+	}
+	return p.outbox.last(t, to)
+}
+
+// login logs a phone in by code.
+func (p process) login(t *testing.T, who Phone) *Login {
+	t.Helper()
+	code := p.code(t, who)
+	in, err := p.Login(t.Context(), Credentials{Phone: who.E164(), Code: &code})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// wants fails the test unless err is a refusal with this code, about this field.
+func wants(t *testing.T, err error, code fault.Code, field string) {
+	t.Helper()
+	r, ok := errors.AsType[fault.UserErrors](err)
+	if !ok || len(r) != 1 || r[0].Code != code || strings.Join(r[0].Field, ".") != field {
+		t.Errorf("got %v about %v, want %s about %s", err, r, code, field)
+	}
+}
+
+func TestACodeLetsAPhoneInOnce(t *testing.T) {
+	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		in := p.login(t, ann)
+		if !regexp.MustCompile(`^user_[a-z0-9]{10}$`).MatchString(in.User.Nickname) || in.User.Role != Customer || *in.User.Phone != "139****0001" {
+			t.Errorf("a new user is %+v", in.User)
+		}
+		used := p.outbox.last(t, ann)
+		_, err := p.Login(t.Context(), Credentials{Phone: "13900000001", Code: &used})
+		wants(t, err, InvalidCode, "input.code")
+		again := p.login(t, ann)
+		if again.User.ID != in.User.ID || again.Token == in.Token {
+			t.Errorf("the second time it is user %d, was %d; same token %v", again.User.ID, in.User.ID, again.Token == in.Token)
+		}
+		for _, token := range []string{in.Token, again.Token} {
+			if v := p.Authenticate(t.Context(), token); v.ID != in.User.ID || v.Role != Customer {
+				t.Errorf("the token is of %+v", v)
+			}
+		}
+		if v := p.Authenticate(t.Context(), newToken()); v != (Viewer{}) {
+			t.Errorf("an unknown token is of %+v", v)
+		}
+	})
+}
+
+func TestOfManyGuessesAtOnceFiveAreCompared(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p, q := open(t, on, Config{}), open(t, on, Config{})
+		code := p.code(t, ann)
+		var wrong sync.WaitGroup
+		for i := range 10 {
+			wrong.Go(func() {
+				guess := fmt.Sprintf("%06d", (i+1)*99)
+				if guess == code {
+					guess = "000000"
+				}
+				_, err := []process{p, q}[i%2].Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess})
+				wants(t, err, InvalidCode, "input.code")
+			})
+		}
+		wrong.Wait()
+		count := func(outcome string) float64 {
+			return p.count(t, "tandian_logins_total", "code", outcome) + q.count(t, "tandian_logins_total", "code", outcome)
+		}
+		if count("wrong") != 5 || count("dead") != 5 {
+			t.Errorf("%v guesses were compared and %v refused unseen, want 5 and 5", count("wrong"), count("dead"))
+		}
+		_, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code})
+		wants(t, err, InvalidCode, "input.code")
+		p.login(t, ann) // a new code works
+	})
+}
+
+func TestOfManyWhoKnowACodeOneGetsIn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		code := p.code(t, ann)
+		var in atomic.Int32
+		var all sync.WaitGroup
+		for range codeTries {
+			all.Go(func() {
+				if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code}); err == nil {
+					in.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if in.Load() != 1 {
+			t.Errorf("%d came in with one code", in.Load())
+		}
+	})
+}
+
+func TestLoginsThatRaceOnANewPhoneMakeOneUser(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		processes := []process{open(t, on, Config{}), open(t, on, Config{})}
+		for round := range 5 {
+			phone := Phone(fmt.Sprintf("+861390000%04d", round))
+			var mu sync.Mutex
+			ids, fresh := map[int64]int{}, 0
+			var all sync.WaitGroup
+			for i := range 10 {
+				all.Go(func() {
+					row, made, err := processes[i%2].register(t.Context(), phone)
+					mu.Lock()
+					defer mu.Unlock()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					ids[row.ID]++
+					if made {
+						fresh++
+					}
+				})
+			}
+			all.Wait()
+			n, err := processes[0].db.User.Query().Where(entuser.Phone(phone.E164())).Count(t.Context())
+			if err != nil || n != 1 || len(ids) != 1 || fresh != 1 {
+				t.Errorf("round %d: %d rows, %d ids, %d times new, %v", round, n, len(ids), fresh, err)
+			}
+		}
+	})
+}
+
+func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p, q := open(t, on, Config{CodesPerAddress: 12}), open(t, on, Config{CodesPerAddress: 12})
+		send := func(p process, to Phone, from string) error {
+			_, err := p.SendCode(t.Context(), to.E164(), from)
+			return err
+		}
+		if err := send(p, ann, ""); err != nil {
+			t.Fatal(err)
+		}
+		wants(t, send(q, ann, ""), CodeThrottled, "phone") // within a minute
+		if ttl := p.rdb.PTTL(t.Context(), p.codes.keys.codePause(ann)).Val(); ttl > time.Minute || ttl < 50*time.Second {
+			t.Errorf("the pause is %v", ttl)
+		}
+		for range codesPerDay - 1 {
+			p.code(t, ann)
+		}
+		p.rdb.Unlink(t.Context(), p.codes.keys.codePause(ann))
+		wants(t, send(p, ann, ""), CodeThrottled, "phone") // the eleventh of a day
+		if n := len(p.outbox.codes[ann]); n != codesPerDay {
+			t.Errorf("%d codes were sent, want %d", n, codesPerDay)
+		}
+		if ttl := p.rdb.PTTL(t.Context(), p.codes.keys.codeDay(ann)).Val(); ttl > day || ttl < day-time.Minute {
+			t.Errorf("the day is %v", ttl)
+		}
+		for i := range 12 {
+			if err := send([]process{p, q}[i%2], Phone(fmt.Sprintf("+8613911110%03d", i)), "192.0.2.1/32"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wants(t, send(p, ben, "192.0.2.1/32"), CodeThrottled, "phone")
+		if err := send(p, ben, "192.0.2.2/32"); err != nil {
+			t.Errorf("another address: %v", err)
+		}
+		if ttl := p.rdb.PTTL(t.Context(), p.codes.keys.codeAddress("192.0.2.1/32")).Val(); ttl > time.Hour || ttl < time.Hour-time.Minute {
+			t.Errorf("the hour is %v", ttl)
+		}
+		if ttl := p.rdb.PTTL(t.Context(), p.codes.keys.code(ben)).Val(); ttl > codeLife || ttl < codeLife-time.Minute {
+			t.Errorf("a code lives for %v", ttl)
+		}
+	})
+}
+
+func TestACodeThatCannotBeSentIsWithdrawn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		p.outbox.fail = errors.New("no network")
+		if _, err := p.SendCode(t.Context(), ann.E164(), ""); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("got %v", err)
+		}
+		if n := p.rdb.Exists(t.Context(), p.codes.keys.code(ann)).Val(); n != 0 {
+			t.Error("the code is still there")
+		}
+		p.outbox.fail = nil
+		if _, err := p.SendCode(t.Context(), ann.E164(), ""); err != nil {
+			t.Errorf("the next try: %v", err) // at once, not after a minute
+		}
+	})
+}
+
+func TestWithoutASenderOrRedisThereAreNoCodes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		p.codes.sender = nil
+		if _, err := p.SendCode(t.Context(), ann.E164(), ""); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("without a sender: %v", err)
+		}
+		_, err := p.SendCode(t.Context(), "123", "")
+		wants(t, err, InvalidPhone, "phone")
+		p.codes.sender = p.outbox
+		code, password := p.code(t, ann), "correct horse"
+		p.away.Store(true)
+		for name, err := range map[string]error{
+			"send":     second(p.SendCode(t.Context(), ben.E164(), "")),
+			"code":     second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code})),
+			"password": second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})),
+		} {
+			if fault.KindOf(err) != fault.Unavailable {
+				t.Errorf("%s without Redis: %v", name, err)
+			}
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestPasswords(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p, q := open(t, on, Config{}), open(t, on, Config{})
+		try := func(who Phone, password string) error {
+			return second(q.Login(t.Context(), Credentials{Phone: who.E164(), Password: &password}))
+		}
+		first, other := p.login(t, ann), p.login(t, ann)
+		wants(t, try(ann, ""), InvalidCredentials, "input.password") // none is set
+		if _, err := p.SetPassword(t.Context(), first.Viewer, "correct horse"); err != nil {
+			t.Fatal(err)
+		}
+		if v := p.Authenticate(t.Context(), other.Token); v.ID != 0 {
+			t.Error("the other session outlives the change of the password")
+		}
+		if v := q.Authenticate(t.Context(), first.Token); v.ID != first.User.ID {
+			t.Error("the session that changed the password does not")
+		}
+		_, err := p.SetPassword(t.Context(), first.Viewer, "short")
+		wants(t, err, InvalidInput, "password")
+		if err := try(ann, "correct horse"); err != nil {
+			t.Errorf("the right password: %v", err)
+		}
+		wants(t, try(ben, "correct horse"), InvalidCredentials, "input.password") // has no account
+
+		// Five wrong ones in a quarter of an hour; a right one before begins anew.
+		for range passwordTries - 1 {
+			wants(t, try(ann, "wrong"), InvalidCredentials, "input.password")
+		}
+		if err := try(ann, "correct horse"); err != nil {
+			t.Errorf("after four wrong ones: %v", err)
+		}
+		var wrong sync.WaitGroup
+		for range 2 * passwordTries {
+			wrong.Go(func() { wants(t, try(ann, "wrong"), InvalidCredentials, "input.password") })
+		}
+		wrong.Wait()
+		wants(t, try(ann, "correct horse"), InvalidCredentials, "input.password")
+		if n := q.count(t, "tandian_logins_total", "password", "throttled"); n != passwordTries+1 {
+			t.Errorf("%v were refused unseen, want %d", n, passwordTries+1)
+		}
+		if ttl := p.rdb.PTTL(t.Context(), p.codes.keys.passwordTries(ann)).Val(); ttl > passwordTriesLife || ttl < passwordTriesLife-time.Minute {
+			t.Errorf("the quarter of an hour is %v", ttl)
+		}
+		p.login(t, ann) // by code all the same
+	})
+}
+
+func TestAStalePasswordIsHashedAnew(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		in := p.login(t, ann)
+		old := oldHash(t, "correct horse")
+		p.db.User.UpdateOneID(in.User.ID).SetPasswordHash(old).ExecX(t.Context())
+		password := "correct horse"
+		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password}); err != nil {
+			t.Fatal(err)
+		}
+		now := *p.db.User.GetX(t.Context(), in.User.ID).PasswordHash
+		ok, stale, err := p.passwords.verify(t.Context(), now, password)
+		if now == old || !ok || stale || err != nil {
+			t.Errorf("the row has %q: right %v, stale %v, %v", now, ok, stale, err)
+		}
+	})
+}
+
+// oldHash is a password as an earlier release would have hashed it.
+func oldHash(t *testing.T, password string) string {
+	t.Helper()
+	h := newHasher(1, 1)
+	salt := []byte("0123456789abcdef")
+	c := cost{memory: 8 << 10, passes: 1, lanes: 1, saltLen: len(salt), keyLen: 32}
+	key, err := h.key(t.Context(), password, salt, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encode(c, salt, key)
+}
+
+func TestTriesAreLimitedByAddress(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p, q := open(t, on, Config{LoginsPerAddress: 4}), open(t, on, Config{LoginsPerAddress: 4})
+		guess := "123456"
+		try := func(p process, i int, from string) error {
+			return second(p.Login(t.Context(), Credentials{Phone: fmt.Sprintf("+8613911110%03d", i), Code: &guess, Address: from}))
+		}
+		for i := range 4 {
+			wants(t, try([]process{p, q}[i%2], i, "192.0.2.1/32"), InvalidCode, "input.code")
+		}
+		err := try(p, 5, "192.0.2.1/32")
+		f, ok := errors.AsType[*fault.Error](err)
+		if !ok || f.Kind != fault.RateLimited || f.RetryAfter < time.Hour-time.Minute || f.RetryAfter > time.Hour {
+			t.Errorf("the fifth: %v", err)
+		}
+		wants(t, try(p, 5, "192.0.2.2/32"), InvalidCode, "input.code")
+		wants(t, try(p, 5, ""), InvalidCode, "input.code")
+		both := second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, Password: &guess}))
+		none := second(p.Login(t.Context(), Credentials{Phone: ann.E164()}))
+		if fault.KindOf(both) != fault.BadUserInput || fault.KindOf(none) != fault.BadUserInput {
+			t.Errorf("code and password: %v; neither: %v", both, none)
+		}
+	})
+}
+
+func TestARoleCountsFromTheNextRequestOn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p, q := open(t, on, Config{}), open(t, on, Config{})
+		in := p.login(t, ann)
+		for _, role := range []Role{Admin, Customer, Merchant} {
+			q.Authenticate(t.Context(), in.Token) // caches the user
+			if _, fresh, err := p.Grant(t.Context(), ann, role); err != nil || fresh {
+				t.Fatalf("%v, new %v", err, fresh)
+			}
+			if v := q.Authenticate(t.Context(), in.Token); v.Role != role {
+				t.Errorf("after the grant of %s the role is %s", role, v.Role)
+			}
+		}
+		if u, fresh, err := p.Grant(t.Context(), ben, Admin); err != nil || !fresh || u.Role != Admin {
+			t.Errorf("a phone without an account: %+v, new %v, %v", u, fresh, err)
+		}
+		if in := p.login(t, ben); in.User.Role != Admin {
+			t.Errorf("it logs in as %s", in.User.Role)
+		}
+		if _, _, err := p.Grant(t.Context(), ann, "KING"); err == nil {
+			t.Error("there is a role KING")
+		}
+	})
+}
+
+func TestRequireSaysWhatIsMissing(t *testing.T) {
+	tests := []struct {
+		viewer Viewer
+		role   Role
+		want   fault.Kind // "" for nothing
+	}{
+		{Viewer{}, Customer, fault.Unauthenticated},
+		{Viewer{unknown: errCut}, Customer, fault.Unavailable},
+		{Viewer{ID: 1, Role: Customer}, Customer, ""},
+		{Viewer{ID: 1, Role: Customer}, Merchant, fault.Forbidden},
+		{Viewer{ID: 1, Role: Merchant}, Customer, ""},
+		{Viewer{ID: 1, Role: Merchant}, Merchant, ""},
+		{Viewer{ID: 1, Role: Merchant}, Admin, fault.Forbidden},
+		{Viewer{ID: 1, Role: Admin}, Merchant, ""},
+		{Viewer{ID: 1, Role: Admin}, "", fault.Forbidden},
+		{Viewer{ID: 1, Role: ""}, Customer, fault.Forbidden},
+	}
+	for _, tt := range tests {
+		err := tt.viewer.Require(tt.role)
+		if (err == nil) != (tt.want == "") || err != nil && fault.KindOf(err) != tt.want {
+			t.Errorf("%+v as %q: %v, want %q", tt.viewer, tt.role, err, tt.want)
+		}
+	}
+}
+
+func TestAProfileIsChangedInPartsAndSeenAtOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p, q := open(t, on, Config{}), open(t, on, Config{})
+		v := p.login(t, ann).Viewer
+		birthday := calendar.Date{Year: 1990, Month: 2, Day: 28}
+		steps := []struct {
+			name    string
+			changes Changes
+			want    User
+		}{
+			{"everything", Changes{
+				Nickname: patch.Set("  荷塘  Ann "), AvatarURL: patch.Set("/media/a1/b.webp"), City: patch.Set("杭州"),
+				Bio: patch.Set("one\r\n\r\n\r\ntwo\u202e"), Gender: patch.Set(Female), Birthday: patch.Set(birthday),
+			}, User{Nickname: "荷塘 Ann", AvatarURL: new("/media/a1/b.webp"), City: new("杭州"), Bio: new("one\n\ntwo"), Gender: Female, Birthday: &birthday}},
+			{"nothing", Changes{}, User{Nickname: "荷塘 Ann", AvatarURL: new("/media/a1/b.webp"), City: new("杭州"), Bio: new("one\n\ntwo"), Gender: Female, Birthday: &birthday}},
+			{"one field", Changes{City: patch.Set("Hanoi")}, User{Nickname: "荷塘 Ann", AvatarURL: new("/media/a1/b.webp"), City: new("Hanoi"), Bio: new("one\n\ntwo"), Gender: Female, Birthday: &birthday}},
+			{"clear", Changes{
+				AvatarURL: patch.Clear[string](), City: patch.Set("  "), Bio: patch.Clear[string](), Gender: patch.Clear[Gender](), Birthday: patch.Clear[calendar.Date](),
+			}, User{Nickname: "荷塘 Ann", Gender: Unspecified}},
+			{"at the bounds", Changes{
+				Nickname: patch.Set(strings.Repeat("塘", MaxNickname)), City: patch.Set(strings.Repeat("塘", MaxCity)), Bio: patch.Set(strings.Repeat("塘", MaxBio)),
+				Birthday: patch.Set(calendar.Date{Year: 1900, Month: 1, Day: 1}),
+			}, User{
+				Nickname: strings.Repeat("塘", MaxNickname), City: new(strings.Repeat("塘", MaxCity)), Bio: new(strings.Repeat("塘", MaxBio)),
+				Gender: Unspecified, Birthday: &calendar.Date{Year: 1900, Month: 1, Day: 1},
+			}},
+		}
+		for _, step := range steps {
+			if _, err := q.ByID(t.Context(), v.ID); err != nil { // caches what was before
+				t.Fatal(err)
+			}
+			got, err := p.UpdateProfile(t.Context(), v, step.changes)
+			if err != nil {
+				t.Fatalf("%s: %v", step.name, err)
+			}
+			want := step.want
+			want.ID, want.Phone, want.Role = v.ID, new("139****0001"), Customer
+			seen, err := q.ByID(t.Context(), v.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for who, u := range map[string]*User{"the answer": got, "another process": seen} {
+				if d := cmp.Diff(&want, u); d != "" {
+					t.Errorf("%s: %s (-want +got)\n%s", step.name, who, d)
+				}
+			}
+		}
+	})
+}
+
+func TestEveryFieldOfAProfileIsBounded(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		v := p.login(t, ann).Viewer
+		before, _ := p.ByID(t.Context(), v.ID)
+		long := func(n int) patch.Field[string] { return patch.Set(strings.Repeat("塘", n+1)) }
+		tests := []struct {
+			name    string
+			changes Changes
+			code    fault.Code
+			field   string
+		}{
+			{"no nickname", Changes{Nickname: patch.Clear[string]()}, InvalidInput, "input.nickname"},
+			{"a blank nickname", Changes{Nickname: patch.Set(" \u200b\u200d ")}, InvalidInput, "input.nickname"},
+			{"a long nickname", Changes{Nickname: long(MaxNickname)}, InvalidInput, "input.nickname"},
+			{"a long city", Changes{City: long(MaxCity)}, InvalidInput, "input.city"},
+			{"a long bio", Changes{Bio: long(MaxBio)}, InvalidInput, "input.bio"},
+			{"a picture from elsewhere", Changes{AvatarURL: patch.Set("https://example.com/a.png")}, ImageRejected, "input.avatarUrl"},
+			{"a picture outside", Changes{AvatarURL: patch.Set("/media/../etc/passwd")}, ImageRejected, "input.avatarUrl"},
+			{"a script", Changes{AvatarURL: patch.Set("javascript:alert(1)")}, ImageRejected, "input.avatarUrl"},
+			{"born too early", Changes{Birthday: patch.Set(calendar.Date{Year: 1899, Month: 12, Day: 31})}, InvalidInput, "input.birthday"},
+			{"not born yet", Changes{Birthday: patch.Set(calendar.DateOf(time.Now().UTC().AddDate(0, 0, 2)))}, InvalidInput, "input.birthday"},
+		}
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				wants(t, second(p.UpdateProfile(t.Context(), v, tt.changes)), tt.code, tt.field)
+			})
+		}
+		all := second(p.UpdateProfile(t.Context(), v, Changes{Nickname: long(MaxNickname), City: long(MaxCity), Gender: patch.Set(Male)}))
+		if r, _ := errors.AsType[fault.UserErrors](all); len(r) != 2 {
+			t.Errorf("two wrong fields: %v", all)
+		}
+		after, _ := p.ByID(t.Context(), v.ID)
+		row, err := p.loadUsers(t.Context(), []int64{v.ID})
+		if d := cmp.Diff(before, after) + cmp.Diff(*before, row[v.ID]); d != "" || err != nil {
+			t.Errorf("something changed: %s, %v", d, err)
+		}
+	})
+}
+
+// A user who changed while Redis was away is not shown as before when it is
+// back.
+func TestAChangeWithoutRedisIsToldLater(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p, q := open(t, on, Config{}), open(t, on, Config{})
+		v := p.login(t, ann).Viewer
+		if _, err := q.ByID(t.Context(), v.ID); err != nil {
+			t.Fatal(err)
+		}
+		p.away.Store(true)
+		u, err := p.UpdateProfile(t.Context(), v, Changes{Nickname: patch.Set("Ann")})
+		if err != nil || u.Nickname != "Ann" {
+			t.Fatalf("%+v, %v", u, err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var mending sync.WaitGroup
+		mending.Go(func() { _ = p.Mend(ctx) })
+		p.away.Store(false)
+		testkit.Eventually(t, 10*time.Second, func() bool {
+			u, err := q.ByID(t.Context(), v.ID)
+			return err == nil && u.Nickname == "Ann"
+		})
+		stop()
+		mending.Wait()
+	})
+}
+
+func TestSyntheticUsersAreStoredOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		var drafts []Draft
+		for i := range 1203 {
+			drafts = append(drafts, Draft{ExternalID: fmt.Sprintf("seed:1:%d", i), Nickname: fmt.Sprint("n", i), Role: Roles()[i%3], City: []string{"", "Hanoi"}[i%2]})
+		}
+		progress := 0
+		ids, err := p.Plant(t.Context(), drafts[:700], func(n int) { progress = n })
+		if err != nil || len(ids) != 700 || progress != 700 {
+			t.Fatalf("%d ids, %v, progress %d", len(ids), err, progress)
+		}
+		again, err := p.Plant(t.Context(), drafts, func(int) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(ids, again[:700]); d != "" {
+			t.Errorf("other ids the second time:\n%s", d)
+		}
+		users, err := p.ByIDs(t.Context(), again)
+		if err != nil || len(users) != len(drafts) {
+			t.Fatalf("%d users, %v", len(users), err)
+		}
+		for i, id := range again {
+			if u := users[id]; u.Nickname != drafts[i].Nickname || u.Role != drafts[i].Role || value(u.City) != drafts[i].City || u.Phone != nil {
+				t.Errorf("user %d is %+v", i, u)
+			}
+		}
+		tokens, err := p.Issue(t.Context(), again)
+		if err != nil || len(tokens) != len(again) {
+			t.Fatalf("%d tokens, %v", len(tokens), err)
+		}
+		for _, i := range []int{0, 499, 500, 1202} {
+			if v := p.Authenticate(t.Context(), tokens[i]); v.ID != again[i] || v.Role != drafts[i].Role {
+				t.Errorf("token %d is of %+v", i, v)
+			}
+		}
+	})
+}
+
+func TestWaitsAreSaidInWords(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Millisecond: "1 second", time.Minute: "1 minute", time.Hour: "1 hour", 119 * time.Minute: "119 minutes", 43500 * time.Millisecond: "44 seconds", 119 * time.Second: "119 seconds", 2 * time.Minute: "2 minutes",
+		2*time.Minute + 1: "3 minutes", 15 * time.Minute: "15 minutes", 23*time.Hour + time.Second: "24 hours",
+	} {
+		if got := inWords(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package account
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+)
+
+const (
+	codeLife    = 5 * time.Minute
+	codePause   = time.Minute // between two codes for one phone
+	codesPerDay = 10          // for one phone
+	codeTries   = 5           // guesses at one code
+
+	passwordTries     = 5 // guesses at one phone's password
+	passwordTriesLife = 15 * time.Minute
+
+	day = 24 * time.Hour
+)
+
+var (
+	//go:embed lua/count.lua
+	countLua string
+	//go:embed lua/code_store.lua
+	codeStoreLua string
+	//go:embed lua/code_withdraw.lua
+	codeWithdrawLua string
+	//go:embed lua/code_try.lua
+	codeTryLua string
+	//go:embed lua/code_use.lua
+	codeUseLua string
+)
+
+// SendCode sends a login code to a phone, whether it has an account or not, and
+// says how long the code is good for. The address is that of the client, or ""
+// if it is not known; limits count by it.
+//
+// What the user can mend is [fault.UserErrors]: no phone, or too many codes. Without
+// a sender, and when it or Redis fails, the fault is UNAVAILABLE.
+func (s *Service) SendCode(ctx context.Context, phone, address string) (life time.Duration, err error) {
+	p, err := ParsePhone(phone)
+	if err != nil {
+		return 0, refusePhone("phone")
+	}
+	if s.codes.sender == nil {
+		return 0, fault.New(fault.Unavailable, "This server sends no login codes.")
+	}
+	outcome, err := s.codes.send(ctx, s.log, p, address)
+	s.codes.sent.WithLabelValues(outcome).Inc()
+	return codeLife, err
+}
+
+func refusePhone(field ...string) fault.UserErrors {
+	return fault.Refuse(InvalidPhone, "This is no phone number. Write it with its country code, or as eleven digits in mainland China.", field...)
+}
+
+// codes are the login codes under way, and the limits on asking and guessing.
+// They live in the state Redis alone.
+type codes struct {
+	rdb        redis.UniversalClient
+	keys       keys
+	sender     Sender
+	perAddress int
+	sent       *prometheus.CounterVec
+
+	count, store, withdraw, try, use *redis.Script
+}
+
+func newCodes(rdb redis.UniversalClient, k keys, cfg Config) *codes {
+	c := &codes{
+		rdb: rdb, keys: k, sender: cfg.Sender, perAddress: cfg.CodesPerAddress,
+		count: redis.NewScript(countLua), store: redis.NewScript(codeStoreLua), withdraw: redis.NewScript(codeWithdrawLua),
+		try: redis.NewScript(codeTryLua), use: redis.NewScript(codeUseLua),
+		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_login_codes_total", Help: "Login codes that were asked for, by outcome.",
+		}, []string{"outcome"}),
+	}
+	for _, outcome := range []string{"sent", "throttled", "failed"} {
+		c.sent.WithLabelValues(outcome)
+	}
+	return c
+}
+
+// send makes a code, keeps it and sends it. The code is kept first: a quick
+// user must not be told that there is none.
+func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, address string) (outcome string, err error) {
+	wait, err := c.limit(ctx, c.keys.codeAddress(address), c.perAddress, time.Hour, address != "")
+	if err != nil {
+		return "failed", err
+	}
+	if wait > 0 {
+		return "throttled", throttled("Too many codes were asked for from your network.", wait)
+	}
+	code := newCode()
+	wait, err = c.wait(c.runScript(ctx, c.store, []string{c.keys.code(p), c.keys.codePause(p), c.keys.codeDay(p)},
+		code, codeLife.Milliseconds(), codePause.Milliseconds(), codesPerDay, day.Milliseconds()))
+	if err != nil {
+		return "failed", err
+	}
+	if wait > 0 {
+		return "throttled", throttled("This phone was sent a code already.", wait)
+	}
+	if err := c.sender.Send(ctx, p, code, codeLife); err != nil {
+		// Not with a context that may be what ended the sending.
+		_, errBack := c.runScript(context.WithoutCancel(ctx), c.withdraw, []string{c.keys.code(p), c.keys.codePause(p)}, code).Int()
+		if errBack != nil {
+			log.WarnContext(ctx, "a code that was not sent is not withdrawn; the phone has to wait", "err", errBack)
+		}
+		return "failed", fault.New(fault.Unavailable, "The code could not be sent. Try again later.").Because(err)
+	}
+	return "sent", nil
+}
+
+func throttled(what string, wait time.Duration) fault.UserErrors {
+	return fault.Refuse(CodeThrottled, what+" Try again in "+inWords(wait)+".", "phone")
+}
+
+// inWords is a wait as people say it, rounded up.
+func inWords(d time.Duration) string {
+	unit, name := time.Second, "second"
+	switch {
+	case d >= 2*time.Hour || d == time.Hour:
+		unit, name = time.Hour, "hour"
+	case d >= 2*time.Minute || d == time.Minute:
+		unit, name = time.Minute, "minute"
+	}
+	n := max((d+unit-1)/unit, 1)
+	if n > 1 {
+		name += "s"
+	}
+	return fmt.Sprintf("%d %s", n, name)
+}
+
+// limit counts one more under a key. It returns how long to wait if that is one
+// too many.
+func (c *codes) limit(ctx context.Context, key string, most int, life time.Duration, on bool) (wait time.Duration, err error) {
+	if most == 0 || !on {
+		return 0, nil
+	}
+	return c.wait(c.runScript(ctx, c.count, []string{key}, most, life.Milliseconds()))
+}
+
+// wait reads the milliseconds that a script answers.
+func (c *codes) wait(cmd *redis.Cmd) (time.Duration, error) {
+	ms, err := cmd.Int64()
+	if err != nil {
+		return 0, withoutRedis(err)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+func withoutRedis(err error) error {
+	return fault.New(fault.Unavailable, "Nobody can log in at the moment. Try again.").Because(fmt.Errorf("ask Redis for codes and limits: %w", err))
+}
+
+// verdict is what became of a guess.
+type verdict string
+
+const (
+	right verdict = "ok"
+	wrong verdict = "wrong"
+	dead  verdict = "dead" // no code to guess: none was sent, it is too old, used, or guessed at too often
+)
+
+// guess compares a code with that of a phone, and uses it up if it is right.
+// Two round trips: the comparison, in constant time, is between them.
+func (c *codes) guess(ctx context.Context, p Phone, code string) (verdict, error) {
+	kept, err := c.runScript(ctx, c.try, []string{c.keys.code(p)}, codeTries).Result()
+	if err != nil {
+		return "", withoutRedis(err)
+	}
+	want, ok := kept.(string)
+	if !ok {
+		return dead, nil
+	}
+	if subtle.ConstantTimeCompare([]byte(want), []byte(code)) != 1 {
+		return wrong, nil
+	}
+	used, err := c.runScript(ctx, c.use, []string{c.keys.code(p)}, code).Int()
+	if err != nil {
+		return "", withoutRedis(err)
+	}
+	if used == 0 {
+		return dead, nil
+	}
+	return right, nil
+}
+
+// clear forgets a counter. A failure leaves the user with fewer tries: no harm.
+func (c *codes) clear(ctx context.Context, key string) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	_ = c.rdb.Unlink(ctx, key).Err()
+}
+
+func (c *codes) runScript(ctx context.Context, s *redis.Script, keys []string, args ...any) *redis.Cmd {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	return s.Run(ctx, c.rdb, keys, args...)
+}
+
+// newCode is six digits, each number as likely as the others.
+func newCode() string {
+	n, err := rand.Int(rand.Reader, big.NewInt(1_000_000))
+	if err != nil {
+		panic(errors.Join(errors.New("account: no randomness"), err)) // crypto/rand ends the process first
+	}
+	return fmt.Sprintf("%06d", n)
+}

@@ -1,0 +1,214 @@
+package account
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestParsePhoneReadsWhatPeopleWrite(t *testing.T) {
+	tests := []struct {
+		name string
+		in   string
+		want Phone // "" for ErrPhone
+	}{
+		{"eleven digits", "13812345678", "+8613812345678"},
+		{"with 86", "8613812345678", "+8613812345678"},
+		{"with +86", "+8613812345678", "+8613812345678"},
+		{"with 0086", "008613812345678", "+8613812345678"},
+		{"the lowest mainland number", "13000000000", "+8613000000000"},
+		{"the highest mainland number", "19999999999", "+8619999999999"},
+		{"spaces, dashes and dots", " 138-1234 56.78\t", "+8613812345678"},
+		{"parentheses", "(+86) 138 (1234) 5678", "+8613812345678"},
+		{"dashes of typesetters", "138\u20111234\u20135678", "+8613812345678"},
+		{"a minus sign", "138\u22125678\u22121234", "+8613856781234"},
+		{"full-width", "＋８６（１３８）１２３４－５６７８", "+8613812345678"},
+		{"an ideographic space", "138\u30001234\u00a05678", "+8613812345678"},
+		{"a foreign number", "+44 7911 123456", "+447911123456"},
+		{"eight digits", "+2901 2345", "+29012345"},
+		{"fifteen digits", "+881612345678901", "+881612345678901"},
+		{"a mainland line that is not mobile", "+86 21 1234 5678", "+862112345678"},
+
+		{"nothing", "", ""},
+		{"spaces alone", "  ", ""},
+		{"a plus alone", "+", ""},
+		{"seven digits", "+2901234", ""},
+		{"sixteen digits", "+8816123456789012", ""},
+		{"a country code that begins with 0", "+08613812345678", ""},
+		{"ten digits", "1381234567", ""},
+		{"twelve digits", "138123456789", ""},
+		{"eleven digits that begin with 12", "12812345678", ""},
+		{"eleven digits that begin with 2", "23812345678", ""},
+		{"+86 and ten digits that begin with 1", "+861381234567", ""},
+		{"+86 and twelve digits that begin with 1", "+86138123456789", ""},
+		{"+86 and 12…", "+8612812345678", ""},
+		{"86 and a line that is not mobile", "862112345678", ""},
+		{"00 and another country", "00447911123456", ""},
+		{"00 and a North American number that looks like ours", "0013812345678", ""},
+		{"no country code", "07911123456", ""},
+		{"two plus signs", "++8613812345678", ""},
+		{"a plus in the middle", "86+13812345678", ""},
+		{"a letter", "1381234567a", ""},
+		{"an extension", "+44 7911 123456 ext 7", ""},
+		{"Arabic digits", "\u0661\u0663\u0668\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668", ""},
+		{"an invisible mark", "\u202d13812345678", ""},
+		{"a NUL", "13812345678\x00", ""},
+		{"broken UTF-8", "13812345678\xff", ""},
+		{"64 bytes", strings.Repeat(" ", 53) + "13812345678", "+8613812345678"},
+		{"65 bytes", strings.Repeat(" ", 54) + "13812345678", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := ParsePhone(tt.in)
+			if got.E164() != tt.want.E164() || (err == nil) != (tt.want != "") {
+				t.Fatalf("got %s, %v; want %s", got.E164(), err, tt.want.E164())
+			}
+			if err != nil && !errors.Is(err, ErrPhone) {
+				t.Errorf("got %v, want ErrPhone", err)
+			}
+		})
+	}
+}
+
+func TestMaskedHidesAtLeastFourDigits(t *testing.T) {
+	tests := []struct {
+		name string
+		in   Phone
+		want string
+	}{
+		{"none", "", ""},
+		{"mainland", "+8613812345678", "138****5678"},
+		{"mainland, not mobile", "+862112345678", "+8621****5678"},
+		{"8 digits", "+29012345", "+29****45"},
+		{"9 digits", "+290123456", "+29****456"},
+		{"10 digits", "+2901234567", "+290****567"},
+		{"11 digits", "+29012345678", "+290****5678"},
+		{"12 digits", "+447911123456", "+4479****3456"},
+		{"15 digits", "+881612345678901", "+8816****8901"},
+		{"no plus sign", "13812345678", "****"},
+		{"too short to be a number", "+1234567", "****"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.in.Masked(); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// gives reports whether a text holds the number, as it is or in hexadecimal.
+func gives(text string, p Phone) bool {
+	digits := strings.TrimPrefix(p.E164(), "+")
+	text = strings.ToLower(text)
+	for _, form := range []string{digits, strings.TrimPrefix(digits, "86"), fmt.Sprintf("%x", digits), fmt.Sprintf("% x", digits), fmt.Sprintf("%d", []byte(digits))} {
+		if strings.Contains(text, strings.Trim(form, "[]")) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestAPrintedPhoneIsMasked(t *testing.T) {
+	const p Phone = "+8613812345678"
+	type form struct{ Phone Phone }
+	type deep struct{ Forms []*form }
+	values := map[string]any{
+		"itself":              p,
+		"a pointer":           func() *Phone { q := p; return &q }(),
+		"a struct":            form{p},
+		"a pointer to one":    &form{p},
+		"a slice":             []Phone{p},
+		"an array":            [1]Phone{p},
+		"a slice of any":      []any{p},
+		"a slice of structs":  []form{{p}},
+		"a map of phones":     map[string]Phone{"of": p},
+		"a map by phones":     map[Phone]int{p: 1},
+		"an error's argument": fmt.Errorf("send to %v", p),
+	}
+	for name, v := range values {
+		for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%+q", "%#q", "%x", "%X", "% x", "%#x", "%d", "%5d", "%c", "%U", "%b", "%o", "%e", "%g", "%t", "%20s", "%-20v", "%.30s", "%z"} {
+			if got := fmt.Sprintf(format, v); gives(got, p) {
+				t.Errorf("%s with %s: %s", name, format, got)
+			}
+		}
+		if got := fmt.Sprint(v); gives(got, p) {
+			t.Errorf("Sprint of %s: %s", name, got)
+		}
+	}
+	for format, want := range map[string]string{"%v": "138****5678", "%s": "138****5678", "%q": `"138****5678"`, "%13s|": "  138****5678|", "%d": "%!d(string=138****5678)"} {
+		if got := fmt.Sprintf(format, p); got != want {
+			t.Errorf("%s: got %s, want %s", format, got, want)
+		}
+	}
+	noVerb := strings.ToLower("NO VERB") // where vet does not see the mistake
+	if got := fmt.Sprintf(noVerb, p); gives(got, p) {
+		t.Errorf("an argument too many: %s", got)
+	}
+	deeper := deep{[]*form{{p}}}
+	if got := fmt.Sprintf("%v %+v %s", deeper, deeper.Forms[0], p.String()); gives(got, p) {
+		t.Error(got)
+	}
+}
+
+func TestALoggedPhoneIsMasked(t *testing.T) {
+	const p Phone = "+8613812345678"
+	type form struct{ Phone Phone }
+	values := map[string]any{
+		"itself": p, "struct": form{p}, "pointer": &form{p}, "slice": []Phone{p}, "any": []any{p}, "map": map[string]Phone{"of": p},
+		"error": fmt.Errorf("send to %s", p),
+	}
+	var out bytes.Buffer
+	for handler, h := range map[string]slog.Handler{"text": slog.NewTextHandler(&out, nil), "json": slog.NewJSONHandler(&out, nil)} {
+		for name, v := range values {
+			out.Reset()
+			slog.New(h).Info("m", "v", v)
+			if got := out.String(); gives(got, p) || got == "" {
+				t.Errorf("%s, %s: %s", handler, name, got)
+			}
+		}
+		out.Reset()
+		slog.New(h).Info("m", "v", p)
+		if !strings.Contains(out.String(), "138****5678") {
+			t.Errorf("%s: %s", handler, out.String())
+		}
+	}
+}
+
+func TestAPhoneRefusesToBeMarshalled(t *testing.T) {
+	const p Phone = "+8613812345678"
+	for name, v := range map[string]any{"itself": p, "a struct": struct{ Phone Phone }{p}, "a slice": []Phone{p}, "a pointer": &struct{ Phone *Phone }{new(p)}} {
+		b, err := json.Marshal(v)
+		if err == nil || len(b) > 0 {
+			t.Errorf("%s: got %s, want an error", name, b)
+		} else if gives(err.Error(), p) {
+			t.Errorf("%s: the error shows the number: %v", name, err)
+		}
+	}
+}
+
+func FuzzParsePhone(f *testing.F) {
+	for _, s := range []string{"13812345678", "＋８６（１３８）１２３４－５６７８", "+44 7911 123456", "008613812345678"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := ParsePhone(s)
+		if err != nil {
+			return
+		}
+		again, err := ParsePhone(p.E164())
+		if err != nil || again != p {
+			t.Errorf("%q is %s, and that is %s, %v", s, p.E164(), again.E164(), err)
+		}
+		if n := len(p.E164()) - 1; n < minDigits || n > maxDigits {
+			t.Errorf("%q has %d digits", s, n)
+		}
+		if gives(p.Masked(), p) {
+			t.Errorf("masked: %s", p.Masked())
+		}
+	})
+}

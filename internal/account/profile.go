@@ -1,0 +1,158 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/tandian-dev/tandian/ent"
+	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/text"
+)
+
+// Bounds of a profile, in characters.
+const (
+	MaxNickname = 30
+	MaxCity     = 40
+	MaxBio      = 200
+)
+
+// Changes are what a user changes of the profile. Clearing is for all but the
+// nickname.
+type Changes struct {
+	Nickname  patch.Field[string]
+	AvatarURL patch.Field[string]
+	City      patch.Field[string]
+	Bio       patch.Field[string] // may have several lines
+	Gender    patch.Field[Gender]
+	Birthday  patch.Field[calendar.Date]
+}
+
+// media is what a picture's path looks like. Whether there is such a picture is
+// for the room to say that keeps them.
+var media = regexp.MustCompile(`^/media/[A-Za-z0-9][A-Za-z0-9._/-]{0,180}$`) //nolint:gochecknoglobals // a constant that Go cannot say
+
+// UpdateProfile changes the viewer's profile and returns it as it is then, for
+// everybody at once. Everything that is wrong comes back together, as
+// [fault.UserErrors], and nothing is changed.
+func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User, error) {
+	u := s.db.User.UpdateOneID(v.ID)
+	if err := s.change(u, c).OrNil(); err != nil {
+		return nil, err
+	}
+	row, err := u.Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("update the profile of user %d: %w", v.ID, err)
+	}
+	s.forget(ctx, v.ID)
+	return fromRow(row), nil
+}
+
+// change puts the changes into a statement and says what is wrong with them.
+func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserErrors) {
+	refuse := func(code fault.Code, field, format string, args ...any) {
+		wrong = append(wrong, fault.Refuse(code, fmt.Sprintf(format, args...), "input", field)...)
+	}
+	if c.Nickname.Given {
+		name := text.Line(value(c.Nickname.Value))
+		if text.Blank(name) || text.Len(name) > MaxNickname {
+			refuse(InvalidInput, "nickname", "A nickname has 1 to %d characters.", MaxNickname)
+		}
+		u.SetNickname(name)
+	}
+	optional := func(f patch.Field[string], field string, most int, clean func(string) string, set func(string) *ent.UserUpdateOne, unset func() *ent.UserUpdateOne) {
+		if !f.Given {
+			return
+		}
+		t := clean(value(f.Value))
+		if text.Len(t) > most {
+			refuse(InvalidInput, field, "At most %d characters.", most)
+		}
+		if text.Blank(t) {
+			unset()
+		} else {
+			set(t)
+		}
+	}
+	optional(c.City, "city", MaxCity, text.Line, u.SetCity, u.ClearCity)
+	optional(c.Bio, "bio", MaxBio, text.Paragraphs, u.SetBio, u.ClearBio)
+	if c.AvatarURL.Given {
+		if url := c.AvatarURL.Value; url == nil {
+			u.ClearAvatarURL()
+		} else if !media.MatchString(*url) || strings.Contains(*url, "..") || strings.Contains(*url, "//") {
+			refuse(ImageRejected, "avatarUrl", "This is no picture that was uploaded here.")
+		} else {
+			u.SetAvatarURL(*url)
+		}
+	}
+	if c.Gender.Given {
+		g := Unspecified
+		if c.Gender.Value != nil {
+			g = *c.Gender.Value
+		}
+		u.SetGender(entuser.Gender(g))
+	}
+	if c.Birthday.Given {
+		switch d := c.Birthday.Value; {
+		case d == nil:
+			u.ClearBirthday()
+		case d.Year < 1900 || calendar.DateOf(s.now().UTC().AddDate(0, 0, 1)).Before(*d): // it is tomorrow somewhere
+			refuse(InvalidInput, "birthday", "A birthday lies between 1900 and today.")
+		default:
+			u.SetBirthday(d.String())
+		}
+	}
+	return wrong
+}
+
+// value is what p points to, or the zero value.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// Grant gives a phone's account a role, from the account's next request on, on
+// every instance. A phone without an account gets one.
+func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh bool, err error) {
+	if role.rank() == 0 {
+		return nil, false, fmt.Errorf("there is no role %q; there are %v", role, Roles())
+	}
+	row, fresh, err := s.register(ctx, p)
+	if err != nil {
+		return nil, false, err
+	}
+	id := row.ID
+	row, err = row.Update().SetRole(entuser.Role(role)).Save(ctx)
+	if err != nil {
+		return nil, fresh, fmt.Errorf("give user %d the role %s: %w", id, role, err)
+	}
+	if err := s.users.Invalidate(ctx, id); err != nil {
+		return nil, fresh, fmt.Errorf("user %d has the role now, but the cache was not told; repeat this to mend it: %w", id, err)
+	}
+	return fromRow(row), fresh, nil
+}
+
+// Furnish makes sure that a phone has an account with this role, nickname and
+// password: for logins that are printed, in an installation for trying.
+func (s *Service) Furnish(ctx context.Context, p Phone, nickname string, role Role, password string) (*User, error) {
+	row, _, err := s.register(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := s.passwords.hash(ctx, password)
+	if err != nil {
+		return nil, err
+	}
+	row, err = row.Update().SetNickname(nickname).SetRole(entuser.Role(role)).SetPasswordHash(hash).Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("update the account of %s: %w", nickname, err)
+	}
+	s.forget(ctx, row.ID)
+	return fromRow(row), nil
+}

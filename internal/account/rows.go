@@ -1,0 +1,159 @@
+package account
+
+import (
+	"context"
+	stdsql "database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/tandian-dev/tandian/ent"
+	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+)
+
+func decimal(id int64) string { return strconv.FormatInt(id, 10) }
+
+func fromRow(r *ent.User) *User {
+	u := &User{
+		ID: r.ID, Nickname: r.Nickname, AvatarURL: r.AvatarURL, Role: Role(r.Role),
+		City: r.City, Bio: r.Bio, Gender: Gender(r.Gender),
+	}
+	if r.Phone != nil {
+		masked := Phone(*r.Phone).Masked()
+		u.Phone = &masked
+	}
+	if r.Birthday != nil {
+		if d, err := calendar.Parse(*r.Birthday); err == nil {
+			u.Birthday = &d
+		}
+	}
+	return u
+}
+
+func (s *Service) loadUsers(ctx context.Context, ids []int64) (map[int64]User, error) {
+	rows, err := s.db.User.Query().Where(entuser.IDIn(ids...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select %d users: %w", len(ids), err)
+	}
+	found := make(map[int64]User, len(rows))
+	for _, r := range rows {
+		found[r.ID] = *fromRow(r)
+	}
+	return found, nil
+}
+
+// byPhone returns a row, or nil if the phone has no account.
+func (s *Service) byPhone(ctx context.Context, p Phone) (*ent.User, error) {
+	row, err := s.db.User.Query().Where(entuser.Phone(p.E164())).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // no account is no error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("select user by phone: %w", err)
+	}
+	return row, nil
+}
+
+// register returns the row of a phone's account, a new one if there was none.
+// Of several calls for one new phone each returns the same row: the unique
+// index decides.
+func (s *Service) register(ctx context.Context, p Phone) (row *ent.User, fresh bool, err error) {
+	if row, err = s.byPhone(ctx, p); row != nil || err != nil {
+		return row, false, err
+	}
+	id, err := s.db.User.Create().SetPhone(p.E164()).SetNickname("user_" + randomText(10)).
+		OnConflictColumns(entuser.FieldPhone).DoNothing().ID(ctx)
+	if errors.Is(err, stdsql.ErrNoRows) { // somebody was faster
+		row, err = s.byPhone(ctx, p)
+		if row == nil && err == nil {
+			err = errors.New("the account vanished while it was made")
+		}
+		return row, false, err
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("insert user: %w", err)
+	}
+	// Somebody may have asked for this id before it was given.
+	s.forget(ctx, id)
+	row, err = s.db.User.Get(ctx, id)
+	if err != nil {
+		return nil, false, fmt.Errorf("select user %d: %w", id, err)
+	}
+	return row, true, nil
+}
+
+// A Draft is a synthetic user, before the database has given it an id.
+type Draft struct {
+	ExternalID string // names the user in its seed; of a stored user it stands for that one
+	Nickname   string
+	Role       Role
+	City       string // "" is unknown
+	Bio        string // "" is none
+}
+
+const bulk = 500 // rows in one statement
+
+// Plant stores the drafts that are not stored yet, all in one transaction, and
+// returns the ids of all of them, in their order. Stored users stay as they are.
+func (s *Service) Plant(ctx context.Context, drafts []Draft, progress func(done int)) ([]int64, error) {
+	tx, err := s.db.Tx(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("store %d users: begin: %w", len(drafts), err)
+	}
+	ids := make([]int64, 0, len(drafts))
+	for batch := range slices.Chunk(drafts, bulk) {
+		some, err := plantRows(ctx, tx, batch)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("store %d users: %w", len(drafts), err), tx.Rollback())
+		}
+		ids = append(ids, some...)
+		progress(len(ids))
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, fmt.Errorf("store %d users: commit: %w", len(drafts), err)
+	}
+	if err := s.users.Invalidate(ctx, ids...); err != nil {
+		return nil, fmt.Errorf("the users are stored, but the cache was not told of all; repeat this to mend it: %w", err)
+	}
+	return ids, nil
+}
+
+func plantRows(ctx context.Context, tx *ent.Tx, batch []Draft) ([]int64, error) {
+	names := make([]string, len(batch))
+	writes := make([]*ent.UserCreate, len(batch))
+	for i, d := range batch {
+		names[i] = d.ExternalID
+		writes[i] = tx.User.Create().SetExternalID(d.ExternalID).SetNickname(d.Nickname).SetRole(entuser.Role(d.Role)).
+			SetNillableCity(orNil(d.City)).SetNillableBio(orNil(d.Bio))
+	}
+	err := tx.User.CreateBulk(writes...).OnConflictColumns(entuser.FieldExternalID).DoNothing().Exec(ctx)
+	if err != nil && !errors.Is(err, stdsql.ErrNoRows) { // all of them are there
+		return nil, fmt.Errorf("insert %d users: %w", len(batch), err)
+	}
+	rows, err := tx.User.Query().Where(entuser.ExternalIDIn(names...)).Select(entuser.FieldID, entuser.FieldExternalID).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select %d users: %w", len(batch), err)
+	}
+	byName := make(map[string]int64, len(rows))
+	for _, r := range rows {
+		byName[*r.ExternalID] = r.ID
+	}
+	ids := make([]int64, len(batch))
+	for i, name := range names {
+		if ids[i] = byName[name]; ids[i] == 0 {
+			return nil, fmt.Errorf("user %s vanished while it was written", name)
+		}
+	}
+	return ids, nil
+}
+
+// orNil is a pointer to v, or nil for the zero value.
+func orNil[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}

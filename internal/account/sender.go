@@ -1,0 +1,214 @@
+package account
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	mathrand "math/rand/v2"
+
+	"github.com/tandian-dev/tandian/internal/kit/webhook"
+)
+
+// A Sender brings a login code to a phone. Send returns when somebody else has
+// taken over, or with an error that shows neither number nor code. It is safe
+// for concurrent use.
+type Sender interface {
+	Send(ctx context.Context, to Phone, code string, life time.Duration) error
+}
+
+// Console returns a Sender that writes each code as a line to out, with one
+// Write: for a terminal, never for a log.
+func Console(out io.Writer) Sender { return &console{out: out} }
+
+type console struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (c *console) Send(_ context.Context, to Phone, code string, life time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := fmt.Fprintf(c.out, "login code for %s: %s (%s)\n", to.Masked(), code, inWords(life)); err != nil {
+		return fmt.Errorf("write a login code: %w", err)
+	}
+	return nil
+}
+
+// WebhookConfig says who sends the codes of a [WebhookSender].
+type WebhookConfig struct {
+	URL    string // see webhook.CheckURL
+	Secret string // signs the bodies; at least 16 bytes
+}
+
+// A WebhookSender has login codes sent by an HTTP server of the operator's, as
+// {"phone":"+86…","code":"…","expiresInSeconds":300} signed in the header
+// Tandian-Signature (see [webhook.Sign]).
+type WebhookSender struct {
+	url    string
+	secret []byte
+	client *http.Client
+
+	try   time.Duration // longest time of one try
+	total time.Duration // longest time of all tries with their pauses
+	pause time.Duration // before the second try; twice that before the third
+}
+
+const (
+	webhookTries = 3
+	maxReply     = 1 << 10 // bytes of an answer that are read, so that its connection can be used again
+)
+
+// Webhook returns a Sender by webhook. The caller closes it. Its errors show
+// neither secret nor URL.
+func Webhook(cfg WebhookConfig) (*WebhookSender, error) {
+	if err := errors.Join(webhook.CheckURL(cfg.URL), webhook.CheckSecret(cfg.Secret)); err != nil {
+		return nil, fmt.Errorf("webhook of login codes: %w", err)
+	}
+	dialer := &net.Dialer{}
+	transport := &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2:      true,
+		MaxConnsPerHost:        32,
+		MaxIdleConnsPerHost:    4,
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: 16 << 10,
+	}
+	if strings.HasPrefix(strings.ToLower(cfg.URL), "https:") {
+		transport.Proxy = http.ProxyFromEnvironment
+	} else {
+		dialer.Control = loopbackOnly
+	}
+	return &WebhookSender{
+		url: cfg.URL, secret: []byte(cfg.Secret),
+		client: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		try: 2 * time.Second, total: 5 * time.Second, pause: 200 * time.Millisecond,
+	}, nil
+}
+
+var errNotLoopback = errors.New("http is for this machine alone, and the name leads elsewhere")
+
+// loopbackOnly refuses to dial other machines. It sees the address after the
+// name was looked up: what "localhost" means is not ours to say.
+func loopbackOnly(_, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil || !ap.Addr().IsLoopback() {
+		return errNotLoopback
+	}
+	return nil
+}
+
+// Close closes the connections, those in use when their answer has come. A
+// Send after it opens new ones.
+func (w *WebhookSender) Close() { w.client.CloseIdleConnections() }
+
+// Send posts the code. It tries up to three times, two seconds each and five
+// in all, when the server is away, overloaded (408, 425, 429) or broken (5xx);
+// the tries have one Idempotency-Key, so that a server which knows it sends one
+// message. Any status from 200 to 299 is success; redirects are not followed.
+func (w *WebhookSender) Send(ctx context.Context, to Phone, code string, life time.Duration) error {
+	body, err := json.Marshal(struct {
+		Phone            string `json:"phone"`
+		Code             string `json:"code"`
+		ExpiresInSeconds int64  `json:"expiresInSeconds"`
+	}{to.E164(), code, int64(life / time.Second)})
+	if err != nil {
+		return fmt.Errorf("write the body of a login code: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.total)
+	defer cancel()
+	key, pause := rand.Text(), w.pause
+	for n := 1; ; n++ {
+		again, err := w.post(ctx, body, key)
+		if err == nil {
+			return nil
+		}
+		if !again || n == webhookTries || !rest(ctx, jitter(pause)) {
+			return fmt.Errorf("post a login code, try %d: %w", n, err)
+		}
+		pause *= 2
+	}
+}
+
+// post tries once, and says whether it makes sense to try again.
+func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (again bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, w.try)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
+	if err != nil {
+		return false, safe(err)
+	}
+	// With a key and a body that can be read anew, net/http repeats a request by
+	// itself. The tries are counted here, so it must not.
+	req.GetBody = nil
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", key)
+	req.Header.Set(webhook.Header, webhook.Sign(w.secret, body))
+	res, err := w.client.Do(req)
+	if err != nil {
+		return true, safe(err)
+	}
+	_, _ = io.CopyN(io.Discard, res.Body, maxReply) // the status has said all
+	_ = res.Body.Close()
+	switch code := res.StatusCode; {
+	case code >= 200 && code <= 299:
+		return false, nil
+	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
+		again = true
+	}
+	return again, fmt.Errorf("the server answers with status %d", res.StatusCode)
+}
+
+// jitter is between three and five quarters of d.
+func jitter(d time.Duration) time.Duration { return d*3/4 + mathrand.N(d/2+1) }
+
+// rest waits, and reports whether ctx is still alive then.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// safe returns what may be said of a transport's error. A *url.Error holds the
+// URL; others may quote what the server or the proxy answered, or the proxy's
+// password. So those are shown that are known to hold addresses and host names
+// at most, and of the others their type.
+func safe(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	for _, known := range []error{context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, errNotLoopback, http.ErrSchemeMismatch} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return e
+	}
+	return fmt.Errorf("the connection failed (%T)", err)
+}

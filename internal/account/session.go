@@ -1,0 +1,370 @@
+package account
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tandian-dev/tandian/ent"
+	entsession "github.com/tandian-dev/tandian/ent/session"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+)
+
+const (
+	sessionLife = 36 * time.Hour   // of a session from its last use on
+	touchEvery  = time.Minute      // least time between two refreshes in Redis
+	rowEvery    = time.Hour        // least time between two refreshes of the row
+	endedLife   = time.Minute      // of the mark of a session that ended; any read of a row is over by then
+	rowTimeout  = 2 * time.Second  // of reading a row, the wait for it included
+	rowQueue    = 512              // readers that may wait for a row at once; more are refused
+	sweepEvery  = time.Second      // how soon Redis is told of ends that it missed
+	purgeEvery  = time.Minute      // how often rows of sessions that are over are deleted
+	workTimeout = 30 * time.Second // of one sweep or purge
+
+	redisTimeout = 250 * time.Millisecond
+)
+
+var (
+	//go:embed lua/session_fill.lua
+	sessionFillLua string
+	//go:embed lua/session_touch.lua
+	sessionTouchLua string
+	//go:embed lua/session_end.lua
+	sessionEndLua string
+)
+
+// A Viewer is who asks. The zero value is somebody who is not signed in.
+type Viewer struct {
+	ID      int64 // 0 for nobody
+	Role    Role
+	session string // its id
+	unknown error  // why it is not known who this is
+}
+
+// Require returns nil if the viewer has the role, else a fault that says what
+// is missing.
+func (v Viewer) Require(role Role) error {
+	switch {
+	case v.unknown != nil:
+		return fault.New(fault.Unavailable, "Who you are cannot be read at the moment. Try again.").Because(v.unknown)
+	case v.ID == 0:
+		return fault.New(fault.Unauthenticated, "Sign in first.")
+	case !v.Role.Includes(role):
+		return fault.New(fault.Forbidden, "This is not for you.")
+	}
+	return nil
+}
+
+// SignedIn reports whether the viewer is somebody. It returns a fault when that
+// cannot be said at the moment.
+func (v Viewer) SignedIn() (bool, error) {
+	if v.unknown != nil {
+		return false, v.Require(Customer)
+	}
+	return v.ID != 0, nil
+}
+
+// Authenticate says whose session a token is. A token that is none, or whose
+// session is over, is nobody's. If neither Redis nor the database can say, the
+// viewer is nobody either, but [Viewer.Require] then answers UNAVAILABLE: a
+// client must not take a moment without stores for having been signed out.
+//
+// It costs one round trip to Redis for the session and one for the user, whose
+// role is thereby never older than the last grant; and twice a minute at most
+// another one.
+func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
+	id, ok := sessionOf(token)
+	if !ok {
+		return Viewer{}
+	}
+	userID, err := s.sessions.find(ctx, id)
+	if errors.Is(err, fault.ErrNotFound) {
+		return Viewer{}
+	}
+	if err != nil {
+		return Viewer{unknown: err}
+	}
+	user, err := s.ByID(ctx, userID)
+	if errors.Is(err, fault.ErrNotFound) {
+		return Viewer{}
+	}
+	if err != nil {
+		return Viewer{unknown: err}
+	}
+	return Viewer{ID: userID, Role: user.Role, session: id}
+}
+
+// Logout ends the viewer's session on every instance, at once. If Redis is away
+// nobody reads sessions there; it is told before, or within a second after, it
+// answers again, even if this process ends first.
+func (s *Service) Logout(ctx context.Context, v Viewer) error {
+	return s.sessions.end(ctx, entsession.ID(v.session))
+}
+
+// sessionOf is the id of the session that a token belongs to: its SHA-256. The
+// token itself is stored nowhere, so a copy of the database or of Redis lets
+// nobody in.
+func sessionOf(token string) (id string, ok bool) {
+	if len(token) != tokenLen { // the decoder would overlook line ends
+		return "", false
+	}
+	if _, err := base64.RawURLEncoding.Strict().DecodeString(token); err != nil {
+		return "", false
+	}
+	sum := sha256.Sum256([]byte(token))
+	return base64.RawURLEncoding.EncodeToString(sum[:]), true
+}
+
+const (
+	tokenBytes = 32 // 256 bits
+	tokenLen   = (tokenBytes*8 + 5) / 6
+)
+
+func newToken() string {
+	var b [tokenBytes]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process first
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// sessions keeps who is signed in: a row for each session, written when it
+// begins and then hourly at most, and a hash in Redis for every request.
+//
+// A session lives for 36 hours from its last use. Of one that Redis lost, the
+// row counts, which may be an hour behind: then it lives for at least 35.
+//
+// The end of a session is first noted in its row, then in Redis, in place of
+// the hash; workers repeat the latter for every row that is noted as ended, and
+// then delete it. So a Redis that was away, or an instance that died in
+// between, learns of it. A hash that came back all the same, with an old
+// snapshot, is found out when its row is next due: within an hour.
+type sessions struct {
+	db      *ent.Client
+	rdb     redis.UniversalClient
+	keys    keys
+	log     *slog.Logger
+	now     func() time.Time
+	rows    *semaphore.Weighted // readers of rows
+	waiting atomic.Int64        // for rows
+
+	fill, touch, mark *redis.Script
+
+	reads    *prometheus.CounterVec
+	complain observe.Seldom
+}
+
+func newSessions(db *ent.Client, rdb redis.UniversalClient, k keys, rowsAtOnce int, reg prometheus.Registerer, log *slog.Logger) *sessions {
+	s := &sessions{
+		db: db, rdb: rdb, keys: k, log: log, now: time.Now,
+		rows: semaphore.NewWeighted(int64(orDefault(rowsAtOnce, 8))),
+		fill: redis.NewScript(sessionFillLua), touch: redis.NewScript(sessionTouchLua), mark: redis.NewScript(sessionEndLua),
+		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_session_reads_total", Help: "Looks for the session of a token, by what answered: redis, row, or nothing (none, failed).",
+		}, []string{"source"}),
+	}
+	reg.MustRegister(s.reads)
+	for _, source := range []string{"redis", "row", "none", "failed"} {
+		s.reads.WithLabelValues(source)
+	}
+	return s
+}
+
+// record is what Redis holds of a session.
+type record struct {
+	user       int64 // 0 if there is none
+	until, row time.Time
+	ended      bool
+}
+
+// find returns the user of a session, or [fault.ErrNotFound].
+func (s *sessions) find(ctx context.Context, id string) (user int64, err error) {
+	rec, err := s.read(ctx, id)
+	if err == nil && rec.user == 0 && !rec.ended {
+		rec.user, err = s.fromRow(ctx, id)
+	} else if err != nil && ctx.Err() == nil {
+		s.redisFailed(ctx, "read", err)
+		rec.user, err = s.fromRow(ctx, id)
+	} else if err == nil && rec.user != 0 {
+		s.reads.WithLabelValues("redis").Inc()
+		return s.keep(ctx, id, rec)
+	}
+	switch {
+	case err == nil && rec.user != 0:
+		s.reads.WithLabelValues("row").Inc()
+		return rec.user, nil
+	case err == nil || errors.Is(err, fault.ErrNotFound):
+		s.reads.WithLabelValues("none").Inc()
+		return 0, fault.ErrNotFound
+	}
+	s.reads.WithLabelValues("failed").Inc()
+	return 0, fmt.Errorf("read session: %w", err)
+}
+
+// read asks Redis.
+func (s *sessions) read(ctx context.Context, id string) (rec record, err error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	fields, err := s.rdb.HMGet(ctx, s.keys.session(id), "user", "until", "row", "ended").Result()
+	if err != nil {
+		return rec, fmt.Errorf("ask Redis for a session: %w", err)
+	}
+	number := func(i int) int64 {
+		text, _ := fields[i].(string)
+		n, _ := strconv.ParseInt(text, 10, 64)
+		return n
+	}
+	return record{number(0), time.UnixMilli(number(1)), time.UnixMilli(number(2)), fields[3] != nil}, nil
+}
+
+// keep lets a session that is used live on.
+func (s *sessions) keep(ctx context.Context, id string, rec record) (int64, error) {
+	until := s.now().Add(sessionLife)
+	if until.Sub(rec.until) < touchEvery {
+		return rec.user, nil
+	}
+	outcome, err := s.runScript(ctx, s.touch, id, until.UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
+	if err != nil {
+		s.redisFailed(ctx, "refresh", err)
+		return rec.user, nil
+	}
+	if outcome != rowIsDue {
+		return rec.user, nil // if it ended this very moment, this request was before that
+	}
+	there, err := s.keepRow(ctx, id, until)
+	if err != nil { // the row has at least 35 hours left
+		s.log.WarnContext(ctx, "session row not refreshed", "err", err)
+		return rec.user, nil
+	}
+	if !there { // it ended while Redis was not told, or had lost that
+		s.tell(ctx, id)
+		return 0, fault.ErrNotFound
+	}
+	return rec.user, nil
+}
+
+// rowIsDue is what session_touch.lua answers to the one who shall write the row.
+const rowIsDue = 2
+
+// keepRow moves the end of a session's row, and reports whether there is one.
+func (s *sessions) keepRow(ctx context.Context, id string, until time.Time) (there bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
+	defer cancel()
+	n, err := s.db.Session.Update().Where(entsession.ID(id), entsession.EndedAtIsNil()).SetExpiresAt(until.UTC()).Save(ctx)
+	if err != nil {
+		return false, fmt.Errorf("update session: %w", err)
+	}
+	return n > 0, nil
+}
+
+// fromRow reads a session that Redis does not have from its row, and puts it
+// there. Not many do so at once: a Redis that comes back empty would otherwise
+// send every request to the database.
+func (s *sessions) fromRow(ctx context.Context, id string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
+	defer cancel()
+	if !s.rows.TryAcquire(1) {
+		if s.waiting.Add(1) > rowQueue {
+			s.waiting.Add(-1)
+			return 0, errors.New("too many sessions are being read from their rows")
+		}
+		err := s.rows.Acquire(ctx, 1)
+		s.waiting.Add(-1)
+		if err != nil {
+			return 0, fmt.Errorf("wait to read a session from its row: %w", err)
+		}
+		// Another request of the same session may have read it meanwhile.
+		if rec, err := s.read(ctx, id); err == nil && rec.user != 0 {
+			s.rows.Release(1)
+			return rec.user, nil
+		}
+	}
+	defer s.rows.Release(1)
+	now := s.now()
+	row, err := s.db.Session.Query().Where(entsession.ID(id), entsession.EndedAtIsNil(), entsession.ExpiresAtGT(now.UTC())).Only(ctx)
+	if ent.IsNotFound(err) {
+		return 0, fault.ErrNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("select session: %w", err)
+	}
+	until, rowUntil := now.Add(sessionLife), row.ExpiresAt
+	if until.Sub(rowUntil) >= rowEvery {
+		there, err := s.keepRow(ctx, id, until)
+		if err != nil {
+			return 0, err
+		}
+		if !there {
+			return 0, fault.ErrNotFound
+		}
+		rowUntil = until
+	}
+	s.put(ctx, id, row.UserID, until, rowUntil)
+	return row.UserID, nil
+}
+
+// put fills a session into Redis. If that fails, the row answers the next time.
+func (s *sessions) put(ctx context.Context, id string, user int64, until, row time.Time) {
+	_, err := s.runScript(ctx, s.fill, id, user, until.UnixMilli(), row.UnixMilli(), sessionLife.Milliseconds())
+	if err != nil {
+		s.redisFailed(ctx, "fill", err)
+	}
+}
+
+// begin starts a session of a user and returns its token.
+func (s *sessions) begin(ctx context.Context, user int64) (token, id string, err error) {
+	token = newToken()
+	id, _ = sessionOf(token)
+	until := s.now().Add(sessionLife)
+	if err := s.db.Session.Create().SetID(id).SetUserID(user).SetExpiresAt(until.UTC()).Exec(ctx); err != nil {
+		return "", "", fmt.Errorf("insert session: %w", err)
+	}
+	s.put(ctx, id, user, until, until)
+	return token, id, nil
+}
+
+// runScript runs a script on the hash of a session.
+func (s *sessions) runScript(ctx context.Context, script *redis.Script, id string, args ...any) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	return script.Run(ctx, s.rdb, []string{s.keys.session(id)}, args...).Int()
+}
+
+func (s *sessions) redisFailed(ctx context.Context, doing string, err error) {
+	if s.complain.Due() {
+		s.log.WarnContext(ctx, "Redis fails for sessions; their rows answer", "doing", doing, "err", err)
+	}
+}
+
+// Issue begins a session for each of the users and returns the tokens, in their
+// order. It writes rows alone, in bulk: each goes to Redis when it is first
+// used. It is for seeds, not for people.
+func (s *Service) Issue(ctx context.Context, users []int64) ([]string, error) {
+	tokens := make([]string, 0, len(users))
+	for batch := range slices.Chunk(users, bulk) {
+		writes := make([]*ent.SessionCreate, len(batch))
+		until := s.now().Add(sessionLife).UTC()
+		for i, user := range batch {
+			token := newToken()
+			id, _ := sessionOf(token)
+			tokens = append(tokens, token)
+			writes[i] = s.db.Session.Create().SetID(id).SetUserID(user).SetExpiresAt(until)
+		}
+		if err := s.db.Session.CreateBulk(writes...).Exec(ctx); err != nil {
+			return nil, fmt.Errorf("insert %d sessions: %w", len(batch), err)
+		}
+	}
+	return tokens, nil
+}

@@ -1,0 +1,677 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/kit/webhook"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+const meQuery = `{ me { id nickname phone role } }`
+
+type meAnswer struct {
+	Me *struct{ ID, Nickname, Phone, Role string }
+}
+
+// me is who asks, by the server's word, or "".
+func me(t *testing.T, s *apptest.Server) string {
+	t.Helper()
+	var a meAnswer
+	s.Must(t, meQuery, nil, &a)
+	if a.Me == nil {
+		return ""
+	}
+	return a.Me.ID
+}
+
+// code is the code of an answer's only error, or "".
+func code(t *testing.T, a apptest.Answer) string {
+	t.Helper()
+	if len(a.Errors) > 1 {
+		t.Errorf("more than one error: %+v", a.Errors)
+	}
+	for _, e := range a.Errors {
+		return e.Extensions.Code
+	}
+	return ""
+}
+
+func TestASessionIsGoodOnEveryInstanceUntilItsLogout(t *testing.T) {
+	stack := apptest.Real(t)
+	a, b := stack.Start(t), stack.Start(t)
+	onA, id := a.Login(t, "13800001111")
+	token, again := a.LoginWith(t, map[string]any{"phone": "13800002222", "code": b.Code(t, "13800002222")})
+	if me(t, b.As(token)) != again || again == id {
+		t.Error("a code that one instance sent and another took makes no session")
+	}
+	onB := onA.At(b)
+	for _, s := range []*apptest.Server{onA, onB} {
+		var got meAnswer
+		s.Must(t, meQuery, nil, &got)
+		if got.Me == nil || got.Me.ID != id || got.Me.Phone != "138****1111" || got.Me.Role != "CUSTOMER" || !strings.HasPrefix(got.Me.Nickname, "user_") {
+			t.Errorf("me is %+v", got.Me)
+		}
+	}
+	onB.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
+	for name, s := range map[string]*apptest.Server{"a": onA, "b": onB} {
+		if who := me(t, s); who != "" {
+			t.Errorf("after the log-out the session is still good on %s", name)
+		}
+		if c := code(t, s.Do(t, `mutation { logout { userErrors { code } } }`, nil, nil)); c != "UNAUTHENTICATED" {
+			t.Errorf("a second log-out on %s: %q", name, c)
+		}
+	}
+}
+
+func TestARedisThatLostEverythingSignsNobodyOut(t *testing.T) {
+	stack := apptest.Real(t)
+	path := filepath.Join(t.TempDir(), "tokens")
+	if _, errs, code := stack.Command(t, "seed", "--users", "60", "--shops", "0", "--tokens", path); code != 0 {
+		t.Fatal(errs)
+	}
+	a, b := stack.Start(t), stack.Start(t)
+	people := tokens(t, path)
+	check := func(when string) {
+		t.Helper()
+		var all sync.WaitGroup
+		for i, p := range people {
+			all.Go(func() {
+				if who := me(t, []*apptest.Server{a, b}[i%2].As(p.token)); who != p.id {
+					t.Errorf("%s user %s is %q", when, p.id, who)
+				}
+			})
+		}
+		all.Wait()
+	}
+	check("at first")
+	if err := a.House().State.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	check("after Redis was emptied")
+	before := a.Counter(t, "tandian_session_reads_total", "source", "row") + b.Counter(t, "tandian_session_reads_total", "source", "row")
+	check("a moment later")
+	if after := a.Counter(t, "tandian_session_reads_total", "source", "row") + b.Counter(t, "tandian_session_reads_total", "source", "row"); after != before {
+		t.Errorf("%v sessions were read from their rows once more", after-before)
+	}
+	if err := a.House().State.Do(context.WithoutCancel(t.Context()), "SHUTDOWN", "NOSAVE").Err(); err == nil {
+		t.Fatal("Redis is still there")
+	}
+	check("with Redis away")
+	one := b.As(people[5].token)
+	one.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
+	if me(t, one) != "" || me(t, a.As(people[5].token)) != "" {
+		t.Error("a log-out without Redis does not count")
+	}
+}
+
+type person struct{ id, role, token string }
+
+// tokens reads what seed --tokens wrote.
+func tokens(t *testing.T, path string) (people []person) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 3 {
+			t.Fatalf("a line of %d fields", len(f))
+		}
+		people = append(people, person{f[0], f[1], f[2]})
+	}
+	return people
+}
+
+func TestTenWrongGuessesFromManyConnectionsStopAtFive(t *testing.T) {
+	stack := apptest.Real(t)
+	servers := []*apptest.Server{stack.Start(t), stack.Start(t)}
+	right := servers[0].Code(t, "13800001111")
+	var all sync.WaitGroup
+	for i := range 10 {
+		all.Go(func() {
+			guess := fmt.Sprintf("%06d", i)
+			if guess == right {
+				guess = "999999"
+			}
+			body, _ := json.Marshal(map[string]any{"query": `mutation L($c: String!) { login(input: {phone: "13800001111", code: $c}) { token userErrors { code } } }`, "variables": map[string]string{"c": guess}})
+			client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // a connection of its own
+			res, err := client.Post(servers[i%2].URL+"/graphql", "application/json", bytes.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = res.Body.Close() }()
+			text, _ := io.ReadAll(res.Body)
+			if want := `{"data":{"login":{"token":null,"userErrors":[{"code":"INVALID_CODE"}]}}}`; strings.TrimSpace(string(text)) != want {
+				t.Errorf("a wrong guess got %s", text)
+			}
+		})
+	}
+	all.Wait()
+	compared, unseen := 0.0, 0.0
+	for _, s := range servers {
+		compared += s.Counter(t, "tandian_logins_total", "method", "code", "outcome", "wrong")
+		unseen += s.Counter(t, "tandian_logins_total", "method", "code", "outcome", "dead")
+	}
+	if compared != 5 || unseen != 5 {
+		t.Errorf("%v guesses were compared and %v refused unseen, want 5 and 5", compared, unseen)
+	}
+	var late struct {
+		Login struct {
+			Token      *string
+			UserErrors []apptest.UserError
+		}
+	}
+	servers[1].Must(t, `mutation L($c: String!) { login(input: {phone: "13800001111", code: $c}) { token userErrors { code } } }`, map[string]any{"c": right}, &late)
+	if late.Login.Token != nil || late.Login.UserErrors[0].Code != "INVALID_CODE" {
+		t.Errorf("the right code after that: %+v", late.Login)
+	}
+}
+
+func TestDemoLoginsArePrintedInTheEmbeddedModeAlone(t *testing.T) {
+	stack := apptest.Embedded(t)
+	printed := regexp.MustCompile(`(admin|merchant|customer) +phone (\+\d+) +password (\S+)`)
+	before := ""
+	for range 2 {
+		s := stack.Start(t)
+		logins := printed.FindAllStringSubmatch(s.Out.String(), -1)
+		if len(logins) != 3 {
+			t.Fatalf("the terminal shows\n%s", s.Out)
+		}
+		if logins[0][3] == before {
+			t.Error("the password is the same at the next start")
+		}
+		for _, l := range logins {
+			token, _ := s.LoginWith(t, map[string]any{"phone": l[2], "password": l[3]})
+			var who struct {
+				Me struct {
+					Role  string
+					Shops struct {
+						Edges []struct{ Node struct{ Name string } }
+					}
+				}
+			}
+			s.As(token).Must(t, `{ me { role shops(first: 100) { edges { node { name } } } } }`, nil, &who)
+			if strings.ToLower(who.Me.Role) != l[1] {
+				t.Errorf("the %s has the role %s", l[1], who.Me.Role)
+			}
+			if owns := len(who.Me.Shops.Edges) > 50; owns != (l[1] == "merchant") {
+				t.Errorf("the %s owns %d shops", l[1], len(who.Me.Shops.Edges))
+			}
+		}
+		before = logins[0][3]
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	public := apptest.Real(t)
+	s := public.Start(t)
+	users := -1
+	if err := public.SQL(t).QueryRowContext(t.Context(), "SELECT count(*) FROM users").Scan(&users); err != nil || users != 0 {
+		t.Errorf("on real stores there are %d users, %v", users, err)
+	}
+	if strings.Contains(s.Out.String(), "password") {
+		t.Errorf("on real stores the terminal shows\n%s", s.Out)
+	}
+}
+
+func TestAGrantCountsAtOnceOnRunningServers(t *testing.T) {
+	stack := apptest.Real(t)
+	s := stack.Start(t)
+	ann, id := s.Login(t, "13800001111")
+	roleOf := func() string {
+		var a meAnswer
+		ann.Must(t, meQuery, nil, &a)
+		return a.Me.Role
+	}
+	for _, step := range []struct{ role, want, createShop string }{
+		{"ADMIN", "ADMIN", ""},
+		{"customer", "CUSTOMER", "FORBIDDEN"},
+		{"MERCHANT", "MERCHANT", ""},
+	} {
+		out, errs, exit := stack.Command(t, "grant", "+86 138 0000 1111", step.role)
+		if exit != 0 || out != "138****1111 is "+step.want+" now.\n" {
+			t.Fatalf("grant: %d %q %s", exit, out, errs)
+		}
+		if got := roleOf(); got != step.want {
+			t.Errorf("after the grant of %s the role is %s", step.role, got)
+		}
+		if c := code(t, ann.Do(t, createShop, map[string]any{"input": shopInput(nil)}, nil)); c != step.createShop {
+			t.Errorf("as %s, createShop: %q", step.want, c)
+		}
+	}
+	// The first administrator of a real installation has no account yet.
+	out, errs, exit := stack.Command(t, "grant", "13800003333", "ADMIN")
+	if exit != 0 || !strings.Contains(out, "138****3333 is ADMIN now. The account is new") {
+		t.Errorf("grant: %d %q %s", exit, out, errs)
+	}
+	admin, other := s.Login(t, "13800003333")
+	var a meAnswer
+	if admin.Must(t, meQuery, nil, &a); a.Me.Role != "ADMIN" || other == id {
+		t.Errorf("the first administrator is %+v", a.Me)
+	}
+	for name, args := range map[string][]string{
+		"nobody": {"grant"}, "no role": {"grant", "13800001111"}, "no phone": {"grant", "x", "ADMIN"}, "another role": {"grant", "13800001111", "KING"},
+	} {
+		if out, errs, exit := stack.Command(t, args...); exit != 2 || errs == "" || out != "" {
+			t.Errorf("%s: %d %q %q", name, exit, out, errs)
+		}
+	}
+}
+
+func TestSeedMakesUsersWhoAreSignedIn(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		path := filepath.Join(t.TempDir(), "tokens.tsv")
+		seed := []string{"seed", "--users", "12", "--shops", "130", "--seed", "7", "--tokens", path}
+		if out, errs, exit := stack.Command(t, seed...); exit != 0 || !strings.Contains(out, "130 added") {
+			t.Fatalf("%d %s %s", exit, out, errs)
+		}
+		first := tokens(t, path)
+		if out, errs, exit := stack.Command(t, seed...); exit != 0 || !strings.Contains(out, "0 added, 0 changed, 130 unchanged") {
+			t.Fatalf("again: %d %s %s", exit, out, errs)
+		}
+		s := stack.Start(t)
+		again := tokens(t, path)
+		if len(first) != 12 || len(again) != 12 {
+			t.Fatalf("%d and %d lines", len(first), len(again))
+		}
+		for i, p := range again {
+			want := "CUSTOMER"
+			switch i {
+			case 0:
+				want = "ADMIN"
+			case 1:
+				want = "MERCHANT"
+			}
+			for _, token := range []string{p.token, first[i].token} {
+				var a meAnswer
+				s.As(token).Must(t, meQuery, nil, &a)
+				if a.Me == nil || a.Me.ID != p.id || a.Me.ID != first[i].id || a.Me.Role != want || p.role != want {
+					t.Errorf("line %d, %s: me is %+v", i, p.role, a.Me)
+				}
+			}
+		}
+		// The merchant owns the shops, newest first, each once.
+		merchant, seen, after := s.As(again[1].token), map[string]bool{}, ""
+		for page := 0; ; page++ {
+			var p struct {
+				Me struct {
+					Shops struct {
+						Edges    []struct{ Node struct{ ID string } }
+						PageInfo struct {
+							HasNextPage bool
+							EndCursor   string
+						}
+					}
+				}
+			}
+			vars := map[string]any{"after": after}
+			if after == "" {
+				vars = nil
+			}
+			merchant.Must(t, `query S($after: Cursor) { me { shops(first: 50, after: $after) { edges { node { id } } pageInfo { hasNextPage endCursor } } } }`, vars, &p)
+			for _, e := range p.Me.Shops.Edges {
+				if seen[e.Node.ID] {
+					t.Errorf("shop %s is there twice", e.Node.ID)
+				}
+				seen[e.Node.ID] = true
+			}
+			if after = p.Me.Shops.PageInfo.EndCursor; !p.Me.Shops.PageInfo.HasNextPage || page > 5 {
+				break
+			}
+		}
+		if len(seen) != 130 {
+			t.Errorf("the merchant owns %d shops, want 130", len(seen))
+		}
+		if _, errs, exit := stack.Command(t, "seed", "--tokens", path); exit != 2 || errs == "" {
+			t.Errorf("tokens without users: %d %s", exit, errs)
+		}
+	})
+}
+
+func TestOthersDoNotSeeWhatIsPrivate(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		s := stack.Start(t)
+		ann, annID := s.Login(t, "13800001111")
+		ben, _ := s.Login(t, "13800002222")
+		ann.Must(t, `mutation { updateProfile(input: {nickname: "Ann", city: "杭州", bio: "a\nb", gender: FEMALE, birthday: "1990-02-28"}) { user { id } userErrors { code } } }`, nil, nil)
+		const query = `query U($id: ID!) { user(id: $id) { id nickname phone role city bio gender birthday avatarUrl shops { edges { node { id } } } } node(id: $id) { ... on User { phone } } }`
+		type answer struct {
+			User map[string]any
+			Node map[string]any
+		}
+		for name, who := range map[string]*apptest.Server{"ann": ann, "ben": ben, "nobody": s} {
+			var got answer
+			who.Must(t, query, map[string]any{"id": annID}, &got)
+			want := map[string]any{
+				"id": annID, "nickname": "Ann", "phone": nil, "role": "CUSTOMER", "city": "杭州", "bio": "a\nb",
+				"gender": "FEMALE", "birthday": "1990-02-28", "avatarUrl": nil, "shops": nil,
+			}
+			if name == "ann" {
+				want["phone"], want["shops"] = "138****1111", map[string]any{"edges": []any{}}
+			}
+			if d := gocmp.Diff(answer{want, map[string]any{"phone": want["phone"]}}, got); d != "" {
+				t.Errorf("%s sees (-want +got)\n%s", name, d)
+			}
+		}
+		// What is left out stays, null clears.
+		var p struct{ UpdateProfile struct{ User map[string]any } }
+		ann.Must(t, `mutation { updateProfile(input: {city: null}) { user { nickname city bio phone } } }`, nil, &p)
+		if d := gocmp.Diff(map[string]any{"nickname": "Ann", "city": nil, "bio": "a\nb", "phone": "138****1111"}, p.UpdateProfile.User); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+	})
+}
+
+// Whoever logs in is the one who asks for the rest of the request, and whoever
+// logs out is not any more.
+func TestALoginCountsInItsOwnRequest(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	var got struct {
+		Login struct {
+			Token string
+			User  struct{ Phone *string }
+		}
+		UpdateProfile struct{ User struct{ Nickname string } }
+	}
+	s.Must(t, `mutation L($c: String!) { login(input: {phone: "13800001111", code: $c}) { token user { phone } } updateProfile(input: {nickname: "Ann"}) { user { nickname } } }`,
+		map[string]any{"c": s.Code(t, "13800001111")}, &got)
+	if got.Login.User.Phone == nil || got.UpdateProfile.User.Nickname != "Ann" {
+		t.Errorf("got %+v", got.UpdateProfile)
+	}
+	a := s.As(got.Login.Token).Do(t, `mutation { logout { userErrors { code } } updateProfile(input: {nickname: "Ben"}) { user { nickname } } }`, nil, nil)
+	if code(t, a) != "UNAUTHENTICATED" {
+		t.Errorf("after the log-out: %+v", a)
+	}
+}
+
+func TestWithoutASessionOnlyWhatIsPublicIsAnswered(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		s := stack.Start(t)
+		_, id := s.Login(t, "13800001111")
+		headers := map[string]string{
+			"none": "", "unknown": "Bearer " + strings.Repeat("A", 43), "no token": "Bearer", "another scheme": "Basic YTpi",
+			"rubbish": "Bearer ../../etc", "endless": "Bearer " + strings.Repeat("A", 16<<10),
+		}
+		ask := func(header, query string) string {
+			body, _ := json.Marshal(map[string]string{"query": query})
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/graphql", bytes.NewReader(body))
+			req.Header.Set("Content-Type", "application/json")
+			if header != "" {
+				req.Header.Set("Authorization", header)
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = res.Body.Close() }()
+			text, _ := io.ReadAll(res.Body)
+			return string(text)
+		}
+		for name, header := range headers {
+			if got := ask(header, `{ me { id } user(id: "`+id+`") { id } shopTypes { __typename } }`); !strings.HasPrefix(got, `{"data":{"me":null,"user":{"id":"`+id+`"},"shopTypes":[{`) {
+				t.Errorf("%s: %s", name, got)
+			}
+			for _, mutation := range []string{
+				`logout { __typename }`, `setPassword(password: "correct horse") { __typename }`, `updateProfile(input: {}) { __typename }`,
+				`createShop(input: {name: "x", typeId: "U2hvcFR5cGU6MQ", address: "y", location: {lat: 1, lng: 1}}) { __typename }`,
+				`updateShop(input: {id: "U2hvcDox"}) { __typename }`,
+			} {
+				if got := ask(header, "mutation { "+mutation+" }"); !strings.Contains(got, `"code":"UNAUTHENTICATED"`) {
+					t.Errorf("%s: %s: %s", name, mutation, got)
+				}
+			}
+		}
+	})
+}
+
+// What stands in a URL ends up in the logs of proxies.
+func TestATokenInTheURLIsNobodys(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	ann, id := s.Login(t, "13800001111")
+	if me(t, ann) != id {
+		t.Fatal("not logged in")
+	}
+	token, _ := s.LoginWith(t, map[string]any{"phone": "13800002222", "code": s.Code(t, "13800002222")})
+	for _, name := range []string{"token", "access_token", "authorization"} {
+		u := s.URL + "/graphql?" + url.Values{name: {token}, "query": {"{ me { id } }"}}.Encode()
+		res, err := http.Get(u) //nolint:gosec // the test's own server
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if strings.TrimSpace(string(text)) != `{"data":{"me":null}}` {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+func TestGuessesStandOnceInARequest(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	tests := map[string]string{
+		"two logins":         `mutation { a: login(input: {phone: "13800001111", code: "1"}) { token } b: login(input: {phone: "13800001111", code: "2"}) { token } }`,
+		"two codes":          `mutation { a: sendLoginCode(phone: "1") { expiresInSeconds } b: sendLoginCode(phone: "2") { expiresInSeconds } }`,
+		"two passwords":      `mutation { a: setPassword(password: "1") { userErrors { code } } b: setPassword(password: "2") { userErrors { code } } }`,
+		"by a fragment":      `mutation { ...F a: login(input: {phone: "1", code: "1"}) { token } } fragment F on Mutation { login(input: {phone: "1", code: "2"}) { token } }`,
+		"by inline fragment": `mutation { ... on Mutation { ... { a: login(input: {phone: "1", code: "1"}) { token } } } ... { b: login(input: {phone: "1", code: "2"}) { token } } }`,
+	}
+	for name, query := range tests {
+		if c := code(t, s.Do(t, query, nil, nil)); c != "GRAPHQL_VALIDATION_FAILED" {
+			t.Errorf("%s: %q", name, c)
+		}
+	}
+	if n := s.Counter(t, "tandian_logins_total"); n != 0 {
+		t.Errorf("%v guesses were made", n)
+	}
+	if c := code(t, s.Do(t, `mutation { login(input: {phone: "1", code: "1"}) { token } sendLoginCode(phone: "1") { userErrors { code } } }`, nil, nil)); c != "" {
+		t.Errorf("one of each: %q", c)
+	}
+}
+
+func TestUsersAreReadTogether(t *testing.T) {
+	stack := apptest.Real(t)
+	path := filepath.Join(t.TempDir(), "tokens")
+	if _, errs, code := stack.Command(t, "seed", "--users", "100", "--shops", "0", "--tokens", path); code != 0 {
+		t.Fatal(errs)
+	}
+	stack.Config.Run = []string{"api"} // workers read on their own
+	s := stack.Start(t)
+	var ids []string
+	for _, p := range tokens(t, path) {
+		ids = append(ids, p.id)
+	}
+	const query = `query N($ids: [ID!]!) { nodes(ids: $ids) { ... on User { nickname phone shops(first: 10) { edges { node { id } } } } } }`
+	reads := func() (sql, mget float64) {
+		sql, mget = s.Counter(t, "tandian_sql_statement_seconds"), s.Counter(t, "tandian_redis_commands_total", "command", "mget")
+		s.Must(t, query, map[string]any{"ids": ids}, nil)
+		return s.Counter(t, "tandian_sql_statement_seconds") - sql, s.Counter(t, "tandian_redis_commands_total", "command", "mget") - mget
+	}
+	for _, want := range []float64{1, 0} {
+		if sql, mget := reads(); sql != want || mget != 1 {
+			t.Errorf("100 users cost %v statements and %v MGET, want %v and 1", sql, mget, want)
+		}
+	}
+	// Who asks costs two round trips more, and no statement.
+	trips := s.Counter(t, "tandian_redis_round_trip_seconds")
+	sql := s.Counter(t, "tandian_sql_statement_seconds")
+	as := s.As(tokens(t, path)[7].token)
+	as.Must(t, `{ __typename }`, nil, nil) // reads the row
+	middle := s.Counter(t, "tandian_redis_round_trip_seconds")
+	as.Must(t, `{ __typename }`, nil, nil)
+	if n := s.Counter(t, "tandian_redis_round_trip_seconds") - middle; n != 2 {
+		t.Errorf("who asks costs %v round trips, want 2", n)
+	}
+	if n := s.Counter(t, "tandian_sql_statement_seconds") - sql; n != 1 {
+		t.Errorf("a session that Redis does not know costs %v statements, want 1 (%v round trips)", n, middle-trips)
+	}
+}
+
+func TestCodesAreDeliveredByWebhook(t *testing.T) {
+	const secret = "sixteen bytes or more"
+	type delivery struct {
+		Phone            string
+		Code             string
+		ExpiresInSeconds int
+	}
+	got, refuse := make(chan delivery, 10), make(chan int, 10)
+	sms := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var d delivery
+		if err := json.Unmarshal(body, &d); err != nil || !webhook.Verify([]byte(secret), body, r.Header.Get("Tandian-Signature")) || r.Method != http.MethodPost {
+			t.Errorf("%s %s %v", r.Method, body, err)
+		}
+		select {
+		case status := <-refuse:
+			w.WriteHeader(status)
+		default:
+			got <- d
+		}
+	}))
+	t.Cleanup(sms.Close)
+	stack := apptest.Real(t)
+	stack.Config.CodeSender, stack.Config.CodeWebhookURL, stack.Config.CodeWebhookSecret = "webhook", sms.URL, secret
+	s := stack.Start(t)
+	refuse <- http.StatusBadGateway // the first try fails
+	const send = `mutation S($phone: String!) { sendLoginCode(phone: $phone) { expiresInSeconds userErrors { code } } }`
+	s.Must(t, send, map[string]any{"phone": "138 0000-1111"}, nil)
+	d := <-got
+	if d.Phone != "+8613800001111" || len(d.Code) != 6 || d.ExpiresInSeconds != 300 {
+		t.Errorf("delivered: %+v", d)
+	}
+	token, id := s.LoginWith(t, map[string]any{"phone": "+8613800001111", "code": d.Code})
+	if me(t, s.As(token)) != id {
+		t.Error("the code that was delivered lets nobody in")
+	}
+	if strings.Contains(s.Out.String(), d.Code) {
+		t.Error("the code is on the terminal too")
+	}
+	for range 3 {
+		refuse <- http.StatusBadGateway
+	}
+	if c := code(t, s.Do(t, send, map[string]any{"phone": "13800002222"}, nil)); c != "UNAVAILABLE" {
+		t.Errorf("when nothing can be delivered: %q", c)
+	}
+}
+
+func TestTheStartSaysHowCodesAreSent(t *testing.T) {
+	const send = `mutation { sendLoginCode(phone: "13800001111") { expiresInSeconds userErrors { code } } }`
+	tests := []struct {
+		name, sender, warning, code string
+		embedded                    bool
+	}{
+		{"embedded", "", "", "", true},
+		{"real stores, nothing said", "", "login codes are not sent", "UNAVAILABLE", false},
+		{"real stores, console", "console", "login codes are printed on this terminal", "", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			stack := apptest.Embedded(t)
+			if !tt.embedded {
+				stack = apptest.Real(t)
+			}
+			stack.Config.CodeSender = tt.sender
+			s := stack.Start(t)
+			warned := ""
+			for _, line := range s.Log.Lines(t) {
+				if line["level"] == "WARN" {
+					warned += line["msg"].(string)
+				}
+			}
+			if tt.warning == "" && warned != "" || !strings.Contains(warned, tt.warning) {
+				t.Errorf("the start warns %q, want %q", warned, tt.warning)
+			}
+			if c := code(t, s.Do(t, send, nil, nil)); c != tt.code {
+				t.Errorf("sendLoginCode: %q, want %q", c, tt.code)
+			}
+			if printed := strings.Contains(s.Out.String(), "login code for"); printed != (tt.code == "") {
+				t.Errorf("the terminal shows a code: %v", printed)
+			}
+		})
+	}
+}
+
+// A limit by address counts clients, not the proxy before them, and not what a
+// client says of itself.
+func TestLimitsCountByTheClientsAddress(t *testing.T) {
+	stack := apptest.Embedded(t)
+	stack.Config.LoginsPerAddress, stack.Config.TrustedProxies = 3, []string{"127.0.0.1"}
+	s := stack.Start(t)
+	try := func(forwarded string) (code string, retry float64) {
+		body := `{"query":"mutation { login(input: {phone: \"13800001111\", code: \"123456\"}) { userErrors { code } } }"}`
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/graphql", strings.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Forwarded-For", forwarded)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		var a struct {
+			Errors []struct{ Extensions map[string]any }
+		}
+		if err := json.NewDecoder(res.Body).Decode(&a); err != nil {
+			t.Fatal(err)
+		}
+		if len(a.Errors) == 0 {
+			return "", 0
+		}
+		code, _ = a.Errors[0].Extensions["code"].(string)
+		retry, _ = a.Errors[0].Extensions["retryAfterSeconds"].(float64)
+		return code, retry
+	}
+	for i := range 3 {
+		if c, _ := try(fmt.Sprintf("198.51.100.%d, 192.0.2.1", i)); c != "" {
+			t.Errorf("try %d: %q", i, c)
+		}
+	}
+	c, retry := try("198.51.100.9, 192.0.2.1")
+	if c != "RATE_LIMITED" || retry < 3500 || retry > 3600 {
+		t.Errorf("the fourth try: %q, again in %v s", c, retry)
+	}
+	if c, _ := try("192.0.2.2"); c != "" {
+		t.Errorf("another client: %q", c)
+	}
+}
+
+func TestWhoAsksIsUnknownWithoutTheDatabase(t *testing.T) {
+	stack := apptest.Real(t)
+	s := stack.Start(t)
+	ann, id := s.Login(t, "13800001111")
+	if me(t, ann) != id {
+		t.Fatal("not logged in")
+	}
+	if err := s.House().State.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.House().DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if c := code(t, ann.Do(t, meQuery, nil, nil)); c != "UNAVAILABLE" {
+		t.Errorf("me: %q, want UNAVAILABLE: null would say signed out", c)
+	}
+	if c := code(t, ann.Do(t, `mutation { logout { userErrors { code } } }`, nil, nil)); c != "UNAVAILABLE" {
+		t.Errorf("logout: %q", c)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("that took %v", took)
+	}
+}

@@ -1,0 +1,2 @@
+// Package door is the public face of a GraphQL server: whose request this is.
+package door

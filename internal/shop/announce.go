@@ -1,0 +1,127 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+)
+
+const (
+	announceTries = 5
+	lateQueue     = 1024        // edited shops that Redis is still to be told of; of more it is not
+	lateEvery     = time.Second // between two tries to tell it
+)
+
+// The outcomes of an announcement, as the metric names them.
+const (
+	announcedAtOnce = "told"
+	announcedLate   = "late" // left to Run
+	announcedNever  = "lost" // no room left for it
+)
+
+func newAnnouncements(reg prometheus.Registerer) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tandian_shop_announcements_total",
+		Help: "Edited shops that Redis was to be told of, by outcome: told at once, late (tried again until told), lost (too many of these).",
+	}, []string{"outcome"})
+	reg.MustRegister(c)
+	for _, o := range []string{announcedAtOnce, announcedLate, announcedNever} {
+		c.WithLabelValues(o)
+	}
+	return c
+}
+
+// announce drops the cached rows of shops that were committed and puts the
+// shops into the GEO cells. All of them, also those that were not changed: the
+// call that changed them may have ended before this. It tries a few times: a
+// hiccup of Redis should not end a long import.
+func (s *Service) announce(ctx context.Context, stored []placed) (err error) {
+	for range announceTries {
+		if err = s.tell(ctx, stored); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// tell is one try. It may be repeated, late too: a cell keeps places that are
+// no longer true, and readers ask the row.
+func (s *Service) tell(ctx context.Context, stored []placed) error {
+	ids := make([]int64, len(stored))
+	for i, p := range stored {
+		ids[i] = p.id
+	}
+	return errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, stored))
+}
+
+// announceEdit announces one shop that was committed, until ctx ends, which is
+// not the request's.
+//
+// It has no error, because the write stands: a client that saw one would create
+// its shop twice. What Redis could not be told by then is left to
+// [Service.Run], which tells it when it answers again. Until then other readers
+// may be shown the cached row, and a new place is missing in its cells. The same
+// holds for what a crash between commit and announcement leaves untold, or a
+// stop before Run was done, but for as long as the cached row and the cells
+// live: half an hour and an hour at most.
+func (s *Service) announceEdit(ctx context.Context, row *ent.Shop) {
+	p := placed{row.ID, row.TypeID, geo.Point{Lat: row.Lat, Lng: row.Lng}}
+	err := s.announce(ctx, []placed{p})
+	if err == nil {
+		s.announced.WithLabelValues(announcedAtOnce).Inc()
+		return
+	}
+	outcome := announcedNever
+	if s.tellLater(p) {
+		outcome = announcedLate
+	}
+	s.announced.WithLabelValues(outcome).Inc()
+	s.log.ErrorContext(ctx, "a shop is stored, but Redis was not told of it", "shop", p.id, "outcome", outcome, "err", err)
+}
+
+// tellLater leaves a shop to tellLate, unless the queue is full.
+func (s *Service) tellLater(p placed) bool {
+	select {
+	case s.late <- p:
+		return true
+	default:
+		return false
+	}
+}
+
+// tellLate tells Redis of the shops in the queue until ctx ends. One of which
+// it cannot be told goes behind the others: the nodes of a cluster fail one by
+// one. What is left in the queue at the end is there for the next run.
+func (s *Service) tellLate(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case p := <-s.late:
+			err := s.tell(ctx, []placed{p})
+			if err == nil {
+				continue
+			}
+			if !s.tellLater(p) {
+				s.announced.WithLabelValues(announcedNever).Inc()
+				s.log.ErrorContext(ctx, "Redis cannot be told of a stored shop, and too many wait", "shop", p.id, "err", err)
+			}
+			pause(ctx, lateEvery)
+		}
+	}
+}
+
+// pause waits for d or the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

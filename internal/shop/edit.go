@@ -1,0 +1,233 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"entgo.io/ent/dialect"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/schema"
+	entshop "github.com/tandian-dev/tandian/ent/shop"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
+)
+
+// editTimeout bounds one call of Create or Update: five seconds with the last
+// call to Redis, which may begin just before.
+const editTimeout = 5*time.Second - redisTimeout
+
+// An Editor is who asks for a change.
+type Editor struct {
+	UserID int64
+	Any    bool // may change the shops of others: an administrator
+}
+
+// Details are a shop as a merchant describes it. Texts become one line each; a
+// nil or blank Area or OpenHours is unknown.
+type Details struct {
+	Name      string
+	TypeID    int64
+	Images    []string // at most MaxImages paths below /media, each once
+	Area      *string  // the quarter it lies in
+	Address   string
+	At        geo.Point
+	AvgPrice  *int // minor units per person; nil is unknown
+	OpenHours *string
+}
+
+// Changes are what is to become of a shop's fields. Area, AvgPrice, OpenHours
+// and Images can be cleared, the others cannot.
+type Changes struct {
+	Name      patch.Field[string]
+	TypeID    patch.Field[int64]
+	Images    patch.Field[[]string]
+	Area      patch.Field[string]
+	Address   patch.Field[string]
+	At        patch.Field[geo.Point]
+	AvgPrice  patch.Field[int] // minor units per person
+	OpenHours patch.Field[string]
+}
+
+// changes says the same of a shop that has nothing yet.
+func (d Details) changes() Changes {
+	return Changes{
+		Name: patch.Set(d.Name), TypeID: patch.Set(d.TypeID), Images: patch.Set(d.Images),
+		Area: patch.Field[string]{Given: true, Value: d.Area}, Address: patch.Set(d.Address), At: patch.Set(d.At),
+		AvgPrice: patch.Field[int]{Given: true, Value: d.AvgPrice}, OpenHours: patch.Field[string]{Given: true, Value: d.OpenHours},
+	}
+}
+
+// editContexts returns one context for what may be given up with the request,
+// and one for what may not: a commit that succeeds unheard would be announced
+// by nobody. Both have the deadline.
+func editContexts(ctx context.Context) (request, whole context.Context, cancel func()) {
+	whole, cancelWhole := context.WithTimeout(context.WithoutCancel(ctx), editTimeout)
+	request, cancelRequest := context.WithTimeout(ctx, editTimeout)
+	return request, whole, func() { cancelRequest(); cancelWhole() }
+}
+
+// Create stores a shop that belongs to its editor and returns it as stored.
+// When it returns, every process finds the shop by its place, its type and its
+// words, as [Service.announceEdit] explains.
+//
+// Bounds that the shop breaks are a [fault.UserErrors] with all of them; any other
+// error means that the database failed. Calling it again makes another shop.
+func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, error) {
+	ctx, whole, cancel := editContexts(ctx)
+	defer cancel()
+	c := d.changes().clean()
+	typed, err := s.hasType(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(&ent.Shop{}, typed).OrNil(); err != nil {
+		return nil, err
+	}
+	row := c.apply(ent.Shop{})
+	insert := s.db.Shop.Create().SetOwnerID(by.UserID)
+	write(insert.Mutation(), &row)
+	stored, err := insert.Save(whole)
+	if err != nil {
+		return nil, fmt.Errorf("insert a shop of user %d: %w", by.UserID, err)
+	}
+	s.announceEdit(whole, stored)
+	return fromRow(stored), nil
+}
+
+// Update changes a shop and returns it as stored. Updates of one shop follow
+// each other: what one of them leaves alone stays as another has made it. When
+// it returns, every process sees the shop as it is now, as [Service.announceEdit]
+// explains. An update that changes nothing writes nothing, but tells Redis all
+// the same: the call that it repeats may have ended between the two.
+//
+// Without such a shop, or with changes that break a bound (all of them at
+// once), it returns a [fault.UserErrors]; a [fault.Forbidden] if the shop is not
+// the editor's. Any other error means that the database failed.
+func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*Shop, error) {
+	ctx, whole, cancel := editContexts(ctx)
+	defer cancel()
+	c = c.clean()
+	typed, err := s.hasType(ctx, c) // before the row is locked
+	if err != nil {
+		return nil, err
+	}
+	tx, err := s.db.Tx(whole)
+	if err != nil {
+		return nil, fmt.Errorf("change shop %d: begin: %w", id, err)
+	}
+	row, err := s.update(ctx, tx, by, id, c, typed)
+	if err != nil {
+		if back := tx.Rollback(); back != nil {
+			err = errors.Join(err, back)
+		}
+		return nil, err
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, fmt.Errorf("change shop %d: commit: %w", id, err)
+	}
+	s.announceEdit(whole, row)
+	return fromRow(row), nil
+}
+
+// update is the transaction of Update.
+func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool) (*ent.Shop, error) {
+	one := tx.Shop.Query().Where(entshop.ID(id))
+	if s.dialect == dialect.Postgres {
+		one.ForUpdate() // SQLite has no such clause: its transactions lock when they begin
+	}
+	row, err := one.Only(ctx)
+	switch {
+	case ent.IsNotFound(err):
+		return nil, fault.Refuse(NotFound, "There is no such shop.", "input", "id")
+	case err != nil:
+		return nil, fmt.Errorf("select shop %d to change it: %w", id, err)
+	case !by.Any && (row.OwnerID == nil || *row.OwnerID != by.UserID):
+		return nil, fault.New(fault.Forbidden, "Only its owner may change a shop.")
+	}
+	if err := c.check(row, typed).OrNil(); err != nil {
+		return nil, err
+	}
+	next := c.apply(*row)
+	if next.Search == row.Search && reflect.DeepEqual(fromRow(&next), fromRow(row)) {
+		return row, nil
+	}
+	change := tx.Shop.UpdateOneID(id)
+	write(change.Mutation(), &next)
+	if row, err = change.Save(ctx); err != nil {
+		return nil, fmt.Errorf("update shop %d: %w", id, err)
+	}
+	return row, nil
+}
+
+// apply returns the row as checked changes make it.
+func (c Changes) apply(r ent.Shop) ent.Shop {
+	set(&r.Name, c.Name)
+	set(&r.TypeID, c.TypeID)
+	set(&r.Address, c.Address)
+	setOrClear(&r.Area, c.Area)
+	setOrClear(&r.AvgPrice, c.AvgPrice)
+	setOrClear(&r.OpenHours, c.OpenHours)
+	at := geo.Point{Lat: r.Lat, Lng: r.Lng}
+	set(&at, c.At)
+	r.Lat, r.Lng, r.Geo = at.Lat, at.Lng, geo.Hash(at)
+	if c.Images.Given {
+		r.Images = images(value(c.Images.Value), r.Images)
+	}
+	r.Search = searchText(r.Name, value(r.Area), r.Address)
+	return r
+}
+
+func set[T any](to *T, f patch.Field[T]) {
+	if f.Given {
+		*to = *f.Value
+	}
+}
+
+func setOrClear[T any](to **T, f patch.Field[T]) {
+	if f.Given {
+		*to = f.Value
+	}
+}
+
+// images are the elements of the column for these paths. One that is there
+// already keeps what is known of it.
+func images(paths []string, have []schema.Image) []schema.Image {
+	list := make([]schema.Image, len(paths))
+	for i, path := range paths {
+		list[i].URL = path
+		if j := slices.IndexFunc(have, func(h schema.Image) bool { return h.URL == path }); j >= 0 {
+			list[i] = have[j]
+		}
+	}
+	return list
+}
+
+// write sets all columns that an edit decides, and no other: what sales and
+// comments count in the row is not the editor's.
+func write(m *ent.ShopMutation, r *ent.Shop) {
+	m.SetName(r.Name)
+	m.SetTypeID(r.TypeID)
+	m.SetImages(r.Images)
+	m.SetAddress(r.Address)
+	m.SetLat(r.Lat)
+	m.SetLng(r.Lng)
+	m.SetGeo(r.Geo)
+	m.SetSearch(r.Search)
+	writeOrClear(r.Area, m.SetArea, m.ClearArea)
+	writeOrClear(r.AvgPrice, m.SetAvgPrice, m.ClearAvgPrice)
+	writeOrClear(r.OpenHours, m.SetOpenHours, m.ClearOpenHours)
+}
+
+func writeOrClear[T any](v *T, set func(T), clearIt func()) {
+	if v == nil {
+		clearIt()
+		return
+	}
+	set(*v)
+}

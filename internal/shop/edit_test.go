@@ -1,0 +1,583 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/schema"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
+)
+
+// user stores somebody who can own shops.
+func user(t *testing.T, s *Service) int64 {
+	t.Helper()
+	u, err := s.db.User.Create().SetNickname("Ann").Save(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.ID
+}
+
+// kinds are the ids of the shop types by their keys.
+func kinds(t *testing.T, s *Service) map[string]int64 {
+	t.Helper()
+	types, err := s.typesByKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return types
+}
+
+// noodles is a shop with every field.
+func noodles(typeID int64) Details {
+	return Details{
+		Name: "Noodles", TypeID: typeID, Images: []string{"/media/a.webp", "/media/b.webp"}, Area: new("Old Town"),
+		Address: "1 Long Street", At: geo.Point{Lat: 21.04, Lng: 105.8}, AvgPrice: new(4500), OpenHours: new("9-17"),
+	}
+}
+
+func create(t *testing.T, s *Service, by int64, d Details) *Shop {
+	t.Helper()
+	shop, err := s.Create(t.Context(), Editor{UserID: by}, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shop
+}
+
+func update(t *testing.T, s *Service, shop *Shop, c Changes) *Shop {
+	t.Helper()
+	shop, err := s.Update(t.Context(), Editor{UserID: value(shop.OwnerID)}, shop.ID, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shop
+}
+
+// read is a shop as readers get it, through the cache.
+func read(t *testing.T, s *Service, id int64) *Shop {
+	t.Helper()
+	shop, err := s.ByID(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shop
+}
+
+// reasons are the codes and fields of a refusal, or the error itself.
+func reasons(err error) []string {
+	refused, ok := errors.AsType[fault.UserErrors](err)
+	if !ok && err != nil {
+		return []string{err.Error()}
+	}
+	var list []string
+	for _, r := range refused {
+		list = append(list, string(r.Code)+" "+strings.Join(r.Field, "."))
+	}
+	return list
+}
+
+func TestEachBoundOfAShopHoldsForNewAndChangedOnes(t *testing.T) {
+	long := func(n int) string { return strings.Repeat("火", n) }
+	paths := func(n int) []string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf("/media/%d.webp", i)
+		}
+		return list
+	}
+	invalid := func(field string) []string { return []string{"INVALID_INPUT input." + field} }
+	rejected := []string{"IMAGE_REJECTED input.images"}
+	tests := []struct {
+		name string
+		edit func(*Details)
+		want []string // nil if it is stored
+	}{
+		{"the longest name", func(d *Details) { d.Name = long(MaxName) }, nil},
+		{"the longest name among spaces", func(d *Details) { d.Name = "  " + long(MaxName) + "\n" }, nil},
+		{"a longer name", func(d *Details) { d.Name = long(MaxName + 1) }, invalid("name")},
+		{"a name of one character", func(d *Details) { d.Name = "火" }, nil},
+		{"no name", func(d *Details) { d.Name = "" }, invalid("name")},
+		{"a name of spaces and joiners", func(d *Details) { d.Name = " \u200d\t" }, invalid("name")},
+		{"an unknown type", func(d *Details) { d.TypeID = 1 << 40 }, invalid("typeId")},
+		{"no type", func(d *Details) { d.TypeID = 0 }, invalid("typeId")},
+		{"a type below all", func(d *Details) { d.TypeID = -1 }, invalid("typeId")},
+		{"the longest area", func(d *Details) { d.Area = new(long(MaxArea)) }, nil},
+		{"a longer area", func(d *Details) { d.Area = new(long(MaxArea + 1)) }, invalid("area")},
+		{"a blank area", func(d *Details) { d.Area = new(" \u200d") }, nil},
+		{"the longest address", func(d *Details) { d.Address = long(MaxAddress) }, nil},
+		{"a longer address", func(d *Details) { d.Address = long(MaxAddress + 1) }, invalid("address")},
+		{"a blank address", func(d *Details) { d.Address = " \u200d" }, invalid("address")},
+		{"the longest hours", func(d *Details) { d.OpenHours = new(long(MaxOpenHours)) }, nil},
+		{"longer hours", func(d *Details) { d.OpenHours = new(long(MaxOpenHours + 1)) }, invalid("openHours")},
+		{"blank hours", func(d *Details) { d.OpenHours = new("") }, nil},
+		{"price 0", func(d *Details) { d.AvgPrice = new(0) }, nil},
+		{"price -1", func(d *Details) { d.AvgPrice = new(-1) }, invalid("avgPrice")},
+		{"the highest price", func(d *Details) { d.AvgPrice = new(MaxAvgPrice) }, nil},
+		{"a higher price", func(d *Details) { d.AvgPrice = new(MaxAvgPrice + 1) }, invalid("avgPrice")},
+		{"where the axes meet", func(d *Details) { d.At = geo.Point{} }, nil},
+		{"the northern edge", func(d *Details) { d.At.Lat = geo.MaxLat }, nil},
+		{"beyond the northern edge", func(d *Details) { d.At.Lat = math.Nextafter(geo.MaxLat, 90) }, invalid("location")},
+		{"the date line", func(d *Details) { d.At.Lng = -180 }, nil},
+		{"beyond the date line", func(d *Details) { d.At.Lng = math.Nextafter(-180, -181) }, invalid("location")},
+		{"no number", func(d *Details) { d.At.Lat = math.NaN() }, invalid("location")},
+		{"no image", func(d *Details) { d.Images = nil }, nil},
+		{"nine images", func(d *Details) { d.Images = paths(9) }, nil},
+		{"ten images", func(d *Details) { d.Images = paths(10) }, rejected},
+		{"an image twice", func(d *Details) { d.Images = append(paths(3), "/media/1.webp") }, rejected},
+		{"the longest image path", func(d *Details) { d.Images = []string{"/media/a" + strings.Repeat("b", 180)} }, nil},
+		{"a longer image path", func(d *Details) { d.Images = []string{"/media/a" + strings.Repeat("b", 181)} }, rejected},
+		{"an image in a folder", func(d *Details) { d.Images = []string{"/media/2026/11/a-b_c.webp"} }, nil},
+		{"an image from elsewhere", func(d *Details) { d.Images = []string{"https://example.com/media/a.webp"} }, rejected},
+		{"an image above", func(d *Details) { d.Images = []string{"/media/a/../../etc/passwd"} }, rejected},
+		{"an image with two slashes", func(d *Details) { d.Images = []string{"/media/a//b"} }, rejected},
+		{"a hidden image", func(d *Details) { d.Images = []string{"/media/.a"} }, rejected},
+		{"an image with a second line", func(d *Details) { d.Images = []string{"/media/a\n"} }, rejected},
+		{"an empty path", func(d *Details) { d.Images = []string{""} }, rejected},
+		{"everything wrong", func(d *Details) {
+			*d = Details{Images: paths(10), Area: new(long(81)), AvgPrice: new(-1), OpenHours: new(long(121)), At: geo.Point{Lat: 99}}
+		}, []string{
+			"INVALID_INPUT input.name", "INVALID_INPUT input.typeId", "IMAGE_REJECTED input.images", "INVALID_INPUT input.area",
+			"INVALID_INPUT input.address", "INVALID_INPUT input.location", "INVALID_INPUT input.avgPrice", "INVALID_INPUT input.openHours",
+		}},
+	}
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		ann, cafe := user(t, s), kinds(t, s)["cafe"]
+		for _, tt := range tests {
+			d := noodles(cafe)
+			old := create(t, s, ann, d)
+			tt.edit(&d)
+			made, err := s.Create(t.Context(), Editor{UserID: ann}, d)
+			if diff := cmp.Diff(tt.want, reasons(err)); diff != "" {
+				t.Errorf("%s: a new shop (-want +got):\n%s", tt.name, diff)
+			}
+			changed, err := s.Update(t.Context(), Editor{UserID: ann}, old.ID, d.changes())
+			if diff := cmp.Diff(tt.want, reasons(err)); diff != "" {
+				t.Errorf("%s: a changed shop (-want +got):\n%s", tt.name, diff)
+			}
+			if tt.want != nil {
+				if diff := cmp.Diff(old, read(t, s, old.ID)); diff != "" {
+					t.Errorf("%s is refused, and yet the shop changes (-before +after):\n%s", tt.name, diff)
+				}
+				continue
+			}
+			for _, got := range []*Shop{made, changed} {
+				if diff := cmp.Diff(expected(d, got.ID, ann), got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+				}
+				if diff := cmp.Diff(got, read(t, s, got.ID)); diff != "" {
+					t.Errorf("%s: readers see it otherwise (-returned +read):\n%s", tt.name, diff)
+				}
+			}
+		}
+	})
+}
+
+// expected is the shop that these details describe.
+func expected(d Details, id, owner int64) *Shop {
+	shown := func(s *string) *string {
+		if strings.Trim(value(s), " \u200d") == "" {
+			return nil
+		}
+		return s
+	}
+	shop := &Shop{
+		ID: id, OwnerID: &owner, TypeID: d.TypeID, Name: strings.TrimSpace(d.Name), Area: shown(d.Area), Address: d.Address,
+		At: d.At, AvgPrice: d.AvgPrice, OpenHours: shown(d.OpenHours),
+	}
+	for _, path := range d.Images {
+		shop.Images = append(shop.Images, Image{URL: path, ThumbnailURL: path})
+	}
+	return shop
+}
+
+func TestWhatCanBeUnknownCanBeCleared(t *testing.T) {
+	tests := []struct {
+		name   string
+		change Changes
+		expect func(*Shop)
+		want   []string
+	}{
+		{"area", Changes{Area: patch.Clear[string]()}, func(s *Shop) { s.Area = nil }, nil},
+		{"price", Changes{AvgPrice: patch.Clear[int]()}, func(s *Shop) { s.AvgPrice = nil }, nil},
+		{"hours", Changes{OpenHours: patch.Clear[string]()}, func(s *Shop) { s.OpenHours = nil }, nil},
+		{"images", Changes{Images: patch.Clear[[]string]()}, func(s *Shop) { s.Images = nil }, nil},
+		{"nothing", Changes{}, func(*Shop) {}, nil},
+		{"name", Changes{Name: patch.Clear[string]()}, nil, []string{"INVALID_INPUT input.name"}},
+		{"type", Changes{TypeID: patch.Clear[int64]()}, nil, []string{"INVALID_INPUT input.typeId"}},
+		{"address", Changes{Address: patch.Clear[string]()}, nil, []string{"INVALID_INPUT input.address"}},
+		{"place", Changes{At: patch.Clear[geo.Point]()}, nil, []string{"INVALID_INPUT input.location"}},
+	}
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		ann, cafe := user(t, s), kinds(t, s)["cafe"]
+		for _, tt := range tests {
+			want := create(t, s, ann, noodles(cafe))
+			got, err := s.Update(t.Context(), Editor{UserID: ann}, want.ID, tt.change)
+			if diff := cmp.Diff(tt.want, reasons(err)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+			}
+			if tt.want != nil {
+				continue
+			}
+			tt.expect(want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+			}
+		}
+	})
+}
+
+// An imported shop without an address can be changed by a form that sends all
+// fields back, but none loses its address that way.
+func TestAnAddressIsOnlyMissingWhereItAlwaysWas(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		put(t, s, Draft{ExternalID: "bare", Type: "cafe", Name: "Bare", Lat: 1, Lng: 1},
+			Draft{ExternalID: "placed", Type: "cafe", Name: "Placed", Address: "1 Street", Lat: 1, Lng: 1})
+		for _, e := range list(t, s, Query{Order: ByNewest, First: 2}) {
+			_, err := s.Update(t.Context(), Editor{Any: true}, e.ID, Changes{Name: patch.Set("New"), Address: patch.Set(" ")})
+			if (err == nil) != (e.Name == "Bare") {
+				t.Errorf("%s: %v", e.Name, err)
+			}
+		}
+	})
+}
+
+func TestOnlyItsOwnerOrAnAdministratorChangesAShop(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		ann, bob := user(t, s), user(t, s)
+		owned := create(t, s, ann, noodles(kinds(t, s)["cafe"]))
+		put(t, s, Draft{ExternalID: "free", Type: "bar", Name: "Free", Address: "1 Street", Lat: 1, Lng: 1})
+		free := list(t, s, Query{Order: ByNewest, First: 1})[0]
+		tests := []struct {
+			name string
+			by   Editor
+			id   int64
+			kind fault.Kind // "" if it is allowed or refused for another reason
+			want []string
+		}{
+			{"the owner", Editor{UserID: ann}, owned.ID, "", nil},
+			{"another", Editor{UserID: bob}, owned.ID, fault.Forbidden, nil},
+			{"nobody", Editor{}, owned.ID, fault.Forbidden, nil},
+			{"an administrator", Editor{UserID: bob, Any: true}, owned.ID, "", nil},
+			{"somebody, a shop of nobody", Editor{UserID: bob}, free.ID, fault.Forbidden, nil},
+			{"nobody, a shop of nobody", Editor{}, free.ID, fault.Forbidden, nil},
+			{"an administrator, a shop of nobody", Editor{UserID: bob, Any: true}, free.ID, "", nil},
+			{"somebody, no shop", Editor{UserID: bob}, 1 << 40, "", []string{"NOT_FOUND input.id"}},
+			{"an administrator, no shop", Editor{UserID: bob, Any: true}, -1, "", []string{"NOT_FOUND input.id"}},
+		}
+		for i, tt := range tests {
+			name := fmt.Sprint("Name ", i)
+			_, err := s.Update(t.Context(), tt.by, tt.id, Changes{Name: patch.Set(name)})
+			switch {
+			case tt.kind != "":
+				if fault.KindOf(err) != tt.kind {
+					t.Errorf("%s: %v, want %s", tt.name, err, tt.kind)
+				}
+			default:
+				if diff := cmp.Diff(tt.want, reasons(err)); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+				}
+			}
+			if shop, err := s.ByID(t.Context(), tt.id); err == nil && (shop.Name == name) != (tt.kind == "") {
+				t.Errorf("%s: the name is %s", tt.name, shop.Name)
+			}
+		}
+		if got := read(t, s, owned.ID).OwnerID; value(got) != ann {
+			t.Errorf("the owner is %v, want still %d", got, ann)
+		}
+	})
+}
+
+// Two updates that know nothing of each other: what the one leaves alone stays
+// as the other has made it.
+func TestConcurrentUpdatesOfDifferentFieldsAllHold(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		processes := []*Service{process(), process()}
+		s := processes[0]
+		ann, cafe, bar := user(t, s), kinds(t, s)["cafe"], kinds(t, s)["bar"]
+		for round := range 10 {
+			shop := create(t, s, ann, noodles(cafe))
+			text := fmt.Sprint("round ", round)
+			edits := []Changes{
+				{Name: patch.Set(text)},
+				{TypeID: patch.Set(bar)},
+				{Area: patch.Set(text)},
+				{Address: patch.Set(text)},
+				{At: patch.Set(geo.Point{Lat: 3, Lng: 4})},
+				{AvgPrice: patch.Set(round)},
+				{OpenHours: patch.Set(text)},
+				{Images: patch.Set([]string{"/media/c"})},
+			}
+			var all errgroup.Group
+			for i, c := range edits {
+				all.Go(func() error {
+					_, err := processes[i%2].Update(t.Context(), Editor{UserID: ann}, shop.ID, c)
+					return err
+				})
+			}
+			if err := all.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			want := expected(Details{
+				Name: text, TypeID: bar, Images: []string{"/media/c"}, Area: &text, Address: text,
+				At: geo.Point{Lat: 3, Lng: 4}, AvgPrice: &round, OpenHours: &text,
+			}, shop.ID, ann)
+			for _, p := range processes {
+				if diff := cmp.Diff(want, read(t, p, shop.ID)); diff != "" {
+					t.Fatalf("round %d (-want +got):\n%s", round, diff)
+				}
+			}
+			if row := row(t, s, shop.ID); row.Search != searchText(text, text, text) {
+				t.Fatalf("a search looks through %q", row.Search)
+			}
+		}
+	})
+}
+
+func row(t *testing.T, s *Service, id int64) *ent.Shop {
+	t.Helper()
+	r, err := s.db.Shop.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestAnEditLeavesAloneWhatIsNotItsOwn(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		ann := user(t, s)
+		shop := create(t, s, ann, noodles(kinds(t, s)["cafe"]))
+		known := schema.Image{URL: "/media/b.webp", Width: 640, Height: 480}
+		s.db.Shop.UpdateOneID(shop.ID).SetSold(7).SetCommentCount(8).SetScore(4.5).SetImages([]schema.Image{{URL: "/media/a.webp"}, known}).ExecX(t.Context())
+		before := row(t, s, shop.ID)
+
+		got := update(t, s, shop, Changes{Images: patch.Set([]string{"/media/new", "/media/b.webp"})})
+		if got.Sold != 7 || got.CommentCount != 8 || got.Score != 4.5 || value(got.OwnerID) != ann {
+			t.Errorf("the shop is %+v", got)
+		}
+		after := row(t, s, shop.ID)
+		if diff := cmp.Diff([]schema.Image{{URL: "/media/new"}, known}, after.Images); diff != "" {
+			t.Errorf("images (-want +got):\n%s", diff)
+		}
+		if !after.UpdatedAt.After(before.UpdatedAt) || !after.CreatedAt.Equal(before.CreatedAt) {
+			t.Errorf("created %v, updated %v; before it was %v, %v", after.CreatedAt, after.UpdatedAt, before.CreatedAt, before.UpdatedAt)
+		}
+	})
+}
+
+// The call that changed the row may have ended before it told Redis; repeating
+// it mends that, though there is nothing left to write.
+func TestAnUpdateThatChangesNothingWritesNothingButTellsRedis(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		shop := create(t, s, user(t, s), noodles(kinds(t, s)["cafe"]))
+		read(t, s, shop.ID) // into the cache
+		behind := s.db.Shop.UpdateOneID(shop.ID).SetOpenHours("always").SaveX(t.Context())
+		if got := read(t, s, shop.ID); value(got.OpenHours) == "always" {
+			t.Fatal("the row is not cached: the test tests nothing")
+		}
+		for _, c := range []Changes{{OpenHours: patch.Set(" always "), Name: patch.Set("Noodles")}, {}} {
+			update(t, s, shop, c)
+			if got := read(t, s, shop.ID); value(got.OpenHours) != "always" {
+				t.Errorf("readers see %v", got.OpenHours)
+			}
+			if now := row(t, s, shop.ID).UpdatedAt; !now.Equal(behind.UpdatedAt) {
+				t.Errorf("the row was written at %v", now)
+			}
+		}
+	})
+}
+
+// list is one page without its edges.
+func list(t *testing.T, s *Service, q Query) []*Shop {
+	t.Helper()
+	p, err := s.List(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shops := make([]*Shop, len(p.Edges))
+	for i, e := range p.Edges {
+		shops[i] = e.Node
+	}
+	return shops
+}
+
+// finds says whether the only shop of a list is this one; the lists of this
+// test have no other.
+func finds(t *testing.T, s *Service, id int64, q Query) bool {
+	t.Helper()
+	q.First = 10
+	shops := list(t, s, q)
+	if len(shops) > 1 {
+		t.Errorf("%d shops by %+v", len(shops), q)
+	}
+	return slices.ContainsFunc(shops, func(s *Shop) bool { return s.ID == id })
+}
+
+func near(p geo.Point) *geo.Circle { return &geo.Circle{Center: p, Radius: 500} }
+
+func TestANewShopIsFoundAtOnce(t *testing.T) {
+	for _, built := range []bool{true, false} {
+		t.Run(fmt.Sprintf("cells built before: %v", built), func(t *testing.T) {
+			eachStack(t, func(t *testing.T, process func() *Service) {
+				s, other := process(), process()
+				d := noodles(kinds(t, s)["cafe"])
+				queries := map[string]Query{
+					"near": {Near: near(d.At)}, "near, of its type": {Near: near(d.At), TypeID: d.TypeID},
+					"of its type": {TypeID: d.TypeID}, "by its name": {Search: "NOODLE"}, "by its area": {Search: "old town"}, "by its address": {Search: "long street"},
+				}
+				if built {
+					settledWithin(t, s, 0, *near(d.At))
+					settledWithin(t, s, d.TypeID, *near(d.At))
+				}
+				shop := create(t, s, user(t, s), d)
+				for _, p := range []*Service{s, other} {
+					for name, q := range queries {
+						if !finds(t, p, shop.ID, q) {
+							t.Errorf("it is not found %s", name)
+						}
+					}
+				}
+				// And still, when the cells that were asked for are built.
+				for _, typeID := range []int64{0, d.TypeID} {
+					if got := settledWithin(t, other, typeID, *near(d.At)); !slices.Equal(got, []int64{shop.ID}) {
+						t.Errorf("the cells of type %d hold %v", typeID, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestAChangedShopIsFoundAsItIsNow(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s, other := process(), process()
+		cafe, bar := kinds(t, s)["cafe"], kinds(t, s)["bar"]
+		here, there := noodles(cafe).At, geo.Point{Lat: 21.05, Lng: 105.81} // in one cell
+		for _, typeID := range []int64{0, cafe, bar} {
+			for _, at := range []geo.Point{here, there} {
+				settledWithin(t, s, typeID, *near(at))
+			}
+		}
+		shop := create(t, s, user(t, s), noodles(cafe))
+		steps := []struct {
+			name   string
+			change Changes
+			typeID int64
+			at     geo.Point
+			word   string
+		}{
+			{"moved", Changes{At: patch.Set(there)}, cafe, there, "noodles"},
+			{"of another type", Changes{TypeID: patch.Set(bar)}, bar, there, "noodles"},
+			{"renamed", Changes{Name: patch.Set("Dumplings")}, bar, there, "dumplings"},
+			{"all back", Changes{At: patch.Set(here), TypeID: patch.Set(cafe), Name: patch.Set("Noodles")}, cafe, here, "noodles"},
+		}
+		for _, step := range steps {
+			for _, p := range []*Service{s, other} {
+				read(t, p, shop.ID) // the old row is cached
+			}
+			want := update(t, s, shop, step.change)
+			for _, p := range []*Service{s, other} {
+				if diff := cmp.Diff(want, read(t, p, shop.ID)); diff != "" {
+					t.Errorf("%s: readers see it otherwise (-want +got):\n%s", step.name, diff)
+				}
+				for _, typeID := range []int64{0, cafe, bar} {
+					for _, at := range []geo.Point{here, there} {
+						want := at == step.at && (typeID == 0 || typeID == step.typeID)
+						if got := finds(t, p, shop.ID, Query{Near: near(at), TypeID: typeID}); got != want {
+							t.Errorf("%s: found %v at %v among type %d, want %v", step.name, got, at, typeID, want)
+						}
+					}
+				}
+				for _, word := range []string{"noodles", "dumplings"} {
+					if got, want := finds(t, p, shop.ID, Query{Search: word}), word == step.word; got != want {
+						t.Errorf("%s: found %v by %q, want %v", step.name, got, word, want)
+					}
+				}
+			}
+		}
+		if len(s.cells.queue)+len(other.cells.queue) > 0 {
+			t.Error("a cell was missing: the rows answered, not the cells")
+		}
+	})
+}
+
+// A client that goes away in the middle takes neither the write nor its
+// announcement with it, once the write has begun to hold.
+func TestAnEditIsAnnouncedThoughItsRequestIsGone(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		ann, d := user(t, s), noodles(kinds(t, s)["cafe"])
+		settledWithin(t, s, 0, *near(d.At))
+		var leave context.CancelFunc
+		s.db.Shop.Use(func(next ent.Mutator) ent.Mutator {
+			return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+				if m.Op().Is(ent.OpCreate) { // one statement, which is a commit
+					leave()
+				}
+				v, err := next.Mutate(ctx, m)
+				leave()
+				return v, err
+			})
+		})
+		var ctx context.Context
+		ctx, leave = context.WithCancel(t.Context())
+		defer leave()
+		shop, err := s.Create(ctx, Editor{UserID: ann}, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read(t, s, shop.ID)
+		ctx, leave = context.WithCancel(t.Context())
+		defer leave()
+		there := geo.Point{Lat: 21.05, Lng: 105.81}
+		if _, err := s.Update(ctx, Editor{UserID: ann}, shop.ID, Changes{At: patch.Set(there)}); err != nil {
+			t.Fatal(err)
+		}
+		if !finds(t, s, shop.ID, Query{Near: near(there)}) || len(s.cells.queue) > 0 {
+			t.Error("the shop is not in the cells")
+		}
+		if diff := cmp.Diff(map[string]float64{"told": 2, "late": 0, "lost": 0}, announcements(t, s)); diff != "" {
+			t.Errorf("announcements (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAnEditEndsWithItsRequest(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		ann, d := user(t, s), noodles(kinds(t, s)["cafe"])
+		shop := create(t, s, ann, d)
+		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		if _, err := s.Create(ctx, Editor{UserID: ann}, d); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("create: %v", err)
+		}
+		if _, err := s.Update(ctx, Editor{UserID: ann}, shop.ID, Changes{Name: patch.Set("Late")}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("update: %v", err)
+		}
+		if n, err := s.Count(t.Context()); err != nil || n != 1 {
+			t.Errorf("%d shops, %v", n, err)
+		}
+		if diff := cmp.Diff(shop, read(t, s, shop.ID)); diff != "" {
+			t.Errorf("the shop changed (-before +after):\n%s", diff)
+		}
+	})
+}

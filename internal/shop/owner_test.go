@@ -1,0 +1,142 @@
+package shop
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+)
+
+func TestTheShopsOfAnOwnerAreListedInEveryOrder(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		ann, bob, nobody := user(t, s), user(t, s), int64(0)
+		var drafts []Draft
+		for i := range 120 {
+			drafts = append(drafts, Draft{
+				ExternalID: fmt.Sprintf("%03d", i), OwnerID: []int64{ann, bob, nobody}[i%3], Type: []string{"cafe", "bar"}[i/3%2],
+				Name: fmt.Sprint("Shop ", i), Score: float64(i%7) / 2, Lat: 21.04 + float64(i)*1e-4, Lng: 105.8,
+			})
+		}
+		put(t, s, drafts...)
+		circle := &geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: 5000}
+		settledWithin(t, s, 0, *circle)
+		bar := kinds(t, s)["bar"]
+		tests := []struct {
+			name string
+			q    Query
+			want int
+		}{
+			{"newest", Query{Order: ByNewest}, 40},
+			{"newest of a type", Query{Order: ByNewest, TypeID: bar}, 20},
+			{"best", Query{Order: ByScore}, 40},
+			{"most sold", Query{Order: BySold}, 40},
+			{"by a word", Query{Search: "shop"}, 40},
+			{"nearest", Query{Near: circle}, 40},
+			{"nearest of a type by a word", Query{Near: circle, TypeID: bar, Search: "shop"}, 20},
+			{"best of the nearest", Query{Near: circle, Order: ByScore}, 40},
+		}
+		for _, tt := range tests {
+			for owner, other := range map[int64]int64{ann: bob, bob: ann} {
+				tt.q.OwnerID, tt.q.First, tt.q.After = owner, 9, ""
+				got := wholeList(t, s, tt.q)
+				seen := map[int64]bool{}
+				for i, shop := range got {
+					if value(shop.OwnerID) != owner || seen[shop.ID] {
+						t.Errorf("%s: shop %d of %d (not %d) is shown, twice: %v", tt.name, shop.ID, value(shop.OwnerID), other, seen[shop.ID])
+					}
+					seen[shop.ID] = true
+					if tt.q.Order == ByNewest && i > 0 && shop.ID > got[i-1].ID {
+						t.Errorf("%s: shop %d comes behind %d", tt.name, shop.ID, got[i-1].ID)
+					}
+				}
+				if len(got) != tt.want {
+					t.Errorf("%s: %d shops, want %d", tt.name, len(got), tt.want)
+				}
+			}
+		}
+		if got := wholeList(t, s, Query{Order: ByNewest, First: 9, OwnerID: bob + 1}); len(got) != 0 {
+			t.Errorf("somebody without shops has %d", len(got))
+		}
+	})
+}
+
+// The cells know no owners: a candidate from them is checked like any other.
+func TestACandidateOfAnotherOwnerIsNotTaken(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		ann := user(t, s)
+		d := Draft{Type: "bar", Name: "Bar", Lat: 21.04, Lng: 105.8}
+		circle := geo.Circle{Center: geo.Point{Lat: d.Lat, Lng: d.Lng}, Radius: 500}
+		for _, d.OwnerID = range []int64{ann, user(t, s), 0} {
+			d.ExternalID = fmt.Sprint(d.OwnerID)
+			put(t, s, d)
+		}
+		all := settledWithin(t, s, 0, circle)
+		c, ok := s.cells.within(t.Context(), 0, circle, 100)
+		if !ok || len(c.list) != 3 {
+			t.Fatalf("the cells give %v", c.list)
+		}
+		got, err := s.take(t.Context(), Query{Near: &circle, OwnerID: ann}, circle, c, place{}, 10)
+		if err != nil || len(got) != 1 || value(got[0].shop.OwnerID) != ann {
+			t.Errorf("%v, %v of %v are taken", got, err, all)
+		}
+	})
+}
+
+// wholeList turns pages to the end.
+func wholeList(t *testing.T, s *Service, q Query) []*Shop {
+	t.Helper()
+	var all []*Shop
+	for {
+		p, err := s.List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range p.Edges {
+			all = append(all, e.Node)
+		}
+		if !p.Info.HasNextPage {
+			return all
+		}
+		q.After = *p.Info.EndCursor
+	}
+}
+
+func TestADraftOwnsItsShopOnlyWhenItAddsIt(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		ann, bob := user(t, s), user(t, s)
+		owners := func() (ids []int64) {
+			for _, shop := range list(t, s, Query{Order: ByNewest, First: 10}) {
+				ids = append(ids, value(shop.OwnerID))
+			}
+			slices.Reverse(ids)
+			return ids
+		}
+		upsert := func(want Tally, drafts ...Draft) {
+			t.Helper()
+			got, err := s.Upsert(t.Context(), drafts, func(int) {})
+			if err != nil || got != want {
+				t.Errorf("%+v, %v; want %+v", got, err, want)
+			}
+		}
+		a := Draft{ExternalID: "a", Type: "cafe", Name: "A", Lat: 1, Lng: 1, OwnerID: ann}
+		b := Draft{ExternalID: "b", Type: "cafe", Name: "B", Lat: 1, Lng: 1}
+		upsert(Tally{Added: 2}, a, b)
+		want := []int64{ann, 0}
+		if got := owners(); !slices.Equal(got, want) {
+			t.Fatalf("owners %v, want %v", got, want)
+		}
+		a.OwnerID, b.OwnerID = bob, bob
+		upsert(Tally{Unchanged: 2}, a, b)
+		a.Name, b.Name = "A2", "B2"
+		upsert(Tally{Changed: 2}, a, b)
+		a.OwnerID, a.Name = 0, "A3"
+		upsert(Tally{Changed: 1, Unchanged: 1}, a, b)
+		if got := owners(); !slices.Equal(got, want) {
+			t.Errorf("owners %v, want still %v", got, want)
+		}
+	})
+}
