@@ -192,8 +192,11 @@ func wants(t *testing.T, err error, code fault.Code, field string) {
 func TestACodeLetsAPhoneInOnce(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
+		if _, err := p.ByIDs(t.Context(), []int64{1, 2, 3}); err != nil { // remembers that there are none
+			t.Fatal(err)
+		}
 		in := p.login(t, ann)
-		if !regexp.MustCompile(`^user_[a-z0-9]{10}$`).MatchString(in.User.Nickname) || in.User.Role != Customer || *in.User.Phone != "139****0001" {
+		if !regexp.MustCompile(`^user_[a-z0-9]{10}$`).MatchString(in.User.Nickname) || in.User.Role != Customer || *in.User.Phone != "139****0001" || in.User.ID > 3 {
 			t.Errorf("a new user is %+v", in.User)
 		}
 		used := p.outbox.last(t, ann)
@@ -424,6 +427,31 @@ func TestPasswords(t *testing.T) {
 			t.Errorf("the quarter of an hour is %v", ttl)
 		}
 		p.login(t, ann) // by code all the same
+	})
+}
+
+// The time that a wrong password takes does not tell who has an account.
+func TestAWrongPasswordCostsOneHashWhoeverItIs(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		p.login(t, ben)
+		with := p.login(t, ann)
+		if _, err := p.SetPassword(t.Context(), with.Viewer, "correct horse"); err != nil {
+			t.Fatal(err)
+		}
+		hashes, derive := 0, p.passwords.derive
+		p.passwords.derive = func(password, salt []byte, passes, memory uint32, lanes uint8, keyLen uint32) []byte {
+			hashes++
+			return derive(password, salt, passes, memory, lanes, keyLen)
+		}
+		wrong := "wrong horse"
+		for name, phone := range map[string]string{"a password": ann.E164(), "none": ben.E164(), "no account": "+8613900000009"} {
+			hashes = 0
+			wants(t, second(p.Login(t.Context(), Credentials{Phone: phone, Password: &wrong})), InvalidCredentials, "input.password")
+			if hashes != 1 {
+				t.Errorf("who has %s costs %d hashes, want 1", name, hashes)
+			}
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -207,6 +208,13 @@ func TestASessionIsRefreshedOnceAMinuteAndItsRowOnceAnHour(t *testing.T) {
 		if due != 1 {
 			t.Errorf("%d of 20 requests at once were told to write the row, want 1", due)
 		}
+		// The next one is not, a minute later.
+		now := time.Now()
+		p.rdb.HSet(t.Context(), key, "until", now.Add(sessionLife-2*time.Minute).UnixMilli())
+		outcome, err := p.sessions.runScript(t.Context(), p.sessions.touch, id, now.Add(sessionLife).UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
+		if err != nil || outcome == rowIsDue {
+			t.Errorf("a minute later the row is due again: %d, %v", outcome, err)
+		}
 	})
 }
 
@@ -276,6 +284,9 @@ func TestWhoAsksIsUnknownWithoutStores(t *testing.T) {
 		unknown("no place", short)
 		p.sessions.waiting.Store(rowQueue)
 		unknown("too many wait", t.Context())
+		if v := p.Authenticate(t.Context(), in.Token); !strings.Contains(fmt.Sprint(v.unknown), "too many sessions") {
+			t.Errorf("with a full queue: %v", v.unknown)
+		}
 		p.sessions.waiting.Store(0)
 		p.sessions.rows.Release(1)
 		is(t, in.Token, in.User.ID, p)
@@ -284,8 +295,8 @@ func TestWhoAsksIsUnknownWithoutStores(t *testing.T) {
 			t.Fatal(err)
 		}
 		unknown("no database", t.Context())
-		if n := p.count(t, "tandian_session_reads_total", "failed"); n != 3 {
-			t.Errorf("%v failures are counted, want 3", n)
+		if n := p.count(t, "tandian_session_reads_total", "failed"); n != 4 {
+			t.Errorf("%v failures are counted, want 4", n)
 		}
 	})
 }

@@ -28,6 +28,7 @@ func NewGraphQL(reg prometheus.Registerer) *GraphQL {
 	reg.MustRegister(g.seconds, g.refused)
 	for _, outcome := range []string{"ok", "partial", "failed"} {
 		g.seconds.WithLabelValues("query", outcome)
+		g.seconds.WithLabelValues("mutation", outcome)
 	}
 	return g
 }

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
@@ -287,7 +289,12 @@ func TestOperationsAreCountedByTypeAndOutcomeAndNamedInTheLog(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite()
 			operate(s, NewGraphQL(s.reg), tt.kind, tt.operation, tt.res)
-			want := map[string]float64{"outcome=ok type=query": 0, "outcome=partial type=query": 0, "outcome=failed type=query": 0}
+			want := map[string]float64{}
+			for _, kind := range []string{"query", "mutation"} {
+				for _, outcome := range []string{"ok", "partial", "failed"} {
+					want["outcome="+outcome+" type="+kind] = 0
+				}
+			}
 			if tt.series != "" {
 				want[tt.series]++
 			}
@@ -361,4 +368,20 @@ func TestLogLinesAreJSONForMachinesAndTextForPeople(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAFailureOfEveryRequestIsLoggedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s Seldom
+		due := 0
+		for range 25 {
+			if s.Due() {
+				due++
+			}
+			time.Sleep(time.Second)
+		}
+		if due != 3 {
+			t.Errorf("25 failures in 25 seconds are logged %d times, want 3", due)
+		}
+	})
 }
