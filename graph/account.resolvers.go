@@ -79,11 +79,11 @@ func (r *userResolver) Phone(ctx context.Context, obj *account.User) (*string, e
 	return obj.Phone, nil
 }
 
-func (r *userResolver) Shops(ctx context.Context, obj *account.User, first int, after *page.Cursor) (*shop.Page, error) {
-	if viewer(ctx).ID != obj.ID {
-		return nil, nil //nolint:nilnil // they are the user's own
-	}
-	return r.rooms.Shops.List(ctx, shop.Query{OwnerID: obj.ID, Order: shop.ByNewest, First: first, After: value(after)})
+func (r *userResolver) Shops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error) {
+	pages := make([]*shop.Page, len(objs))
+	return pages, ofViewer(ctx, objs, pages, func(me int64) (*shop.Page, error) {
+		return r.rooms.Shops.List(ctx, shop.Query{OwnerID: me, Order: shop.ByNewest, First: first, After: value(after)})
+	})
 }
 
 func (r *Resolver) User() generated.UserResolver { return &userResolver{r} }

@@ -33,8 +33,12 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 			if f.RetryAfter > 0 {
 				out.Extensions["retryAfterSeconds"] = int(math.Ceil(f.RetryAfter.Seconds()))
 			}
-			if f.Kind == fault.Unavailable || f.Kind == fault.Internal {
+			switch f.Kind {
+			case fault.Unavailable:
+				log.WarnContext(ctx, "field unavailable", "path", out.Path.String(), "err", err)
+			case fault.Internal:
 				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "err", err)
+			default: // a client's affair
 			}
 		case isUserError(err): // of a field that has no place for them
 			out.Message = err.Error()

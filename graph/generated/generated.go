@@ -205,7 +205,7 @@ type ShopEdgeResolver interface {
 type UserResolver interface {
 	Phone(ctx context.Context, obj *account.User) (*string, error)
 
-	Shops(ctx context.Context, obj *account.User, first int, after *page.Cursor) (*shop.Page, error)
+	Shops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -4108,8 +4108,7 @@ func (ec *executionContext) _User_shops(ctx context.Context, field graphql.Colle
 			return ec.fieldContext_User_shops(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().Shops(ctx, obj, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+			return ec.resolveBatch_User_shops(ctx, field, obj)
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *shop.Page) graphql.Marshaler {
@@ -4141,6 +4140,30 @@ func (ec *executionContext) fieldContext_User_shops(ctx context.Context, field g
 		return fc, err
 	}
 	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_shops(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Shops(ctx, batch.Parents, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*shop.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.shops",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Shops(ctx, []*account.User{obj}, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*shop.Page](
+		ctx,
+		results,
+		err,
+		"User.shops",
+	)
 }
 
 func (ec *executionContext) _UserError_code(ctx context.Context, field graphql.CollectedField, obj *fault.UserError) (ret graphql.Marshaler) {
@@ -7402,14 +7425,14 @@ func (ec *executionContext) marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandia
 }
 
 func (ec *executionContext) unmarshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐCode(ctx context.Context, v any) (fault.Code, error) {
-	tmp, err := graphql.UnmarshalString(v)
+	tmp, err := scalar.UnmarshalString(v)
 	res := fault.Code(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐCode(ctx context.Context, sel ast.SelectionSet, v fault.Code) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(string(v))
+	res := scalar.MarshalString(string(v))
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7561,10 +7584,18 @@ func (ec *executionContext) marshalNLogoutPayload2ᚖgithubᚗcomᚋtandianᚑde
 
 func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐNode(ctx context.Context, sel ast.SelectionSet, v []scalar.Node) graphql.Marshaler {
 	{
+		var batchItemsUser []*account.User
+		batchIdxMapUser := map[int]int{}
 		var batchItemsShop []*shop.Shop
 		batchIdxMapShop := map[int]int{}
 		for i, item := range v {
 			switch concrete := item.(type) {
+			case account.User:
+				batchIdxMapUser[i] = len(batchItemsUser)
+				batchItemsUser = append(batchItemsUser, &concrete)
+			case *account.User:
+				batchIdxMapUser[i] = len(batchItemsUser)
+				batchItemsUser = append(batchItemsUser, concrete)
 			case shop.Shop:
 				batchIdxMapShop[i] = len(batchItemsShop)
 				batchItemsShop = append(batchItemsShop, &concrete)
@@ -7572,6 +7603,9 @@ func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋtandianᚑdevᚋtandi
 				batchIdxMapShop[i] = len(batchItemsShop)
 				batchItemsShop = append(batchItemsShop, concrete)
 			}
+		}
+		if len(batchItemsUser) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "User", batchItemsUser, batchIdxMapUser)
 		}
 		if len(batchItemsShop) > 0 {
 			ctx = graphql.WithBatchParents(ctx, "Shop", batchItemsShop, batchIdxMapShop)
@@ -7591,14 +7625,14 @@ func (ec *executionContext) marshalNPageInfo2githubᚗcomᚋtandianᚑdevᚋtand
 }
 
 func (ec *executionContext) unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx context.Context, v any) (account.Role, error) {
-	tmp, err := graphql.UnmarshalString(v)
+	tmp, err := scalar.UnmarshalString(v)
 	res := account.Role(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx context.Context, sel ast.SelectionSet, v account.Role) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(string(v))
+	res := scalar.MarshalString(string(v))
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -7699,13 +7733,13 @@ func (ec *executionContext) marshalNShopType2ᚖgithubᚗcomᚋtandianᚑdevᚋt
 }
 
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
-	res, err := graphql.UnmarshalString(v)
+	res, err := scalar.UnmarshalString(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNString2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(v)
+	res := scalar.MarshalString(v)
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -8018,7 +8052,7 @@ func (ec *executionContext) marshalOFloat2ᚖfloat64(ctx context.Context, sel as
 }
 
 func (ec *executionContext) unmarshalOGender2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐGender(ctx context.Context, v any) (account.Gender, error) {
-	tmp, err := graphql.UnmarshalString(v)
+	tmp, err := scalar.UnmarshalString(v)
 	res := account.Gender(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
@@ -8026,7 +8060,7 @@ func (ec *executionContext) unmarshalOGender2githubᚗcomᚋtandianᚑdevᚋtand
 func (ec *executionContext) marshalOGender2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐGender(ctx context.Context, sel ast.SelectionSet, v account.Gender) graphql.Marshaler {
 	_ = sel
 	_ = ctx
-	res := graphql.MarshalString(string(v))
+	res := scalar.MarshalString(string(v))
 	return res
 }
 
@@ -8034,7 +8068,7 @@ func (ec *executionContext) unmarshalOGender2ᚖgithubᚗcomᚋtandianᚑdevᚋt
 	if v == nil {
 		return nil, nil
 	}
-	tmp, err := graphql.UnmarshalString(v)
+	tmp, err := scalar.UnmarshalString(v)
 	res := account.Gender(tmp)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
@@ -8045,7 +8079,7 @@ func (ec *executionContext) marshalOGender2ᚖgithubᚗcomᚋtandianᚑdevᚋtan
 	}
 	_ = sel
 	_ = ctx
-	res := graphql.MarshalString(string(*v))
+	res := scalar.MarshalString(string(*v))
 	return res
 }
 
@@ -8132,7 +8166,7 @@ func (ec *executionContext) unmarshalOShopOrder2ᚖgithubᚗcomᚋtandianᚑdev�
 	if v == nil {
 		return nil, nil
 	}
-	tmp, err := graphql.UnmarshalString(v)
+	tmp, err := scalar.UnmarshalString(v)
 	res := shop.Order(tmp)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
@@ -8143,7 +8177,7 @@ func (ec *executionContext) marshalOShopOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋ
 	}
 	_ = sel
 	_ = ctx
-	res := graphql.MarshalString(string(*v))
+	res := scalar.MarshalString(string(*v))
 	return res
 }
 
@@ -8186,7 +8220,7 @@ func (ec *executionContext) unmarshalOString2ᚖstring(ctx context.Context, v an
 	if v == nil {
 		return nil, nil
 	}
-	res, err := graphql.UnmarshalString(v)
+	res, err := scalar.UnmarshalString(v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -8196,7 +8230,7 @@ func (ec *executionContext) marshalOString2ᚖstring(ctx context.Context, sel as
 	}
 	_ = sel
 	_ = ctx
-	res := graphql.MarshalString(*v)
+	res := scalar.MarshalString(*v)
 	return res
 }
 

@@ -260,3 +260,26 @@ func text(m graphql.Marshaler) string {
 	m.MarshalGQL(&out)
 	return out.String()
 }
+
+func TestStringsAreTextsAndNotNumbers(t *testing.T) {
+	if got, err := scalar.UnmarshalString("042137"); err != nil || got != "042137" {
+		t.Errorf("a text is read as %q, %v", got, err)
+	}
+	for _, in := range []any{json.Number("42137"), int64(5), 1.5, true, nil, []any{"a"}, map[string]any{}} {
+		if got, err := scalar.UnmarshalString(in); fault.KindOf(err) != fault.BadUserInput {
+			t.Errorf("%T %v is read as %q, %v", in, in, got, err)
+		}
+	}
+}
+
+func TestDatesAreDays(t *testing.T) {
+	d, err := scalar.UnmarshalDate("2024-02-29")
+	if err != nil || text(scalar.MarshalDate(d)) != `"2024-02-29"` {
+		t.Errorf("it comes back as %s, %v", text(scalar.MarshalDate(d)), err)
+	}
+	for _, in := range []any{"2025-02-29", "", "tomorrow", json.Number("20250228"), nil} {
+		if got, err := scalar.UnmarshalDate(in); fault.KindOf(err) != fault.BadUserInput {
+			t.Errorf("%v is read as %v, %v", in, got, err)
+		}
+	}
+}

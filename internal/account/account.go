@@ -109,15 +109,17 @@ type Service struct {
 	late      chan int64 // users whose cached rows could not be dropped yet
 	now       func() time.Time
 	logins    *prometheus.CounterVec
+	failures  *failures
 }
 
 // New builds a Service. It starts nothing and closes nothing: what it is given
-// belongs to the caller. Its background work is [Service.Run].
-func New(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
-	names := keys{cfg.Prefix}
+// belongs to the caller. Its background work is [Service.Run] and
+// [Service.Mend]. The dialect is that of db, as ent calls it.
+func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+	names, failed := keys{cfg.Prefix}, newFailures(reg, log)
 	s := &Service{
-		db: db, log: log, cfg: cfg, now: time.Now,
-		sessions:  newSessions(db, rdb, names, cfg.SessionRowsAtOnce, reg, log),
+		db: db, log: log, cfg: cfg, now: time.Now, failures: failed,
+		sessions:  newSessions(db, dialect, rdb, names, cfg.SessionRowsAtOnce, reg, failed),
 		codes:     newCodes(rdb, names, cfg),
 		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),
 		late:      make(chan int64, lateQueue),
@@ -142,10 +144,9 @@ func orDefault(n, otherwise int) int {
 	return otherwise
 }
 
-// Run does what must happen in the background, until ctx ends: it takes
-// sessions that ended out of Redis and of the database, and drops cached users
-// that could not be dropped when they changed. Any number of processes may run
-// it; one is enough.
+// Run takes sessions that ended, or that nobody uses any more, out of Redis and
+// of the database, until ctx ends. Any number of processes may run it; one is
+// enough for all.
 func (s *Service) Run(ctx context.Context) error { return s.sessions.run(ctx) }
 
 // Mend drops the cached rows of users that this process changed while the cache
@@ -156,10 +157,9 @@ func (s *Service) Mend(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case id := <-s.late:
-			for s.users.Invalidate(ctx, id) != nil {
-				if !pause(ctx, lateEvery) {
-					return nil
-				}
+			if err := s.users.Invalidate(ctx, id); err != nil {
+				s.later(ctx, id, err) // behind the others: they may lie on another node
+				pause(ctx, lateEvery)
 			}
 		}
 	}
@@ -221,11 +221,16 @@ func (s *Service) forget(ctx context.Context, id int64) {
 			return
 		}
 	}
-	s.log.WarnContext(ctx, "cached user not dropped yet", "user", id, "err", err)
+	s.later(ctx, id, err)
+}
+
+// later leaves a user to [Service.Mend].
+func (s *Service) later(ctx context.Context, id int64, err error) {
 	select {
 	case s.late <- id:
-	default:
-		s.log.ErrorContext(ctx, "cached user not dropped: others see the old one for up to half an hour", "user", id)
+		s.failures.note(ctx, "forget", err)
+	default: // others see the old row until it expires: half an hour at most
+		s.failures.note(ctx, "lost", err)
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 
 	passwordTries     = 5 // guesses at one phone's password
 	passwordTriesLife = 15 * time.Minute
+	passwordSets      = 10 // times an hour that somebody may set a password: each costs a hash
 
 	day = 24 * time.Hour
 )
@@ -32,6 +33,8 @@ const (
 var (
 	//go:embed lua/count.lua
 	countLua string
+	//go:embed lua/uncount.lua
+	uncountLua string
 	//go:embed lua/code_store.lua
 	codeStoreLua string
 	//go:embed lua/code_withdraw.lua
@@ -74,13 +77,13 @@ type codes struct {
 	perAddress int
 	sent       *prometheus.CounterVec
 
-	count, store, withdraw, try, use *redis.Script
+	count, uncount, store, withdraw, try, use *redis.Script
 }
 
 func newCodes(rdb redis.UniversalClient, k keys, cfg Config) *codes {
 	c := &codes{
 		rdb: rdb, keys: k, sender: cfg.Sender, perAddress: cfg.CodesPerAddress,
-		count: redis.NewScript(countLua), store: redis.NewScript(codeStoreLua), withdraw: redis.NewScript(codeWithdrawLua),
+		count: redis.NewScript(countLua), uncount: redis.NewScript(uncountLua), store: redis.NewScript(codeStoreLua), withdraw: redis.NewScript(codeWithdrawLua),
 		try: redis.NewScript(codeTryLua), use: redis.NewScript(codeUseLua),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_login_codes_total", Help: "Login codes that were asked for, by outcome.",
@@ -111,15 +114,23 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, address str
 	if wait > 0 {
 		return "throttled", throttled("This phone was sent a code already.", wait)
 	}
-	if err := c.sender.Send(ctx, p, code, codeLife); err != nil {
-		// Not with a context that may be what ended the sending.
-		_, errBack := c.runScript(context.WithoutCancel(ctx), c.withdraw, []string{c.keys.code(p), c.keys.codePause(p)}, code).Int()
-		if errBack != nil {
-			log.WarnContext(ctx, "a code that was not sent is not withdrawn; the phone has to wait", "err", errBack)
-		}
-		return "failed", fault.New(fault.Unavailable, "The code could not be sent. Try again later.").Because(err)
+	err = c.sender.Send(ctx, p, code, codeLife)
+	if err == nil {
+		return "sent", nil
 	}
-	return "sent", nil
+	if !errors.Is(err, ErrNotSent) {
+		// It stays good, and counts: whoever could make the sender fail would
+		// otherwise have a phone flooded.
+		f := fault.New(fault.Unavailable, "The code may not arrive. Try again in a minute.").Because(err)
+		f.RetryAfter = codePause
+		return "failed", f
+	}
+	// Not with a context that may be what ended the sending.
+	_, errBack := c.runScript(context.WithoutCancel(ctx), c.withdraw, []string{c.keys.code(p), c.keys.codePause(p), c.keys.codeDay(p)}, code).Int()
+	if errBack != nil {
+		log.WarnContext(ctx, "a code that was not sent is not withdrawn; the phone has to wait", "err", errBack)
+	}
+	return "failed", fault.New(fault.Unavailable, "The code could not be sent. Try again later.").Because(err)
 }
 
 func throttled(what string, wait time.Duration) fault.UserErrors {
@@ -161,7 +172,7 @@ func (c *codes) wait(cmd *redis.Cmd) (time.Duration, error) {
 }
 
 func withoutRedis(err error) error {
-	return fault.New(fault.Unavailable, "Nobody can log in at the moment. Try again.").Because(fmt.Errorf("ask Redis for codes and limits: %w", err))
+	return fault.New(fault.Unavailable, "This cannot be done at the moment. Try again.").Because(fmt.Errorf("ask Redis for codes and limits: %w", err))
 }
 
 // verdict is what became of a guess.
@@ -195,6 +206,12 @@ func (c *codes) guess(ctx context.Context, p Phone, code string) (verdict, error
 		return dead, nil
 	}
 	return right, nil
+}
+
+// giveBack takes one off a counter, of a try that was none in the end. A failure
+// leaves the user with fewer tries: no harm.
+func (c *codes) giveBack(ctx context.Context, key string) {
+	_ = c.runScript(context.WithoutCancel(ctx), c.uncount, []string{key}).Err()
 }
 
 // clear forgets a counter. A failure leaves the user with fewer tries: no harm.

@@ -1,49 +1,38 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
-	"github.com/tandian-dev/tandian/ent/predicate"
 	entsession "github.com/tandian-dev/tandian/ent/session"
 )
 
 // endBatch is how many sessions are ended, told of or deleted in one go.
 const endBatch = 500
 
-// end ends the sessions that still run and fit: first in their rows, which
-// decides, then in Redis.
-func (s *sessions) end(ctx context.Context, which ...predicate.Session) error {
-	which = append(which, entsession.EndedAtIsNil())
-	for {
-		ids, err := s.db.Session.Query().Where(which...).Limit(endBatch).IDs(ctx)
-		if err != nil {
-			return fmt.Errorf("select sessions to end: %w", err)
-		}
-		if len(ids) == 0 {
-			return nil
-		}
-		err = s.db.Session.Update().Where(entsession.IDIn(ids...), entsession.EndedAtIsNil()).SetEndedAt(s.now().UTC()).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("end %d sessions: %w", len(ids), err)
-		}
-		s.tell(ctx, ids...)
-		if len(ids) < endBatch {
-			return nil
-		}
+// end ends a session: first in its row, which decides, then in Redis. A client
+// that hangs up does not stop it.
+func (s *sessions) end(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	err := s.db.Session.Update().Where(entsession.ID(id), entsession.EndedAtIsNil()).SetEndedAt(s.now().UTC()).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("end a session: %w", err)
 	}
+	s.tell(ctx, id)
+	return nil
 }
 
-// tell puts the mark of the end into Redis. What fails is repeated by the
-// workers, from the rows.
+// tell puts the mark of the end into Redis, for sessions that ended in their
+// rows. What fails, or takes too long, is left to the workers.
 func (s *sessions) tell(ctx context.Context, ids ...string) {
-	// The end stands in the rows already: a client that hung up does not stop this.
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
 	for _, id := range ids {
 		if err := s.tellOne(ctx, id); err != nil {
-			s.redisFailed(ctx, "end", err)
-			return
+			s.failures.note(ctx, "end", err) // the next one may lie on another node
 		}
 	}
 }
@@ -56,14 +45,15 @@ func (s *sessions) tellOne(ctx context.Context, id string) error {
 // run sweeps and purges until ctx ends.
 func (s *sessions) run(ctx context.Context) error {
 	var purged time.Time
-	for {
-		if err := s.sweep(ctx); err != nil && ctx.Err() == nil && s.complain.Due() {
-			s.log.WarnContext(ctx, "sessions that ended are not swept", "err", err)
+	for from := ""; ; {
+		var err error
+		if from, err = s.sweep(ctx, from); err != nil && ctx.Err() == nil {
+			s.failures.note(ctx, "sweep", err)
 		}
 		if time.Since(purged) >= purgeEvery {
 			purged = time.Now()
 			if err := s.purge(ctx); err != nil && ctx.Err() == nil {
-				s.log.WarnContext(ctx, "sessions that are over are not deleted", "err", err)
+				s.failures.note(ctx, "purge", err)
 			}
 		}
 		if !pause(ctx, sweepEvery) {
@@ -73,43 +63,51 @@ func (s *sessions) run(ctx context.Context) error {
 }
 
 // sweep tells Redis of every session that ended, whether it has heard of it or
-// not, and deletes the rows. Several processes may do so at once.
-func (s *sessions) sweep(ctx context.Context) error {
+// not, and deletes the rows of those of which it could be told. It begins after
+// the id from, and returns where the next sweep begins: sessions on a node that
+// is away do not hold up the others. Several processes may do so at once.
+func (s *sessions) sweep(ctx context.Context, from string) (next string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
 	defer cancel()
+	var failed error
 	for {
-		ids, err := s.db.Session.Query().Where(entsession.EndedAtNotNil()).Limit(endBatch).IDs(ctx)
+		ids, err := s.db.Session.Query().Where(entsession.EndedAtNotNil(), entsession.IDGT(from)).Order(entsession.ByID()).Limit(endBatch).IDs(ctx)
 		if err != nil {
-			return fmt.Errorf("select ended sessions: %w", err)
-		}
-		for _, id := range ids {
-			if err := s.tellOne(ctx, id); err != nil {
-				return fmt.Errorf("tell Redis of an ended session: %w", err)
-			}
+			return from, fmt.Errorf("select ended sessions: %w", err)
 		}
 		if len(ids) == 0 {
-			return nil
+			return "", failed
 		}
-		if _, err := s.db.Session.Delete().Where(entsession.IDIn(ids...)).Exec(ctx); err != nil {
-			return fmt.Errorf("delete %d ended sessions: %w", len(ids), err)
+		told := make([]string, 0, len(ids))
+		for _, id := range ids {
+			if err := s.tellOne(ctx, id); err != nil {
+				failed = cmp.Or(failed, fmt.Errorf("tell Redis of an ended session: %w", err))
+			} else {
+				told = append(told, id)
+			}
+			if ctx.Err() != nil {
+				return id, failed
+			}
 		}
-		if len(ids) < endBatch {
-			return nil
+		if _, err := s.db.Session.Delete().Where(entsession.IDIn(told...)).Exec(ctx); err != nil {
+			return from, fmt.Errorf("delete %d ended sessions: %w", len(told), err)
 		}
+		from = ids[len(ids)-1]
 	}
 }
 
-// purge deletes the rows of sessions that nobody used for 36 hours.
+// purge deletes the rows of sessions that nobody used for 36 hours. A row may
+// be behind by what lies between two refreshes.
 func (s *sessions) purge(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
 	defer cancel()
 	for {
-		over := entsession.ExpiresAtLTE(s.now().UTC())
+		over := entsession.ExpiresAtLTE(s.now().Add(-rowEvery - touchEvery).UTC())
 		ids, err := s.db.Session.Query().Where(over).Limit(endBatch).IDs(ctx)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		// Again: somebody on an instance with a slower clock may just have used one.
+		// Again: somebody may just have used one.
 		if _, err := s.db.Session.Delete().Where(entsession.IDIn(ids...), over).Exec(ctx); err != nil {
 			return fmt.Errorf("delete %d sessions: %w", len(ids), err)
 		}

@@ -44,6 +44,11 @@ func (k keys) passwordTries(p Phone) string {
 	return k.prefix + ":password-tries:{" + ofPhone(p) + "}"
 }
 
+// passwordSets counts how often a user set a password in an hour.
+func (k keys) passwordSets(user int64) string {
+	return k.prefix + ":password-sets:{" + decimal(user) + "}"
+}
+
 // ofPhone stands for a phone in keys. It keeps the number out of sight, not out
 // of reach: numbers are few enough to try them all.
 func ofPhone(p Phone) string { return digest("phone", p.E164()) }

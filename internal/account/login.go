@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/predicate"
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -64,17 +65,28 @@ func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outco
 		return nil, "wrong", refusePhone("input", "phone")
 	}
 	var row *ent.User
+	var verified *string // the hash of the password that was right
+	stale := false
 	if c.Code != nil {
 		row, outcome, err = s.byCode(ctx, p, *c.Code)
 	} else {
-		row, outcome, err = s.byPassword(ctx, p, *c.Password)
+		row, stale, outcome, err = s.byPassword(ctx, p, *c.Password)
 	}
 	if err != nil {
 		return nil, outcome, err
 	}
-	token, session, err := s.sessions.begin(ctx, row.ID)
+	if c.Password != nil {
+		verified = row.PasswordHash
+	}
+	token, session, row, err := s.sessions.begin(ctx, row.ID, verified)
+	if errors.Is(err, errPasswordChanged) {
+		return nil, "wrong", wrongPassword()
+	}
 	if err != nil {
-		return nil, "failed", fmt.Errorf("log in user %d: %w", row.ID, err)
+		return nil, "failed", fmt.Errorf("log in: %w", err)
+	}
+	if stale {
+		s.rehash(ctx, row, *c.Password)
 	}
 	u := fromRow(row)
 	return &Login{token, u, Viewer{ID: u.ID, Role: u.Role, session: session}}, "ok", nil
@@ -103,38 +115,39 @@ func (s *Service) byCode(ctx context.Context, p Phone, code string) (row *ent.Us
 }
 
 // byPassword takes as long for a phone without an account, or without a
-// password, as for a wrong one: the time does not tell who is known here.
-func (s *Service) byPassword(ctx context.Context, p Phone, password string) (row *ent.User, outcome string, err error) {
+// password, as for a wrong one: the time does not tell who is known here. Stale
+// says that the password should be hashed anew.
+func (s *Service) byPassword(ctx context.Context, p Phone, password string) (row *ent.User, stale bool, outcome string, err error) {
 	tries := s.codes.keys.passwordTries(p)
 	wait, err := s.codes.limit(ctx, tries, passwordTries, passwordTriesLife, true)
 	if err != nil {
-		return nil, "failed", err
+		return nil, false, "failed", err
 	}
 	if wait > 0 {
-		return nil, "throttled", fault.Refuse(InvalidCredentials,
+		return nil, false, "throttled", fault.Refuse(InvalidCredentials,
 			"There were too many wrong passwords. Log in by code, or try again in "+inWords(wait)+".", "input", "password")
 	}
-	row, err = s.byPhone(ctx, p)
-	if err != nil {
-		return nil, "failed", fmt.Errorf("log in by password: %w", err)
+	ok := false
+	if row, err = s.byPhone(ctx, p); err == nil {
+		if row != nil && row.PasswordHash != nil {
+			ok, stale, err = s.passwords.verify(ctx, *row.PasswordHash, password)
+		} else {
+			err = s.passwords.waste(ctx, password)
+		}
 	}
-	ok, stale := false, false
-	if row != nil && row.PasswordHash != nil {
-		ok, stale, err = s.passwords.verify(ctx, *row.PasswordHash, password)
-	} else {
-		err = s.passwords.waste(ctx, password)
-	}
-	if err != nil {
-		return nil, "failed", fmt.Errorf("log in by password: %w", err)
-	}
-	if !ok {
-		return nil, "wrong", fault.Refuse(InvalidCredentials, "The phone number or the password is wrong.", "input", "password")
+	switch {
+	case err != nil: // nothing was compared
+		s.codes.giveBack(ctx, tries)
+		return nil, false, "failed", fmt.Errorf("log in by password: %w", err)
+	case !ok:
+		return nil, false, "wrong", wrongPassword()
 	}
 	s.codes.clear(ctx, tries)
-	if stale {
-		s.rehash(ctx, row, password)
-	}
-	return row, "ok", nil
+	return row, stale, "ok", nil
+}
+
+func wrongPassword() fault.UserErrors {
+	return fault.Refuse(InvalidCredentials, "The phone number or the password is wrong.", "input", "password")
 }
 
 // rehash keeps a right password with today's cost. It may fail: there is a next
@@ -151,26 +164,61 @@ func (s *Service) rehash(ctx context.Context, row *ent.User, password string) {
 }
 
 // SetPassword sets the viewer's password, or changes it; then the viewer's
-// other sessions end. A password that is too easy or too long is
-// [fault.UserErrors].
+// other sessions are over. A password that is too short or too long is
+// [fault.UserErrors]. Ten times an hour are allowed, then it is RATE_LIMITED. A
+// viewer whose session has ended meanwhile is UNAUTHENTICATED.
 func (s *Service) SetPassword(ctx context.Context, v Viewer, password string) (*User, error) {
 	password, reason := checkPassword(password)
 	if reason != "" {
 		return nil, fault.Refuse(InvalidInput, reason, "password")
 	}
+	wait, err := s.codes.limit(ctx, s.codes.keys.passwordSets(v.ID), passwordSets, time.Hour, true)
+	if err != nil {
+		return nil, err
+	}
+	if wait > 0 {
+		f := fault.New(fault.RateLimited, "You have set a password too often. Try again later.")
+		f.RetryAfter = wait
+		return nil, f
+	}
 	hash, err := s.passwords.hash(ctx, password)
 	if err != nil {
 		return nil, fmt.Errorf("set the password of user %d: %w", v.ID, err)
 	}
-	n, err := s.db.User.Update().Where(entuser.ID(v.ID)).SetPasswordHash(hash).Save(ctx)
-	if err == nil && n == 0 {
-		err = errors.New("there is no such user any more")
-	}
-	if err == nil {
-		err = s.sessions.end(ctx, entsession.UserID(v.ID), entsession.IDNEQ(v.session))
-	}
+	row, over, err := s.sessions.replacePassword(ctx, v, hash)
 	if err != nil {
 		return nil, fmt.Errorf("set the password of user %d: %w", v.ID, err)
 	}
-	return s.ByID(ctx, v.ID)
+	s.sessions.tell(ctx, over...)
+	return fromRow(row), nil
+}
+
+// replacePassword stores a password's hash and ends all sessions of its user but
+// the viewer's, which must still run: a session that was ended because somebody
+// stole it must not set another password. It returns the sessions that ended.
+func (s *sessions) replacePassword(ctx context.Context, v Viewer, hash string) (row *ent.User, over []string, err error) {
+	err = s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
+		if _, err := s.lockUser(ctx, tx, v.ID); err != nil {
+			return err
+		}
+		runs, err := tx.Session.Query().Where(entsession.ID(v.session), entsession.EndedAtIsNil()).Exist(ctx)
+		if err != nil {
+			return fmt.Errorf("select session: %w", err)
+		}
+		if !runs {
+			return fault.New(fault.Unauthenticated, "Sign in first.")
+		}
+		if row, err = tx.User.UpdateOneID(v.ID).SetPasswordHash(hash).Save(ctx); err != nil {
+			return fmt.Errorf("update user: %w", err)
+		}
+		others := []predicate.Session{entsession.UserID(v.ID), entsession.IDNEQ(v.session), entsession.EndedAtIsNil()}
+		if over, err = tx.Session.Query().Where(others...).IDs(ctx); err != nil {
+			return fmt.Errorf("select the other sessions: %w", err)
+		}
+		if err := tx.Session.Update().Where(others...).SetEndedAt(s.now().UTC()).Exec(ctx); err != nil {
+			return fmt.Errorf("end the other sessions: %w", err)
+		}
+		return nil
+	})
+	return row, over, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tandian-dev/tandian/ent"
+	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -44,6 +45,9 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 	if err := s.change(u, c).OrNil(); err != nil {
 		return nil, err
 	}
+	// Not until the client hangs up: what was committed must be forgotten.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
 	row, err := u.Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("update the profile of user %d: %w", v.ID, err)
@@ -155,4 +159,33 @@ func (s *Service) Furnish(ctx context.Context, p Phone, nickname string, role Ro
 	}
 	s.forget(ctx, row.ID)
 	return fromRow(row), nil
+}
+
+// Retire makes accounts that were furnished ordinary ones again, which nobody can
+// come in with: their passwords go, their roles, their sessions.
+func (s *Service) Retire(ctx context.Context, phones ...Phone) error {
+	numbers := make([]string, len(phones))
+	for i, p := range phones {
+		numbers[i] = p.E164()
+	}
+	ids, err := s.db.User.Query().Where(entuser.PhoneIn(numbers...), entuser.PasswordHashNotNil()).IDs(ctx)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	sessions, err := s.db.Session.Query().Where(entsession.UserIDIn(ids...), entsession.EndedAtIsNil()).IDs(ctx)
+	if err == nil {
+		err = s.db.User.Update().Where(entuser.IDIn(ids...)).ClearPasswordHash().SetRole(entuser.Role(Customer)).Exec(ctx)
+	}
+	for _, id := range sessions {
+		if err == nil {
+			err = s.sessions.end(ctx, id)
+		}
+	}
+	if err == nil {
+		err = s.users.Invalidate(ctx, ids...)
+	}
+	if err != nil {
+		return fmt.Errorf("retire %d accounts: %w", len(ids), err)
+	}
+	return nil
 }

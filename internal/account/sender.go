@@ -26,9 +26,15 @@ import (
 // A Sender brings a login code to a phone. Send returns when somebody else has
 // taken over, or with an error that shows neither number nor code. It is safe
 // for concurrent use.
+//
+// An error with [ErrNotSent] in it promises that nothing went out. With any
+// other one the code may still arrive.
 type Sender interface {
 	Send(ctx context.Context, to Phone, code string, life time.Duration) error
 }
+
+// ErrNotSent says that a code certainly did not go out.
+var ErrNotSent = errors.New("the code was not sent")
 
 // Console returns a Sender that writes each code as a line to out, with one
 // Write: for a terminal, never for a log.
@@ -43,7 +49,7 @@ func (c *console) Send(_ context.Context, to Phone, code string, life time.Durat
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, err := fmt.Fprintf(c.out, "login code for %s: %s (%s)\n", to.Masked(), code, inWords(life)); err != nil {
-		return fmt.Errorf("write a login code: %w", err)
+		return fmt.Errorf("write a login code: %w: %w", ErrNotSent, err)
 	}
 	return nil
 }
@@ -134,26 +140,36 @@ func (w *WebhookSender) Send(ctx context.Context, to Phone, code string, life ti
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.total)
 	defer cancel()
-	key, pause := rand.Text(), w.pause
+	key, pause, refused := rand.Text(), w.pause, true
 	for n := 1; ; n++ {
-		again, err := w.post(ctx, body, key)
+		outcome, err := w.post(ctx, body, key)
 		if err == nil {
 			return nil
 		}
-		if !again || n == webhookTries || !rest(ctx, jitter(pause)) {
+		refused = refused && outcome.refused
+		if !outcome.again || n == webhookTries || !rest(ctx, jitter(pause)) {
+			if refused {
+				err = fmt.Errorf("%w: %w", ErrNotSent, err)
+			}
 			return fmt.Errorf("post a login code, try %d: %w", n, err)
 		}
 		pause *= 2
 	}
 }
 
-// post tries once, and says whether it makes sense to try again.
-func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (again bool, err error) {
+// posted is what is known of a try that failed.
+type posted struct {
+	again   bool // it makes sense to try again
+	refused bool // the server has certainly not taken over
+}
+
+// post tries once.
+func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (posted, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.try)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
-		return false, safe(err)
+		return posted{refused: true}, safe(err)
 	}
 	// With a key and a body that can be read anew, net/http repeats a request by
 	// itself. The tries are counted here, so it must not.
@@ -163,17 +179,21 @@ func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (agai
 	req.Header.Set(webhook.Header, webhook.Sign(w.secret, body))
 	res, err := w.client.Do(req)
 	if err != nil {
-		return true, safe(err)
+		dial, ok := errors.AsType[*net.OpError](err)
+		return posted{again: true, refused: ok && dial.Op == "dial"}, safe(err)
 	}
 	_, _ = io.CopyN(io.Discard, res.Body, maxReply) // the status has said all
 	_ = res.Body.Close()
+	outcome := posted{refused: true}
 	switch code := res.StatusCode; {
 	case code >= 200 && code <= 299:
-		return false, nil
-	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
-		again = true
+		return posted{}, nil
+	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
+		outcome.again = true
+	case code >= 500: // it may have failed after it had sent the message
+		outcome = posted{again: true}
 	}
-	return again, fmt.Errorf("the server answers with status %d", res.StatusCode)
+	return outcome, fmt.Errorf("the server answers with status %d", res.StatusCode)
 }
 
 // jitter is between three and five quarters of d.

@@ -219,20 +219,24 @@ func TestWebhookTriesAgainWhatMayPass(t *testing.T) {
 		statuses []int // 0 breaks the connection
 		requests int
 		want     string // in the error; "" for none
+		notSent  bool
 	}{
-		{"at once", []int{204}, 1, ""},
-		{"twice broken, then well", []int{500, 503, 200}, 3, ""},
-		{"too busy", []int{429, 425, 201}, 3, ""},
-		{"too slow", []int{408, 200}, 2, ""},
-		{"a broken connection", []int{0, 0, 200}, 3, ""},
-		{"broken three times", []int{500, 500, 502, 200}, 3, "try 3: the server answers with status 502"},
-		{"three broken connections", []int{0, 0, 0, 200}, 3, "try 3: EOF"},
-		{"a bad request", []int{400, 200}, 1, "try 1: the server answers with status 400"},
-		{"a wrong signature", []int{401, 200}, 1, "try 1: the server answers with status 401"},
-		{"not found after all", []int{500, 404, 200}, 2, "try 2: the server answers with status 404"},
-		{"a redirect", []int{302, 200}, 1, "try 1: the server answers with status 302"},
-		{"a redirect of a POST", []int{307, 200}, 1, "try 1: the server answers with status 307"},
-		{"a permanent redirect", []int{308, 200}, 1, "try 1: the server answers with status 308"},
+		{"at once", []int{204}, 1, "", false},
+		{"twice broken, then well", []int{500, 503, 200}, 3, "", false},
+		{"too busy", []int{429, 425, 201}, 3, "", false},
+		{"too slow", []int{408, 200}, 2, "", false},
+		{"a broken connection", []int{0, 0, 200}, 3, "", false},
+		{"broken three times", []int{500, 500, 502, 200}, 3, "try 3: the server answers with status 502", false},
+		{"three broken connections", []int{0, 0, 0, 200}, 3, "try 3: EOF", false},
+		{"too busy three times", []int{503, 429, 503, 200}, 3, "try 3: the code was not sent: the server answers with status 503", true},
+		{"perhaps sent, then refused", []int{500, 400, 200}, 2, "try 2: the server answers with status 400", false},
+		{"busy, then refused", []int{503, 400, 200}, 2, "status 400", true},
+		{"a bad request", []int{400, 200}, 1, "try 1: the code was not sent: the server answers with status 400", true},
+		{"a wrong signature", []int{401, 200}, 1, "try 1: the code was not sent: the server answers with status 401", true},
+		{"not found after all", []int{500, 404, 200}, 2, "try 2: the server answers with status 404", false},
+		{"a redirect", []int{302, 200}, 1, "try 1: the code was not sent: the server answers with status 302", true},
+		{"a redirect of a POST", []int{307, 200}, 1, "try 1: the code was not sent: the server answers with status 307", true},
+		{"a permanent redirect", []int{308, 200}, 1, "try 1: the code was not sent: the server answers with status 308", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -252,6 +256,9 @@ func TestWebhookTriesAgainWhatMayPass(t *testing.T) {
 			err := sender(t, h).Send(t.Context(), testPhone, testCode, time.Minute)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if errors.Is(err, ErrNotSent) != tt.notSent {
+				t.Errorf("certainly not sent: %v, want %v", !tt.notSent, tt.notSent)
 			}
 			showsNothing(t, err)
 			got := h.sent()
@@ -538,5 +545,19 @@ func TestNoErrorOfTheWebhookShowsWhatWasSentOrAnswered(t *testing.T) {
 			}
 			showsNothing(t, err)
 		})
+	}
+}
+
+func TestAServerThatIsNotThereHasCertainlySentNothing(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	w, err := Webhook(WebhookConfig{URL: gone.URL, Secret: testSecret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	w.pause = time.Millisecond
+	if err := w.Send(t.Context(), testPhone, testCode, time.Minute); !errors.Is(err, ErrNotSent) {
+		t.Errorf("got %v", err)
 	}
 }

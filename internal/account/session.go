@@ -8,20 +8,21 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
 
+	"entgo.io/ent/dialect"
+	"entgo.io/ent/dialect/sql"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tandian-dev/tandian/ent"
 	entsession "github.com/tandian-dev/tandian/ent/session"
+	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
 const (
@@ -30,12 +31,16 @@ const (
 	rowEvery    = time.Hour        // least time between two refreshes of the row
 	endedLife   = time.Minute      // of the mark of a session that ended; any read of a row is over by then
 	rowTimeout  = 2 * time.Second  // of reading a row, the wait for it included
+	tellTimeout = time.Second      // of telling Redis of sessions that ended; workers tell the rest
 	rowQueue    = 512              // readers that may wait for a row at once; more are refused
 	sweepEvery  = time.Second      // how soon Redis is told of ends that it missed
 	purgeEvery  = time.Minute      // how often rows of sessions that are over are deleted
 	workTimeout = 30 * time.Second // of one sweep or purge
 
+	sessionsPerUser = 100 // one more ends the one that was used least lately
+
 	redisTimeout = 250 * time.Millisecond
+	writeTimeout = 5 * time.Second // of a transaction
 )
 
 var (
@@ -112,7 +117,7 @@ func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 // nobody reads sessions there; it is told before, or within a second after, it
 // answers again, even if this process ends first.
 func (s *Service) Logout(ctx context.Context, v Viewer) error {
-	return s.sessions.end(ctx, entsession.ID(v.session))
+	return s.sessions.end(ctx, v.session)
 }
 
 // sessionOf is the id of the session that a token belongs to: its SHA-256. The
@@ -144,7 +149,8 @@ func newToken() string {
 // begins and then hourly at most, and a hash in Redis for every request.
 //
 // A session lives for 36 hours from its last use. Of one that Redis lost, the
-// row counts, which may be an hour behind: then it lives for at least 35.
+// row counts, which may be an hour behind: then it lives for at least 35. A user
+// has at most a hundred.
 //
 // The end of a session is first noted in its row, then in Redis, in place of
 // the hash; workers repeat the latter for every row that is noted as ended, and
@@ -153,9 +159,9 @@ func newToken() string {
 // snapshot, is found out when its row is next due: within an hour.
 type sessions struct {
 	db      *ent.Client
+	dialect string // of db
 	rdb     redis.UniversalClient
 	keys    keys
-	log     *slog.Logger
 	now     func() time.Time
 	rows    *semaphore.Weighted // readers of rows
 	waiting atomic.Int64        // for rows
@@ -163,12 +169,12 @@ type sessions struct {
 	fill, touch, mark *redis.Script
 
 	reads    *prometheus.CounterVec
-	complain observe.Seldom
+	failures *failures
 }
 
-func newSessions(db *ent.Client, rdb redis.UniversalClient, k keys, rowsAtOnce int, reg prometheus.Registerer, log *slog.Logger) *sessions {
+func newSessions(db *ent.Client, dialect string, rdb redis.UniversalClient, k keys, rowsAtOnce int, reg prometheus.Registerer, failed *failures) *sessions {
 	s := &sessions{
-		db: db, rdb: rdb, keys: k, log: log, now: time.Now,
+		db: db, dialect: dialect, rdb: rdb, keys: k, failures: failed, now: time.Now,
 		rows: semaphore.NewWeighted(int64(orDefault(rowsAtOnce, 8))),
 		fill: redis.NewScript(sessionFillLua), touch: redis.NewScript(sessionTouchLua), mark: redis.NewScript(sessionEndLua),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -192,19 +198,21 @@ type record struct {
 // find returns the user of a session, or [fault.ErrNotFound].
 func (s *sessions) find(ctx context.Context, id string) (user int64, err error) {
 	rec, err := s.read(ctx, id)
-	if err == nil && rec.user == 0 && !rec.ended {
-		rec.user, err = s.fromRow(ctx, id)
-	} else if err != nil && ctx.Err() == nil {
-		s.redisFailed(ctx, "read", err)
-		rec.user, err = s.fromRow(ctx, id)
-	} else if err == nil && rec.user != 0 {
+	if err == nil && rec.user != 0 {
 		s.reads.WithLabelValues("redis").Inc()
 		return s.keep(ctx, id, rec)
 	}
+	away := err != nil
+	if away && ctx.Err() == nil {
+		s.failures.note(ctx, "read", err)
+	}
+	if !rec.ended {
+		user, err = s.fromRow(ctx, id, !away)
+	}
 	switch {
-	case err == nil && rec.user != 0:
+	case err == nil && user != 0:
 		s.reads.WithLabelValues("row").Inc()
-		return rec.user, nil
+		return user, nil
 	case err == nil || errors.Is(err, fault.ErrNotFound):
 		s.reads.WithLabelValues("none").Inc()
 		return 0, fault.ErrNotFound
@@ -237,7 +245,7 @@ func (s *sessions) keep(ctx context.Context, id string, rec record) (int64, erro
 	}
 	outcome, err := s.runScript(ctx, s.touch, id, until.UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
 	if err != nil {
-		s.redisFailed(ctx, "refresh", err)
+		s.failures.note(ctx, "refresh", err)
 		return rec.user, nil
 	}
 	if outcome != rowIsDue {
@@ -245,7 +253,7 @@ func (s *sessions) keep(ctx context.Context, id string, rec record) (int64, erro
 	}
 	there, err := s.keepRow(ctx, id, until)
 	if err != nil { // the row has at least 35 hours left
-		s.log.WarnContext(ctx, "session row not refreshed", "err", err)
+		s.failures.note(ctx, "refresh_row", err)
 		return rec.user, nil
 	}
 	if !there { // it ended while Redis was not told, or had lost that
@@ -270,69 +278,141 @@ func (s *sessions) keepRow(ctx context.Context, id string, until time.Time) (the
 }
 
 // fromRow reads a session that Redis does not have from its row, and puts it
-// there. Not many do so at once: a Redis that comes back empty would otherwise
-// send every request to the database.
-func (s *sessions) fromRow(ctx context.Context, id string) (int64, error) {
+// there if it is told so. Not many read rows at once: a Redis that comes back
+// empty would otherwise send every request to the database.
+func (s *sessions) fromRow(ctx context.Context, id string, fill bool) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 	defer cancel()
+	now := s.now()
+	row, err := s.row(ctx, id, now)
+	if err != nil {
+		return 0, err
+	}
+	if fill {
+		s.put(ctx, id, row.UserID, now.Add(sessionLife), row.ExpiresAt)
+	}
+	return row.UserID, nil
+}
+
+// row reads a session's row, and refreshes it if it is due. It waits for one of
+// the places of those who do, and holds it for no longer than that.
+func (s *sessions) row(ctx context.Context, id string, now time.Time) (*ent.Session, error) {
 	if !s.rows.TryAcquire(1) {
 		if s.waiting.Add(1) > rowQueue {
 			s.waiting.Add(-1)
-			return 0, errors.New("too many sessions are being read from their rows")
+			return nil, errors.New("too many sessions are being read from their rows")
 		}
 		err := s.rows.Acquire(ctx, 1)
 		s.waiting.Add(-1)
 		if err != nil {
-			return 0, fmt.Errorf("wait to read a session from its row: %w", err)
-		}
-		// Another request of the same session may have read it meanwhile.
-		if rec, err := s.read(ctx, id); err == nil && rec.user != 0 {
-			s.rows.Release(1)
-			return rec.user, nil
+			return nil, fmt.Errorf("wait to read a session from its row: %w", err)
 		}
 	}
 	defer s.rows.Release(1)
-	now := s.now()
 	row, err := s.db.Session.Query().Where(entsession.ID(id), entsession.EndedAtIsNil(), entsession.ExpiresAtGT(now.UTC())).Only(ctx)
 	if ent.IsNotFound(err) {
-		return 0, fault.ErrNotFound
+		return nil, fault.ErrNotFound
 	}
 	if err != nil {
-		return 0, fmt.Errorf("select session: %w", err)
+		return nil, fmt.Errorf("select session: %w", err)
 	}
-	until, rowUntil := now.Add(sessionLife), row.ExpiresAt
-	if until.Sub(rowUntil) >= rowEvery {
+	if until := now.Add(sessionLife); until.Sub(row.ExpiresAt) >= rowEvery {
 		there, err := s.keepRow(ctx, id, until)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		if !there {
-			return 0, fault.ErrNotFound
+			return nil, fault.ErrNotFound
 		}
-		rowUntil = until
+		row.ExpiresAt = until
 	}
-	s.put(ctx, id, row.UserID, until, rowUntil)
-	return row.UserID, nil
+	return row, nil
 }
 
 // put fills a session into Redis. If that fails, the row answers the next time.
 func (s *sessions) put(ctx context.Context, id string, user int64, until, row time.Time) {
 	_, err := s.runScript(ctx, s.fill, id, user, until.UnixMilli(), row.UnixMilli(), sessionLife.Milliseconds())
 	if err != nil {
-		s.redisFailed(ctx, "fill", err)
+		s.failures.note(ctx, "fill", err)
 	}
 }
 
-// begin starts a session of a user and returns its token.
-func (s *sessions) begin(ctx context.Context, user int64) (token, id string, err error) {
+// errPasswordChanged says that a password is not any more what it was a moment
+// before.
+var errPasswordChanged = errors.New("the password has been changed meanwhile")
+
+// begin starts a session of a user who came in, and returns its token, its id
+// and the user as of now. With a password hash, that must still be the user's:
+// a change of the password ends all sessions that an old one began, also those
+// that are about to.
+func (s *sessions) begin(ctx context.Context, user int64, passwordHash *string) (token, id string, row *ent.User, err error) {
 	token = newToken()
 	id, _ = sessionOf(token)
 	until := s.now().Add(sessionLife)
-	if err := s.db.Session.Create().SetID(id).SetUserID(user).SetExpiresAt(until.UTC()).Exec(ctx); err != nil {
-		return "", "", fmt.Errorf("insert session: %w", err)
+	var over []string
+	err = s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
+		var err error
+		if row, err = s.lockUser(ctx, tx, user); err != nil {
+			return err
+		}
+		if passwordHash != nil && value(row.PasswordHash) != *passwordHash {
+			return errPasswordChanged
+		}
+		if err := tx.Session.Create().SetID(id).SetUserID(user).SetExpiresAt(until.UTC()).Exec(ctx); err != nil {
+			return fmt.Errorf("insert session: %w", err)
+		}
+		over, err = s.endOldest(ctx, tx, user)
+		return err
+	})
+	if err != nil {
+		return "", "", nil, err
 	}
 	s.put(ctx, id, user, until, until)
-	return token, id, nil
+	s.tell(ctx, over...)
+	return token, id, row, nil
+}
+
+// endOldest ends a user's sessions beyond the number that one may have.
+func (s *sessions) endOldest(ctx context.Context, tx *ent.Tx, user int64) ([]string, error) {
+	ids, err := tx.Session.Query().Where(entsession.UserID(user), entsession.EndedAtIsNil()).
+		Order(entsession.ByExpiresAt(sql.OrderDesc()), entsession.ByID()).Offset(sessionsPerUser).Limit(endBatch).IDs(ctx)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return ids, tx.Session.Update().Where(entsession.IDIn(ids...)).SetEndedAt(s.now().UTC()).Exec(ctx)
+}
+
+// lockUser reads a user's row, and keeps others from changing it, or from
+// beginning a session of that user, until the transaction ends.
+func (s *sessions) lockUser(ctx context.Context, tx *ent.Tx, user int64) (*ent.User, error) {
+	q := tx.User.Query().Where(entuser.ID(user))
+	if s.dialect == dialect.Postgres {
+		q.ForUpdate() // SQLite has no such clause: its transactions lock when they begin
+	}
+	row, err := q.Only(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock user %d: %w", user, err)
+	}
+	return row, nil
+}
+
+// inTx runs work in a transaction. It ends with its own deadline and not with
+// the request's: a commit that a client did not wait for is still followed by
+// what must follow.
+func (s *sessions) inTx(ctx context.Context, work func(context.Context, *ent.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	tx, err := s.db.Tx(ctx)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if err := work(ctx, tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
 }
 
 // runScript runs a script on the hash of a session.
@@ -340,12 +420,6 @@ func (s *sessions) runScript(ctx context.Context, script *redis.Script, id strin
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	return script.Run(ctx, s.rdb, []string{s.keys.session(id)}, args...).Int()
-}
-
-func (s *sessions) redisFailed(ctx context.Context, doing string, err error) {
-	if s.complain.Due() {
-		s.log.WarnContext(ctx, "Redis fails for sessions; their rows answer", "doing", doing, "err", err)
-	}
 }
 
 // Issue begins a session for each of the users and returns the tokens, in their

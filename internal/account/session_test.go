@@ -3,12 +3,17 @@ package account
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	entsession "github.com/tandian-dev/tandian/ent/session"
@@ -100,7 +105,7 @@ func TestALogoutEndsTheSessionEverywhere(t *testing.T) {
 		is(t, in.Token, 0, p, q)
 
 		// Once swept, nothing is left but the mark, and then that goes too.
-		if err := p.sessions.sweep(t.Context()); err != nil {
+		if _, err := p.sessions.sweep(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
 		if ttl := p.rdb.PTTL(t.Context(), p.hash(t, in.Token)).Val(); ttl > endedLife || ttl <= 0 {
@@ -129,7 +134,7 @@ func TestALogoutWithoutRedisIsToldLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		is(t, in.Token, 0, p, q)
-		if err := q.sessions.sweep(t.Context()); err == nil {
+		if _, err := q.sessions.sweep(t.Context(), ""); err == nil {
 			t.Error("a sweep without Redis succeeds")
 		}
 		p.away.Store(false)
@@ -238,7 +243,7 @@ func TestASessionEndsADayAndAHalfAfterItsLastUse(t *testing.T) {
 		p := open(t, on, Config{})
 		in, kept := p.login(t, ann), p.login(t, ann)
 		id, _ := sessionOf(in.Token)
-		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(-time.Second).UTC()).ExecX(t.Context())
+		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(-rowEvery - 2*touchEvery).UTC()).ExecX(t.Context())
 		p.rdb.Unlink(t.Context(), p.hash(t, in.Token)) // as its life's end does
 		is(t, in.Token, 0, p)
 		if err := p.sessions.purge(t.Context()); err != nil {
@@ -320,6 +325,312 @@ func TestWhatIsNoTokenIsNobodys(t *testing.T) {
 	}
 }
 
+// While a session is used, its row is not purged, though it may be behind.
+func TestASessionThatRedisKnowsIsNotPurged(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		in := p.login(t, ann)
+		begin := time.Now()
+		for _, after := range []time.Duration{59 * time.Minute, 36*time.Hour + 58*time.Minute} { // the row was written at 0
+			p.sessions.now = func() time.Time { return begin.Add(after) }
+			if err := p.sessions.purge(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			is(t, in.Token, in.User.ID, p)
+		}
+		p.sessions.now = func() time.Time { return begin.Add(3 * sessionLife) }
+		if err := p.sessions.purge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := p.db.Session.Query().CountX(t.Context()); n != 0 {
+			t.Errorf("%d rows left", n)
+		}
+	})
+}
+
+// What lies on a node of a cluster that is away does not keep the sessions on
+// the others alive.
+func TestANodeThatIsAwayHoldsUpItsOwnSessionsOnly(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p, q := open(t, on, Config{}), open(t, on, Config{})
+		in := p.login(t, ann)
+		ids := map[string]string{} // tokens by id
+		for range 6 {
+			token := p.login(t, ann).Token
+			id, _ := sessionOf(token)
+			ids[id] = token
+		}
+		first := slices.Min(slices.Collect(maps.Keys(ids)))
+		dead := &atomic.Bool{}
+		dead.Store(true)
+		p.rdb.AddHook(deadKey{p.sessions.keys.session(first), dead})
+		if _, err := p.SetPassword(t.Context(), in.Viewer, "correct horse"); err != nil {
+			t.Fatal(err)
+		}
+		for id, token := range ids {
+			if id != first {
+				is(t, token, 0, q)
+			}
+		}
+		if _, err := p.sessions.sweep(t.Context(), ""); err == nil {
+			t.Error("a sweep that could not tell of all succeeds")
+		}
+		if left := p.db.Session.Query().Where(entsession.EndedAtNotNil()).IDsX(t.Context()); len(left) != 1 || left[0] != first {
+			t.Errorf("%d rows are left, want that of the session that could not be told of", len(left))
+		}
+		dead.Store(false)
+		if next, err := p.sessions.sweep(t.Context(), ""); err != nil || next != "" {
+			t.Errorf("%q, %v", next, err)
+		}
+		is(t, ids[first], 0, q)
+	})
+}
+
+// deadKey is a key whose node is away.
+type deadKey struct {
+	key  string
+	dead *atomic.Bool
+}
+
+func (d deadKey) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (d deadKey) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if d.dead.Load() && slices.Contains(cmd.Args(), any(d.key)) {
+			cmd.SetErr(errCut)
+			return errCut
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (d deadKey) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// A Redis that takes its time does not hold the places of those who read rows.
+func TestASlowRedisDoesNotHoldUpReadersOfRows(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{SessionRowsAtOnce: 1})
+		in := p.login(t, ann)
+		p.rdb.Unlink(t.Context(), p.hash(t, in.Token))
+		entered, leave := make(chan struct{}), make(chan struct{})
+		p.rdb.AddHook(slowFill{entered, leave})
+		var slow sync.WaitGroup
+		slow.Go(func() { is(t, in.Token, in.User.ID, p) })
+		<-entered // it has its row, and fills it in
+		if !p.sessions.rows.TryAcquire(1) {
+			t.Error("the place is held while Redis is told")
+		} else {
+			p.sessions.rows.Release(1)
+		}
+		close(leave)
+		slow.Wait()
+	})
+}
+
+// slowFill waits before the first script.
+type slowFill struct{ entered, leave chan struct{} }
+
+func (s slowFill) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s slowFill) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			select {
+			case s.entered <- struct{}{}:
+				<-s.leave
+			default:
+			}
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (s slowFill) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestAUserHasAHundredSessionsAtMost(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		first := p.login(t, ann)
+		id, _ := sessionOf(first.Token)
+		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(sessionLife - time.Hour).UTC()).ExecX(t.Context())
+		tokens, err := p.Issue(t.Context(), slices.Repeat([]int64{first.User.ID}, sessionsPerUser-1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		is(t, first.Token, first.User.ID, p)
+		last := p.login(t, ann)
+		is(t, first.Token, 0, p)
+		for _, token := range []string{last.Token, tokens[0], tokens[len(tokens)-1]} {
+			is(t, token, first.User.ID, p)
+		}
+	})
+}
+
+// A session that was begun with a password ends when that is changed, however
+// close the two are.
+func TestNoSessionOfAnOldPasswordOutlivesItsChange(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{PasswordsAtOnce: 8})
+		// The cost is not what this is about.
+		p.passwords.derive = func(password, salt []byte, _, _ uint32, _ uint8, keyLen uint32) []byte {
+			return append(append([]byte{}, password...), make([]byte, 64)...)[:keyLen]
+		}
+		in := p.login(t, ann)
+		old := "correct horse"
+		for round := range 20 {
+			p.rdb.Unlink(t.Context(), p.codes.keys.passwordSets(in.User.ID))
+			if _, err := p.SetPassword(t.Context(), in.Viewer, old); err != nil {
+				t.Fatal(err)
+			}
+			var mu sync.Mutex
+			var tokens []string
+			var all sync.WaitGroup
+			for range passwordTries {
+				all.Go(func() {
+					if got, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &old}); err == nil {
+						mu.Lock()
+						defer mu.Unlock()
+						tokens = append(tokens, got.Token)
+					}
+				})
+			}
+			all.Go(func() {
+				if _, err := p.SetPassword(t.Context(), in.Viewer, fmt.Sprintf("battery staple %d", round)); err != nil {
+					t.Error(err)
+				}
+			})
+			all.Wait()
+			for _, token := range tokens {
+				is(t, token, 0, p)
+			}
+			p.codes.clear(t.Context(), p.codes.keys.passwordTries(ann))
+		}
+		is(t, in.Token, in.User.ID, p)
+	})
+}
+
+func TestASessionThatEndedSetsNoPassword(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p, q := open(t, on, Config{}), open(t, on, Config{})
+		owner, thief := p.login(t, ann), p.login(t, ann)
+		admitted := q.Authenticate(t.Context(), thief.Token)
+		if _, err := p.SetPassword(t.Context(), owner.Viewer, "correct horse"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := q.SetPassword(t.Context(), admitted, "wrong horse"); fault.KindOf(err) != fault.Unauthenticated {
+			t.Errorf("the thief's change: %v", err)
+		}
+		password := "correct horse"
+		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password}); err != nil {
+			t.Errorf("the owner's password: %v", err)
+		}
+		is(t, owner.Token, owner.User.ID, p, q)
+	})
+}
+
+// What was committed is followed by what must follow, whoever waits for it.
+func TestAChangeOfThePasswordIsWholeWhenTheClientHangsUp(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		p.passwords.derive = func(password, salt []byte, _, _ uint32, _ uint8, keyLen uint32) []byte {
+			return append(append([]byte{}, password...), make([]byte, 64)...)[:keyLen]
+		}
+		in := p.login(t, ann)
+		changed := 0
+		for round := range 60 {
+			p.rdb.Unlink(t.Context(), p.codes.keys.passwordSets(in.User.ID))
+			tokens, err := p.Issue(t.Context(), []int64{in.User.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := value(p.db.User.GetX(t.Context(), in.User.ID).PasswordHash)
+			ctx, hangUp := context.WithCancel(t.Context())
+			time.AfterFunc(time.Duration(round)*50*time.Microsecond, hangUp)
+			_, _ = p.SetPassword(ctx, in.Viewer, fmt.Sprintf("battery staple %d", round))
+			hangUp()
+			who := in.User.ID
+			if value(p.db.User.GetX(t.Context(), in.User.ID).PasswordHash) != before {
+				who = 0
+				changed++
+			}
+			is(t, tokens[0], who, p)
+		}
+		t.Logf("%d of 60 changes were committed", changed)
+	})
+}
+
+func TestPasswordsAreSetTenTimesAnHour(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		in := p.login(t, ann)
+		for range passwordSets {
+			if _, err := p.SetPassword(t.Context(), in.Viewer, "correct horse"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := second(p.SetPassword(t.Context(), in.Viewer, "correct horse"))
+		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.RateLimited || f.RetryAfter <= 0 || f.RetryAfter > time.Hour {
+			t.Errorf("one more: %v", err)
+		}
+	})
+}
+
+// A try in which nothing was compared does not count.
+func TestABusyServerEatsNoTries(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{PasswordsAtOnce: 1, PasswordsInQueue: 1})
+		in := p.login(t, ann)
+		if _, err := p.SetPassword(t.Context(), in.Viewer, "correct horse"); err != nil {
+			t.Fatal(err)
+		}
+		for range cap(p.passwords.places) { // everybody else
+			p.passwords.places <- struct{}{}
+		}
+		password := "correct horse"
+		for range 2 * passwordTries {
+			if err := second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})); fault.KindOf(err) != fault.Unavailable {
+				t.Errorf("busy: %v", err)
+			}
+		}
+		for range cap(p.passwords.places) {
+			<-p.passwords.places
+		}
+		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password}); err != nil {
+			t.Errorf("the right password afterwards: %v", err)
+		}
+	})
+}
+
+func TestRetiredAccountsLetNobodyIn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		if _, err := p.Furnish(t.Context(), ann, "Demo admin", Admin, "correct horse"); err != nil {
+			t.Fatal(err)
+		}
+		other := p.login(t, ben)
+		password := "correct horse"
+		in, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})
+		if err != nil || in.User.Role != Admin {
+			t.Fatalf("%+v, %v", in, err)
+		}
+		for range 2 {
+			if err := p.Retire(t.Context(), ann); err != nil {
+				t.Fatal(err)
+			}
+		}
+		is(t, in.Token, 0, p)
+		is(t, other.Token, other.User.ID, p)
+		wants(t, second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})), InvalidCredentials, "input.password")
+		if u, err := p.ByID(t.Context(), in.User.ID); err != nil || u.Role != Customer {
+			t.Errorf("%+v, %v", u, err)
+		}
+	})
+}
+
 func TestManySessionsEndTogether(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
@@ -333,13 +644,13 @@ func TestManySessionsEndTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		is(t, tokens[0], in.User.ID, p)
-		if err := p.sessions.end(t.Context(), entsession.UserID(in.User.ID), entsession.IDNEQ(in.Viewer.session)); err != nil {
+		if _, err := p.SetPassword(t.Context(), in.Viewer, "correct horse"); err != nil {
 			t.Fatal(err)
 		}
 		for _, i := range []int{0, endBatch, 2*endBatch + 2} {
 			is(t, tokens[i], 0, p)
 		}
-		if err := p.sessions.sweep(t.Context()); err != nil {
+		if _, err := p.sessions.sweep(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
 		if n := p.db.Session.Query().CountX(t.Context()); n != 1 {

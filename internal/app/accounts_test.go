@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
+	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
@@ -509,6 +511,16 @@ func TestUsersAreReadTogether(t *testing.T) {
 			t.Errorf("100 users cost %v statements and %v MGET, want %v and 1", sql, mget, want)
 		}
 	}
+	// The viewer's own is read once, however often it is asked for.
+	own := s.As(tokens(t, path)[9].token)
+	again := `query N($ids: [ID!]!) { nodes(ids: $ids) { ... on User { shops(first: 1) { edges { node { id } } } } } }`
+	vars := map[string]any{"ids": slices.Repeat([]string{tokens(t, path)[9].id}, 30)}
+	own.Must(t, again, vars, nil)
+	shopsBefore := s.Counter(t, "tandian_sql_statement_seconds")
+	own.Must(t, again, vars, nil)
+	if n := s.Counter(t, "tandian_sql_statement_seconds") - shopsBefore; n != 1 {
+		t.Errorf("the viewer's shops, asked for 30 times, cost %v statements, want 1", n)
+	}
 	// Who asks costs two round trips more, and no statement.
 	trips := s.Counter(t, "tandian_redis_round_trip_seconds")
 	sql := s.Counter(t, "tandian_sql_statement_seconds")
@@ -673,5 +685,37 @@ func TestWhoAsksIsUnknownWithoutTheDatabase(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("that took %v", took)
+	}
+}
+
+// Who tried the embedded mode and then gives the same folder a real Redis has a
+// real installation: what was printed for trying lets nobody in.
+func TestDemoLoginsEndWithTheEmbeddedMode(t *testing.T) {
+	stack := apptest.Embedded(t)
+	s := stack.Start(t)
+	password := regexp.MustCompile(`admin .* password (\S+)`).FindStringSubmatch(s.Out.String())[1]
+	demo := map[string]any{"phone": "+99900000001", "password": password}
+	token, _ := s.LoginWith(t, demo)
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	stack.Config.RedisURL = testkit.Redis(t)
+	s = stack.Start(t)
+	if me(t, s.As(token)) != "" {
+		t.Error("the session of the demo administrator is still good")
+	}
+	var got struct {
+		Login struct{ UserErrors []apptest.UserError }
+	}
+	s.Must(t, `mutation L($input: LoginInput!) { login(input: $input) { userErrors { code } } }`, map[string]any{"input": demo}, &got)
+	if len(got.Login.UserErrors) != 1 || got.Login.UserErrors[0].Code != "INVALID_CREDENTIALS" {
+		t.Errorf("the demo administrator's password: %+v", got.Login)
+	}
+}
+
+func TestAWrongSettingInTheEnvironmentIsAWrongCall(t *testing.T) {
+	t.Setenv("TANDIAN_LOGINS_PER_ADDRESS", "many")
+	if _, errs, code := apptest.Embedded(t).Command(t, "version"); code != 2 || !strings.Contains(errs, "TANDIAN_LOGINS_PER_ADDRESS") {
+		t.Errorf("%d %s", code, errs)
 	}
 }

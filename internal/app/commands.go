@@ -31,12 +31,15 @@ func Prepare() { store.Hush() }
 // 0, 1 when the command failed, 2 when it was called wrongly. What a command
 // answers goes to stdout, logs and errors to stderr.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := newCommand(stdout, stderr).Run(ctx, args)
+	c := &commands{cfg: config.Default(), stdout: stdout, stderr: stderr}
+	err := c.command().Run(ctx, args)
 	if err == nil {
 		return 0
 	}
 	_, _ = fmt.Fprintln(stderr, "tandian:", err)
-	if _, usage := errors.AsType[usageError](err); usage {
+	// What fails before the settings are checked, such as a number in the
+	// environment that is none, is a wrong call too.
+	if _, usage := errors.AsType[usageError](err); usage || c.log == nil {
 		return 2
 	}
 	return 1
@@ -54,8 +57,7 @@ type commands struct {
 	stdout, stderr io.Writer
 }
 
-func newCommand(stdout, stderr io.Writer) *cli.Command {
-	c := &commands{cfg: config.Default(), stdout: stdout, stderr: stderr}
+func (c *commands) command() *cli.Command {
 	return &cli.Command{
 		Name:      "tandian",
 		Usage:     "a GraphQL server for local reviews and flash sales",
@@ -90,7 +92,7 @@ func newCommand(stdout, stderr io.Writer) *cli.Command {
 			},
 			{Name: "version", Usage: "print the version", Action: c.version},
 		},
-		Writer: stdout, ErrWriter: stderr,
+		Writer: c.stdout, ErrWriter: c.stderr,
 		OnUsageError: func(_ context.Context, _ *cli.Command, err error, _ bool) error { return usageError{err} },
 		// The exit code is Main's to decide.
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},

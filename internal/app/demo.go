@@ -32,10 +32,18 @@ func demoLogins() []login {
 }
 
 // settle gives the embedded installation its logins, and an empty one its demo
-// town, which the merchant owns.
+// town, which the merchant owns. A database that was embedded once and is served
+// with a real Redis now loses the logins.
 func (a *App) settle(ctx context.Context, house *House) error {
 	if !a.cfg.Embedded() {
-		return nil
+		if a.cfg.DatabaseURL != "" {
+			return nil
+		}
+		var phones []account.Phone
+		for _, l := range demoLogins() {
+			phones = append(phones, l.phone)
+		}
+		return house.Accounts.Retire(ctx, phones...)
 	}
 	var merchant int64
 	logins := demoLogins()

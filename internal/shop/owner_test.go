@@ -132,11 +132,15 @@ func TestADraftOwnsItsShopOnlyWhenItAddsIt(t *testing.T) {
 		a.OwnerID, b.OwnerID = bob, bob
 		upsert(Tally{Unchanged: 2}, a, b)
 		a.Name, b.Name = "A2", "B2"
-		upsert(Tally{Changed: 2}, a, b)
+		upsert(Tally{Changed: 1, Unchanged: 1}, a, b) // what has an owner is the owner's to change
 		a.OwnerID, a.Name = 0, "A3"
-		upsert(Tally{Changed: 1, Unchanged: 1}, a, b)
+		upsert(Tally{Unchanged: 2}, a, b)
 		if got := owners(); !slices.Equal(got, want) {
 			t.Errorf("owners %v, want still %v", got, want)
+		}
+		all := list(t, s, Query{Order: ByNewest, First: 10})
+		if all[0].Name != "B2" || all[1].Name != "A" {
+			t.Errorf("the shops are called %s and %s", all[0].Name, all[1].Name)
 		}
 	})
 }

@@ -21,7 +21,8 @@ const (
 
 // Upsert stores drafts in one transaction, whatever their number: those with a
 // new external id are added, those that differ from their row change it, the
-// rest is left alone. It calls progress with the number done after each batch.
+// rest is left alone, and so is every shop that has an owner: it is the owner's
+// to change. It calls progress with the number done after each batch.
 // Then, after the commit, it drops what was cached of all of them and puts them
 // into the GEO cells, unchanged ones too: repeating an import also mends what a
 // crash after its commit left undone.
@@ -129,7 +130,7 @@ func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string
 		switch {
 		case old == nil:
 			tally.Added++
-		case d.is(old, types):
+		case old.OwnerID != nil, d.is(old, types):
 			tally.Unchanged++
 			continue
 		default:

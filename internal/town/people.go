@@ -140,16 +140,27 @@ func chunks[T any](all iter.Seq[T], n int) iter.Seq[[]T] {
 
 // A tokenFile is a file of sessions while it is written. A nil one is none.
 type tokenFile struct {
-	path string
+	path string // its final place; "" if it is written there directly
 	file *os.File
 	out  *bufio.Writer
 }
 
 // newTokenFile begins a file beside its final place, which shows at once
-// whether it can be written there.
+// whether it can be written there. What is there and no file, such as a pipe or
+// the terminal, is written to as it is.
 func newTokenFile(path string) (*tokenFile, error) {
 	if path == "" {
 		return nil, nil //nolint:nilnil // no file was asked for
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, fmt.Errorf("open the file of tokens: %w", err)
+		}
+		return &tokenFile{"", file, bufio.NewWriter(file)}, nil
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // readable for its owner alone
 	if err != nil {
@@ -174,7 +185,7 @@ func (f *tokenFile) keep() error {
 		return nil
 	}
 	err := errors.Join(f.out.Flush(), f.file.Close())
-	if err == nil {
+	if err == nil && f.path != "" {
 		err = os.Rename(f.file.Name(), f.path)
 	}
 	if err != nil {
@@ -190,6 +201,9 @@ func (f *tokenFile) discard() error {
 		return nil
 	}
 	_ = f.file.Close() // keep may have closed it
+	if f.path == "" {
+		return nil
+	}
 	return os.Remove(f.file.Name())
 }
 

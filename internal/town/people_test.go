@@ -158,3 +158,33 @@ func TestASeedThatFailsLeavesNoTokens(t *testing.T) {
 		t.Errorf("a file in a folder that is not there: %v, %d calls", err, accounts.calls)
 	}
 }
+
+func TestTokensReplaceAFileAndNothingElse(t *testing.T) {
+	seed := func(path string) error {
+		return Seed(t.Context(), &fakeSink{}, &fakeAccounts{}, Plan{Users: 1, Seed: 3, Tokens: path}, io.Discard)
+	}
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := errors.Join(os.WriteFile(file, []byte("old\n"), 0o600), os.Symlink(file, link), seed(link)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), "ADMIN") || strings.Contains(string(b), "old") {
+		t.Errorf("behind the link: %q, %v", b, err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
+		t.Errorf("the link is %v now, %v", info.Mode(), err)
+	}
+	// As with --tokens /dev/stdout: what is no file is written to.
+	if err := seed(os.DevNull); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Lstat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Fatalf("%s is a file now", os.DevNull)
+	}
+	if err := seed(dir); err == nil {
+		t.Error("tokens are written into a folder")
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -28,9 +28,21 @@ func Paragraphs(s string) string {
 }
 
 // Blank reports whether nothing of s would be seen: it is empty, or spaces,
-// control characters and joiners alone.
+// control characters, joiners and fillers alone.
 func Blank(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.Mn, r) && !empty(r)
+	})
+}
+
+// empty reports letters and signs that are there to show nothing: the fillers
+// of Hangul and Braille's blank.
+func empty(r rune) bool {
+	switch r {
+	case '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800':
+		return true
+	}
+	return false
 }
 
 // Len is the number of characters of s.

@@ -69,7 +69,7 @@ func TestParagraphsKeepTheirLines(t *testing.T) {
 }
 
 func TestBlankIsWhatNobodySees(t *testing.T) {
-	for in, want := range map[string]bool{"": true, "\u00a0\u2003": true, "\u200d": true, "\x00": true, "a": false, "👨": false, "。": false} {
+	for in, want := range map[string]bool{"": true, "\u00a0\u2003": true, "\u200d": true, "\u3164\u2800": true, "\ufe0f": true, "\x00": true, "a": false, "👨": false, "。": false} {
 		if Blank(in) != want {
 			t.Errorf("Blank(%q) = %v", in, !want)
 		}

@@ -96,14 +96,14 @@ type Server struct {
 	Out   *Log // what people read on the terminal
 	stop  func() error
 	token string // of who asks; "" for nobody
-	heard *secrets
+	heard *testkit.Secrets
 }
 
 // As returns the server as somebody asks it who has a session.
 func (s *Server) As(token string) *Server {
 	as := *s
 	as.token = token
-	s.heard.add(token)
+	s.heard.Add(token)
 	return &as
 }
 
@@ -134,7 +134,7 @@ func (s *Server) Code(tb testing.TB, phone string) string {
 		tb.Fatalf("the terminal shows no code:\n%s", s.Out)
 	}
 	code := lines[len(lines)-1][1]
-	s.heard.add(code)
+	s.heard.Add(code)
 	return code
 }
 
@@ -153,7 +153,7 @@ func (s *Server) LoginWith(tb testing.TB, input map[string]any) (token, id strin
 	if len(in.Login.UserErrors) > 0 {
 		tb.Fatalf("not logged in: %+v", in.Login.UserErrors)
 	}
-	s.heard.add(in.Login.Token)
+	s.heard.Add(in.Login.Token)
 	return in.Login.Token, in.Login.User.ID
 }
 
@@ -185,12 +185,12 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	case <-time.After(time.Minute):
 		tb.Fatalf("the server was not ready within a minute: %v\n%s", stop(), log)
 	}
-	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, stop: stop, heard: &secrets{}}
+	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, stop: stop, heard: &testkit.Secrets{}}
 	tb.Cleanup(func() {
 		if err := stop(); err != nil {
 			tb.Errorf("the server did not stop well: %v", err)
 		}
-		for _, line := range server.heard.leaks(log.String()) {
+		for _, line := range server.secrets().Leaks(log.String()) {
 			tb.Errorf("the log shows a secret: %s", line)
 		}
 		if tb.Failed() {
@@ -214,7 +214,7 @@ func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, c
 	}
 	var out, errs bytes.Buffer
 	code = app.Main(tb.Context(), append(settings, args...), &out, &errs)
-	for _, line := range new(secrets).leaks(errs.String()) {
+	for _, line := range new(testkit.Secrets).Leaks(errs.String()) {
 		tb.Errorf("the log of the command shows a secret: %s", line)
 	}
 	return out.String(), errs.String(), code
@@ -236,10 +236,36 @@ type Error struct {
 	}
 }
 
+// spoken finds what a document says in plain words that no log may show.
+var spoken = regexp.MustCompile(`(?:password|code): *"([^"]{4,})"`)
+
+// listen notes what of a request no log may show.
+func (s *Server) listen(query string, variables any) {
+	for _, m := range spoken.FindAllStringSubmatch(query, -1) {
+		s.heard.Add(m[1])
+	}
+	values, _ := variables.(map[string]any)
+	for name, v := range values {
+		if text, ok := v.(string); ok && (name == "password" || name == "code") && len(text) >= 4 {
+			s.heard.Add(text)
+		}
+		s.listen("", v)
+	}
+}
+
+// secrets are what the test heard, and what stood on the terminal.
+func (s *Server) secrets() *testkit.Secrets {
+	for _, m := range regexp.MustCompile(`login code for \S*: (\d{6})|password (\S+)`).FindAllStringSubmatch(s.Out.String(), -1) {
+		s.heard.Add(m[1] + m[2])
+	}
+	return s.heard
+}
+
 // Do sends a GraphQL request and decodes its data into data, unless that is
 // nil. Errors are for the caller to look at.
 func (s *Server) Do(tb testing.TB, query string, variables map[string]any, data any) Answer {
 	tb.Helper()
+	s.listen(query, variables)
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
 		tb.Fatal(err)

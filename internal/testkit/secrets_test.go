@@ -1,11 +1,11 @@
-package apptest
+package testkit
 
 import "testing"
 
 func TestALogIsSearchedForSecrets(t *testing.T) {
-	s := &secrets{}
+	s := &Secrets{}
 	for _, secret := range []string{"", "042137", "correct horse"} {
-		s.add(secret)
+		s.Add(secret)
 	}
 	const token = "qzKKrgXa81aqEBZRnn8FcCHRhiHavbhGHIpccPb4F5M"
 	tests := []struct {
@@ -26,16 +26,18 @@ func TestALogIsSearchedForSecrets(t *testing.T) {
 		{`{"phone":"139****5678"}`, false},
 		{`{"token":"` + token + `"}`, true},
 		{`Bearer ` + token, true},
+		{`{"path":"/x/` + token + `/y"}`, true},
+		{`{"path":"/tmp/TestLimitsCountByTheClientsAddress375612300/001"}`, false},
 		{`{"key":"td:session:{` + token + `}"}`, true},
 		{`{"url":"postgres://ann:hunter2@host/db"}`, true},
 		{`{"url":"redis://:hunter2@host"}`, true},
 	}
 	for _, tt := range tests {
-		if got := len(s.leaks(tt.line+"\n")) > 0; got != tt.leak {
+		if got := len(s.Leaks(tt.line+"\n")) > 0; got != tt.leak {
 			t.Errorf("%s leaks: %v, want %v", tt.line, got, tt.leak)
 		}
 	}
-	if n := len(new(secrets).leaks("a\nb\n")); n != 0 {
+	if n := len(new(Secrets).Leaks("a\nb\n")); n != 0 {
 		t.Errorf("without secrets %d lines leak", n)
 	}
 }

@@ -1,0 +1,63 @@
+package testkit
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Secrets are what a test heard that no log may show: tokens, codes, passwords.
+// A log is searched for them, and for whatever looks like a phone number, a
+// token or a login in a URL. The zero value is ready. It is safe for concurrent
+// use.
+type Secrets struct {
+	mu    sync.Mutex
+	heard []string
+}
+
+// Add notes a secret; "" is none.
+func (s *Secrets) Add(secret string) {
+	if secret == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = append(s.heard, secret)
+}
+
+// suspicious is what looks like a secret: a phone number in E.164, one of
+// mainland China, a URL with a password.
+var suspicious = regexp.MustCompile(`\+[1-9]\d{7,14}\b|\b(?:86)?1[3-9]\d{9}\b|://[^\s:/@"]*:[^\s@"]+@`)
+
+// word is what a token, or its hash, could be a whole one of: 256 bits in
+// base64url.
+var word = regexp.MustCompile(`[A-Za-z0-9_-]+`)
+
+func hasToken(line string) bool {
+	for _, w := range word.FindAllString(line, -1) {
+		if len(w) == 43 && !strings.HasPrefix(w, "Test") { // a test's own folder
+			return true
+		}
+	}
+	return false
+}
+
+// Leaks are the lines of a log that show a secret.
+func (s *Secrets) Leaks(log string) (lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	words := make([]string, len(s.heard))
+	for i, word := range s.heard {
+		words[i] = `\b` + regexp.QuoteMeta(word) + `\b`
+		if strings.Trim(word, "0123456789") != "" { // not a code, so no number by chance
+			words[i] = regexp.QuoteMeta(word)
+		}
+	}
+	heard := regexp.MustCompile(strings.Join(words, "|"))
+	for line := range strings.Lines(log) {
+		if suspicious.MatchString(line) || hasToken(line) || len(words) > 0 && heard.MatchString(line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
