@@ -89,7 +89,7 @@ func (v Viewer) SignedIn() (bool, error) {
 // client must not take a moment without stores for having been signed out.
 //
 // It costs one round trip to Redis for the session and one for the user, whose
-// role is thereby never older than the last grant; and twice a minute at most
+// role is thereby never older than the last grant; and once a minute at most
 // another one.
 func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 	id, ok := sessionOf(token)
