@@ -12,6 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
@@ -57,11 +58,7 @@ func (r *mutationResolver) UpdateProfile(ctx context.Context, input model.Update
 }
 
 func (r *queryResolver) Me(ctx context.Context) (*account.User, error) {
-	v := viewer(ctx)
-	if in, err := v.SignedIn(); !in {
-		return nil, err
-	}
-	return orNull(r.rooms.Accounts.ByID(ctx, v.ID))
+	return viewer(ctx).User()
 }
 
 func (r *queryResolver) User(ctx context.Context, id scalar.ID) (*account.User, error) {
@@ -82,7 +79,7 @@ func (r *userResolver) Phone(ctx context.Context, obj *account.User) (*string, e
 func (r *userResolver) Shops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error) {
 	pages := make([]*shop.Page, len(objs))
 	return pages, ofViewer(ctx, objs, pages, func(me int64) (*shop.Page, error) {
-		return r.rooms.Shops.List(ctx, shop.Query{OwnerID: me, Order: shop.ByNewest, First: first, After: value(after)})
+		return r.rooms.Shops.List(ctx, shop.Query{OwnerID: me, Order: shop.ByNewest, First: first, After: optional.Value(after)})
 	})
 }
 

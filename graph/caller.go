@@ -2,13 +2,11 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/tandian-dev/tandian/internal/account"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
 // A Caller is where a request comes from: who asks, and the network address,
@@ -55,13 +53,4 @@ func auth(ctx context.Context, _ any, next graphql.Resolver, role account.Role) 
 		return nil, err
 	}
 	return next(ctx)
-}
-
-// userErrors separates what the user can mend, which is data, from what is an
-// error.
-func userErrors(err error) (fault.UserErrors, error) {
-	if wrong, ok := errors.AsType[fault.UserErrors](err); ok {
-		return wrong, nil
-	}
-	return nil, err
 }

@@ -26,6 +26,7 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 			out.Path, out.Locations = shown.Path, shown.Locations
 		}
 		f, known := errors.AsType[*fault.Error](err)
+		wrong, _ := userErrors(err)
 		switch {
 		case known:
 			out.Message = f.Message
@@ -40,8 +41,8 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "err", err)
 			default: // a client's affair
 			}
-		case isUserError(err): // of a field that has no place for them
-			out.Message = err.Error()
+		case wrong != nil: // of a field that has no place for them
+			out.Message = wrong.Error()
 			out.Extensions = map[string]any{"code": string(fault.BadUserInput)}
 		case errors.Is(err, context.DeadlineExceeded):
 			out.Message = "This took too long."
@@ -61,9 +62,13 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 	}
 }
 
-func isUserError(err error) bool {
-	_, ok := errors.AsType[fault.UserErrors](err)
-	return ok
+// userErrors separates what the user can mend, which is data, from what is an
+// error.
+func userErrors(err error) (fault.UserErrors, error) {
+	if wrong, ok := errors.AsType[fault.UserErrors](err); ok {
+		return wrong, nil
+	}
+	return nil, err
 }
 
 // request gives an error about a whole request a code. gqlgen's errors without

@@ -6,6 +6,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/shop"
@@ -13,14 +14,14 @@ import (
 
 // shopQuery puts the arguments of `shops` together as the room wants them.
 func shopQuery(filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) (shop.Query, error) {
-	q := shop.Query{First: first, Order: value(orderBy), After: value(after)}
+	q := shop.Query{First: first, Order: optional.Value(orderBy), After: optional.Value(after)}
 	if near != nil {
 		q.Near = &geo.Circle{Center: geo.Point{Lat: near.Lat, Lng: near.Lng}, Radius: float64(near.Radius)}
 	}
 	if filter == nil {
 		return q, nil
 	}
-	q.Search = value(filter.Search)
+	q.Search = optional.Value(filter.Search)
 	if filter.TypeID != nil {
 		var err error
 		if q.TypeID, err = filter.TypeID.Of("ShopType"); err != nil {
@@ -66,12 +67,4 @@ func shopChanges(in model.UpdateShopInput) (id int64, c shop.Changes, err error)
 		c.TypeID.Value = &n
 	}
 	return id, c, nil
-}
-
-// value is what p points to, or the zero value.
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
 }

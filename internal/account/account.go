@@ -10,7 +10,6 @@ package account
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -23,6 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/retry"
 )
 
 // A Role is what somebody may do. Each includes those before it.
@@ -81,8 +81,6 @@ const (
 	InvalidCode        fault.Code = "INVALID_CODE"
 	InvalidCredentials fault.Code = "INVALID_CREDENTIALS"
 	CodeThrottled      fault.Code = "CODE_THROTTLED"
-	InvalidInput       fault.Code = "INVALID_INPUT"
-	ImageRejected      fault.Code = "IMAGE_REJECTED"
 )
 
 // Config tunes a Service. The zero value sends no codes and has no limits by
@@ -105,8 +103,10 @@ type Service struct {
 	users     *cache.Cache[int64, User]
 	sessions  *sessions
 	codes     *codes
+	keys      keys
+	limits    *limits
 	passwords *hasher
-	late      chan int64 // users whose cached rows could not be dropped yet
+	late      *retry.Queue[int64] // users whose cached rows could not be dropped yet
 	now       func() time.Time
 	logins    *prometheus.CounterVec
 	failures  *failures
@@ -114,15 +114,15 @@ type Service struct {
 
 // New builds a Service. It starts nothing and closes nothing: what it is given
 // belongs to the caller. Its background work is [Service.Run] and
-// [Service.Mend]. The dialect is that of db, as ent calls it.
-func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
-	names, failed := keys{cfg.Prefix}, newFailures(reg, log)
+// [Service.Mend].
+func New(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+	names, often, failed := keys{cfg.Prefix}, newLimits(rdb), newFailures(reg, log)
 	s := &Service{
-		db: db, log: log, cfg: cfg, now: time.Now, failures: failed,
-		sessions:  newSessions(db, dialect, rdb, names, cfg.SessionRowsAtOnce, reg, failed),
-		codes:     newCodes(rdb, names, cfg),
+		db: db, log: log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
+		sessions:  newSessions(db, rdb, names, cfg.SessionRowsAtOnce, reg, failed),
+		codes:     newCodes(rdb, names, often, cfg),
 		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),
-		late:      make(chan int64, lateQueue),
+		late:      retry.NewQueue[int64](lateQueue, lateEvery),
 		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_logins_total", Help: "Tries to log in, by method and outcome.",
 		}, []string{"method", "outcome"}),
@@ -152,29 +152,9 @@ func (s *Service) Run(ctx context.Context) error { return s.sessions.run(ctx) }
 // Mend drops the cached rows of users that this process changed while the cache
 // could not be reached, until ctx ends. Every process needs it.
 func (s *Service) Mend(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case id := <-s.late:
-			if err := s.users.Invalidate(ctx, id); err != nil {
-				s.later(ctx, id, err) // behind the others: they may lie on another node
-				pause(ctx, lateEvery)
-			}
-		}
-	}
-}
-
-// pause sleeps, and reports false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	s.late.Run(ctx, func(ctx context.Context, id int64) error { return s.users.Invalidate(ctx, id) },
+		func(_ int64, err error, kept bool) { s.notForgotten(ctx, err, kept) })
+	return nil
 }
 
 // ByID returns one user, no older than the last write whose call returned, or
@@ -198,52 +178,34 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*User, erro
 	if err != nil {
 		return nil, fmt.Errorf("read %d users: %w", len(ids), err)
 	}
-	out := make(map[int64]*User, len(found))
-	for id, u := range found {
-		out[id] = &u
-	}
-	return out, nil
+	return cache.Pointers(found), nil
 }
 
 const (
-	lateQueue  = 1024
-	lateEvery  = time.Second
-	forgetTrys = 3
+	lateQueue   = 1024        // users whose cached rows are still to be dropped; of more they are not
+	lateEvery   = time.Second // between two tries to drop one
+	forgetTries = 3
 )
 
 // forget drops the cached row of a user that was just committed. A cache that
-// cannot be reached is told later: nothing is wrong with the write, and nobody
-// reads what the cache cannot say.
+// cannot be reached is told later, by [Service.Mend]: nothing is wrong with the
+// write, and nobody reads what the cache cannot say.
 func (s *Service) forget(ctx context.Context, id int64) {
 	var err error
-	for range forgetTrys {
+	for range forgetTries {
 		if err = s.users.Invalidate(ctx, id); err == nil {
 			return
 		}
 	}
-	s.later(ctx, id, err)
+	s.notForgotten(ctx, err, s.late.Add(id))
 }
 
-// later leaves a user to [Service.Mend].
-func (s *Service) later(ctx context.Context, id int64, err error) {
-	select {
-	case s.late <- id:
+// notForgotten notes that a cached row is still there. Without room for it,
+// others see it until it expires: half an hour at most.
+func (s *Service) notForgotten(ctx context.Context, err error, kept bool) {
+	if kept {
 		s.failures.note(ctx, "forget", err)
-	default: // others see the old row until it expires: half an hour at most
+	} else {
 		s.failures.note(ctx, "lost", err)
 	}
-}
-
-// randomText is n letters and digits, from the system's source of randomness.
-func randomText(n int) string {
-	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
-	out := make([]byte, 0, n)
-	var b [1]byte
-	for len(out) < n {
-		_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process first
-		if b[0] < 252 {        // 7 × 36: every letter as likely as the others
-			out = append(out, alphabet[b[0]%36])
-		}
-	}
-	return string(out)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,14 +16,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/ent/migrate"
 	entuser "github.com/tandian-dev/tandian/ent/user"
-	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -74,65 +71,19 @@ type process struct {
 // open starts a process on stores that others may use too.
 func open(t *testing.T, on storetest.Stores, cfg Config) process {
 	t.Helper()
-	reg, out, heard := prometheus.NewRegistry(), &lines{}, &testkit.Secrets{}
-	log := slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	db, err := store.OpenSQL(on.SQL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := migrate.Files(db.Dialect)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Migrate(t.Context(), files); err != nil {
-		t.Fatal(err)
-	}
-	rdb, err := store.OpenRedis(on.Redis, store.NewRedisMetrics(reg))
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := storetest.Open(t, on)
 	away := &atomic.Bool{}
-	rdb.AddHook(cut{away})
-	hub, err := cache.NewHub(rdb, cache.Options{Prefix: "td", Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		hub.Wait()
-		_ = rdb.Close()
-		_ = db.Close()
-		for _, line := range heard.Leaks(out.String()) {
-			t.Errorf("the log shows a secret: %s", line)
-		}
-	})
-	outbox := &mailbox{heard: heard}
+	from.Redis.AddHook(cut{away})
 	for _, password := range []string{"correct horse", "wrong horse"} {
-		heard.Add(password)
+		from.Secrets.Add(password)
 	}
-	cfg.Prefix = "td"
+	outbox := &mailbox{heard: from.Secrets}
+	cfg.Prefix = storetest.Prefix
 	if cfg.Sender == nil {
 		cfg.Sender = outbox
 	}
-	s := New(ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(reg, nil)))), db.Dialect, rdb, hub, cfg, reg, log)
-	return process{s, rdb, reg, away, outbox}
-}
-
-// lines collect a log.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	s := New(from.DB, from.Redis, from.Hub, cfg, from.Registry, from.Log)
+	return process{s, from.Redis, from.Registry, away, outbox}
 }
 
 // count returns the counter with a name and these values of its labels, in the
@@ -192,7 +143,7 @@ const ann, ben Phone = "+8613900000001", "+8613900000002"
 // code has a code sent to a phone, whatever it was sent before.
 func (p process) code(t *testing.T, to Phone) string {
 	t.Helper()
-	if err := p.rdb.Unlink(t.Context(), p.codes.keys.codePause(to)).Err(); err != nil {
+	if err := p.rdb.Unlink(t.Context(), p.keys.codePause(to)).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.SendCode(t.Context(), to.E164(), ""); err != nil {
@@ -340,18 +291,18 @@ func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		wants(t, send(q, ann, ""), CodeThrottled, "phone") // within a minute
-		if ttl := p.rdb.PTTL(t.Context(), p.codes.keys.codePause(ann)).Val(); ttl > time.Minute || ttl < 50*time.Second {
+		if ttl := p.rdb.PTTL(t.Context(), p.keys.codePause(ann)).Val(); ttl > time.Minute || ttl < 50*time.Second {
 			t.Errorf("the pause is %v", ttl)
 		}
 		for range codesPerDay - 1 {
 			p.code(t, ann)
 		}
-		p.rdb.Unlink(t.Context(), p.codes.keys.codePause(ann))
+		p.rdb.Unlink(t.Context(), p.keys.codePause(ann))
 		wants(t, send(p, ann, ""), CodeThrottled, "phone") // the eleventh of a day
 		if n := len(p.outbox.codes[ann]); n != codesPerDay {
 			t.Errorf("%d codes were sent, want %d", n, codesPerDay)
 		}
-		if ttl := p.rdb.PTTL(t.Context(), p.codes.keys.codeDay(ann)).Val(); ttl > day || ttl < day-time.Minute {
+		if ttl := p.rdb.PTTL(t.Context(), p.keys.codeDay(ann)).Val(); ttl > day || ttl < day-time.Minute {
 			t.Errorf("the day is %v", ttl)
 		}
 		for i := range 12 {
@@ -363,10 +314,10 @@ func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
 		if err := send(p, ben, "192.0.2.2/32"); err != nil {
 			t.Errorf("another address: %v", err)
 		}
-		if ttl := p.rdb.PTTL(t.Context(), p.codes.keys.codeAddress("192.0.2.1/32")).Val(); ttl > time.Hour || ttl < time.Hour-time.Minute {
+		if ttl := p.rdb.PTTL(t.Context(), p.keys.codeAddress("192.0.2.1/32")).Val(); ttl > time.Hour || ttl < time.Hour-time.Minute {
 			t.Errorf("the hour is %v", ttl)
 		}
-		if ttl := p.rdb.PTTL(t.Context(), p.codes.keys.code(ben)).Val(); ttl > codeLife || ttl < codeLife-time.Minute {
+		if ttl := p.rdb.PTTL(t.Context(), p.keys.code(ben)).Val(); ttl > codeLife || ttl < codeLife-time.Minute {
 			t.Errorf("a code lives for %v", ttl)
 		}
 	})
@@ -381,7 +332,7 @@ func TestACodeThatWasNotSentIsWithdrawn(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 		}
-		if n := p.rdb.Exists(t.Context(), p.codes.keys.code(ann)).Val(); n != 0 {
+		if n := p.rdb.Exists(t.Context(), p.keys.code(ann)).Val(); n != 0 {
 			t.Error("the code is still there")
 		}
 		p.outbox.fail = nil
@@ -394,7 +345,7 @@ func TestACodeThatWasNotSentIsWithdrawn(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		wants(t, second(p.SendCode(t.Context(), ben.E164(), "")), CodeThrottled, "phone")
-		code := p.rdb.HGet(t.Context(), p.codes.keys.code(ben), "code").Val()
+		code := p.rdb.HGet(t.Context(), p.keys.code(ben), "code").Val()
 		if _, err := p.Login(t.Context(), Credentials{Phone: ben.E164(), Code: &code}); err != nil {
 			t.Errorf("the code that arrived all the same: %v", err)
 		}
@@ -445,7 +396,7 @@ func TestPasswords(t *testing.T) {
 			t.Error("the session that changed the password does not")
 		}
 		_, err := p.SetPassword(t.Context(), first.Viewer, "short")
-		wants(t, err, InvalidInput, "password")
+		wants(t, err, fault.InvalidInput, "password")
 		if err := try(ann, "correct horse"); err != nil {
 			t.Errorf("the right password: %v", err)
 		}
@@ -467,7 +418,7 @@ func TestPasswords(t *testing.T) {
 		if n := q.count(t, "tandian_logins_total", "password", "throttled"); n != passwordTries+1 {
 			t.Errorf("%v were refused unseen, want %d", n, passwordTries+1)
 		}
-		if ttl := p.rdb.PTTL(t.Context(), p.codes.keys.passwordTries(ann)).Val(); ttl > passwordTriesLife || ttl < passwordTriesLife-time.Minute {
+		if ttl := p.rdb.PTTL(t.Context(), p.keys.passwordTries(ann)).Val(); ttl > passwordTriesLife || ttl < passwordTriesLife-time.Minute {
 			t.Errorf("the quarter of an hour is %v", ttl)
 		}
 		p.login(t, ann) // by code all the same
@@ -667,16 +618,16 @@ func TestEveryFieldOfAProfileIsBounded(t *testing.T) {
 			code    fault.Code
 			field   string
 		}{
-			{"no nickname", Changes{Nickname: patch.Clear[string]()}, InvalidInput, "input.nickname"},
-			{"a blank nickname", Changes{Nickname: patch.Set(" \u200b\u200d ")}, InvalidInput, "input.nickname"},
-			{"a long nickname", Changes{Nickname: long(MaxNickname)}, InvalidInput, "input.nickname"},
-			{"a long city", Changes{City: long(MaxCity)}, InvalidInput, "input.city"},
-			{"a long bio", Changes{Bio: long(MaxBio)}, InvalidInput, "input.bio"},
-			{"a picture from elsewhere", Changes{AvatarURL: patch.Set("https://example.com/a.png")}, ImageRejected, "input.avatarUrl"},
-			{"a picture outside", Changes{AvatarURL: patch.Set("/media/../etc/passwd")}, ImageRejected, "input.avatarUrl"},
-			{"a script", Changes{AvatarURL: patch.Set("javascript:alert(1)")}, ImageRejected, "input.avatarUrl"},
-			{"born too early", Changes{Birthday: patch.Set(calendar.Date{Year: 1899, Month: 12, Day: 31})}, InvalidInput, "input.birthday"},
-			{"not born yet", Changes{Birthday: patch.Set(calendar.DateOf(time.Now().UTC().AddDate(0, 0, 2)))}, InvalidInput, "input.birthday"},
+			{"no nickname", Changes{Nickname: patch.Clear[string]()}, fault.InvalidInput, "input.nickname"},
+			{"a blank nickname", Changes{Nickname: patch.Set(" \u200b\u200d ")}, fault.InvalidInput, "input.nickname"},
+			{"a long nickname", Changes{Nickname: long(MaxNickname)}, fault.InvalidInput, "input.nickname"},
+			{"a long city", Changes{City: long(MaxCity)}, fault.InvalidInput, "input.city"},
+			{"a long bio", Changes{Bio: long(MaxBio)}, fault.InvalidInput, "input.bio"},
+			{"a picture from elsewhere", Changes{AvatarURL: patch.Set("https://example.com/a.png")}, mediapath.Rejected, "input.avatarUrl"},
+			{"a picture outside", Changes{AvatarURL: patch.Set("/media/../etc/passwd")}, mediapath.Rejected, "input.avatarUrl"},
+			{"a script", Changes{AvatarURL: patch.Set("javascript:alert(1)")}, mediapath.Rejected, "input.avatarUrl"},
+			{"born too early", Changes{Birthday: patch.Set(calendar.Date{Year: 1899, Month: 12, Day: 31})}, fault.InvalidInput, "input.birthday"},
+			{"not born yet", Changes{Birthday: patch.Set(calendar.DateOf(time.Now().UTC().AddDate(0, 0, 2)))}, fault.InvalidInput, "input.birthday"},
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
@@ -746,7 +697,7 @@ func TestSyntheticUsersAreStoredOnce(t *testing.T) {
 			t.Fatalf("%d users, %v", len(users), err)
 		}
 		for i, id := range again {
-			if u := users[id]; u.Nickname != drafts[i].Nickname || u.Role != drafts[i].Role || value(u.City) != drafts[i].City || u.Phone != nil {
+			if u := users[id]; u.Nickname != drafts[i].Nickname || u.Role != drafts[i].Role || optional.Value(u.City) != drafts[i].City || u.Phone != nil {
 				t.Errorf("user %d is %+v", i, u)
 			}
 		}

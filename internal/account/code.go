@@ -22,19 +22,10 @@ const (
 	codePause   = time.Minute // between two codes for one phone
 	codesPerDay = 10          // for one phone
 	codeTries   = 5           // guesses at one code
-
-	passwordTries     = 5 // guesses at one phone's password
-	passwordTriesLife = 15 * time.Minute
-	passwordSets      = 10 // times an hour that somebody may set a password: each costs a hash
-
-	day = 24 * time.Hour
+	day         = 24 * time.Hour
 )
 
 var (
-	//go:embed lua/count.lua
-	countLua string
-	//go:embed lua/uncount.lua
-	uncountLua string
 	//go:embed lua/code_store.lua
 	codeStoreLua string
 	//go:embed lua/code_withdraw.lua
@@ -68,22 +59,22 @@ func refusePhone(field ...string) fault.UserErrors {
 	return fault.Refuse(InvalidPhone, "This is no phone number. Write it with its country code, or as eleven digits in mainland China.", field...)
 }
 
-// codes are the login codes under way, and the limits on asking and guessing.
-// They live in the state Redis alone.
+// codes are the login codes under way. They live in the state Redis alone.
 type codes struct {
 	rdb        redis.UniversalClient
 	keys       keys
+	limits     *limits
 	sender     Sender
 	perAddress int
 	sent       *prometheus.CounterVec
 
-	count, uncount, store, withdraw, try, use *redis.Script
+	store, withdraw, try, use *redis.Script
 }
 
-func newCodes(rdb redis.UniversalClient, k keys, cfg Config) *codes {
+func newCodes(rdb redis.UniversalClient, k keys, l *limits, cfg Config) *codes {
 	c := &codes{
-		rdb: rdb, keys: k, sender: cfg.Sender, perAddress: cfg.CodesPerAddress,
-		count: redis.NewScript(countLua), uncount: redis.NewScript(uncountLua), store: redis.NewScript(codeStoreLua), withdraw: redis.NewScript(codeWithdrawLua),
+		rdb: rdb, keys: k, limits: l, sender: cfg.Sender, perAddress: cfg.CodesPerAddress,
+		store: redis.NewScript(codeStoreLua), withdraw: redis.NewScript(codeWithdrawLua),
 		try: redis.NewScript(codeTryLua), use: redis.NewScript(codeUseLua),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_login_codes_total", Help: "Login codes that were asked for, by outcome.",
@@ -98,7 +89,7 @@ func newCodes(rdb redis.UniversalClient, k keys, cfg Config) *codes {
 // send makes a code, keeps it and sends it. The code is kept first: a quick
 // user must not be told that there is none.
 func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, address string) (outcome string, err error) {
-	wait, err := c.limit(ctx, c.keys.codeAddress(address), c.perAddress, time.Hour, address != "")
+	wait, err := c.limits.takeByAddress(ctx, c.keys.codeAddress, address, c.perAddress)
 	if err != nil {
 		return "failed", err
 	}
@@ -106,7 +97,7 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, address str
 		return "throttled", throttled("Too many codes were asked for from your network.", wait)
 	}
 	code := newCode()
-	wait, err = c.wait(c.runScript(ctx, c.store, []string{c.keys.code(p), c.keys.codePause(p), c.keys.codeDay(p)},
+	wait, err = waitOf(runScript(ctx, c.rdb, c.store, []string{c.keys.code(p), c.keys.codePause(p), c.keys.codeDay(p)},
 		code, codeLife.Milliseconds(), codePause.Milliseconds(), codesPerDay, day.Milliseconds()))
 	if err != nil {
 		return "failed", err
@@ -121,12 +112,10 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, address str
 	if !errors.Is(err, ErrNotSent) {
 		// It stays good, and counts: whoever could make the sender fail would
 		// otherwise have a phone flooded.
-		f := fault.New(fault.Unavailable, "The code may not arrive. Try again in a minute.").Because(err)
-		f.RetryAfter = codePause
-		return "failed", f
+		return "failed", fault.New(fault.Unavailable, "The code may not arrive. Try again in a minute.").In(codePause).Because(err)
 	}
 	// Not with a context that may be what ended the sending.
-	_, errBack := c.runScript(context.WithoutCancel(ctx), c.withdraw, []string{c.keys.code(p), c.keys.codePause(p), c.keys.codeDay(p)}, code).Int()
+	_, errBack := runScript(context.WithoutCancel(ctx), c.rdb, c.withdraw, []string{c.keys.code(p), c.keys.codePause(p), c.keys.codeDay(p)}, code).Int()
 	if errBack != nil {
 		log.WarnContext(ctx, "a code that was not sent is not withdrawn; the phone has to wait", "err", errBack)
 	}
@@ -153,28 +142,6 @@ func inWords(d time.Duration) string {
 	return fmt.Sprintf("%d %s", n, name)
 }
 
-// limit counts one more under a key. It returns how long to wait if that is one
-// too many.
-func (c *codes) limit(ctx context.Context, key string, most int, life time.Duration, on bool) (wait time.Duration, err error) {
-	if most == 0 || !on {
-		return 0, nil
-	}
-	return c.wait(c.runScript(ctx, c.count, []string{key}, most, life.Milliseconds()))
-}
-
-// wait reads the milliseconds that a script answers.
-func (c *codes) wait(cmd *redis.Cmd) (time.Duration, error) {
-	ms, err := cmd.Int64()
-	if err != nil {
-		return 0, withoutRedis(err)
-	}
-	return time.Duration(ms) * time.Millisecond, nil
-}
-
-func withoutRedis(err error) error {
-	return fault.New(fault.Unavailable, "This cannot be done at the moment. Try again.").Because(fmt.Errorf("ask Redis for codes and limits: %w", err))
-}
-
 // verdict is what became of a guess.
 type verdict string
 
@@ -187,7 +154,7 @@ const (
 // guess compares a code with that of a phone, and uses it up if it is right.
 // Two round trips: the comparison, in constant time, is between them.
 func (c *codes) guess(ctx context.Context, p Phone, code string) (verdict, error) {
-	kept, err := c.runScript(ctx, c.try, []string{c.keys.code(p)}, codeTries).Result()
+	kept, err := runScript(ctx, c.rdb, c.try, []string{c.keys.code(p)}, codeTries).Result()
 	if err != nil {
 		return "", withoutRedis(err)
 	}
@@ -198,7 +165,7 @@ func (c *codes) guess(ctx context.Context, p Phone, code string) (verdict, error
 	if subtle.ConstantTimeCompare([]byte(want), []byte(code)) != 1 {
 		return wrong, nil
 	}
-	used, err := c.runScript(ctx, c.use, []string{c.keys.code(p)}, code).Int()
+	used, err := runScript(ctx, c.rdb, c.use, []string{c.keys.code(p)}, code).Int()
 	if err != nil {
 		return "", withoutRedis(err)
 	}
@@ -206,25 +173,6 @@ func (c *codes) guess(ctx context.Context, p Phone, code string) (verdict, error
 		return dead, nil
 	}
 	return right, nil
-}
-
-// giveBack takes one off a counter, of a try that was none in the end. A failure
-// leaves the user with fewer tries: no harm.
-func (c *codes) giveBack(ctx context.Context, key string) {
-	_ = c.runScript(context.WithoutCancel(ctx), c.uncount, []string{key}).Err()
-}
-
-// clear forgets a counter. A failure leaves the user with fewer tries: no harm.
-func (c *codes) clear(ctx context.Context, key string) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	_ = c.rdb.Unlink(ctx, key).Err()
-}
-
-func (c *codes) runScript(ctx context.Context, s *redis.Script, keys []string, args ...any) *redis.Cmd {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	return s.Run(ctx, c.rdb, keys, args...)
 }
 
 // newCode is six digits, each number as likely as the others.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	entsession "github.com/tandian-dev/tandian/ent/session"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
 // endBatch is how many sessions are ended, told of or deleted in one go.
@@ -45,7 +46,7 @@ func (s *sessions) tellOne(ctx context.Context, id string) error {
 // run sweeps and purges until ctx ends.
 func (s *sessions) run(ctx context.Context) error {
 	var purged time.Time
-	for from := ""; ; {
+	for from := ""; ctx.Err() == nil; {
 		var err error
 		if from, err = s.sweep(ctx, from); err != nil && ctx.Err() == nil {
 			s.failures.note(ctx, "sweep", err)
@@ -56,10 +57,9 @@ func (s *sessions) run(ctx context.Context) error {
 				s.failures.note(ctx, "purge", err)
 			}
 		}
-		if !pause(ctx, sweepEvery) {
-			return nil
-		}
+		_ = clock.Sleep(ctx, sweepEvery) // the loop sees that ctx ended
 	}
+	return nil
 }
 
 // sweep tells Redis of every session that ended, whether it has heard of it or

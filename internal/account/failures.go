@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
 // failures are what went wrong without anybody being told: something else
@@ -15,7 +15,7 @@ import (
 type failures struct {
 	log      *slog.Logger
 	total    *prometheus.CounterVec
-	complain map[string]*observe.Seldom // by doing; not written any more
+	complain map[string]*clock.Seldom // by doing; not written any more
 }
 
 func newFailures(reg prometheus.Registerer, log *slog.Logger) *failures {
@@ -26,12 +26,12 @@ func newFailures(reg prometheus.Registerer, log *slog.Logger) *failures {
 			Help: "What failed in the background of accounts, by what was being done: sessions in Redis (read, refresh, fill, end), " +
 				"their rows (refresh_row, sweep, purge), cached users (forget; lost when too many wait).",
 		}, []string{"doing"}),
-		complain: map[string]*observe.Seldom{},
+		complain: map[string]*clock.Seldom{},
 	}
 	reg.MustRegister(f.total)
 	for _, doing := range []string{"read", "refresh", "fill", "end", "refresh_row", "sweep", "purge", "forget", "lost"} {
 		f.total.WithLabelValues(doing)
-		f.complain[doing] = &observe.Seldom{}
+		f.complain[doing] = &clock.Seldom{}
 	}
 	return f
 }

@@ -51,14 +51,12 @@ func (s *Service) Login(ctx context.Context, c Credentials) (*Login, error) {
 }
 
 func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outcome string, err error) {
-	wait, err := s.codes.limit(ctx, s.codes.keys.loginAddress(c.Address), s.cfg.LoginsPerAddress, time.Hour, c.Address != "")
+	wait, err := s.limits.takeByAddress(ctx, s.keys.loginAddress, c.Address, s.cfg.LoginsPerAddress)
 	if err != nil {
 		return nil, "failed", err
 	}
 	if wait > 0 {
-		f := fault.New(fault.RateLimited, "There were too many tries to log in from your network.")
-		f.RetryAfter = wait
-		return nil, "throttled", f
+		return nil, "throttled", tooOften(wait, "There were too many tries to log in from your network.")
 	}
 	p, err := ParsePhone(c.Phone)
 	if err != nil {
@@ -69,14 +67,11 @@ func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outco
 	stale := false
 	if c.Code != nil {
 		row, outcome, err = s.byCode(ctx, p, *c.Code)
-	} else {
-		row, stale, outcome, err = s.byPassword(ctx, p, *c.Password)
+	} else if row, stale, outcome, err = s.byPassword(ctx, p, *c.Password); err == nil {
+		verified = row.PasswordHash
 	}
 	if err != nil {
 		return nil, outcome, err
-	}
-	if c.Password != nil {
-		verified = row.PasswordHash
 	}
 	token, session, row, err := s.sessions.begin(ctx, row.ID, verified)
 	if errors.Is(err, errPasswordChanged) {
@@ -89,7 +84,7 @@ func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outco
 		s.rehash(ctx, row, *c.Password)
 	}
 	u := fromRow(row)
-	return &Login{token, u, Viewer{ID: u.ID, Role: u.Role, session: session}}, "ok", nil
+	return &Login{token, u, viewerOf(u, session)}, "ok", nil
 }
 
 func (s *Service) byCode(ctx context.Context, p Phone, code string) (row *ent.User, outcome string, err error) {
@@ -118,8 +113,8 @@ func (s *Service) byCode(ctx context.Context, p Phone, code string) (row *ent.Us
 // password, as for a wrong one: the time does not tell who is known here. Stale
 // says that the password should be hashed anew.
 func (s *Service) byPassword(ctx context.Context, p Phone, password string) (row *ent.User, stale bool, outcome string, err error) {
-	tries := s.codes.keys.passwordTries(p)
-	wait, err := s.codes.limit(ctx, tries, passwordTries, passwordTriesLife, true)
+	tries := s.keys.passwordTries(p)
+	wait, err := s.limits.take(ctx, tries, passwordTries, passwordTriesLife)
 	if err != nil {
 		return nil, false, "failed", err
 	}
@@ -137,12 +132,12 @@ func (s *Service) byPassword(ctx context.Context, p Phone, password string) (row
 	}
 	switch {
 	case err != nil: // nothing was compared
-		s.codes.giveBack(ctx, tries)
+		s.limits.giveBack(ctx, tries)
 		return nil, false, "failed", fmt.Errorf("log in by password: %w", err)
 	case !ok:
 		return nil, false, "wrong", wrongPassword()
 	}
-	s.codes.clear(ctx, tries)
+	s.limits.clear(ctx, tries)
 	return row, stale, "ok", nil
 }
 
@@ -170,16 +165,14 @@ func (s *Service) rehash(ctx context.Context, row *ent.User, password string) {
 func (s *Service) SetPassword(ctx context.Context, v Viewer, password string) (*User, error) {
 	password, reason := checkPassword(password)
 	if reason != "" {
-		return nil, fault.Refuse(InvalidInput, reason, "password")
+		return nil, fault.Refuse(fault.InvalidInput, reason, "password")
 	}
-	wait, err := s.codes.limit(ctx, s.codes.keys.passwordSets(v.ID), passwordSets, time.Hour, true)
+	wait, err := s.limits.take(ctx, s.keys.passwordSets(v.ID), passwordSets, time.Hour)
 	if err != nil {
 		return nil, err
 	}
 	if wait > 0 {
-		f := fault.New(fault.RateLimited, "You have set a password too often. Try again later.")
-		f.RetryAfter = wait
-		return nil, f
+		return nil, tooOften(wait, "You have set a password too often. Try again later.")
 	}
 	hash, err := s.passwords.hash(ctx, password)
 	if err != nil {
@@ -197,8 +190,8 @@ func (s *Service) SetPassword(ctx context.Context, v Viewer, password string) (*
 // the viewer's, which must still run: a session that was ended because somebody
 // stole it must not set another password. It returns the sessions that ended.
 func (s *sessions) replacePassword(ctx context.Context, v Viewer, hash string) (row *ent.User, over []string, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
-		if _, err := s.lockUser(ctx, tx, v.ID); err != nil {
+	err = s.whole(ctx, func(ctx context.Context, tx *ent.Tx) error {
+		if _, err := lockUser(ctx, tx, v.ID); err != nil {
 			return err
 		}
 		runs, err := tx.Session.Query().Where(entsession.ID(v.session), entsession.EndedAtIsNil()).Exist(ctx)

@@ -118,9 +118,7 @@ func (h *hasher) key(ctx context.Context, password string, salt []byte, c cost) 
 	case h.places <- struct{}{}:
 		defer func() { <-h.places }()
 	default:
-		busy := fault.New(fault.Unavailable, "Too many people log in at this moment. Try again in a second.")
-		busy.RetryAfter = time.Second
-		return nil, busy
+		return nil, fault.New(fault.Unavailable, "Too many people log in at this moment. Try again in a second.").In(time.Second)
 	}
 	select {
 	case h.turns <- struct{}{}:

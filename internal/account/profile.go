@@ -3,14 +3,14 @@ package account
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strings"
 
 	"github.com/tandian-dev/tandian/ent"
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
@@ -33,10 +33,6 @@ type Changes struct {
 	Birthday  patch.Field[calendar.Date]
 }
 
-// media is what a picture's path looks like. Whether there is such a picture is
-// for the room to say that keeps them.
-var media = regexp.MustCompile(`^/media/[A-Za-z0-9][A-Za-z0-9._/-]{0,180}$`) //nolint:gochecknoglobals // a constant that Go cannot say
-
 // UpdateProfile changes the viewer's profile and returns it as it is then, for
 // everybody at once. Everything that is wrong comes back together, as
 // [fault.UserErrors], and nothing is changed.
@@ -58,13 +54,10 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 
 // change puts the changes into a statement and says what is wrong with them.
 func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserErrors) {
-	refuse := func(code fault.Code, field, format string, args ...any) {
-		wrong = append(wrong, fault.Refuse(code, fmt.Sprintf(format, args...), "input", field)...)
-	}
 	if c.Nickname.Given {
-		name := text.Line(value(c.Nickname.Value))
+		name := text.Line(optional.Value(c.Nickname.Value))
 		if text.Blank(name) || text.Len(name) > MaxNickname {
-			refuse(InvalidInput, "nickname", "A nickname has 1 to %d characters.", MaxNickname)
+			wrong.Add(fault.InvalidInput, "nickname", "A nickname has 1 to %d characters.", MaxNickname)
 		}
 		u.SetNickname(name)
 	}
@@ -72,9 +65,9 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserError
 		if !f.Given {
 			return
 		}
-		t := clean(value(f.Value))
+		t := clean(optional.Value(f.Value))
 		if text.Len(t) > most {
-			refuse(InvalidInput, field, "At most %d characters.", most)
+			wrong.Add(fault.InvalidInput, field, "At most %d characters.", most)
 		}
 		if text.Blank(t) {
 			unset()
@@ -87,8 +80,8 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserError
 	if c.AvatarURL.Given {
 		if url := c.AvatarURL.Value; url == nil {
 			u.ClearAvatarURL()
-		} else if !media.MatchString(*url) || strings.Contains(*url, "..") || strings.Contains(*url, "//") {
-			refuse(ImageRejected, "avatarUrl", "This is no picture that was uploaded here.")
+		} else if !mediapath.Valid(*url) {
+			wrong.Add(mediapath.Rejected, "avatarUrl", "This is no picture that was uploaded here.")
 		} else {
 			u.SetAvatarURL(*url)
 		}
@@ -105,20 +98,12 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserError
 		case d == nil:
 			u.ClearBirthday()
 		case d.Year < 1900 || calendar.DateOf(s.now().UTC().AddDate(0, 0, 1)).Before(*d): // it is tomorrow somewhere
-			refuse(InvalidInput, "birthday", "A birthday lies between 1900 and today.")
+			wrong.Add(fault.InvalidInput, "birthday", "A birthday lies between 1900 and today.")
 		default:
 			u.SetBirthday(d.String())
 		}
 	}
 	return wrong
-}
-
-// value is what p points to, or the zero value.
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
 }
 
 // Grant gives a phone's account a role, from the account's next request on, on
@@ -142,23 +127,34 @@ func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh
 	return fromRow(row), fresh, nil
 }
 
-// Furnish makes sure that a phone has an account with this role, nickname and
-// password: for logins that are printed, in an installation for trying.
-func (s *Service) Furnish(ctx context.Context, p Phone, nickname string, role Role, password string) (*User, error) {
-	row, _, err := s.register(ctx, p)
-	if err != nil {
-		return nil, err
-	}
+// Furnished is an account that an installation for trying has from the start.
+type Furnished struct {
+	Phone    Phone
+	Nickname string
+	Role     Role
+}
+
+// Furnish makes sure that each phone has an account with this role and nickname,
+// all with one password, which is hashed once, and returns them in their order:
+// for logins that are printed.
+func (s *Service) Furnish(ctx context.Context, password string, accounts ...Furnished) ([]*User, error) {
 	hash, err := s.passwords.hash(ctx, password)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("furnish accounts: %w", err)
 	}
-	row, err = row.Update().SetNickname(nickname).SetRole(entuser.Role(role)).SetPasswordHash(hash).Save(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("update the account of %s: %w", nickname, err)
+	users := make([]*User, len(accounts))
+	for i, a := range accounts {
+		row, _, err := s.register(ctx, a.Phone)
+		if err == nil {
+			row, err = row.Update().SetNickname(a.Nickname).SetRole(entuser.Role(a.Role)).SetPasswordHash(hash).Save(ctx)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("furnish the account of %s: %w", a.Nickname, err)
+		}
+		s.forget(ctx, row.ID)
+		users[i] = fromRow(row)
 	}
-	s.forget(ctx, row.ID)
-	return fromRow(row), nil
+	return users, nil
 }
 
 // Retire makes accounts that were furnished ordinary ones again, which nobody can

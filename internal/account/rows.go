@@ -2,15 +2,18 @@ package account
 
 import (
 	"context"
+	"crypto/rand"
 	stdsql "database/sql"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }
@@ -63,7 +66,7 @@ func (s *Service) register(ctx context.Context, p Phone) (row *ent.User, fresh b
 	if row, err = s.byPhone(ctx, p); row != nil || err != nil {
 		return row, false, err
 	}
-	id, err := s.db.User.Create().SetPhone(p.E164()).SetNickname("user_" + randomText(10)).
+	id, err := s.db.User.Create().SetPhone(p.E164()).SetNickname("user_" + strings.ToLower(rand.Text()[:10])).
 		OnConflictColumns(entuser.FieldPhone).DoNothing().ID(ctx)
 	if errors.Is(err, stdsql.ErrNoRows) { // somebody was faster
 		row, err = s.byPhone(ctx, p)
@@ -98,21 +101,20 @@ const bulk = 500 // rows in one statement
 // Plant stores the drafts that are not stored yet, all in one transaction, and
 // returns the ids of all of them, in their order. Stored users stay as they are.
 func (s *Service) Plant(ctx context.Context, drafts []Draft, progress func(done int)) ([]int64, error) {
-	tx, err := s.db.Tx(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("store %d users: begin: %w", len(drafts), err)
-	}
 	ids := make([]int64, 0, len(drafts))
-	for batch := range slices.Chunk(drafts, bulk) {
-		some, err := plantRows(ctx, tx, batch)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("store %d users: %w", len(drafts), err), tx.Rollback())
+	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+		for batch := range slices.Chunk(drafts, bulk) {
+			some, err := plantRows(ctx, tx, batch)
+			if err != nil {
+				return err
+			}
+			ids = append(ids, some...)
+			progress(len(ids))
 		}
-		ids = append(ids, some...)
-		progress(len(ids))
-	}
-	if err := tx.Commit(); err != nil {
-		return nil, fmt.Errorf("store %d users: commit: %w", len(drafts), err)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store %d users: %w", len(drafts), err)
 	}
 	if err := s.users.Invalidate(ctx, ids...); err != nil {
 		return nil, fmt.Errorf("the users are stored, but the cache was not told of all; repeat this to mend it: %w", err)
@@ -126,7 +128,7 @@ func plantRows(ctx context.Context, tx *ent.Tx, batch []Draft) ([]int64, error) 
 	for i, d := range batch {
 		names[i] = d.ExternalID
 		writes[i] = tx.User.Create().SetExternalID(d.ExternalID).SetNickname(d.Nickname).SetRole(entuser.Role(d.Role)).
-			SetNillableCity(orNil(d.City)).SetNillableBio(orNil(d.Bio))
+			SetNillableCity(optional.OrNil(d.City)).SetNillableBio(optional.OrNil(d.Bio))
 	}
 	err := tx.User.CreateBulk(writes...).OnConflictColumns(entuser.FieldExternalID).DoNothing().Exec(ctx)
 	if err != nil && !errors.Is(err, stdsql.ErrNoRows) { // all of them are there
@@ -147,13 +149,4 @@ func plantRows(ctx context.Context, tx *ent.Tx, batch []Draft) ([]int64, error) 
 		}
 	}
 	return ids, nil
-}
-
-// orNil is a pointer to v, or nil for the zero value.
-func orNil[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
 }

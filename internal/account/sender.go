@@ -20,6 +20,7 @@ import (
 
 	mathrand "math/rand/v2"
 
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
 
@@ -147,7 +148,7 @@ func (w *WebhookSender) Send(ctx context.Context, to Phone, code string, life ti
 			return nil
 		}
 		refused = refused && outcome.refused
-		if !outcome.again || n == webhookTries || !rest(ctx, jitter(pause)) {
+		if !outcome.again || n == webhookTries || clock.Sleep(ctx, jitter(pause)) != nil {
 			if refused {
 				err = fmt.Errorf("%w: %w", ErrNotSent, err)
 			}
@@ -198,18 +199,6 @@ func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (post
 
 // jitter is between three and five quarters of d.
 func jitter(d time.Duration) time.Duration { return d*3/4 + mathrand.N(d/2+1) }
-
-// rest waits, and reports whether ctx is still alive then.
-func rest(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // safe returns what may be said of a transport's error. A *url.Error holds the
 // URL; others may quote what the server or the proxy answered, or the proxy's

@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -23,6 +22,8 @@ import (
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const (
@@ -56,6 +57,7 @@ var (
 type Viewer struct {
 	ID      int64 // 0 for nobody
 	Role    Role
+	user    *User  // as of the beginning of the request
 	session string // its id
 	unknown error  // why it is not known who this is
 }
@@ -74,13 +76,13 @@ func (v Viewer) Require(role Role) error {
 	return nil
 }
 
-// SignedIn reports whether the viewer is somebody. It returns a fault when that
-// cannot be said at the moment.
-func (v Viewer) SignedIn() (bool, error) {
+// User is who the viewer is, as of the beginning of the request; nil for nobody.
+// It returns a fault when that cannot be said at the moment.
+func (v Viewer) User() (*User, error) {
 	if v.unknown != nil {
-		return false, v.Require(Customer)
+		return nil, v.Require(Customer)
 	}
-	return v.ID != 0, nil
+	return v.user, nil
 }
 
 // Authenticate says whose session a token is. A token that is none, or whose
@@ -110,7 +112,11 @@ func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 	if err != nil {
 		return Viewer{unknown: err}
 	}
-	return Viewer{ID: userID, Role: user.Role, session: id}
+	return viewerOf(user, id)
+}
+
+func viewerOf(u *User, session string) Viewer {
+	return Viewer{ID: u.ID, Role: u.Role, user: u, session: session}
 }
 
 // Logout ends the viewer's session on every instance, at once. If Redis is away
@@ -159,7 +165,6 @@ func newToken() string {
 // snapshot, is found out when its row is next due: within an hour.
 type sessions struct {
 	db      *ent.Client
-	dialect string // of db
 	rdb     redis.UniversalClient
 	keys    keys
 	now     func() time.Time
@@ -172,9 +177,9 @@ type sessions struct {
 	failures *failures
 }
 
-func newSessions(db *ent.Client, dialect string, rdb redis.UniversalClient, k keys, rowsAtOnce int, reg prometheus.Registerer, failed *failures) *sessions {
+func newSessions(db *ent.Client, rdb redis.UniversalClient, k keys, rowsAtOnce int, reg prometheus.Registerer, failed *failures) *sessions {
 	s := &sessions{
-		db: db, dialect: dialect, rdb: rdb, keys: k, failures: failed, now: time.Now,
+		db: db, rdb: rdb, keys: k, failures: failed, now: time.Now,
 		rows: semaphore.NewWeighted(int64(orDefault(rowsAtOnce, 8))),
 		fill: redis.NewScript(sessionFillLua), touch: redis.NewScript(sessionTouchLua), mark: redis.NewScript(sessionEndLua),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -350,12 +355,12 @@ func (s *sessions) begin(ctx context.Context, user int64, passwordHash *string) 
 	id, _ = sessionOf(token)
 	until := s.now().Add(sessionLife)
 	var over []string
-	err = s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
+	err = s.whole(ctx, func(ctx context.Context, tx *ent.Tx) error {
 		var err error
-		if row, err = s.lockUser(ctx, tx, user); err != nil {
+		if row, err = lockUser(ctx, tx, user); err != nil {
 			return err
 		}
-		if passwordHash != nil && value(row.PasswordHash) != *passwordHash {
+		if passwordHash != nil && optional.Value(row.PasswordHash) != *passwordHash {
 			return errPasswordChanged
 		}
 		if err := tx.Session.Create().SetID(id).SetUserID(user).SetExpiresAt(until.UTC()).Exec(ctx); err != nil {
@@ -384,11 +389,9 @@ func (s *sessions) endOldest(ctx context.Context, tx *ent.Tx, user int64) ([]str
 
 // lockUser reads a user's row, and keeps others from changing it, or from
 // beginning a session of that user, until the transaction ends.
-func (s *sessions) lockUser(ctx context.Context, tx *ent.Tx, user int64) (*ent.User, error) {
+func lockUser(ctx context.Context, tx *ent.Tx, user int64) (*ent.User, error) {
 	q := tx.User.Query().Where(entuser.ID(user))
-	if s.dialect == dialect.Postgres {
-		q.ForUpdate() // SQLite has no such clause: its transactions lock when they begin
-	}
+	q.Modify(store.ForUpdate)
 	row, err := q.Only(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lock user %d: %w", user, err)
@@ -396,30 +399,18 @@ func (s *sessions) lockUser(ctx context.Context, tx *ent.Tx, user int64) (*ent.U
 	return row, nil
 }
 
-// inTx runs work in a transaction. It ends with its own deadline and not with
+// whole runs work in a transaction that ends with its own deadline and not with
 // the request's: a commit that a client did not wait for is still followed by
 // what must follow.
-func (s *sessions) inTx(ctx context.Context, work func(context.Context, *ent.Tx) error) error {
+func (s *sessions) whole(ctx context.Context, work func(context.Context, *ent.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	tx, err := s.db.Tx(ctx)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	if err := work(ctx, tx); err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
+	return ent.WithTx(ctx, s.db, func(tx *ent.Tx) error { return work(ctx, tx) })
 }
 
 // runScript runs a script on the hash of a session.
 func (s *sessions) runScript(ctx context.Context, script *redis.Script, id string, args ...any) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	return script.Run(ctx, s.rdb, []string{s.keys.session(id)}, args...).Int()
+	return runScript(ctx, s.rdb, script, []string{s.keys.session(id)}, args...).Int()
 }
 
 // Issue begins a session for each of the users and returns the tokens, in their

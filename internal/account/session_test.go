@@ -18,6 +18,7 @@ import (
 
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -273,7 +274,7 @@ func TestWhoAsksIsUnknownWithoutStores(t *testing.T) {
 		unknown := func(name string, ctx context.Context) {
 			t.Helper()
 			v := p.Authenticate(ctx, in.Token)
-			if _, err := v.SignedIn(); v.ID != 0 || fault.KindOf(v.Require(Customer)) != fault.Unavailable || fault.KindOf(err) != fault.Unavailable {
+			if _, err := v.User(); v.ID != 0 || fault.KindOf(v.Require(Customer)) != fault.Unavailable || fault.KindOf(err) != fault.Unavailable {
 				t.Errorf("%s: %+v", name, v)
 			}
 		}
@@ -482,7 +483,7 @@ func TestNoSessionOfAnOldPasswordOutlivesItsChange(t *testing.T) {
 		in := p.login(t, ann)
 		old := "correct horse"
 		for round := range 20 {
-			p.rdb.Unlink(t.Context(), p.codes.keys.passwordSets(in.User.ID))
+			p.rdb.Unlink(t.Context(), p.keys.passwordSets(in.User.ID))
 			if _, err := p.SetPassword(t.Context(), in.Viewer, old); err != nil {
 				t.Fatal(err)
 			}
@@ -507,7 +508,7 @@ func TestNoSessionOfAnOldPasswordOutlivesItsChange(t *testing.T) {
 			for _, token := range tokens {
 				is(t, token, 0, p)
 			}
-			p.codes.clear(t.Context(), p.codes.keys.passwordTries(ann))
+			p.limits.clear(t.Context(), p.keys.passwordTries(ann))
 		}
 		is(t, in.Token, in.User.ID, p)
 	})
@@ -542,18 +543,18 @@ func TestAChangeOfThePasswordIsWholeWhenTheClientHangsUp(t *testing.T) {
 		in := p.login(t, ann)
 		changed := 0
 		for round := range 60 {
-			p.rdb.Unlink(t.Context(), p.codes.keys.passwordSets(in.User.ID))
+			p.rdb.Unlink(t.Context(), p.keys.passwordSets(in.User.ID))
 			tokens, err := p.Issue(t.Context(), []int64{in.User.ID})
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := value(p.db.User.GetX(t.Context(), in.User.ID).PasswordHash)
+			before := optional.Value(p.db.User.GetX(t.Context(), in.User.ID).PasswordHash)
 			ctx, hangUp := context.WithCancel(t.Context())
 			time.AfterFunc(time.Duration(round)*50*time.Microsecond, hangUp)
 			_, _ = p.SetPassword(ctx, in.Viewer, fmt.Sprintf("battery staple %d", round))
 			hangUp()
 			who := in.User.ID
-			if value(p.db.User.GetX(t.Context(), in.User.ID).PasswordHash) != before {
+			if optional.Value(p.db.User.GetX(t.Context(), in.User.ID).PasswordHash) != before {
 				who = 0
 				changed++
 			}
@@ -608,7 +609,7 @@ func TestABusyServerEatsNoTries(t *testing.T) {
 func TestRetiredAccountsLetNobodyIn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
-		if _, err := p.Furnish(t.Context(), ann, "Demo admin", Admin, "correct horse"); err != nil {
+		if _, err := p.Furnish(t.Context(), "correct horse", Furnished{ann, "Demo admin", Admin}); err != nil {
 			t.Fatal(err)
 		}
 		other := p.login(t, ben)

@@ -412,32 +412,19 @@ func TestWithoutASessionOnlyWhatIsPublicIsAnswered(t *testing.T) {
 			"none": "", "unknown": "Bearer " + strings.Repeat("A", 43), "no token": "Bearer", "another scheme": "Basic YTpi",
 			"rubbish": "Bearer ../../etc", "endless": "Bearer " + strings.Repeat("A", 16<<10),
 		}
-		ask := func(header, query string) string {
-			body, _ := json.Marshal(map[string]string{"query": query})
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/graphql", bytes.NewReader(body))
-			req.Header.Set("Content-Type", "application/json")
-			if header != "" {
-				req.Header.Set("Authorization", header)
-			}
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = res.Body.Close() }()
-			text, _ := io.ReadAll(res.Body)
-			return string(text)
-		}
 		for name, header := range headers {
-			if got := ask(header, `{ me { id } user(id: "`+id+`") { id } shopTypes { __typename } }`); !strings.HasPrefix(got, `{"data":{"me":null,"user":{"id":"`+id+`"},"shopTypes":[{`) {
-				t.Errorf("%s: %s", name, got)
+			with := s.With("Authorization", header)
+			got := with.Do(t, `{ me { id } user(id: "`+id+`") { id } shopTypes { __typename } }`, nil, nil)
+			if !strings.HasPrefix(string(got.Data), `{"me":null,"user":{"id":"`+id+`"},"shopTypes":[{`) || len(got.Errors) > 0 {
+				t.Errorf("%s: %s %v", name, got.Data, got.Errors)
 			}
 			for _, mutation := range []string{
 				`logout { __typename }`, `setPassword(password: "correct horse") { __typename }`, `updateProfile(input: {}) { __typename }`,
 				`createShop(input: {name: "x", typeId: "U2hvcFR5cGU6MQ", address: "y", location: {lat: 1, lng: 1}}) { __typename }`,
 				`updateShop(input: {id: "U2hvcDox"}) { __typename }`,
 			} {
-				if got := ask(header, "mutation { "+mutation+" }"); !strings.Contains(got, `"code":"UNAUTHENTICATED"`) {
-					t.Errorf("%s: %s: %s", name, mutation, got)
+				if c := code(t, with.Do(t, "mutation { "+mutation+" }", nil, nil)); c != "UNAUTHENTICATED" {
+					t.Errorf("%s: %s: %q", name, mutation, c)
 				}
 			}
 		}
@@ -626,28 +613,12 @@ func TestLimitsCountByTheClientsAddress(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Config.LoginsPerAddress, stack.Config.TrustedProxies = 3, []string{"127.0.0.1"}
 	s := stack.Start(t)
-	try := func(forwarded string) (code string, retry float64) {
-		body := `{"query":"mutation { login(input: {phone: \"13800001111\", code: \"123456\"}) { userErrors { code } } }"}`
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/graphql", strings.NewReader(body))
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("X-Forwarded-For", forwarded)
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = res.Body.Close() }()
-		var a struct {
-			Errors []struct{ Extensions map[string]any }
-		}
-		if err := json.NewDecoder(res.Body).Decode(&a); err != nil {
-			t.Fatal(err)
-		}
+	try := func(forwarded string) (code string, retry int) {
+		a := s.With("X-Forwarded-For", forwarded).Do(t, `mutation { login(input: {phone: "13800001111", code: "123456"}) { userErrors { code } } }`, nil, nil)
 		if len(a.Errors) == 0 {
 			return "", 0
 		}
-		code, _ = a.Errors[0].Extensions["code"].(string)
-		retry, _ = a.Errors[0].Extensions["retryAfterSeconds"].(float64)
-		return code, retry
+		return a.Errors[0].Extensions.Code, a.Errors[0].Extensions.RetryAfterSeconds
 	}
 	for i := range 3 {
 		if c, _ := try(fmt.Sprintf("198.51.100.%d, 192.0.2.1", i)); c != "" {

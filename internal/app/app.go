@@ -25,17 +25,17 @@ import (
 
 // App is one server process.
 type App struct {
-	cfg     *config.Config
-	log     *slog.Logger
-	out     io.Writer // what a person should read: URLs
-	reg     *prometheus.Registry
-	site    *web.Site
-	logins  []login // for trying, printed when ready
-	proxies door.Proxies
-	ready   chan struct{} // closed when requests are answered
-	door    atomic.Pointer[http.Handler]
-	house   atomic.Pointer[House]
-	addr    atomic.Pointer[net.TCPAddr]
+	cfg          *config.Config
+	log          *slog.Logger
+	out          io.Writer // what a person should read: URLs
+	reg          *prometheus.Registry
+	site         *web.Site
+	proxies      door.Proxies
+	demoPassword string        // of the logins to try; "" if there are none
+	ready        chan struct{} // closed when requests are answered
+	door         atomic.Pointer[http.Handler]
+	house        atomic.Pointer[House]
+	addr         atomic.Pointer[net.TCPAddr]
 }
 
 // New builds an App. It opens and starts nothing: see [App.Run]. What a person

@@ -85,7 +85,7 @@ func (h *House) build(cfg *config.Config, client *ent.Client, out io.Writer, reg
 		return err
 	}
 	h.Rooms = graph.Rooms{
-		Accounts: account.New(client, h.DB.Dialect, h.State, h.hub, account.Config{
+		Accounts: account.New(client, h.State, h.hub, account.Config{
 			Prefix: cfg.RedisPrefix, Sender: sender,
 			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress,
 		}, reg, log),

@@ -44,6 +44,7 @@ var places = []place{
 	{prefix: "internal/testkit", floor: 4, only: []string{"internal/kit"}},
 
 	{prefix: "internal/testkit/apptest", floor: 5},
+	{prefix: "internal/testkit/storetest", floor: 5, only: []string{"ent", "internal/kit", "internal/testkit"}},
 	{prefix: "internal/archtest", floor: 5, only: []string{}},
 	{prefix: "internal/tools", floor: 5, only: []string{"ent", "internal/kit"}},
 	{prefix: ".", floor: 6, only: []string{"internal/app"}},
@@ -112,7 +113,7 @@ func forbidden(e edge) string {
 // running app knows every room, so only a test outside the package can use it.
 func forTests(s side, place string) bool {
 	switch place {
-	case "internal/testkit":
+	case "internal/testkit", "internal/testkit/storetest":
 		return s != code
 	case "internal/testkit/apptest":
 		return s == external
@@ -124,7 +125,7 @@ func forbiddenRedis(from place) string {
 	switch {
 	case from.floor == roomFloor && from.only == nil, // a room
 		from.prefix == "internal/kit", from.prefix == "internal/app",
-		from.prefix == "internal/testkit", from.prefix == "internal/testkit/apptest":
+		from.prefix == "internal/testkit", from.prefix == "internal/testkit/apptest", from.prefix == "internal/testkit/storetest":
 		return ""
 	}
 	return "only kit, rooms and internal/app speak to Redis"
@@ -232,6 +233,10 @@ func TestForbidden(t *testing.T) {
 		{"test tools know tools", edge{"internal/testkit", code, "internal/kit/store"}, true},
 		{"test tools know no room", edge{"internal/testkit", code, "internal/shop"}, false},
 		{"test tools' tests know no room", edge{"internal/testkit", external, "internal/shop"}, false},
+		{"open stores know rows", edge{"internal/testkit/storetest", code, "ent"}, true},
+		{"open stores know no room", edge{"internal/testkit/storetest", code, "internal/shop"}, false},
+		{"a test inside may open stores", edge{"internal/feed", inside, "internal/testkit/storetest"}, true},
+		{"code may not open stores of tests", edge{"internal/feed", code, "internal/testkit/storetest"}, false},
 		{"a running app knows all", edge{"internal/testkit/apptest", code, "internal/app"}, true},
 		{"a running app uses test tools", edge{"internal/testkit/apptest", code, "internal/testkit"}, true},
 

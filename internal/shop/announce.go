@@ -77,51 +77,19 @@ func (s *Service) announceEdit(ctx context.Context, row *ent.Shop) {
 		return
 	}
 	outcome := announcedNever
-	if s.tellLater(p) {
+	if s.late.Add(p) {
 		outcome = announcedLate
 	}
 	s.announced.WithLabelValues(outcome).Inc()
 	s.log.ErrorContext(ctx, "a shop is stored, but Redis was not told of it", "shop", p.id, "outcome", outcome, "err", err)
 }
 
-// tellLater leaves a shop to tellLate, unless the queue is full.
-func (s *Service) tellLater(p placed) bool {
-	select {
-	case s.late <- p:
-		return true
-	default:
-		return false
-	}
-}
-
-// tellLate tells Redis of the shops in the queue until ctx ends. One of which
-// it cannot be told goes behind the others: the nodes of a cluster fail one by
-// one. What is left in the queue at the end is there for the next run.
+// tellLate tells Redis of the shops that it could not be told of, until ctx ends.
 func (s *Service) tellLate(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case p := <-s.late:
-			err := s.tell(ctx, []placed{p})
-			if err == nil {
-				continue
-			}
-			if !s.tellLater(p) {
-				s.announced.WithLabelValues(announcedNever).Inc()
-				s.log.ErrorContext(ctx, "Redis cannot be told of a stored shop, and too many wait", "shop", p.id, "err", err)
-			}
-			pause(ctx, lateEvery)
+	s.late.Run(ctx, func(ctx context.Context, p placed) error { return s.tell(ctx, []placed{p}) }, func(p placed, err error, kept bool) {
+		if !kept {
+			s.announced.WithLabelValues(announcedNever).Inc()
+			s.log.ErrorContext(ctx, "Redis cannot be told of a stored shop, and too many wait", "shop", p.id, "err", err)
 		}
-	}
-}
-
-// pause waits for d or the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	})
 }

@@ -71,7 +71,7 @@ func TestAnEditHoldsWhileRedisIsAwayAndIsToldLater(t *testing.T) {
 		stop := running(t, s)
 		testkit.Eventually(t, 10*time.Second, func() bool { return w.refused.Load() > before })
 		stop()
-		if n := len(s.late); n != 2 {
+		if n := s.late.Len(); n != 2 {
 			t.Fatalf("%d shops wait for the next run", n)
 		}
 		running(t, s)
@@ -103,7 +103,7 @@ func TestAnEditIsQuickEnoughWhenRedisNeverAnswers(t *testing.T) {
 		if took := time.Since(begin); took > 5*time.Second {
 			t.Errorf("it took %v", took)
 		}
-		if n := len(s.late); n != 1 {
+		if n := s.late.Len(); n != 1 {
 			t.Errorf("%d shops are left to be told later", n)
 		}
 	})
@@ -118,9 +118,9 @@ func TestWhenTooManyEditsWaitTheNextIsCountedAsLost(t *testing.T) {
 			t.Errorf("announcements at the start (-want +got):\n%s", diff)
 		}
 		w.become(cut)
-		for s.tellLater(placed{}) {
+		for s.late.Add(placed{}) {
 		}
-		if n := len(s.late); n != lateQueue {
+		if n := s.late.Len(); n != lateQueue {
 			t.Errorf("%d shops wait, want %d", n, lateQueue)
 		}
 		shop := create(t, s, ann, d)

@@ -3,7 +3,6 @@ package shop
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,14 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/ent/migrate"
-	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -53,31 +47,10 @@ func eachRedis(t *testing.T, test func(t *testing.T, process func() *Service)) {
 func processes(t *testing.T, on storetest.Stores) func(*wire) *Service {
 	return func(w *wire) *Service {
 		t.Helper()
-		reg := prometheus.NewRegistry()
-		log := slog.New(slog.DiscardHandler)
-		db, err := store.OpenSQL(on.SQL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := migrate.Files(db.Dialect)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.Migrate(t.Context(), files); err != nil {
-			t.Fatal(err)
-		}
-		over := on.Redis
-		over.Dial = w.around(over.Dial)
-		rdb, err := store.OpenRedis(over, store.NewRedisMetrics(reg))
-		if err != nil {
-			t.Fatal(err)
-		}
-		hub, err := cache.NewHub(rdb, cache.Options{Prefix: "td", Log: log})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { hub.Wait(); _ = rdb.Close(); _ = db.Close() })
-		s := New(ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(reg, nil)))), db.Dialect, rdb, hub, "td", reg, log)
+		over := on
+		over.Redis.Dial = w.around(on.Redis.Dial)
+		from := storetest.Open(t, over)
+		s := New(from.DB, from.Dialect, from.Redis, from.Hub, storetest.Prefix, from.Registry, from.Log)
 		if err := s.PlantCatalogue(t.Context()); err != nil {
 			t.Fatal(err)
 		}

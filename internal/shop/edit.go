@@ -2,20 +2,19 @@ package shop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"time"
-
-	"entgo.io/ent/dialect"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/schema"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // editTimeout bounds one call of Create or Update: five seconds with the last
@@ -117,19 +116,13 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 	if err != nil {
 		return nil, err
 	}
-	tx, err := s.db.Tx(whole)
+	var row *ent.Shop
+	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) error {
+		row, err = s.update(ctx, tx, by, id, c, typed)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("change shop %d: begin: %w", id, err)
-	}
-	row, err := s.update(ctx, tx, by, id, c, typed)
-	if err != nil {
-		if back := tx.Rollback(); back != nil {
-			err = errors.Join(err, back)
-		}
-		return nil, err
-	}
-	if err := tx.Commit(); err != nil {
-		return nil, fmt.Errorf("change shop %d: commit: %w", id, err)
+		return nil, fmt.Errorf("change shop %d: %w", id, err)
 	}
 	s.announceEdit(whole, row)
 	return fromRow(row), nil
@@ -138,15 +131,13 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 // update is the transaction of Update.
 func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool) (*ent.Shop, error) {
 	one := tx.Shop.Query().Where(entshop.ID(id))
-	if s.dialect == dialect.Postgres {
-		one.ForUpdate() // SQLite has no such clause: its transactions lock when they begin
-	}
+	one.Modify(store.ForUpdate)
 	row, err := one.Only(ctx)
 	switch {
 	case ent.IsNotFound(err):
-		return nil, fault.Refuse(NotFound, "There is no such shop.", "input", "id")
+		return nil, fault.Refuse(fault.NotFound, "There is no such shop.", "input", "id")
 	case err != nil:
-		return nil, fmt.Errorf("select shop %d to change it: %w", id, err)
+		return nil, fmt.Errorf("select it: %w", err)
 	case !by.Any && (row.OwnerID == nil || *row.OwnerID != by.UserID):
 		return nil, fault.New(fault.Forbidden, "Only its owner may change a shop.")
 	}
@@ -160,7 +151,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	change := tx.Shop.UpdateOneID(id)
 	write(change.Mutation(), &next)
 	if row, err = change.Save(ctx); err != nil {
-		return nil, fmt.Errorf("update shop %d: %w", id, err)
+		return nil, fmt.Errorf("update it: %w", err)
 	}
 	return row, nil
 }
@@ -177,9 +168,9 @@ func (c Changes) apply(r ent.Shop) ent.Shop {
 	set(&at, c.At)
 	r.Lat, r.Lng, r.Geo = at.Lat, at.Lng, geo.Hash(at)
 	if c.Images.Given {
-		r.Images = images(value(c.Images.Value), r.Images)
+		r.Images = images(optional.Value(c.Images.Value), r.Images)
 	}
-	r.Search = searchText(r.Name, value(r.Area), r.Address)
+	r.Search = searchText(r.Name, optional.Value(r.Area), r.Address)
 	return r
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
 )
 
@@ -59,7 +60,7 @@ func create(t *testing.T, s *Service, by int64, d Details) *Shop {
 
 func update(t *testing.T, s *Service, shop *Shop, c Changes) *Shop {
 	t.Helper()
-	shop, err := s.Update(t.Context(), Editor{UserID: value(shop.OwnerID)}, shop.ID, c)
+	shop, err := s.Update(t.Context(), Editor{UserID: optional.Value(shop.OwnerID)}, shop.ID, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +190,7 @@ func TestEachBoundOfAShopHoldsForNewAndChangedOnes(t *testing.T) {
 // expected is the shop that these details describe.
 func expected(d Details, id, owner int64) *Shop {
 	shown := func(s *string) *string {
-		if strings.Trim(value(s), " \u200d") == "" {
+		if strings.Trim(optional.Value(s), " \u200d") == "" {
 			return nil
 		}
 		return s
@@ -298,7 +299,7 @@ func TestOnlyItsOwnerOrAnAdministratorChangesAShop(t *testing.T) {
 				t.Errorf("%s: the name is %s", tt.name, shop.Name)
 			}
 		}
-		if got := read(t, s, owned.ID).OwnerID; value(got) != ann {
+		if got := read(t, s, owned.ID).OwnerID; optional.Value(got) != ann {
 			t.Errorf("the owner is %v, want still %d", got, ann)
 		}
 	})
@@ -369,7 +370,7 @@ func TestAnEditLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 		before := row(t, s, shop.ID)
 
 		got := update(t, s, shop, Changes{Images: patch.Set([]string{"/media/new", "/media/b.webp"})})
-		if got.Sold != 7 || got.CommentCount != 8 || got.Score != 4.5 || value(got.OwnerID) != ann {
+		if got.Sold != 7 || got.CommentCount != 8 || got.Score != 4.5 || optional.Value(got.OwnerID) != ann {
 			t.Errorf("the shop is %+v", got)
 		}
 		after := row(t, s, shop.ID)
@@ -390,12 +391,12 @@ func TestAnUpdateThatChangesNothingWritesNothingButTellsRedis(t *testing.T) {
 		shop := create(t, s, user(t, s), noodles(kinds(t, s)["cafe"]))
 		read(t, s, shop.ID) // into the cache
 		behind := s.db.Shop.UpdateOneID(shop.ID).SetOpenHours("always").SaveX(t.Context())
-		if got := read(t, s, shop.ID); value(got.OpenHours) == "always" {
+		if got := read(t, s, shop.ID); optional.Value(got.OpenHours) == "always" {
 			t.Fatal("the row is not cached: the test tests nothing")
 		}
 		for _, c := range []Changes{{OpenHours: patch.Set(" always "), Name: patch.Set("Noodles")}, {}} {
 			update(t, s, shop, c)
-			if got := read(t, s, shop.ID); value(got.OpenHours) != "always" {
+			if got := read(t, s, shop.ID); optional.Value(got.OpenHours) != "always" {
 				t.Errorf("readers see %v", got.OpenHours)
 			}
 			if now := row(t, s, shop.ID).UpdatedAt; !now.Equal(behind.UpdatedAt) {

@@ -14,6 +14,7 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
@@ -136,7 +137,7 @@ func (q Query) filters() []predicate.Shop {
 
 // lists says whether a shop passes the same conditions.
 func (q Query) lists(s *Shop) bool {
-	return (q.TypeID == 0 || s.TypeID == q.TypeID) && (q.OwnerID == 0 || value(s.OwnerID) == q.OwnerID)
+	return (q.TypeID == 0 || s.TypeID == q.TypeID) && (q.OwnerID == 0 || optional.Value(s.OwnerID) == q.OwnerID)
 }
 
 // listRows reads one page, whole rows, with one statement; a search on

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
 func TestTheShopsOfAnOwnerAreListedInEveryOrder(t *testing.T) {
@@ -43,8 +44,8 @@ func TestTheShopsOfAnOwnerAreListedInEveryOrder(t *testing.T) {
 				got := wholeList(t, s, tt.q)
 				seen := map[int64]bool{}
 				for i, shop := range got {
-					if value(shop.OwnerID) != owner || seen[shop.ID] {
-						t.Errorf("%s: shop %d of %d (not %d) is shown, twice: %v", tt.name, shop.ID, value(shop.OwnerID), other, seen[shop.ID])
+					if optional.Value(shop.OwnerID) != owner || seen[shop.ID] {
+						t.Errorf("%s: shop %d of %d (not %d) is shown, twice: %v", tt.name, shop.ID, optional.Value(shop.OwnerID), other, seen[shop.ID])
 					}
 					seen[shop.ID] = true
 					if tt.q.Order == ByNewest && i > 0 && shop.ID > got[i-1].ID {
@@ -79,7 +80,7 @@ func TestACandidateOfAnotherOwnerIsNotTaken(t *testing.T) {
 			t.Fatalf("the cells give %v", c.list)
 		}
 		got, err := s.take(t.Context(), Query{Near: &circle, OwnerID: ann}, circle, c, place{}, 10)
-		if err != nil || len(got) != 1 || value(got[0].shop.OwnerID) != ann {
+		if err != nil || len(got) != 1 || optional.Value(got[0].shop.OwnerID) != ann {
 			t.Errorf("%v, %v of %v are taken", got, err, all)
 		}
 	})
@@ -110,7 +111,7 @@ func TestADraftOwnsItsShopOnlyWhenItAddsIt(t *testing.T) {
 		ann, bob := user(t, s), user(t, s)
 		owners := func() (ids []int64) {
 			for _, shop := range list(t, s, Query{Order: ByNewest, First: 10}) {
-				ids = append(ids, value(shop.OwnerID))
+				ids = append(ids, optional.Value(shop.OwnerID))
 			}
 			slices.Reverse(ids)
 			return ids

@@ -11,6 +11,7 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }
@@ -22,22 +23,13 @@ func fromRow(r *ent.Shop) *Shop {
 		CommentCount: r.CommentCount, Score: r.Score, OpenHours: r.OpenHours,
 	}
 	for _, i := range r.Images {
-		s.Images = append(s.Images, Image{URL: i.URL, ThumbnailURL: i.URL, Width: orNil(i.Width), Height: orNil(i.Height)})
+		s.Images = append(s.Images, Image{URL: i.URL, ThumbnailURL: i.URL, Width: optional.OrNil(i.Width), Height: optional.OrNil(i.Height)})
 	}
 	return s
 }
 
 func typeFromRow(r *ent.ShopType) *Type {
 	return &Type{ID: r.ID, Name: r.Name, IconURL: r.IconURL, Sort: r.Sort}
-}
-
-// orNil is a pointer to v, or nil for the zero value.
-func orNil[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
 }
 
 func (s *Service) loadShops(ctx context.Context, ids []int64) (map[int64]Shop, error) {

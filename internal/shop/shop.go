@@ -21,6 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/retry"
 )
 
 // A Shop is a place that people visit.
@@ -65,7 +66,7 @@ type Service struct {
 	cells   *cells
 	log     *slog.Logger
 
-	late      chan placed            // edited shops of which Redis is still to be told
+	late      *retry.Queue[placed]   // edited shops of which Redis is still to be told
 	announced *prometheus.CounterVec // edited shops of which it was to be told, by outcome
 
 	maxByGEO, nearestSorted int // the constants of these names, but for tests
@@ -77,7 +78,7 @@ type Service struct {
 func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
 	s := &Service{
 		db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log), log: log,
-		late: make(chan placed, lateQueue), announced: newAnnouncements(reg),
+		late: retry.NewQueue[placed](lateQueue, lateEvery), announced: newAnnouncements(reg),
 		maxByGEO: maxByGEO, nearestSorted: nearestSorted,
 	}
 	// What changes with every order or comment (sold, commentCount) must not stay
@@ -118,7 +119,7 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Shop, erro
 	if err != nil {
 		return nil, fmt.Errorf("read %d shops: %w", len(ids), err)
 	}
-	return pointers(found), nil
+	return cache.Pointers(found), nil
 }
 
 // TypesByID returns those of the types that exist, with one round trip to the
@@ -128,13 +129,5 @@ func (s *Service) TypesByID(ctx context.Context, ids []int64) (map[int64]*Type, 
 	if err != nil {
 		return nil, fmt.Errorf("read %d shop types: %w", len(ids), err)
 	}
-	return pointers(found), nil
-}
-
-func pointers[V any](values map[int64]V) map[int64]*V {
-	out := make(map[int64]*V, len(values))
-	for id, v := range values {
-		out[id] = &v
-	}
-	return out
+	return cache.Pointers(found), nil
 }

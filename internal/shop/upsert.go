@@ -11,6 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -45,22 +46,21 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 	}
 	// Rows are locked in one order, so that two imports cannot wait for each other.
 	drafts = sortedUnique(drafts)
-	tx, err := s.db.Tx(ctx)
-	if err != nil {
-		return Tally{}, fmt.Errorf("store %d shops: begin: %w", len(drafts), err)
-	}
 	var sum Tally
 	stored := make([]placed, 0, len(drafts))
-	for batch := range slices.Chunk(drafts, upsertBatch) {
-		done, tally, err := upsertRows(ctx, tx, batch, types)
-		if err != nil {
-			return Tally{}, errors.Join(fmt.Errorf("store %d shops: %w", len(drafts), err), tx.Rollback())
+	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+		for batch := range slices.Chunk(drafts, upsertBatch) {
+			done, tally, err := upsertRows(ctx, tx, batch, types)
+			if err != nil {
+				return err
+			}
+			stored, sum = append(stored, done...), sum.Add(tally)
+			progress(len(stored))
 		}
-		stored, sum = append(stored, done...), sum.Add(tally)
-		progress(len(stored))
-	}
-	if err := tx.Commit(); err != nil {
-		return Tally{}, fmt.Errorf("store %d shops: commit: %w", len(drafts), err)
+		return nil
+	})
+	if err != nil {
+		return Tally{}, fmt.Errorf("store %d shops: %w", len(drafts), err)
 	}
 	if err := s.announce(ctx, stored); err != nil {
 		return sum, fmt.Errorf("the shops are stored, but Redis was not told of all; repeat this to mend it: %w", err)
@@ -180,25 +180,18 @@ func rowsOf(ctx context.Context, tx *ent.Tx, batch []Draft) (map[string]*ent.Sho
 // exists.
 func (d *Draft) is(r *ent.Shop, types map[string]int64) bool {
 	return r.TypeID == types[d.Type] && r.Name == d.Name && r.Address == d.Address &&
-		value(r.Area) == d.Area && value(r.OpenHours) == d.OpenHours &&
+		optional.Value(r.Area) == d.Area && optional.Value(r.OpenHours) == d.OpenHours &&
 		r.Lat == d.Lat && r.Lng == d.Lng && r.Score == d.Score &&
-		(r.AvgPrice == nil) == (d.AvgPrice == nil) && value(r.AvgPrice) == value(d.AvgPrice) &&
+		(r.AvgPrice == nil) == (d.AvgPrice == nil) && optional.Value(r.AvgPrice) == optional.Value(d.AvgPrice) &&
 		r.Search == searchText(d.Name, d.Area, d.Address)
-}
-
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
 }
 
 func (d *Draft) create(tx *ent.Tx, types map[string]int64) *ent.ShopCreate {
 	return tx.Shop.Create().
-		SetExternalID(d.ExternalID).SetNillableOwnerID(orNil(d.OwnerID)).SetTypeID(types[d.Type]).SetName(d.Name).
-		SetNillableArea(orNil(d.Area)).SetAddress(d.Address).
+		SetExternalID(d.ExternalID).SetNillableOwnerID(optional.OrNil(d.OwnerID)).SetTypeID(types[d.Type]).SetName(d.Name).
+		SetNillableArea(optional.OrNil(d.Area)).SetAddress(d.Address).
 		SetLat(d.Lat).SetLng(d.Lng).SetGeo(geo.Hash(d.at())).
-		SetNillableAvgPrice(d.AvgPrice).SetScore(d.Score).SetNillableOpenHours(orNil(d.OpenHours)).
+		SetNillableAvgPrice(d.AvgPrice).SetScore(d.Score).SetNillableOpenHours(optional.OrNil(d.OpenHours)).
 		SetSearch(searchText(d.Name, d.Area, d.Address))
 }
 

@@ -72,17 +72,14 @@ func nickname(rnd *rand.Rand) string {
 	return name
 }
 
-// planted are the users of a seed that stand first.
-type planted struct{ merchant int64 }
-
 // seedPeople stores the users of a plan and, if it names a file for tokens,
 // writes a line for each of them: the global id, the role and the token of a new
 // session, between tabs. The file appears when it is complete, for its owner
-// alone to read.
-func seedPeople(ctx context.Context, accounts Accounts, plan Plan, out io.Writer) (p planted, err error) {
+// alone to read. It returns the merchant's id, 0 if there is none.
+func seedPeople(ctx context.Context, accounts Accounts, plan Plan, out io.Writer) (merchant int64, err error) {
 	tokens, err := newTokenFile(plan.Tokens)
 	if err != nil {
-		return p, err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, tokens.discard()) }()
 	progress := NewProgress(out, "users", plan.Users)
@@ -95,7 +92,7 @@ func seedPeople(ctx context.Context, accounts Accounts, plan Plan, out io.Writer
 		}
 		for i, d := range chunk {
 			if d.Role == account.Merchant {
-				p.merchant = ids[i]
+				merchant = ids[i]
 			}
 		}
 		if tokens != nil {
@@ -113,10 +110,10 @@ func seedPeople(ctx context.Context, accounts Accounts, plan Plan, out io.Writer
 	}
 	for chunk := range chunks(People(plan.Users, plan.Seed), seedChunk) {
 		if err := store(chunk); err != nil {
-			return p, err
+			return 0, err
 		}
 	}
-	return p, tokens.keep()
+	return merchant, tokens.keep()
 }
 
 // chunks collects what a sequence yields into slices of n, the last one shorter.

@@ -62,14 +62,14 @@ func Seed(ctx context.Context, sink Sink, accounts Accounts, plan Plan, out io.W
 	if err := plan.Check(); err != nil {
 		return err
 	}
-	var people planted
+	var merchant int64
 	if plan.Users > 0 {
 		var err error
-		if people, err = seedPeople(ctx, accounts, plan, out); err != nil {
+		if merchant, err = seedPeople(ctx, accounts, plan, out); err != nil {
 			return err
 		}
 	}
-	return seedShops(ctx, sink, plan, people.merchant, out)
+	return seedShops(ctx, sink, plan, merchant, out)
 }
 
 // seedShops stores the shops of a plan.

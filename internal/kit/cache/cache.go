@@ -114,6 +114,15 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, ks []K) (map[K]V, error) {
 	return found, c.fill(ctx, missing, found)
 }
 
+// Pointers is what GetMany found, for those who hand out pointers.
+func Pointers[K comparable, V any](found map[K]V) map[K]*V {
+	out := make(map[K]*V, len(found))
+	for k, v := range found {
+		out[k] = &v
+	}
+	return out
+}
+
 // Invalidate forgets the keys in Redis, values and "there is none" alike, and
 // makes loads under way unable to store what they read. Call it after the commit
 // of every insert, update and delete of what the loader reads, never before it.

@@ -8,19 +8,16 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
 // batch bounds the keys of one command and the commands of one pipeline.
 const batch = 500
-
-// complainEvery bounds how often a hub logs that Redis or a record failed; the
-// metrics count each time.
-const complainEvery = 10 * time.Second
 
 // Options tunes a Hub. The zero value is a good setting, except that it shows no
 // metrics.
@@ -42,7 +39,7 @@ type Hub struct {
 	metrics []metric
 
 	loads      sync.WaitGroup
-	complained atomic.Int64 // unix nanoseconds of the last complaint
+	complaints clock.Seldom
 
 	mu       sync.Mutex
 	policies map[string]*counters
@@ -96,8 +93,7 @@ func (h *Hub) join(p Policy) *counters {
 
 // complain logs a failure that no caller will hear of, at most every ten seconds.
 func (h *Hub) complain(ctx context.Context, doing, policy string, err error) {
-	now, last := time.Now().UnixNano(), h.complained.Load()
-	if now-last > int64(complainEvery) && h.complained.CompareAndSwap(last, now) {
+	if h.complaints.Due() {
 		h.log.WarnContext(ctx, "cache failed; the loader answers", "doing", doing, "policy", policy, "err", err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
 // longestPause ends the doubling of the pauses between two looks at a busy key.
@@ -54,7 +56,7 @@ func (c *Cache[K, V]) fill(ctx context.Context, wants []want[K], found map[K]V) 
 			}
 			continue
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := clock.Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -223,16 +225,4 @@ func (c *Cache[K, V]) encode(ctx context.Context, v V, ok bool, started time.Tim
 	}
 	h.flags = flagBare
 	return h.appendTo(nil), h.soft
-}
-
-// sleep pauses, or returns the error of ctx when that ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
 // TestNoReadIsOlderThanAnInvalidation reads and writes at random from three
@@ -48,7 +50,7 @@ func newRace(t *testing.T, w *world) *race {
 	}
 	slowLoad := func(ctx context.Context, ids []int) (map[int]row, error) {
 		found, err := r.rows.load(ctx, ids)
-		_ = sleep(ctx, rand.N(3*time.Millisecond)) // between the database's snapshot and its answer
+		_ = clock.Sleep(ctx, rand.N(3*time.Millisecond)) // between the database's snapshot and its answer
 		return found, err
 	}
 	for range raceHubs {
@@ -87,7 +89,7 @@ func (r *race) run(t *testing.T, seed uint64, during time.Duration) {
 
 // write commits and invalidates, and only then raises the floor.
 func (r *race) write(ctx context.Context, t *testing.T, c *Cache[int, row], draw *rand.Rand) {
-	for sleep(ctx, time.Duration(draw.Int64N(int64(6*time.Millisecond)))) == nil {
+	for clock.Sleep(ctx, time.Duration(draw.Int64N(int64(6*time.Millisecond)))) == nil {
 		id := draw.IntN(raceKeys)
 		version := int64(r.rows.commit(id).Version)
 		if err := c.Invalidate(ctx, id); err != nil {

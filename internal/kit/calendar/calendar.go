@@ -2,6 +2,7 @@
 package calendar
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -36,13 +37,7 @@ func (d Date) String() string { return fmt.Sprintf("%04d-%02d-%02d", d.Year, int
 
 // Before reports whether d is an earlier day than e.
 func (d Date) Before(e Date) bool {
-	if d.Year != e.Year {
-		return d.Year < e.Year
-	}
-	if d.Month != e.Month {
-		return d.Month < e.Month
-	}
-	return d.Day < e.Day
+	return cmp.Or(cmp.Compare(d.Year, e.Year), cmp.Compare(d.Month, e.Month), cmp.Compare(d.Day, e.Day)) < 0
 }
 
 // MarshalText implements encoding.TextMarshaler.

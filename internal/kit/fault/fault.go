@@ -44,6 +44,13 @@ func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
+// In returns a copy of e that says when it makes sense to try again.
+func (e *Error) In(wait time.Duration) *Error {
+	again := *e
+	again.RetryAfter = wait
+	return &again
+}
+
 // BadInput is short for New(BadUserInput, …).
 func BadInput(format string, args ...any) *Error {
 	return New(BadUserInput, format, args...)
@@ -52,7 +59,9 @@ func BadInput(format string, args ...any) *Error {
 // Because returns a copy of e that wraps cause. The cause is for the log: it
 // is part of Error() but not of Message.
 func (e *Error) Because(cause error) *Error {
-	return &Error{Kind: e.Kind, Message: e.Message, RetryAfter: e.RetryAfter, cause: cause}
+	caused := *e
+	caused.cause = cause
+	return &caused
 }
 
 func (e *Error) Error() string {
@@ -73,9 +82,15 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// A Code names a business refusal, as clients see it in userErrors. Each room
-// has its own.
+// A Code names a business refusal, as clients see it in userErrors. Those of one
+// room stand there.
 type Code string
+
+// Codes of every room.
+const (
+	InvalidInput Code = "INVALID_INPUT" // the value of a field is out of its bounds
+	NotFound     Code = "NOT_FOUND"     // there is no such object to change
+)
 
 // A UserError is one reason why something was not done that the user, and not
 // the client's program, can mend.
@@ -93,6 +108,11 @@ type UserErrors []UserError
 // Refuse returns one reason, about the argument that field names.
 func Refuse(code Code, message string, field ...string) UserErrors {
 	return UserErrors{{code, message, field}}
+}
+
+// Add adds a reason about a field of a mutation's argument "input".
+func (e *UserErrors) Add(code Code, field, format string, args ...any) {
+	*e = append(*e, Refuse(code, fmt.Sprintf(format, args...), "input", field)...)
 }
 
 func (e UserErrors) Error() string {

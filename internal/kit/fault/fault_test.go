@@ -42,7 +42,7 @@ func TestUserErrorsAreAnErrorAsLongAsThereIsOne(t *testing.T) {
 	if none.OrNil() != nil {
 		t.Error("no reason is an error")
 	}
-	two := append(Refuse("INVALID_PHONE", "This is no phone.", "input", "phone"), Refuse("NOT_FOUND", "There is none.")...)
+	two := append(Refuse("INVALID_PHONE", "This is no phone.", "input", "phone"), Refuse(NotFound, "There is none.")...)
 	err := fmt.Errorf("log in: %w", two.OrNil())
 	got, ok := errors.AsType[UserErrors](err)
 	if !ok || len(got) != 2 || got[0].Field[1] != "phone" || got[1].Field != nil {
@@ -54,9 +54,18 @@ func TestUserErrorsAreAnErrorAsLongAsThereIsOne(t *testing.T) {
 }
 
 func TestACauseKeepsWhenToTryAgain(t *testing.T) {
-	busy := New(RateLimited, "Slowly.")
-	busy.RetryAfter = time.Minute
-	if got := busy.Because(io.EOF).RetryAfter; got != time.Minute {
-		t.Errorf("RetryAfter = %v", got)
+	slowly := New(RateLimited, "Slowly.")
+	busy := slowly.In(time.Minute).Because(io.EOF)
+	if busy.RetryAfter != time.Minute || busy.Kind != RateLimited || busy.Message != "Slowly." || slowly.RetryAfter != 0 {
+		t.Errorf("%+v of %+v", busy, slowly)
+	}
+}
+
+func TestAReasonIsAboutAFieldOfTheInput(t *testing.T) {
+	var errs UserErrors
+	errs.Add(InvalidInput, "name", "At most %d.", 5)
+	errs.Add(NotFound, "id", "None.")
+	if len(errs) != 2 || errs[0].Message != "At most 5." || errs[0].Field[0] != "input" || errs[0].Field[1] != "name" || errs[1].Code != NotFound {
+		t.Errorf("%+v", errs)
 	}
 }

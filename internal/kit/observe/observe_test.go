@@ -11,8 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
@@ -368,20 +366,4 @@ func TestLogLinesAreJSONForMachinesAndTextForPeople(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAFailureOfEveryRequestIsLoggedSeldom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var s Seldom
-		due := 0
-		for range 25 {
-			if s.Due() {
-				due++
-			}
-			time.Sleep(time.Second)
-		}
-		if due != 3 {
-			t.Errorf("25 failures in 25 seconds are logged %d times, want 3", due)
-		}
-	})
 }

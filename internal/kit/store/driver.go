@@ -67,3 +67,12 @@ func verb(query string) string {
 	}
 	return "other"
 }
+
+// ForUpdate locks the rows of a query until its transaction ends; give it to
+// ent's Modify. SQLite has no such clause and needs none: its transactions lock
+// when they begin.
+func ForUpdate(s *entsql.Selector) {
+	if s.Dialect() == dialect.Postgres {
+		s.ForUpdate()
+	}
+}

@@ -20,6 +20,8 @@ import (
 	"github.com/lib/pq"
 	"github.com/redis/go-redis/v9"
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
 // SQLConfig says which database to open. The zero value of each number is a
@@ -148,10 +150,8 @@ func await(ctx context.Context, name string, ping func(context.Context) error, r
 			return nil
 		}
 		report(err)
-		select {
-		case <-ctx.Done():
+		if clock.Sleep(ctx, pause) != nil {
 			return fmt.Errorf("%s does not answer: %w", name, err)
-		case <-time.After(pause):
 		}
 	}
 }

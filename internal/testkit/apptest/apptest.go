@@ -91,24 +91,35 @@ func migrated(ctx context.Context, dsn string) error {
 // A Server is a running app.
 type Server struct {
 	*app.App
-	URL   string // without a path
-	Log   *Log
-	Out   *Log // what people read on the terminal
-	stop  func() error
-	token string // of who asks; "" for nobody
-	heard *testkit.Secrets
+	URL    string // without a path
+	Log    *Log
+	Out    *Log // what people read on the terminal
+	stop   func() error
+	header http.Header // that requests have besides
+	heard  *testkit.Secrets
+}
+
+// With returns the server as it is asked with a header; "" is none.
+func (s *Server) With(name, value string) *Server {
+	with := *s
+	with.header = s.header.Clone()
+	if with.header == nil {
+		with.header = http.Header{}
+	}
+	with.header.Set(name, value)
+	return &with
 }
 
 // As returns the server as somebody asks it who has a session.
 func (s *Server) As(token string) *Server {
-	as := *s
-	as.token = token
 	s.heard.Add(token)
-	return &as
+	return s.With("Authorization", "Bearer "+token)
 }
 
 // At returns another server as whoever asks s asks it.
-func (s *Server) At(other *Server) *Server { return other.As(s.token) }
+func (s *Server) At(other *Server) *Server {
+	return other.With("Authorization", s.header.Get("Authorization"))
+}
 
 // Login logs a phone in by a code, which must be printed on the server's
 // terminal, and returns the server as that user asks it, and the user's id. A
@@ -275,8 +286,10 @@ func (s *Server) Do(tb testing.TB, query string, variables map[string]any, data 
 		tb.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if s.token != "" {
-		req.Header.Set("Authorization", "Bearer "+s.token)
+	for name := range s.header {
+		if value := s.header.Get(name); value != "" {
+			req.Header.Set(name, value)
+		}
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

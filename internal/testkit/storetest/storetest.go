@@ -1,12 +1,21 @@
-// Package storetest gives a room's tests both pairs of stores. It stands apart
-// from testkit because it needs kit/store, whose tests need testkit.
+// Package storetest gives a room's tests both pairs of stores, and opens them as
+// a process has them. It stands apart from testkit because it needs rows and
+// kit/store, whose tests need testkit.
 package storetest
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/migrate"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
@@ -54,4 +63,74 @@ func embedded(t *testing.T) Stores {
 		_ = s.Close()
 	})
 	return Stores{store.SQLConfig{DataDir: t.TempDir()}, store.RedisConfig{URL: "redis://embedded", Role: "state", Dial: s.Dial}}
+}
+
+// Prefix begins the Redis keys of a Process.
+const Prefix = "td"
+
+// A Process is what a room is built from, as one of several processes on the
+// same stores has it.
+type Process struct {
+	DB       *ent.Client
+	Dialect  string // of DB
+	Redis    redis.UniversalClient
+	Hub      *cache.Hub
+	Registry *prometheus.Registry
+	Log      *slog.Logger
+	Secrets  *testkit.Secrets // that the log must not show: it is searched when the test ends
+}
+
+// Open opens stores and migrates the database. All is closed with the test.
+func Open(t *testing.T, on Stores) Process {
+	t.Helper()
+	reg, out := prometheus.NewRegistry(), &log{}
+	db, err := store.OpenSQL(on.SQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := migrate.Files(db.Dialect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Migrate(t.Context(), files); err != nil {
+		t.Fatal(err)
+	}
+	rdb, err := store.OpenRedis(on.Redis, store.NewRedisMetrics(reg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Process{
+		DB: ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(reg, nil)))), Dialect: db.Dialect, Redis: rdb, Registry: reg,
+		Log: slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})), Secrets: &testkit.Secrets{},
+	}
+	if p.Hub, err = cache.NewHub(rdb, cache.Options{Prefix: Prefix, Log: p.Log}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Hub.Wait()
+		_ = rdb.Close()
+		_ = db.Close()
+		for _, line := range p.Secrets.Leaks(out.String()) {
+			t.Errorf("the log shows a secret: %s", line)
+		}
+	})
+	return p
+}
+
+// log collects lines. It is safe for concurrent use.
+type log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

@@ -1,0 +1,26 @@
+package ent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Written by hand, unlike its neighbours.
+
+// WithTx runs work in a transaction. If work fails, the transaction is undone
+// and the error is that of work; after an error of the commit nobody can say
+// whether it happened.
+func WithTx(ctx context.Context, client *Client, work func(*Tx) error) error {
+	tx, err := client.Tx(ctx)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if err := work(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
