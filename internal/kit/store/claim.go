@@ -84,9 +84,11 @@ func (c *Claim) Run(ctx context.Context) error {
 	}
 }
 
-// holds says whether the connection still answers; it lets go of one that does not.
+// holds says whether the connection still answers; it lets go of one that does
+// not. It does not end with ctx: a statement that is cut short breaks the
+// connection, and Release would find it so.
 func (c *Claim) holds(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
 	defer cancel()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -198,6 +198,24 @@ func TestALostClaimIsTakenAgainOrEndsItsHolder(t *testing.T) {
 	}
 }
 
+// A server may be told to stop while the claim is being looked after.
+func TestAClaimIsReleasedWhenItsCareIsCutShort(t *testing.T) {
+	db := openSQL(t, SQLConfig{URL: testkit.Postgres(t)})
+	for round := range 300 {
+		held, err := db.Claim(t.Context(), "one", false)
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Duration(round)*time.Microsecond, stop)
+		held.holds(ctx)
+		stop()
+		if err := held.Release(); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+}
+
 func TestAClaimDoesNotWaitForADatabaseThatIsAway(t *testing.T) {
 	db := openSQL(t, SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
 	conn, err := db.Conn(t.Context()) // no other is left
