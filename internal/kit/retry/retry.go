@@ -40,10 +40,9 @@ func (q *Queue[T]) Len() int { return len(q.items) }
 // it, and whether there was room. What is left at the end is there for the next
 // Run. Several may run at once.
 func (q *Queue[T]) Run(ctx context.Context, work func(context.Context, T) error, failed func(item T, err error, kept bool)) {
-	for {
+	for ctx.Err() == nil { // first: select takes either of two that are ready
 		select {
 		case <-ctx.Done():
-			return
 		case item := <-q.items:
 			if err := work(ctx, item); err != nil {
 				failed(item, err, q.Add(item))
