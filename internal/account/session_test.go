@@ -416,7 +416,7 @@ func TestASlowRedisDoesNotHoldUpReadersOfRows(t *testing.T) {
 		in := p.login(t, ann)
 		p.rdb.Unlink(t.Context(), p.hash(t, in.Token))
 		entered, leave := make(chan struct{}), make(chan struct{})
-		p.rdb.AddHook(slowFill{entered, leave})
+		p.rdb.AddHook(&slowFill{entered: entered, leave: leave})
 		var slow sync.WaitGroup
 		slow.Go(func() { is(t, in.Token, in.User.ID, p) })
 		<-entered // it has its row, and fills it in
@@ -431,24 +431,23 @@ func TestASlowRedisDoesNotHoldUpReadersOfRows(t *testing.T) {
 }
 
 // slowFill waits before the first script.
-type slowFill struct{ entered, leave chan struct{} }
+type slowFill struct {
+	first          sync.Once
+	entered, leave chan struct{}
+}
 
-func (s slowFill) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (s *slowFill) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (s slowFill) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (s *slowFill) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if cmd.Name() == "evalsha" {
-			select {
-			case s.entered <- struct{}{}:
-				<-s.leave
-			default:
-			}
+			s.first.Do(func() { close(s.entered); <-s.leave })
 		}
 		return next(ctx, cmd)
 	}
 }
 
-func (s slowFill) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (s *slowFill) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
