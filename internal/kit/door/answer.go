@@ -1,0 +1,91 @@
+package door
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// slowestReader is how many bytes a second a client must take at least, beside
+// Limits.WriteTime for the first of them.
+const slowestReader = 64 << 10
+
+// refuse answers a request that reaches no operation.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, err *gqlerror.Error) {
+	d.metrics.refuse(err)
+	shown := d.present(r.Context(), err)
+	if r.ContentLength > freeBytes || r.ContentLength < 0 || status == http.StatusRequestTimeout {
+		w.Header().Set("Connection", "close") // else the server waits for the rest of the body
+	}
+	d.write(w, media(negotiate(r)), status, &graphql.Response{Errors: gqlerror.List{shown}})
+}
+
+// media is the type of an answer to a client that may take none of ours: it
+// still is told why.
+func media(a accepted) string {
+	if a.json == "" {
+		return mediaJSON
+	}
+	return a.json
+}
+
+// write sends an answer.
+func (d *Door) write(w http.ResponseWriter, media string, status int, res *graphql.Response) {
+	body := encode(res)
+	h := w.Header()
+	h.Set("Content-Type", media+"; charset=utf-8")
+	h.Add("Vary", "Accept") // not Set: compression and CORS have added theirs
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	h.Set("X-Content-Type-Options", "nosniff")
+	if wait, ok := retryAfter(res.Errors); ok && status >= http.StatusBadRequest {
+		h.Set("Retry-After", strconv.Itoa(wait))
+	}
+	d.deadline(w, len(body))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client is gone, or too slow
+}
+
+// deadline bounds the time to write so many bytes. A connection that cannot have
+// a deadline is a test's.
+func (d *Door) deadline(w http.ResponseWriter, bytes int) {
+	if limit := d.cfg.Limits.WriteTime; limit >= 0 {
+		limit += time.Duration(bytes) * time.Second / slowestReader
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit))
+	}
+}
+
+// retryAfter is when the first error says to try again, in seconds.
+func retryAfter(errs gqlerror.List) (int, bool) {
+	if len(errs) == 0 {
+		return 0, false
+	}
+	wait, ok := errs[0].Extensions["retryAfterSeconds"].(int)
+	return wait, ok
+}
+
+// statusOf is the HTTP status of a refused request. A request that was well
+// formed is 200 in the old media type, whose clients know no other way.
+func statusOf(res *graphql.Response, media string) int {
+	if len(res.Data) > 0 || len(res.Errors) == 0 {
+		return http.StatusOK
+	}
+	switch codeOf(res.Errors[0]) {
+	case codeInternal:
+		return http.StatusInternalServerError
+	case codeRate:
+		return http.StatusTooManyRequests
+	case codeUnavailable:
+		return http.StatusServiceUnavailable
+	case codeBadRequest, codeBatching, codeCSRF:
+		return http.StatusBadRequest
+	}
+	if media == mediaJSON {
+		return http.StatusOK
+	}
+	return http.StatusBadRequest
+}

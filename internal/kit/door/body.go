@@ -1,0 +1,242 @@
+package door
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+	"unicode/utf8"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// freeBytes is how much of a body anybody may send without asking whether there
+// is memory for it.
+const freeBytes = 16 << 10
+
+// A failure is a refusal with its HTTP status.
+type failure struct {
+	status int
+	*gqlerror.Error
+}
+
+func fail(status int, code, format string, args ...any) *failure {
+	return &failure{status, refusal(code, format, args...)}
+}
+
+// memory counts the bytes that one request takes of what all have.
+type memory struct {
+	budget *budget
+	key    string
+	taken  int
+}
+
+// take asks for n bytes more.
+func (m *memory) take(n int) bool {
+	if n <= 0 {
+		return true
+	}
+	if !m.budget.take(m.key, n) {
+		return false
+	}
+	m.taken += n
+	return true
+}
+
+func (m *memory) close() {
+	m.budget.give(m.key, m.taken)
+	m.taken = 0
+}
+
+// noMemory refuses a request for which there is none now.
+func noMemory() *failure {
+	return &failure{http.StatusServiceUnavailable, later(codeUnavailable, "The server has too many large requests.", time.Second)}
+}
+
+// readAll reads at most limit bytes of a body. Beyond the free ones it takes
+// memory as they arrive, and again as much for what they will be decoded to: who
+// only promises bytes holds none.
+func readAll(body io.Reader, limit int, m *memory) ([]byte, *failure) {
+	if limit >= 0 {
+		body = io.LimitReader(body, int64(limit)+1)
+	}
+	text := make([]byte, 0, 2048)
+	for {
+		if len(text) == cap(text) {
+			grown := 2 * cap(text)
+			if grown > freeBytes && !m.take(2*(grown-max(cap(text), freeBytes/2))) {
+				return nil, noMemory()
+			}
+			text = append(make([]byte, 0, grown), text...)
+		}
+		n, err := body.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		switch {
+		case over(len(text), limit):
+			return nil, fail(http.StatusRequestEntityTooLarge, codePayload, "The request is longer than %d bytes.", limit)
+		case errors.Is(err, io.EOF):
+			return text, nil
+		case err != nil:
+			return nil, unread(err)
+		}
+	}
+}
+
+// unread says why a body could not be read to its end.
+func unread(err error) *failure {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fail(http.StatusRequestTimeout, codeTimeout, "The request did not arrive in time.")
+	}
+	return fail(http.StatusBadRequest, codeBadRequest, "The request broke off.")
+}
+
+// request is a GraphQL request in JSON. Properties that are not named here are
+// no error, says the specification.
+type request struct {
+	Query         string         `json:"query"`
+	OperationName string         `json:"operationName"`
+	Variables     map[string]any `json:"variables"`
+	Extensions    map[string]any `json:"extensions"`
+}
+
+// decode reads one request. Errors name what is wrong and repeat nothing of it.
+func (d *Door) decode(text []byte) (*graphql.RawParams, *failure) {
+	if !utf8.Valid(text) {
+		return nil, badRequest("The request is not UTF-8.")
+	}
+	if err := d.modest(text, 1); err != nil {
+		return nil, err
+	}
+	var req request
+	if err := strictJSON(text, &req); err != nil {
+		return nil, notARequest(text, err)
+	}
+	return &graphql.RawParams{
+		Query: req.Query, OperationName: req.OperationName, Variables: req.Variables, Extensions: req.Extensions,
+	}, nil
+}
+
+// strictJSON decodes one JSON value and nothing after it. Numbers keep their
+// digits.
+func strictJSON(text []byte, to any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(to); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something stands after the JSON value")
+	}
+	return nil
+}
+
+func badRequest(format string, args ...any) *failure {
+	return fail(http.StatusBadRequest, codeBadRequest, format, args...)
+}
+
+// notARequest says why a text is no request.
+func notARequest(text []byte, err error) *failure {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case ok && wrong.Field != "":
+		kind := "an object"
+		if wrong.Field == "query" || wrong.Field == "operationName" {
+			kind = "a string"
+		}
+		return badRequest("%s must be %s.", wrong.Field, kind)
+	case ok && bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")):
+		return fail(http.StatusBadRequest, codeBatching, "Several requests in one are not supported: send them side by side.")
+	}
+	return badRequest("The request is not one JSON object with a query.")
+}
+
+// modest refuses JSON that is nested too deep or has too many values, before it
+// is decoded: a megabyte of brackets would become a hundred of Go. It counts what
+// opens or parts values outside of strings, which never is less than there are.
+func (d *Door) modest(text []byte, above int) *failure {
+	depth, values, quoted := 0, 1, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			values++
+			if limit := d.cfg.Limits.VariableDepth; limit >= 0 && depth > limit+above {
+				return badRequest("The request is nested more than %d levels deep.", limit)
+			}
+		case c == '}' || c == ']':
+			depth--
+		case c == ',':
+			values++
+		}
+	}
+	if limit := d.cfg.Limits.VariableNodes; limit >= 0 && values > limit+requestValues {
+		return badRequest("The request has more than %d values.", limit)
+	}
+	return nil
+}
+
+// requestValues is how many values a request has beside its variables.
+const requestValues = 16
+
+// fromURL reads the request of a GET.
+func (d *Door) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
+	if over(len(u.RawQuery), d.cfg.Limits.QueryString) {
+		return nil, fail(http.StatusRequestURITooLong, codePayload, "The query string is longer than %d bytes.", d.cfg.Limits.QueryString)
+	}
+	values, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, badRequest("The query string cannot be read.")
+	}
+	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
+	if !utf8.ValidString(params.Query + params.OperationName) {
+		return nil, badRequest("The request is not UTF-8.")
+	}
+	for name, to := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
+		text := []byte(values.Get(name))
+		if len(text) == 0 {
+			continue
+		}
+		if err := d.modest(text, 0); err != nil {
+			return nil, err
+		}
+		if !utf8.Valid(text) || strictJSON(text, to) != nil {
+			return nil, badRequest("%s must be an object in JSON.", name)
+		}
+	}
+	return params, nil
+}
+
+// within gives the reading of a body a time. The deadline stays when it was
+// missed: the server would otherwise wait for the rest of the body.
+func within(w http.ResponseWriter, limit time.Duration, read func() *failure) *failure {
+	if limit < 0 {
+		return read()
+	}
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(limit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return badRequest("The connection is gone.")
+	}
+	failed := read()
+	if failed == nil {
+		_ = control.SetReadDeadline(time.Time{}) // it could be set, so it can be taken away
+	}
+	return failed
+}
+
+// inTree is what a document of so many bytes is taken to need in memory while it
+// runs, beyond what is free.
+func inTree(text string) int { return max(0, len(text)*treeFactor-freeTree) }
+
+// freeTree is the tree of a document of 1 KB.
+const freeTree = 1 << 10 * treeFactor

@@ -1,0 +1,162 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"golang.org/x/sync/errgroup"
+)
+
+// Config is what a door needs to know. Its zero value is a door for a public
+// schema with all limits at their defaults.
+type Config struct {
+	Limits  Limits
+	Proxies Proxies // whose X-Forwarded-For is believed
+
+	// Admit finds out who asks: once for each HTTP request, at connection_init,
+	// and again before each operation on a socket and every Limits.Recheck. Nil
+	// knows nobody.
+	Admit func(ctx context.Context, c Credentials) Admission
+
+	// Origins are the foreign origins ("https://app.example.com") whose pages may
+	// read answers (CORS) and open sockets. A page of the server's own origin may
+	// always.
+	Origins []string
+
+	Introspection bool // whether the schema may be asked for; errors suggest names then
+
+	// Public are root query fields whose answers any cache may keep, and for how
+	// long, when an anonymous GET asks for nothing else and gets no error.
+	Public map[string]time.Duration
+
+	// Once are fields of mutations that stand at most once in a request, whatever
+	// their alias: guesses that limits count one by one.
+	Once []string
+
+	AnonymousUploads bool // whether somebody unknown may send files
+
+	// Present turns an error into what the client sees. It must show nothing of
+	// the inside. Nil shows a *gqlerror.Error without a cause as it is, and
+	// "internal error" for anything else.
+	Present graphql.ErrorPresenterFunc
+
+	Registerer prometheus.Registerer // nil for no metrics
+	Log        *slog.Logger          // nil for none
+}
+
+// Credentials are what somebody who asks comes with.
+type Credentials struct {
+	Token string     // of a Bearer authorization; "" is anonymous
+	Addr  netip.Addr // of the client, see [Proxies.ClientAddr]; may be zero
+}
+
+// An Admission says who asks.
+type Admission struct {
+	User    string // whom limits count by; "" is nobody known
+	Refused bool   // a token was given that is not, or no longer, good
+	Unknown bool   // it could not be found out now
+
+	// Enter gives the context of an operation who asks. Nil leaves it as it is.
+	Enter func(context.Context) context.Context
+}
+
+// A Door serves a GraphQL schema. It is safe for concurrent use.
+//
+// It sets a write deadline for every answer. Where other handlers share its
+// http.Server they should set one too: it stays with the connection.
+type Door struct {
+	cfg     Config
+	log     *slog.Logger
+	server  *handler.Server
+	front   http.Handler
+	metrics *metrics
+
+	queryType string // the name of the schema's
+
+	anonymous, users, refusals *buckets // requests: of networks, of users, with a bad token
+	memory                     *budget  // bytes of large requests
+	running                    *places  // points of complexity
+	uploads                    *budget  // multipart bodies
+	perAddress                 *counts  // sockets and event streams
+	perUser                    *seats
+	sockets                    *sockets
+	streams                    *streams
+}
+
+// New returns a door to a schema.
+func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
+	cfg.Limits = cfg.Limits.orDefaults()
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	l := cfg.Limits
+	d := &Door{
+		cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Registerer), server: handler.New(es), queryType: es.Schema().Query.Name,
+		anonymous: newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
+		users:     newBuckets(l.UserRate, l.UserBurst, time.Now),
+		refusals:  newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
+		memory:    newBudget(l.Memory, l.Memory/4), running: newPlaces(l.Running, l.Running/4),
+		uploads:    newBudget(l.Uploads, max(l.Uploads/4, 1)),
+		perAddress: newCounts(l.SocketsPerAddress), perUser: newSeats(l.SocketsPerUser),
+	}
+	docs, err := newDocuments(es, &d.cfg, d.metrics)
+	if err != nil {
+		return nil, fmt.Errorf("document caches: %w", err)
+	}
+	d.sockets, d.streams = newSockets(d), newStreams()
+	d.server.AddTransport(d.sockets)
+	d.server.AddTransport(&httpTransport{d})
+	d.server.SetQueryCache(handedOver{})
+	d.server.SetErrorPresenter(d.present)
+	d.server.SetRecoverFunc(d.recovered)
+	d.server.Use(docs)
+	d.front, err = d.wrapped()
+	return d, err
+}
+
+// Use adds a gqlgen extension. It must not be called once requests are served.
+func (d *Door) Use(extension graphql.HandlerExtension) { d.server.Use(extension) }
+
+// ServeHTTP answers GET, POST, event streams and WebSockets.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.front.ServeHTTP(w, r) }
+
+// Close ends all sockets and event streams, in random order over the given
+// time or less, so that their clients do not all come back at once, and refuses
+// new ones. Sockets close with 1012 (service restart), which clients retry. It
+// returns when all are gone or ctx ends.
+func (d *Door) Close(ctx context.Context, over time.Duration) error {
+	var both errgroup.Group
+	both.Go(func() error { return d.sockets.Close(ctx, over) })
+	both.Go(func() error { return d.streams.close(ctx, over) })
+	return both.Wait()
+}
+
+// spread is the pause between two of n that end, over a time: a few do not take
+// it all.
+func spread(over time.Duration, n int) time.Duration {
+	return min(over/time.Duration(max(n, 1)), 20*time.Millisecond)
+}
+
+var errPanic = errors.New("panic")
+
+// present shows an error to the client.
+func (d *Door) present(ctx context.Context, err error) *gqlerror.Error {
+	if d.cfg.Present != nil {
+		return d.cfg.Present(ctx, err)
+	}
+	if told, ok := errors.AsType[*gqlerror.Error](err); ok {
+		if _, several := told.Err.(gqlerror.List); told.Err == nil || several { //nolint:errorlint // exactly what together made
+			return &gqlerror.Error{Message: told.Message, Path: told.Path, Locations: told.Locations, Extensions: told.Extensions}
+		}
+	}
+	return &gqlerror.Error{Message: "internal error", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": codeInternal}}
+}

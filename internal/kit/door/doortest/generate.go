@@ -1,0 +1,3 @@
+package doortest
+
+//go:generate go tool gqlgen generate

@@ -1,0 +1,199 @@
+package door
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/rs/cors"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// What stands before the transports, in this order: who may read the answer
+// (CORS), who may make the browser ask (CSRF), how often, and who it is.
+
+// minCompressed is the size from which an answer is compressed, in bytes.
+const minCompressed = 1024
+
+// admitTime bounds finding out who asks.
+const admitTime = 5 * time.Second
+
+// wrapped is the whole door as one handler.
+func (d *Door) wrapped() (http.Handler, error) {
+	compressed, err := gzhttp.NewWrapper(
+		gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(1), gzhttp.EnableZstd(true),
+		gzhttp.ContentTypes([]string{mediaJSON, mediaGraphQL}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("compression: %w", err)
+	}
+	csrf := http.NewCrossOriginProtection()
+	for _, origin := range d.cfg.Origins {
+		if err := CheckOrigin(origin); err != nil {
+			return nil, err
+		}
+		if err := csrf.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("origin %s: %w", origin, err)
+		}
+	}
+	csrf.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.refuse(w, r, http.StatusForbidden, refusal(codeCSRF, "This page's origin may not send requests here."))
+	}))
+	plain := http.HandlerFunc(d.receive)
+	packed := compressed(plain)
+	inner := csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isUpgrade(r) {
+			plain.ServeHTTP(w, r)
+			return
+		}
+		packed.ServeHTTP(w, r)
+	}))
+	inner = d.bodyTime(inner)
+	if len(d.cfg.Origins) == 0 {
+		return inner, nil
+	}
+	return cors.New(cors.Options{
+		AllowedOrigins: d.cfg.Origins,
+		AllowedMethods: []string{http.MethodGet, http.MethodPost},
+		AllowedHeaders: append([]string{"Content-Type", "Authorization", "X-Request-Id", "Last-Event-ID"}, preflightHeaders()...),
+		ExposedHeaders: []string{"X-Request-Id", "Retry-After"},
+		MaxAge:         int((2 * time.Hour).Seconds()), // browsers take no more
+	}).Handler(inner), nil
+}
+
+// bodyTime bounds the time for a body that nobody reads, for the server waits for
+// it before it answers. Who reads one gives it a time of its own.
+func (d *Door) bodyTime(next http.Handler) http.Handler {
+	limit := d.cfg.Limits.BodyTime
+	if limit < 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit)) // else it is a test's
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// CheckOrigin says what is wrong with an origin, such as
+// "https://app.example.com".
+func CheckOrigin(origin string) error {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.Contains(origin, "*") {
+		return fmt.Errorf("origin %q is not like https://app.example.com", origin)
+	}
+	return nil
+}
+
+// originAllowed says whether a page may open a socket: one of our own host, or
+// of a foreign origin that is allowed. What has no origin is no browser.
+func (d *Door) originAllowed(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(d.cfg.Origins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+}
+
+// isUpgrade says whether a request wants to become a WebSocket.
+func isUpgrade(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+type callerKey struct{}
+
+func callerOf(ctx context.Context) caller {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return c
+}
+
+// receive finds out who asks, counts the request, and hands it to a transport.
+func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
+	c, err := d.welcome(r)
+	if err != nil {
+		d.refuse(w, r, http.StatusTooManyRequests, err)
+		return
+	}
+	d.server.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+}
+
+// welcome counts a request before anything of its body is read. Somebody with a
+// token counts as a user; who brings bad ones is soon not asked for them any
+// more, for each costs a look into the stores.
+func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
+	c := d.stranger(r)
+	token := bearer(r.Header.Get("Authorization"))
+	if token == "" || isUpgrade(r) { // a socket says who it is once it is open
+		return c, d.count(c)
+	}
+	if d.refusals.empty(c.network) {
+		return c, tooMany(time.Second)
+	}
+	c = d.admit(r.Context(), c, token)
+	return c, d.count(c)
+}
+
+// stranger is whoever sends a request, as long as nobody asked who it is.
+func (d *Door) stranger(r *http.Request) caller {
+	c := caller{addr: d.cfg.Proxies.ClientAddr(r), network: "a:unknown"}
+	if c.addr.IsValid() {
+		c.network = "a:" + Network(c.addr).String()
+	}
+	c.key = c.network
+	if d.cfg.Admit != nil {
+		c.admission = d.cfg.Admit(r.Context(), Credentials{Addr: c.addr})
+	}
+	return c
+}
+
+// admit asks who has a token.
+func (d *Door) admit(ctx context.Context, c caller, token string) caller {
+	if d.cfg.Admit == nil {
+		return c
+	}
+	ctx, cancel := context.WithTimeout(ctx, admitTime)
+	defer cancel()
+	c.admission = d.cfg.Admit(ctx, Credentials{Token: token, Addr: c.addr})
+	c.key = c.network
+	if c.admission.User != "" {
+		c.key = "u:" + c.admission.User
+	}
+	if c.admission.Refused {
+		d.refusals.take(c.network)
+	}
+	return c
+}
+
+// count takes one request from the caller's rate.
+func (d *Door) count(c caller) *gqlerror.Error {
+	rate := d.anonymous
+	if c.admission.User != "" {
+		rate = d.users
+	}
+	if wait, ok := rate.take(c.key); !ok {
+		return tooMany(wait)
+	}
+	return nil
+}
+
+func tooMany(wait time.Duration) *gqlerror.Error {
+	return later(codeRate, "Too many requests.", wait)
+}
+
+// bearer is the token of an Authorization header, or of what a socket sends in
+// its stead; "" if there is none. What stands in a URL ends up in logs, so it is
+// never looked for there.
+func bearer(authorization string) string {
+	scheme, token, _ := strings.Cut(authorization, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}

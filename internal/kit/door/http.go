@@ -1,0 +1,153 @@
+package door
+
+import (
+	"fmt"
+	"math"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// httpTransport serves GET and POST as "GraphQL over HTTP" has it, multipart
+// requests with files, and event streams.
+type httpTransport struct{ *Door }
+
+// Supports implements graphql.Transport: whatever is no WebSocket.
+func (*httpTransport) Supports(r *http.Request) bool { return !isUpgrade(r) }
+
+// Do implements graphql.Transport.
+func (t *httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+	c := callerOf(r.Context())
+	held := &memory{budget: t.memory, key: c.key}
+	defer held.close()
+	as := negotiate(r)
+	if as.first == "" {
+		t.refuse(w, r, http.StatusNotAcceptable, refusal(codeAcceptable, "Answers are %s, %s or %s.", mediaGraphQL, mediaJSON, mediaStream))
+		return
+	}
+	params, done, failed := t.read(w, r, c, held)
+	defer done()
+	if failed != nil {
+		t.refuse(w, r, failed.status, failed.Error)
+		return
+	}
+	params.Headers = r.Header
+	params.ReadTime = graphql.TraceTiming{Start: graphql.GetStartTime(r.Context()), End: graphql.Now()}
+	if !held.take(inTree(params.Query)) {
+		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
+		return
+	}
+	op, refused := t.start(r.Context(), exec, c, params)
+	if refused != nil {
+		t.answerRefused(w, r, as, refused)
+		return
+	}
+	defer op.close()
+	t.answer(w, r, as, c, op)
+}
+
+// read reads the request, by its method and content type. done must be called
+// once the request is answered.
+func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, held *memory) (params *graphql.RawParams, done func(), failed *failure) {
+	done = func() {}
+	switch r.Method {
+	case http.MethodGet:
+		params, failed = t.fromURL(r.URL)
+		return params, done, failed
+	case http.MethodPost:
+	default:
+		w.Header().Set("Allow", "GET, POST")
+		return nil, done, fail(http.StatusMethodNotAllowed, codeMethod, "Requests are GET or POST.")
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, done, fail(http.StatusUnsupportedMediaType, codeMediaType, "Requests are not compressed.")
+	}
+	kind, attributes, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err == nil && kind == "multipart/form-data":
+		return t.readMultipart(w, r, c, attributes["boundary"], held)
+	case err != nil, kind != mediaJSON, !isUTF8(attributes["charset"]):
+		return nil, done, fail(http.StatusUnsupportedMediaType, codeMediaType, "Requests are application/json in UTF-8, or multipart/form-data with files.")
+	}
+	limit := t.cfg.Limits.Body
+	if limit >= 0 && r.ContentLength > int64(limit) {
+		return nil, done, fail(http.StatusRequestEntityTooLarge, codePayload, "The request is longer than %d bytes.", limit)
+	}
+	failed = within(w, t.cfg.Limits.BodyTime, func() *failure {
+		text, failed := readAll(r.Body, limit, held)
+		if failed == nil {
+			params, failed = t.decode(text)
+		}
+		return failed
+	})
+	return params, done, failed
+}
+
+// isUTF8 says whether a charset is UTF-8, which is also what none means.
+func isUTF8(charset string) bool { return charset == "" || strings.EqualFold(charset, "utf-8") }
+
+// answerRefused answers a request that does not run.
+func (t *httpTransport) answerRefused(w http.ResponseWriter, r *http.Request, as accepted, res *graphql.Response) {
+	if as.first == mediaStream {
+		t.streamOne(w, res)
+		return
+	}
+	t.write(w, as.json, statusOf(res, as.json), res)
+}
+
+// answer runs an operation and sends its answer, or its stream.
+func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accepted, c caller, op *operation) {
+	kind := op.oc.Operation.Operation
+	switch {
+	case r.Method == http.MethodGet && kind == ast.Mutation:
+		w.Header().Set("Allow", http.MethodPost)
+		t.refuse(w, r, http.StatusMethodNotAllowed, refusal(codeMethod, "A mutation needs POST."))
+	case op.subscription() && as.stream:
+		t.stream(w, r, c, op)
+	case op.subscription():
+		t.refuse(w, r, http.StatusNotAcceptable, refusal(codeAcceptable, "A subscription needs a WebSocket, or an event stream: Accept: text/event-stream."))
+	case as.first == mediaStream:
+		t.streamOne(w, op.next())
+	default:
+		res := op.next()
+		if res == nil {
+			res = &graphql.Response{}
+		}
+		w.Header().Set("Cache-Control", t.cacheControl(w, r, op, res))
+		t.write(w, as.json, statusOf(res, as.json), res)
+	}
+}
+
+// cacheControl says who may keep an answer: nobody, but for an anonymous GET of
+// public fields alone.
+func (t *httpTransport) cacheControl(w http.ResponseWriter, r *http.Request, op *operation, res *graphql.Response) string {
+	const nobody = "no-store"
+	if r.Method != http.MethodGet || len(t.cfg.Public) == 0 {
+		return nobody
+	}
+	// Also the answer that is not kept says so: a cache must not give the one
+	// to who asked for the other.
+	w.Header().Add("Vary", "Authorization")
+	if r.Header.Get("Authorization") != "" || len(res.Errors) > 0 || op.oc.Operation.Operation != ast.Query {
+		return nobody
+	}
+	age := time.Duration(math.MaxInt64)
+	for _, f := range graphql.CollectFields(op.oc, op.oc.Operation.SelectionSet, []string{t.queryType}) {
+		if f.Name == "__typename" {
+			continue
+		}
+		public, ok := t.cfg.Public[f.Name]
+		if !ok {
+			return nobody
+		}
+		age = min(age, public)
+	}
+	if age == math.MaxInt64 {
+		return nobody
+	}
+	return fmt.Sprintf("public, max-age=%d", int(age.Seconds()))
+}

@@ -1,0 +1,165 @@
+package door
+
+import (
+	"encoding/json"
+	"errors"
+	"unicode/utf8"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+// The types of messages. A client may send those of the first group.
+const (
+	messageInit      = "connection_init"
+	messageSubscribe = "subscribe"
+	messageComplete  = "complete" // the server's too
+	messagePing      = "ping"
+	messagePong      = "pong" // the server's too
+
+	messageAck   = "connection_ack"
+	messageNext  = "next"
+	messageError = "error"
+)
+
+const maxOperationID = 128 // bytes
+
+// A message is one that a client sent.
+type message struct {
+	kind    string
+	id      string          // of subscribe and complete
+	payload json.RawMessage // an object, or nil
+}
+
+// parseMessage reads a message as the protocol wants it: an object with a type
+// that a client may send, with an id where one is needed, and no payload that is
+// not an object. What else is in it does not matter. The text of an error can
+// be shown to the client.
+func parseMessage(text []byte) (message, error) {
+	if !utf8.Valid(text) {
+		return message{}, errors.New("the message is not UTF-8")
+	}
+	fields, err := object(text)
+	if err != nil {
+		return message{}, errors.New("the message is not a JSON object")
+	}
+	var m message
+	if m.kind, err = str(fields["type"]); err != nil {
+		return message{}, errors.New("the message's type is not a string")
+	}
+	switch m.kind {
+	case messageInit, messagePing, messagePong:
+	case messageSubscribe, messageComplete:
+		m.id, err = str(fields["id"])
+		if err != nil || m.id == "" || len(m.id) > maxOperationID {
+			return message{}, errors.New("the message's id is not a string of 1 to 128 bytes")
+		}
+	default:
+		return message{}, errors.New("there is no such type of message for clients")
+	}
+	if m.payload = fields["payload"]; absent(m.payload) {
+		m.payload = nil
+	} else if m.payload[0] != '{' {
+		return message{}, errors.New("the message's payload is not an object")
+	}
+	return m, nil
+}
+
+// params reads the payload of subscribe.
+func (m message) params() (*graphql.RawParams, error) {
+	fields, err := object(m.payload)
+	if err != nil {
+		return nil, errors.New("the payload is not an object")
+	}
+	var p graphql.RawParams
+	if p.Query, err = str(fields["query"]); err != nil {
+		return nil, errors.New("the payload's query is not a string")
+	}
+	if name := fields["operationName"]; !absent(name) {
+		if p.OperationName, err = str(name); err != nil {
+			return nil, errors.New("the payload's operationName is not a string")
+		}
+	}
+	if p.Variables, err = values(fields["variables"]); err != nil {
+		return nil, errors.New("the payload's variables are not an object")
+	}
+	if p.Extensions, err = values(fields["extensions"]); err != nil {
+		return nil, errors.New("the payload's extensions are not an object")
+	}
+	return &p, nil
+}
+
+// authorization reads the one in the payload of connection_init, "" for none.
+func (m message) authorization() (string, error) {
+	if m.payload == nil {
+		return "", nil
+	}
+	fields, err := object(m.payload)
+	if err != nil {
+		return "", errors.New("the payload is not an object")
+	}
+	for _, key := range []string{"authorization", "Authorization"} {
+		if value := fields[key]; !absent(value) {
+			given, err := str(value)
+			if err != nil {
+				return "", errors.New("the payload's authorization is not a string")
+			}
+			if given != "" {
+				return given, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+var errKind = errors.New("not of the kind that is wanted")
+
+// object returns the members of a JSON object. Unlike a struct it tells their
+// names' case apart.
+func object(text []byte) (map[string]json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil, err
+	}
+	if fields == nil { // null
+		return nil, errKind
+	}
+	return fields, nil
+}
+
+// values returns a JSON object whose numbers are as written; nil for null or
+// nothing.
+func values(text json.RawMessage) (map[string]any, error) {
+	if absent(text) {
+		return nil, nil //nolint:nilnil // no values are no error
+	}
+	var of map[string]any
+	err := strictJSON(text, &of)
+	return of, err
+}
+
+func str(value json.RawMessage) (string, error) {
+	if absent(value) || value[0] != '"' {
+		return "", errKind
+	}
+	var s string
+	err := json.Unmarshal(value, &s)
+	return s, err
+}
+
+func absent(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
+
+// frame is a message to the client. An empty id and a nil payload are left out.
+func frame(kind, id string, payload []byte) []byte {
+	b := make([]byte, 0, len(kind)+len(id)+len(payload)+48)
+	b = append(b, `{"type":"`...)
+	b = append(b, kind...)
+	b = append(b, '"')
+	if id != "" {
+		quoted, _ := json.Marshal(id) // a string cannot fail
+		b = append(append(b, `,"id":`...), quoted...)
+	}
+	if payload != nil {
+		b = append(append(b, `,"payload":`...), payload...)
+	}
+	return append(b, '}')
+}

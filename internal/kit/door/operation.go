@@ -1,0 +1,209 @@
+package door
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// A caller is whom a request counts for.
+type caller struct {
+	key       string     // of rates and shares: "u:USER" or "a:NETWORK"
+	network   string     // "a:NETWORK", whoever it is
+	addr      netip.Addr // of the client; may be zero
+	admission Admission
+}
+
+// An operation is one document that runs.
+type operation struct {
+	door      *Door
+	oc        *graphql.OperationContext
+	ctx       context.Context // ends with the operation
+	cancel    context.CancelCauseFunc
+	responses graphql.ResponseHandler
+	leave     func() // the places that it takes
+	ended     bool
+}
+
+// begin counts a request against the caller's rate, checks it and prepares its
+// operation. What is refused comes back as a response without data. The
+// operation must be closed; it ends with ctx too.
+func (d *Door) begin(ctx context.Context, exec graphql.GraphExecutor, c caller, params *graphql.RawParams) (*operation, *graphql.Response) {
+	if err := d.count(c); err != nil {
+		return nil, d.refused(ctx, exec, gqlerror.List{err})
+	}
+	return d.start(ctx, exec, c, params)
+}
+
+// start is begin for a request that was counted before it was read.
+func (d *Door) start(ctx context.Context, exec graphql.GraphExecutor, c caller, params *graphql.RawParams) (op *operation, res *graphql.Response) {
+	op = &operation{door: d, cancel: func(error) {}, leave: func() {}}
+	defer func() {
+		if p := recover(); p != nil {
+			op.close()
+			op, res = nil, &graphql.Response{Errors: d.caught(ctx, p)}
+		}
+	}()
+	if c.admission.Enter != nil {
+		ctx = c.admission.Enter(ctx)
+	}
+	ctx = graphql.StartOperationTrace(ctx)
+	oc, errs := exec.CreateOperationContext(ctx, params)
+	if len(errs) > 0 {
+		return nil, d.refused(graphql.WithOperationContext(ctx, oc), exec, apart(errs))
+	}
+	op.oc = oc
+	op.ctx, op.cancel = context.WithCancelCause(ctx)
+	if err := op.enter(op.ctx, c); err != nil {
+		op.close()
+		return nil, d.refused(graphql.WithOperationContext(ctx, oc), exec, gqlerror.List{err})
+	}
+	op.responses, op.ctx = exec.DispatchOperation(op.ctx, oc)
+	return op, nil
+}
+
+// enter waits for a place among what runs, and begins the operation's time. A
+// subscription mostly waits, so it takes no place.
+func (op *operation) enter(ctx context.Context, c caller) *gqlerror.Error {
+	if op.subscription() {
+		return nil
+	}
+	limits, points := op.door.cfg.Limits, pointsOf(op.oc)
+	waiting, cancel := timeout(ctx, limits.RunningWait)
+	defer cancel()
+	leave, err := op.door.running.enter(waiting, c.key, points)
+	if err != nil {
+		return later(codeUnavailable, "The server is busy.", time.Second)
+	}
+	op.door.metrics.points.Add(float64(points))
+	ctx, stop := timeout(ctx, limits.OperationTime)
+	op.ctx = ctx
+	op.leave = func() {
+		stop()
+		leave()
+		op.door.metrics.points.Sub(float64(points))
+	}
+	return nil
+}
+
+// timeout is context.WithTimeout, without one if d is negative.
+func timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d < 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+func (op *operation) subscription() bool { return op.oc.Operation.Operation == ast.Subscription }
+
+// next returns the next response, nil at the end. A subscription's blocks until
+// there is one or its context ends. A response without data at all, not even
+// null, is the refusal of the whole request.
+func (op *operation) next() (res *graphql.Response) {
+	if op.ended {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			op.ended = true
+			res = &graphql.Response{Errors: op.door.caught(op.ctx, p), Data: json.RawMessage("null")}
+		}
+	}()
+	res = op.responses(op.ctx)
+	if res == nil {
+		return nil
+	}
+	limits := op.door.cfg.Limits
+	if over(len(res.Data), limits.Answer) {
+		res = &graphql.Response{
+			Errors: gqlerror.List{refusal(codeAnswer, "The answer is longer than %d bytes: ask for less at once.", limits.Answer)},
+			Data:   json.RawMessage("null"),
+		}
+	}
+	if over(len(res.Errors), limits.Errors) {
+		res.Errors = res.Errors[:limits.Errors]
+	}
+	if op.subscription() {
+		res.Data = bytes.Clone(res.Data) // gqlgen writes the next response there
+	}
+	return res
+}
+
+// close ends the operation and frees what it holds.
+func (op *operation) close() {
+	op.cancel(nil)
+	op.leave()
+	op.leave = func() {}
+}
+
+// refused is the answer to a request that does not run.
+func (d *Door) refused(ctx context.Context, exec graphql.GraphExecutor, errs gqlerror.List) *graphql.Response {
+	d.metrics.refuse(errs[0])
+	res := exec.DispatchError(ctx, errs)
+	res.Data = nil
+	return res
+}
+
+// later is a refusal that says when to try again.
+func later(code, message string, wait time.Duration) *gqlerror.Error {
+	err := refusal(code, "%s", message)
+	err.Extensions["retryAfterSeconds"] = max(1, int((wait+time.Second-1)/time.Second))
+	return err
+}
+
+// caught logs a panic and returns what the client sees of it.
+func (d *Door) caught(ctx context.Context, p any) gqlerror.List {
+	return gqlerror.List{d.present(ctx, d.recovered(ctx, p))}
+}
+
+// recovered logs a panic with its stack. It is gqlgen's recover function too.
+func (d *Door) recovered(ctx context.Context, p any) error {
+	d.metrics.panics.Inc()
+	d.log.ErrorContext(ctx, "panic", "value", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return errPanic
+}
+
+// encode is the JSON of a response: without data if the request was refused.
+// What gqlgen wrote is JSON already, and is not read a second time.
+func encode(res *graphql.Response) []byte {
+	out := make([]byte, 0, len(res.Data)+64)
+	sep := byte('{')
+	add := func(key string, value []byte) {
+		out = append(append(append(out, sep), key...), value...)
+		sep = ','
+	}
+	if len(res.Errors) > 0 {
+		add(`"errors":`, encoded(res.Errors))
+	}
+	if len(res.Data) > 0 {
+		add(`"data":`, res.Data)
+	}
+	if len(res.Extensions) > 0 {
+		add(`"extensions":`, encoded(res.Extensions))
+	}
+	if sep == '{' {
+		return []byte(`{"data":null}`)
+	}
+	return append(out, '}')
+}
+
+// encoded is the JSON of errors or extensions. What cannot be written, a channel
+// in an extension, must not take the answer with it.
+func encoded(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		text, _ = json.Marshal(gqlerror.List{refusal(codeInternal, "An error could not be written.")})
+		if _, list := v.(gqlerror.List); !list {
+			return []byte("{}")
+		}
+	}
+	return text
+}

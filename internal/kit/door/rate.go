@@ -1,0 +1,124 @@
+package door
+
+import (
+	"math"
+	"sync"
+	"time"
+)
+
+// Keys of one generation of buckets. Newcomers get only the first half of it,
+// so that a flood of them does not cost those their bucket who were there
+// before.
+const (
+	maxKeys      = 50_000
+	maxNewcomers = maxKeys / 2
+)
+
+// buckets are token buckets, one per key: each holds burst tokens, gets rate
+// new ones a second, and gives one to each request. They are safe for
+// concurrent use.
+//
+// A bucket is kept as the one instant at which it will be full again, which
+// says all (GCRA, the generic cell rate algorithm of ITU-T I.371, as a virtual
+// scheduler). One that is full needs no memory. Therefore there are two
+// generations of them: those used since the last rotation, and those used in
+// the generation before it. The older is dropped when all in it must be full
+// again, so nothing is forgotten that matters.
+//
+// A generation has at most 50 000 keys. Those for whom there is no place share
+// one bucket with each other.
+type buckets struct {
+	interval time.Duration // between two tokens; 0 is no limit
+	span     time.Duration // from an empty bucket to a full one
+	now      func() time.Time
+	epoch    time.Time // the instants below count from here
+
+	mu           sync.Mutex
+	young, old   map[string]time.Duration // when the bucket is full again
+	crowd        time.Duration            // the same, of the one for all others
+	nextRotation time.Duration
+}
+
+// newBuckets returns full buckets. A rate of no more than 0 is no limit; a burst
+// is at least 1.
+func newBuckets(rate, burst int, now func() time.Time) *buckets {
+	if rate <= 0 {
+		return &buckets{}
+	}
+	interval := max(time.Second/time.Duration(rate), 1)
+	tokens := min(max(int64(burst), 1), math.MaxInt64/4/int64(interval))
+	b := &buckets{
+		interval: interval,
+		span:     time.Duration(tokens) * interval,
+		now:      now,
+		epoch:    now(),
+		young:    map[string]time.Duration{},
+	}
+	b.nextRotation = b.window()
+	return b
+}
+
+// take takes one token. If there is none, it returns false and how long until
+// there is one.
+func (b *buckets) take(key string) (wait time.Duration, ok bool) {
+	if b.interval == 0 {
+		return 0, true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := b.now().Sub(b.epoch)
+	b.rotate(at)
+	full, own := b.find(key)
+	full = max(full, at) + b.interval
+	if wait := full - b.span - at; wait > 0 {
+		return wait, false
+	}
+	if own {
+		b.young[key] = full
+	} else {
+		b.crowd = full
+	}
+	return 0, true
+}
+
+// empty reports whether take would find no token now.
+func (b *buckets) empty(key string) bool {
+	if b.interval == 0 {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := b.now().Sub(b.epoch)
+	b.rotate(at)
+	full, _ := b.find(key)
+	return max(full, at)+b.interval-b.span > at
+}
+
+// find returns when the key's bucket is full again, and whether it is its own.
+func (b *buckets) find(key string) (full time.Duration, own bool) {
+	if full, ok := b.young[key]; ok {
+		return full, true
+	}
+	places := maxNewcomers
+	full, known := b.old[key]
+	if known {
+		places = maxKeys
+	}
+	if len(b.young) >= places {
+		return b.crowd, false
+	}
+	return full, true
+}
+
+// rotate starts a new generation when it is time. What it drops was last taken
+// from before the rotation before this, at least a span ago.
+func (b *buckets) rotate(at time.Duration) {
+	if at < b.nextRotation {
+		return
+	}
+	b.old, b.young = b.young, map[string]time.Duration{}
+	b.nextRotation = at + b.window()
+}
+
+// window is how long a generation is young at least.
+func (b *buckets) window() time.Duration { return max(b.span, time.Second) }

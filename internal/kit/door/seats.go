@@ -1,0 +1,104 @@
+package door
+
+import (
+	"slices"
+	"sync"
+)
+
+// counts bound how many of something each key has at once. They are safe for
+// concurrent use. Only keys that have something take memory.
+type counts struct {
+	limit int
+
+	mu sync.Mutex
+	by map[string]int
+}
+
+// newCounts returns counts that are all zero. A limit of no more than 0 is no
+// limit.
+func newCounts(limit int) *counts {
+	return &counts{limit: limit, by: map[string]int{}}
+}
+
+// enter counts one more for the key, until leave is called; calls after the
+// first do nothing. If the key has as many as it may, ok is false and leave is
+// nil.
+func (c *counts) enter(key string) (leave func(), ok bool) {
+	if c.limit <= 0 {
+		return func() {}, true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by[key] >= c.limit {
+		return nil, false
+	}
+	c.by[key]++
+	return sync.OnceFunc(func() { c.leave(key) }), true
+}
+
+func (c *counts) leave(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.by[key]--
+	if c.by[key] == 0 {
+		delete(c.by, key)
+	}
+}
+
+// seats bound how many of something each user has at once, like counts, but the
+// newest always gets in and the oldest has to go. They are safe for concurrent
+// use. Only users who sit take memory.
+type seats struct {
+	limit int
+
+	mu sync.Mutex
+	by map[string][]*seat // the oldest first
+}
+
+type seat struct{ evict func() }
+
+// newSeats returns empty seats. A limit of no more than 0 is no limit.
+func newSeats(limit int) *seats {
+	return &seats{limit: limit, by: map[string][]*seat{}}
+}
+
+// sit gives the user one more seat, until leave is called; calls after the
+// first do nothing. If that is one too many, the user's oldest seat is taken
+// away at once and its evict called, before sit returns: an evict must not
+// block. It is called at most once, and it may be that its seat is being left
+// at that moment. Somebody unknown must not sit: all of them would be one user.
+func (s *seats) sit(user string, evict func()) (leave func()) {
+	if s.limit <= 0 {
+		return func() {}
+	}
+	newest := &seat{evict}
+	if oldest := s.add(user, newest); oldest != nil {
+		oldest.evict()
+	}
+	return func() { s.remove(user, newest) }
+}
+
+// add returns the seat that has to go, or nil.
+func (s *seats) add(user string, newest *seat) (oldest *seat) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.by[user]
+	row = append(row, newest)
+	if len(row) > s.limit {
+		oldest = row[0]
+		row = slices.Delete(row, 0, 1)
+	}
+	s.by[user] = row
+	return oldest
+}
+
+func (s *seats) remove(user string, left *seat) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := slices.DeleteFunc(s.by[user], func(one *seat) bool { return one == left })
+	if len(row) == 0 {
+		delete(s.by, user)
+	} else {
+		s.by[user] = row
+	}
+}

@@ -1,0 +1,151 @@
+package door
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// A budget is an amount of something that all callers have together, and of
+// which each may have a share: bytes, for example. Nobody waits for it. It is
+// safe for concurrent use.
+type budget struct {
+	total, share int
+
+	mu   sync.Mutex
+	used int
+	by   map[string]int // keys that have something
+}
+
+// newBudget returns a budget of which nothing is taken. A total of no more than
+// 0 is no limit. A share of no more than 0 is the total.
+func newBudget(total, share int) *budget {
+	return &budget{total: total, share: clampShare(total, share), by: map[string]int{}}
+}
+
+// take takes n, or nothing and returns false if that is more than is left of
+// the total or of the key's share. What was taken must be given back.
+func (b *budget) take(key string, n int) bool {
+	if b.total <= 0 || n <= 0 {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n > b.total-b.used || n > b.share-b.by[key] {
+		return false
+	}
+	b.used += n
+	b.by[key] += n
+	return true
+}
+
+// give gives back n of what was taken, at once or in pieces. It panics if the
+// key does not have as much.
+func (b *budget) give(key string, n int) {
+	if b.total <= 0 || n <= 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.by[key] - n
+	if left < 0 {
+		panic("door: more given back than was taken")
+	}
+	b.used -= n
+	if left == 0 {
+		delete(b.by, key)
+	} else {
+		b.by[key] = left
+	}
+}
+
+// places bound the weight of what runs at once: of all callers together, and of
+// each. Who finds no place waits. They are safe for concurrent use.
+//
+// A caller waits for its own share first, and only with that in hand among the
+// others for the total. So it never has more than its share in the queue that
+// it has in common with others, however much it asks for.
+type places struct {
+	share int
+	all   *semaphore.Weighted // nil is no limit
+
+	mu    sync.Mutex
+	byKey map[string]*ownPlaces
+}
+
+// ownPlaces are one key's share. They are there as long as somebody holds or
+// waits for a part of it.
+type ownPlaces struct {
+	*semaphore.Weighted
+	users int
+}
+
+// newPlaces returns free places. A total of no more than 0 is no limit. A share
+// of no more than 0 is the total.
+func newPlaces(total, share int) *places {
+	if total <= 0 {
+		return &places{}
+	}
+	return &places{
+		share: clampShare(total, share),
+		all:   semaphore.NewWeighted(int64(total)),
+		byKey: map[string]*ownPlaces{},
+	}
+}
+
+// enter waits until something of weight n may run. A weight counts as 1 at
+// least, and as the whole share at most: what is too heavy runs alone. Who
+// came first goes first, among those of a key and among keys.
+//
+// leave frees the place; calls after the first do nothing. The error is that of
+// ctx, and then nothing is held and leave is nil.
+func (p *places) enter(ctx context.Context, key string, n int) (leave func(), err error) {
+	if p.all == nil {
+		return func() {}, nil
+	}
+	weight := int64(min(max(n, 1), p.share))
+	own := p.use(key)
+	if err := own.Acquire(ctx, weight); err != nil {
+		p.drop(key, own)
+		return nil, err
+	}
+	if err := p.all.Acquire(ctx, weight); err != nil {
+		own.Release(weight)
+		p.drop(key, own)
+		return nil, err
+	}
+	return sync.OnceFunc(func() {
+		p.all.Release(weight)
+		own.Release(weight)
+		p.drop(key, own)
+	}), nil
+}
+
+func (p *places) use(key string) *ownPlaces {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	own := p.byKey[key]
+	if own == nil {
+		own = &ownPlaces{Weighted: semaphore.NewWeighted(int64(p.share))}
+		p.byKey[key] = own
+	}
+	own.users++
+	return own
+}
+
+func (p *places) drop(key string, own *ownPlaces) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	own.users--
+	if own.users == 0 {
+		delete(p.byKey, key)
+	}
+}
+
+func clampShare(total, share int) int {
+	if share <= 0 {
+		return total
+	}
+	return min(share, total)
+}

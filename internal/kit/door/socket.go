@@ -1,0 +1,293 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/coder/websocket"
+	"golang.org/x/time/rate"
+)
+
+// Codes that sockets close with, beside 1009 (a message too large), 1012 (the
+// server restarts, or the socket is old) and 1013 (nobody can say now who asks).
+// They decide what clients do: the client graphql-ws comes again after 1006,
+// 1012, 1013 and those of ours that its protocol does not know, 4403 and 4408
+// too, but takes all others for fatal. Never sent are 1000, after which it comes
+// again at once and for ever, and 1011.
+//
+// Too many messages are 1008 (policy violation), for which RFC 6455 has this
+// meaning: fatal to graphql-ws, because who floods must not come again by
+// itself; and unlike 4400 it does not look like a client that speaks wrongly.
+const (
+	statusAbnormal        = 1006 // not sent: the connection was lost or dropped
+	statusBadMessage      = 4400
+	statusUnauthorized    = 4401
+	statusForbidden       = 4403
+	statusNoSubprotocol   = 4406
+	statusInitTimeout     = 4408
+	statusDuplicateID     = 4409
+	statusSecondInit      = 4429
+	statusSlowConsumer    = 4512   // ours: it does not read what it asked for
+	statusReplaced        = 4513   // ours: the user has newer sockets
+	statusOther           = 0xffff // for metrics: a client made it up
+	statusTooManyMessages = websocket.StatusPolicyViolation
+)
+
+// closeCodes are all that a socket can end with, but for those that clients
+// make up.
+func closeCodes() []websocket.StatusCode {
+	return []websocket.StatusCode{
+		websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd, // of clients
+		statusAbnormal, statusTooManyMessages, websocket.StatusMessageTooBig, websocket.StatusServiceRestart, websocket.StatusTryAgainLater,
+		statusBadMessage, statusUnauthorized, statusForbidden, statusNoSubprotocol, statusInitTimeout, statusDuplicateID, statusSecondInit,
+		statusSlowConsumer, statusReplaced,
+	}
+}
+
+// A socket is one connection. One goroutine reads, each operation has one, and
+// timers have one as long as they are at work.
+type socket struct {
+	sockets  *sockets
+	door     *Door
+	exec     graphql.GraphExecutor
+	conn     *websocket.Conn
+	netConn  net.Conn      // below conn
+	messages *rate.Limiter // nil for no limit
+	header   string        // the Authorization of the upgrade
+
+	ctx    context.Context // of all operations; ends when the socket does
+	cancel context.CancelFunc
+	work   sync.WaitGroup // what runs beside the reader
+
+	seen    atomic.Int64 // when something last came, in Unix nanoseconds
+	reading bool         // a message is being read; the reader's own
+
+	leaveAddress, leaveUser func() // the reader's own
+
+	mu     sync.Mutex
+	code   websocket.StatusCode // that it ended with; 0 while it lives
+	state  socketState
+	caller caller
+	token  string
+	tasks  map[string]*task // those whose client waits for more, by id
+	busy   int              // goroutines of tasks
+	initBy *time.Timer      // nil for no limit
+	next   *time.Timer      // runs tick
+	due    schedule
+}
+
+type socketState int
+
+const (
+	waitingForInit socketState = iota
+	expired                    // waited too long
+	admitting
+	ready
+)
+
+// serve runs the socket until it ends and nothing of it runs any more.
+func (c *socket) serve() {
+	defer c.leaveAddress()
+	c.seen.Store(time.Now().UnixNano())
+	c.startTimers()
+	if c.conn.Subprotocol() == "" {
+		c.end(statusNoSubprotocol, "the only sub-protocol is "+subprotocol)
+	} else {
+		c.guard(c.read)
+	}
+	c.lost(statusAbnormal) // unless it has ended
+	c.work.Wait()
+	_ = c.conn.CloseNow() // frees what Conn holds; the connection is closed
+	if c.leaveUser != nil {
+		c.leaveUser()
+	}
+}
+
+// read handles messages until the socket ends.
+func (c *socket) read() {
+	for {
+		kind, reader, err := c.conn.Reader(context.Background()) // ends when the connection is closed
+		var text []byte
+		if err == nil && kind == websocket.MessageText {
+			c.reading = true
+			text, err = io.ReadAll(reader)
+			c.reading = false
+		}
+		switch {
+		case errors.Is(err, websocket.ErrMessageTooBig):
+			c.misuse(messageTooLarge, websocket.StatusMessageTooBig, "the message is too large")
+			return
+		case err != nil:
+			c.lost(clientCode(err))
+			return
+		case c.ended(), !c.mayProceed(): // the close handshake reads on
+			return
+		case kind != websocket.MessageText:
+			c.misuse(messageInvalid, statusBadMessage, "messages are text")
+			return
+		default:
+			c.handle(text)
+		}
+	}
+}
+
+// clientCode is the code that a client closed with, as a label.
+func clientCode(err error) websocket.StatusCode {
+	switch code := websocket.CloseStatus(err); code {
+	case -1:
+		return statusAbnormal
+	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd:
+		return code
+	default:
+		return statusOther
+	}
+}
+
+// controlFrame is called for a ping or pong frame, by whoever reads. It returns
+// false if nothing should be said to it.
+func (c *socket) controlFrame() bool {
+	if c.ended() {
+		return false
+	}
+	if c.reading { // a message that never ends is no sign of life
+		return c.allowed()
+	}
+	return c.mayProceed()
+}
+
+// mayProceed notes a sign of life, and counts it.
+func (c *socket) mayProceed() bool {
+	c.seen.Store(time.Now().UnixNano())
+	return c.allowed()
+}
+
+func (c *socket) allowed() bool {
+	if c.messages != nil && !c.messages.Allow() {
+		c.misuse(messageTooOften, statusTooManyMessages, "too many messages")
+		return false
+	}
+	return true
+}
+
+// handle does what one message wants.
+func (c *socket) handle(text []byte) {
+	m, err := parseMessage(text)
+	if err != nil {
+		c.misuse(messageInvalid, statusBadMessage, err.Error())
+		return
+	}
+	switch m.kind {
+	case messagePing:
+		c.write(c.ctx, frame(messagePong, "", m.payload))
+	case messageInit:
+		c.init(m)
+	case messageSubscribe:
+		c.subscribe(m)
+	case messageComplete:
+		c.complete(m.id)
+	}
+}
+
+// write sends a message, and reports whether it could. Who does not take it in
+// time is disconnected. The end of ctx does not matter: Conn would close the
+// connection then, without a word.
+func (c *socket) write(ctx context.Context, message []byte) bool {
+	if c.ended() {
+		return false
+	}
+	if limit := c.door.cfg.Limits.WriteTime; limit >= 0 {
+		slow := time.AfterFunc(limit, func() { c.end(statusSlowConsumer, "too slow to read") })
+		defer slow.Stop()
+	}
+	if err := c.conn.Write(context.WithoutCancel(ctx), websocket.MessageText, message); err != nil {
+		c.lost(statusAbnormal)
+		return false
+	}
+	return true
+}
+
+// misuse ends the socket for something that its client should not have sent.
+func (c *socket) misuse(reason string, code websocket.StatusCode, text string) {
+	c.sockets.metrics.refused[reason].Inc()
+	c.end(code, text)
+}
+
+// end closes the socket with a code, unless it has ended. It does not wait: a
+// message that is on its way has Limits.WriteTime to get out, and the client as
+// long for its part of the close handshake, together.
+func (c *socket) end(code websocket.StatusCode, reason string) {
+	if !c.finish(code, 1) {
+		return
+	}
+	go func() {
+		defer c.work.Done()
+		limit := closeTime
+		if l := c.door.cfg.Limits.WriteTime; l >= 0 {
+			limit = l
+		}
+		_ = c.netConn.SetDeadline(time.Now().Add(limit)) // of a connection that is not closed
+		_ = c.conn.Close(code, reason)                   // the client is gone, or does not answer
+	}()
+}
+
+// closeTime bounds the close handshake of sockets whose writes are not bounded.
+const closeTime = 5 * time.Second
+
+// lost drops the connection without another word, unless the socket has ended.
+func (c *socket) lost(code websocket.StatusCode) {
+	if c.finish(code, 0) {
+		_ = c.netConn.Close() // closed already, or never seen again
+	}
+}
+
+// finish ends what runs on the socket. It returns false if that was done before.
+// Else it holds the socket for so many goroutines.
+func (c *socket) finish(code websocket.StatusCode, hold int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.code != 0 {
+		return false
+	}
+	c.code = code
+	c.work.Add(hold)
+	c.cancel()
+	c.stopTimers()
+	c.sockets.metrics.closed(code)
+	return true
+}
+
+func (c *socket) ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.code != 0
+}
+
+// hold keeps the socket from being over until work.Done. It returns false if it
+// has ended.
+func (c *socket) hold() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.code != 0 {
+		return false
+	}
+	c.work.Add(1)
+	return true
+}
+
+// guard runs f. It logs a panic and reports it.
+func (c *socket) guard(f func()) (panicked bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			_ = c.door.recovered(c.ctx, p) // says only that there was one
+			panicked = true
+		}
+	}()
+	f()
+	return false
+}

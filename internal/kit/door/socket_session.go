@@ -1,0 +1,218 @@
+package door
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// init is connection_init: it finds out who asks.
+func (c *socket) init(m message) {
+	switch c.advance(waitingForInit, admitting) {
+	case waitingForInit:
+	case expired: // and about to end
+		return
+	default:
+		c.misuse(messageInvalid, statusSecondInit, "too many initialisation requests")
+		return
+	}
+	authorization, err := m.authorization()
+	if err != nil {
+		c.misuse(messageInvalid, statusBadMessage, err.Error())
+		return
+	}
+	switch who := c.introduce(authorization).admission; {
+	case who.Refused:
+		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
+		return
+	case who.Unknown:
+		c.end(websocket.StatusTryAgainLater, "try again later")
+		return
+	case who.User != "":
+		c.leaveUser = c.door.perUser.sit(who.User, func() { c.end(statusReplaced, "replaced") })
+	}
+	c.write(c.ctx, frame(messageAck, "", nil))
+}
+
+// advance goes on to a state if the socket is in the one before, and returns
+// the one in which it was.
+func (c *socket) advance(from, to socketState) (was socketState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was = c.state
+	if was == from {
+		c.state = to
+	}
+	return was
+}
+
+// introduce finds out who sent an authorization. One in the message must be a
+// Bearer's. The header of the upgrade is looked at if there is none; what else
+// stands there may be meant for a proxy.
+func (c *socket) introduce(authorization string) caller {
+	who := c.caller
+	token := bearer(cmp.Or(authorization, c.header))
+	switch {
+	case token != "" && c.door.refusals.empty(who.network):
+		who.admission = Admission{Unknown: true}
+	case token != "":
+		who = c.admit(c.ctx, who, token)
+	case authorization != "":
+		who.admission = Admission{Refused: true}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.caller, c.token, c.state = who, token, ready
+	return who
+}
+
+// readmit finds out whether the session still is, and closes the socket if not.
+// While that cannot be found out, what was known last is taken to hold.
+func (c *socket) readmit(ctx context.Context) (who caller, ok bool) {
+	c.mu.Lock()
+	known, token := c.caller, c.token
+	c.mu.Unlock()
+	if token == "" {
+		return known, true
+	}
+	who = c.admit(ctx, known, token)
+	switch {
+	case ctx.Err() != nil: // nobody waits for the answer, which may be that of the end
+		return known, false
+	case who.admission.Refused, !who.admission.Unknown && who.admission.User != known.admission.User:
+		c.end(statusForbidden, "the session has ended")
+		return known, false
+	case who.admission.Unknown:
+		return known, true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.caller = who
+	return who, true
+}
+
+// admit asks who has a token. After a panic nobody knows.
+func (c *socket) admit(ctx context.Context, who caller, token string) (now caller) {
+	now = who
+	if c.guard(func() { now = c.door.admit(ctx, who, token) }) {
+		now.admission = Admission{Unknown: true}
+	}
+	return now
+}
+
+// A schedule says when a timer has to do what. Zero is never.
+type schedule struct{ ping, recheck, age time.Time }
+
+// startTimers runs initTimeout and tick when they are due.
+func (c *socket) startTimers() {
+	l, now := &c.door.cfg.Limits, time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.code != 0 {
+		return
+	}
+	c.due = schedule{ping: after(now, l.Ping), recheck: after(now, l.Recheck), age: after(now, l.SocketAge)}
+	c.next = time.AfterFunc(c.untilTick(), c.tick)
+	if l.InitTime >= 0 {
+		c.initBy = time.AfterFunc(l.InitTime, c.initTimeout)
+	}
+}
+
+// after is the time around d from now, or never if d is no time.
+func after(now time.Time, d time.Duration) time.Time {
+	if d <= 0 {
+		return time.Time{}
+	}
+	return now.Add(around(d))
+}
+
+// stopTimers is for those who hold the mutex.
+func (c *socket) stopTimers() {
+	for _, t := range []*time.Timer{c.next, c.initBy} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+}
+
+// initTimeout ends a socket that did not send connection_init.
+func (c *socket) initTimeout() {
+	if c.advance(waitingForInit, expired) == waitingForInit {
+		c.end(statusInitTimeout, "connection initialisation timeout")
+	}
+}
+
+// tick does what is due, and waits for what is due next. There is one at a time.
+func (c *socket) tick() {
+	if !c.hold() {
+		return
+	}
+	defer c.work.Done()
+	now, l := time.Now(), &c.door.cfg.Limits
+	switch {
+	case isDue(c.due.age, now):
+		c.end(websocket.StatusServiceRestart, "it is time for a new connection")
+		return
+	case isDue(c.silentAt(), now):
+		c.lost(statusAbnormal)
+		return
+	case isDue(c.due.recheck, now):
+		c.recheck()
+		c.due.recheck = after(now, l.Recheck)
+	case isDue(c.due.ping, now):
+		c.ping()
+		c.due.ping = after(now, l.Ping)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.code == 0 {
+		c.next.Reset(c.untilTick())
+	}
+}
+
+func isDue(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
+
+// silentAt is when a client that sends nothing any more is given up.
+func (c *socket) silentAt() time.Time {
+	ping := c.door.cfg.Limits.Ping
+	if ping <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, c.seen.Load()).Add(2 * ping)
+}
+
+// untilTick is how long nothing is due.
+func (c *socket) untilTick() time.Duration {
+	wait := never
+	for _, at := range []time.Time{c.due.ping, c.due.recheck, c.due.age, c.silentAt()} {
+		if !at.IsZero() {
+			wait = min(wait, time.Until(at))
+		}
+	}
+	return wait
+}
+
+const never = time.Duration(1 << 62)
+
+// recheck looks whether the session still is.
+func (c *socket) recheck() {
+	c.mu.Lock()
+	signedIn := c.state == ready
+	c.mu.Unlock()
+	if signedIn {
+		c.readmit(c.ctx)
+	}
+}
+
+// ping sends a ping frame, which browsers answer by themselves. The pong, or
+// anything else, is noted where it is read: waiting for it here, as Conn does,
+// only shows that the frame went out.
+func (c *socket) ping() {
+	ctx, cancel := timeout(context.Background(), c.door.cfg.Limits.WriteTime)
+	defer cancel()
+	ctx, stop := context.WithDeadline(ctx, c.silentAt())
+	defer stop()
+	_ = c.conn.Ping(ctx) // no pong in this time; or the connection is closed, which the reader sees
+}

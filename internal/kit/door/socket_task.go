@@ -1,0 +1,167 @@
+package door
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// A task is an operation of a socket, from "subscribe" on.
+type task struct {
+	id      string
+	payload []byte
+	params  *graphql.RawParams
+	cancel  context.CancelFunc
+}
+
+// subscribe starts a task. What is checked here costs little; the rest has a
+// goroutine of its own.
+func (c *socket) subscribe(m message) {
+	params, err := m.params()
+	if err != nil {
+		c.misuse(messageInvalid, statusBadMessage, err.Error())
+		return
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	t := &task{id: m.id, payload: m.payload, params: params, cancel: cancel}
+	switch c.insert(t) {
+	case started:
+		go c.run(ctx, t)
+		return
+	case notReady:
+		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
+	case duplicate:
+		c.misuse(messageInvalid, statusDuplicateID, "there is an operation with this id already")
+	case tooManyTasks:
+		c.sockets.metrics.refused[messageTooMany].Inc()
+		c.writeErrors(ctx, t.id, gqlerror.List{refusal(codeRate, "There may be %d operations at once.", c.door.cfg.Limits.SocketOperations)})
+	case tooLate:
+	}
+	cancel()
+}
+
+type insertion int
+
+const (
+	started insertion = iota
+	tooLate           // the socket has ended
+	notReady
+	duplicate
+	tooManyTasks
+)
+
+// insert adds a task whose goroutine must be started.
+func (c *socket) insert(t *task) insertion {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch limit := c.door.cfg.Limits.SocketOperations; {
+	case c.code != 0:
+		return tooLate
+	case c.state != ready:
+		return notReady
+	case c.tasks[t.id] != nil:
+		return duplicate
+	case over(len(c.tasks)+1, limit), limit >= 0 && c.busy >= 2*limit: // those that do not heed their end count too
+		return tooManyTasks
+	}
+	c.tasks[t.id] = t
+	c.busy++
+	c.work.Add(1)
+	c.sockets.metrics.operations.Inc()
+	return started
+}
+
+// complete ends a task for its client, who gets nothing more of it and may use
+// its id again.
+func (c *socket) complete(id string) {
+	c.mu.Lock()
+	t := c.tasks[id]
+	delete(c.tasks, id)
+	c.mu.Unlock()
+	if t != nil {
+		t.cancel()
+	}
+}
+
+// release is for a task that is going to send its last message, so that the id
+// is free when the client sees it. It returns false if the client wants none.
+func (c *socket) release(t *task) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tasks[t.id] != t {
+		return false
+	}
+	delete(c.tasks, t.id)
+	return true
+}
+
+// wants reports whether the client waits for more of a task.
+func (c *socket) wants(t *task) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tasks[t.id] == t
+}
+
+// run is a task's goroutine.
+func (c *socket) run(ctx context.Context, t *task) {
+	defer c.work.Done()
+	defer c.sockets.metrics.operations.Dec()
+	defer t.cancel()
+	if c.guard(func() { c.execute(ctx, t) }) { // it may be Config.Present that panics
+		c.sendErrors(ctx, t, gqlerror.List{refusal(codeInternal, "internal error")})
+	}
+	c.release(t)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy--
+}
+
+// execute runs a task's operation and sends what comes of it.
+func (c *socket) execute(ctx context.Context, t *task) {
+	who, ok := c.readmit(ctx)
+	if !ok {
+		return
+	}
+	held := &memory{budget: c.door.memory, key: who.key}
+	defer held.close()
+	if failed := c.door.modest(t.payload, 1); failed != nil {
+		c.fail(ctx, t, failed.Error)
+		return
+	}
+	if !held.take(inTree(t.params.Query) + max(0, 2*(len(t.payload)-freeBytes))) {
+		c.fail(ctx, t, noMemory().Error)
+		return
+	}
+	t.payload = nil // a subscription may run for long
+	op, refused := c.door.begin(ctx, c.exec, who, t.params)
+	if refused != nil {
+		c.sendErrors(ctx, t, refused.Errors)
+		return
+	}
+	defer op.close()
+	for res := op.next(); res != nil; res = op.next() {
+		if !c.wants(t) || !c.write(ctx, frame(messageNext, t.id, encode(res))) {
+			return
+		}
+	}
+	if c.release(t) {
+		c.write(ctx, frame(messageComplete, t.id, nil))
+	}
+}
+
+// fail ends a task with an error.
+func (c *socket) fail(ctx context.Context, t *task, err error) {
+	c.sendErrors(ctx, t, gqlerror.List{c.door.present(ctx, err)})
+}
+
+// sendErrors ends a task with "error", after which nothing may come.
+func (c *socket) sendErrors(ctx context.Context, t *task, errs gqlerror.List) {
+	if c.release(t) {
+		c.writeErrors(ctx, t.id, errs)
+	}
+}
+
+func (c *socket) writeErrors(ctx context.Context, id string, errs gqlerror.List) {
+	c.write(ctx, frame(messageError, id, encoded(errs)))
+}

@@ -1,0 +1,261 @@
+package door
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+// Event streams as the protocol "GraphQL over Server-Sent Events" has them, in
+// its mode of distinct connections: an event "next" for each response, and
+// "complete" at the end.
+
+// stream serves a subscription until it ends, the client goes or the server
+// stops.
+func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, c caller, op *operation) {
+	leave, failed := t.seat(c, op)
+	if failed != nil {
+		t.refuse(w, r, failed.status, failed.Error)
+		return
+	}
+	defer leave()
+	t.metrics.streams.Inc()
+	defer t.metrics.streams.Dec()
+	s := &eventStream{Door: t.Door, w: w, control: http.NewResponseController(w)}
+	s.open()
+	responses := make(chan *graphql.Response)
+	var pump sync.WaitGroup
+	pump.Go(func() {
+		defer close(responses)
+		for res := op.next(); res != nil; res = op.next() {
+			select {
+			case responses <- res:
+			case <-op.ctx.Done():
+				return
+			}
+		}
+	})
+	defer pump.Wait()
+	defer op.cancel(nil)
+	s.run(r.Context(), c, bearer(r.Header.Get("Authorization")), op, responses)
+}
+
+// streamOne sends one response as a stream of its own.
+func (t *httpTransport) streamOne(w http.ResponseWriter, res *graphql.Response) {
+	s := &eventStream{Door: t.Door, w: w, control: http.NewResponseController(w)}
+	s.open()
+	if res != nil {
+		s.next(res)
+	}
+	s.complete()
+}
+
+// seat counts a stream among the caller's. The oldest of a user gives way to
+// the newest.
+func (t *httpTransport) seat(c caller, op *operation) (leave func(), failed *failure) {
+	leaveAddress, ok := t.perAddress.enter(c.network)
+	if !ok {
+		return nil, &failure{http.StatusTooManyRequests, later(codeRate, "Too many sockets and streams from this address.", 5*time.Second)}
+	}
+	leaveOpen, ok := t.streams.enter(op.cancel)
+	if !ok {
+		leaveAddress()
+		return nil, &failure{http.StatusServiceUnavailable, later(codeUnavailable, "The server is stopping.", time.Second)}
+	}
+	leaveUser := func() {}
+	if user := c.admission.User; user != "" {
+		leaveUser = t.perUser.sit(user, func() { op.cancel(errReplaced) })
+	}
+	return func() { leaveUser(); leaveOpen(); leaveAddress() }, nil
+}
+
+// An eventStream writes events. All its methods belong to one goroutine.
+type eventStream struct {
+	*Door
+	w       http.ResponseWriter
+	control *http.ResponseController
+	failed  error
+}
+
+func (s *eventStream) open() {
+	h := s.w.Header()
+	h.Set("Content-Type", mediaStream+"; charset=utf-8")
+	h.Set("Cache-Control", "no-cache, no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would keep events until it has a page of them
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Add("Vary", "Accept")
+	s.w.WriteHeader(http.StatusOK)
+	s.send(":\n\n") // the headers go out at once
+}
+
+// run writes what comes until it ends.
+func (s *eventStream) run(ctx context.Context, c caller, token string, op *operation, responses <-chan *graphql.Response) {
+	alive, recheck := ticker(s.cfg.Limits.KeepAlive), ticker(around(s.cfg.Limits.Recheck))
+	defer alive.Stop()
+	defer recheck.Stop()
+	age := time.NewTimer(positive(around(s.cfg.Limits.SocketAge)))
+	defer age.Stop()
+	for s.failed == nil {
+		select {
+		case res, ok := <-responses:
+			if !ok {
+				s.end(ctx, op)
+				return
+			}
+			s.next(res)
+		case <-alive.C:
+			s.send(":\n\n")
+		case <-recheck.C:
+			if token == "" {
+				continue
+			}
+			if now := s.admit(ctx, c, token); now.admission.Refused || now.admission.User != c.admission.User && !now.admission.Unknown {
+				s.next(&graphql.Response{Errors: gqlerror.List{refusal(codeUnknown, "The session has ended.")}})
+				s.complete()
+				return
+			}
+		case <-age.C:
+			return // without "complete", so that the client comes again
+		case <-op.ctx.Done():
+			s.end(ctx, op)
+			return
+		}
+	}
+}
+
+// end says why a stream is over. A server that stops says nothing: its clients
+// come again when a stream breaks off.
+func (s *eventStream) end(ctx context.Context, op *operation) {
+	switch reason := context.Cause(op.ctx); {
+	case ctx.Err() != nil: // the client is gone
+	case reason == nil:
+		s.complete()
+	case errors.Is(reason, errReplaced):
+		s.next(&graphql.Response{Errors: gqlerror.List{refusal(codeRate, "A newer stream of this user took its place.")}})
+		s.complete()
+	}
+}
+
+func (s *eventStream) next(res *graphql.Response) {
+	// A line break in JSON is blank space, and would end the event's line.
+	s.send("event: next\ndata: " + string(bytes.ReplaceAll(encode(res), []byte("\n"), []byte(" "))) + "\n\n")
+}
+
+// complete has a line of data, though there is none: without it an EventSource
+// never sees the event.
+func (s *eventStream) complete() { s.send("event: complete\ndata:\n\n") }
+
+func (s *eventStream) send(text string) {
+	if s.failed != nil {
+		return
+	}
+	s.deadline(s.w, len(text))
+	if _, s.failed = s.w.Write([]byte(text)); s.failed == nil {
+		s.failed = s.control.Flush()
+	}
+}
+
+// ticker ticks every d, or never if d is negative.
+func ticker(d time.Duration) *time.Ticker { return time.NewTicker(positive(d)) }
+
+// positive is d, or so long that it never comes if d is negative.
+func positive(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 1 << 62
+	}
+	return d
+}
+
+// around is d, give or take a tenth, so that what began at once does not end at
+// once.
+func around(d time.Duration) time.Duration {
+	if d <= 0 {
+		return d
+	}
+	return d - d/10 + rand.N(d/5+1) //nolint:gosec // no secret
+}
+
+// Why a subscription was ended from outside.
+var (
+	errReplaced = errors.New("a newer stream of the user took its place")
+	errStopping = errors.New("the server stops")
+)
+
+// streams are the event streams that are open. They are safe for concurrent use.
+type streams struct {
+	mu     sync.Mutex
+	open   map[int]context.CancelCauseFunc
+	last   int
+	closed bool
+	gone   chan struct{} // closed when the last stream is gone after close
+}
+
+func newStreams() *streams {
+	return &streams{open: map[int]context.CancelCauseFunc{}, gone: make(chan struct{})}
+}
+
+// enter takes in a stream; ok is false if the server stops.
+func (s *streams) enter(cancel context.CancelCauseFunc) (leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, false
+	}
+	s.last++
+	id := s.last
+	s.open[id] = cancel
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.open, id)
+		s.tell()
+	}), true
+}
+
+// tell wakes close when there is nothing left to wait for.
+func (s *streams) tell() {
+	if s.closed && len(s.open) == 0 {
+		close(s.gone)
+	}
+}
+
+// close ends all streams in the order of the map, which is random, spread over
+// the given time, and waits for them.
+func (s *streams) close(ctx context.Context, over time.Duration) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errors.New("the event streams are closed already")
+	}
+	s.closed = true
+	cancels := slices.Collect(maps.Values(s.open))
+	s.tell()
+	s.mu.Unlock()
+	for i, cancel := range cancels {
+		if i > 0 && clock.Sleep(ctx, spread(over, len(cancels))) != nil {
+			break
+		}
+		cancel(errStopping)
+	}
+	for _, cancel := range cancels { // those that the end of ctx left
+		cancel(errStopping)
+	}
+	select {
+	case <-s.gone:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("end event streams: %w", ctx.Err())
+	}
+}

@@ -1,0 +1,62 @@
+package door
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/core"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+)
+
+// ruleSet is the validation rules of the specification, in a fixed order. Those
+// that suggest names betray the schema to whoever may not ask for it.
+func ruleSet(suggest bool) []core.Rule {
+	all := []core.Rule{
+		rules.FragmentsOnCompositeTypesRule, rules.KnownDirectivesRule, rules.KnownFragmentNamesRule, rules.KnownRootTypeRule,
+		rules.LoneAnonymousOperationRule, rules.MaxIntrospectionDepth, rules.NoFragmentCyclesRule, rules.NoUndefinedVariablesRule,
+		rules.NoUnusedFragmentsRule, rules.NoUnusedVariablesRule, rules.OverlappingFieldsCanBeMergedRule, rules.PossibleFragmentSpreadsRule,
+		rules.ProvidedRequiredArgumentsRule, rules.SingleFieldSubscriptionsRule, rules.UniqueArgumentNamesRule,
+		rules.UniqueDirectivesPerLocationRule, rules.UniqueFragmentNamesRule, rules.UniqueInputFieldNamesRule, rules.UniqueOperationNamesRule,
+		rules.UniqueVariableNamesRule, rules.VariablesAreInputTypesRule, rules.VariablesInAllowedPositionRule,
+	}
+	if suggest {
+		return append(
+			all, rules.FieldsOnCorrectTypeRule, rules.KnownArgumentNamesRule, rules.KnownTypeNamesRule,
+			rules.ScalarLeafsRule, rules.ValuesOfCorrectTypeRule,
+		)
+	}
+	return append(
+		all, rules.FieldsOnCorrectTypeRuleWithoutSuggestions, rules.KnownArgumentNamesRuleWithoutSuggestions, rules.KnownTypeNamesRuleWithoutSuggestions,
+		rules.ScalarLeafsRuleWithoutSuggestions, rules.ValuesOfCorrectTypeRuleWithoutSuggestions,
+	)
+}
+
+// enough ends a walk whose document has as many errors as are told.
+type enough struct{}
+
+// validate walks the document once, with all rules at every node, and returns
+// what is wrong, at most so many errors; a negative limit is none.
+func validate(schema *ast.Schema, doc *ast.QueryDocument, ruleSet []core.Rule, limit int) (errs gqlerror.List) {
+	defer func() {
+		if p := recover(); p != nil && p != (enough{}) {
+			panic(p)
+		}
+	}()
+	events := &core.Events{}
+	for _, rule := range ruleSet {
+		rule.RuleFunc(events, func(options ...core.ErrorOption) {
+			err := &gqlerror.Error{Rule: rule.Name}
+			for _, o := range options {
+				o(err)
+			}
+			err.Message = cut(err.Message)
+			err.Extensions = map[string]any{"code": codeValidation}
+			errs = append(errs, err)
+			if len(errs) == limit {
+				panic(enough{})
+			}
+		})
+	}
+	validator.Walk(schema, doc, events)
+	return errs
+}

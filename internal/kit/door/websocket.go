@@ -1,0 +1,244 @@
+package door
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/coder/websocket"
+	"golang.org/x/time/rate"
+)
+
+// subprotocol is the one that is spoken, "GraphQL over WebSocket":
+// https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md.
+const subprotocol = "graphql-transport-ws"
+
+// retryUpgrade is when somebody should come again for whom there was no place.
+const retryUpgrade = 5 * time.Second
+
+// sockets is the WebSocket transport: it upgrades requests, and knows all
+// sockets that are open. It is safe for concurrent use.
+type sockets struct {
+	door    *Door
+	metrics *socketMetrics
+
+	mu       sync.Mutex
+	open     map[*socket]struct{}
+	inside   int // open sockets, and upgrades under way
+	draining bool
+	gone     chan struct{} // closed when all have gone after draining began
+}
+
+func newSockets(d *Door) *sockets {
+	return &sockets{
+		door:    d,
+		metrics: newSocketMetrics(d.cfg.Registerer),
+		open:    map[*socket]struct{}{},
+		gone:    make(chan struct{}),
+	}
+}
+
+// Supports implements [graphql.Transport]. It claims every request that asks
+// for WebSocket, even one that cannot be upgraded.
+func (s *sockets) Supports(r *http.Request) bool { return isUpgrade(r) }
+
+// Do implements [graphql.Transport]. It returns after the upgrade, so that a
+// socket keeps neither its request nor the server's goroutine; the values of
+// the request's context stay with it.
+func (s *sockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+	if !s.enter() {
+		s.door.refuse(w, r, http.StatusServiceUnavailable, later(codeUnavailable, "The server is stopping.", retryUpgrade))
+		return
+	}
+	var c *socket
+	defer func() {
+		if c == nil {
+			s.leave()
+		}
+	}()
+	if c = s.upgrade(w, r, exec); c == nil {
+		return
+	}
+	s.add(c)
+	go func() {
+		defer s.leave()
+		defer s.remove(c)
+		c.serve()
+	}()
+}
+
+// upgrade returns nil if it answered the request with an HTTP error.
+func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) *socket {
+	if !s.door.originAllowed(r) {
+		s.door.refuse(w, r, http.StatusForbidden, refusal(codeCSRF, "This page's origin may not open sockets here."))
+		return nil
+	}
+	if offered := r.Header.Values("Sec-WebSocket-Protocol"); len(offered) > 0 && !hasToken(offered, subprotocol) {
+		s.door.refuse(w, r, http.StatusBadRequest, refusal(codeBadRequest, "The only sub-protocol is %s.", subprotocol))
+		return nil
+	}
+	c := newSocket(s, r, exec)
+	leave, ok := s.door.perAddress.enter(c.caller.network)
+	if !ok {
+		s.door.refuse(w, r, http.StatusTooManyRequests, later(codeRate, "Too many sockets and streams from this address.", retryUpgrade))
+		return nil
+	}
+	hijacking := &hijackWriter{ResponseWriter: w}
+	conn, err := websocket.Accept(hijacking, r, &websocket.AcceptOptions{
+		Subprotocols:       []string{subprotocol},
+		InsecureSkipVerify: true, // the origin is checked above
+		OnPingReceived:     func(context.Context, []byte) bool { return c.controlFrame() },
+		OnPongReceived:     func(context.Context, []byte) { c.controlFrame() },
+	})
+	if err != nil { // Accept has answered: it was no valid handshake
+		leave()
+		return nil
+	}
+	conn.SetReadLimit(int64(max(s.door.cfg.Limits.Message, -1)))
+	c.conn, c.netConn, c.leaveAddress = conn, hijacking.conn, leave
+	return c
+}
+
+// Close ends every socket with 1012 (service restart), in random order over the
+// given time, and refuses new ones with 503. It returns when all are gone. When
+// ctx ends before, it drops those that are left and returns an error.
+func (s *sockets) Close(ctx context.Context, over time.Duration) error {
+	left := s.drain()
+	rand.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
+	pause := spread(over, len(left))
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for _, c := range left {
+		select {
+		case <-timer.C:
+			c.end(websocket.StatusServiceRestart, "the server restarts")
+			timer.Reset(pause)
+		case <-s.gone:
+			return nil
+		case <-ctx.Done():
+			return s.drop(ctx)
+		}
+	}
+	select {
+	case <-s.gone:
+		return nil
+	case <-ctx.Done():
+		return s.drop(ctx)
+	}
+}
+
+// drain lets nobody in any more and returns the open sockets. Those that are
+// being upgraded end by themselves, see add.
+func (s *sockets) drain() []*socket {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.draining {
+		s.draining = true
+		if s.inside == 0 {
+			close(s.gone)
+		}
+	}
+	left := make([]*socket, 0, len(s.open))
+	for c := range s.open {
+		left = append(left, c)
+	}
+	return left
+}
+
+// drop closes the connections that are left without another word.
+func (s *sockets) drop(ctx context.Context) error {
+	left := s.drain()
+	for _, c := range left {
+		c.lost(statusAbnormal)
+		_ = c.netConn.Close() // also when its close handshake is under way
+	}
+	return fmt.Errorf("close sockets, %d were left: %w", len(left), context.Cause(ctx))
+}
+
+// enter counts an upgrade, until leave. It returns false when no more are let in.
+func (s *sockets) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return false
+	}
+	s.inside++
+	return true
+}
+
+func (s *sockets) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inside--
+	if s.draining && s.inside == 0 {
+		close(s.gone)
+	}
+}
+
+func (s *sockets) add(c *socket) {
+	s.metrics.open.Inc()
+	s.mu.Lock()
+	s.open[c] = struct{}{}
+	draining := s.draining
+	s.mu.Unlock()
+	if draining {
+		c.end(websocket.StatusServiceRestart, "the server restarts")
+	}
+}
+
+func (s *sockets) remove(c *socket) {
+	s.metrics.open.Dec()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+}
+
+// newSocket returns what is known before the upgrade.
+func newSocket(s *sockets, r *http.Request, exec graphql.GraphExecutor) *socket {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	c := &socket{
+		sockets: s,
+		door:    s.door,
+		exec:    exec,
+		ctx:     ctx,
+		cancel:  cancel,
+		caller:  callerOf(r.Context()),
+		header:  r.Header.Get("Authorization"),
+		tasks:   map[string]*task{},
+	}
+	if n := s.door.cfg.Limits.MessageRate; n >= 0 {
+		c.messages = rate.NewLimiter(rate.Limit(n), 2*n)
+	}
+	return c
+}
+
+// hasToken looks for a word, whatever its case, in comma-separated lists.
+func hasToken(lists []string, token string) bool {
+	for _, list := range lists {
+		for word := range strings.SplitSeq(list, ",") {
+			if strings.EqualFold(strings.TrimSpace(word), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hijackWriter keeps the connection that is hijacked from it: what waits for a
+// peer in [websocket.Conn] can only be ended there.
+type hijackWriter struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+func (w *hijackWriter) Hijack() (conn net.Conn, buffers *bufio.ReadWriter, err error) {
+	w.conn, buffers, err = http.NewResponseController(w.ResponseWriter).Hijack()
+	return w.conn, buffers, err
+}
