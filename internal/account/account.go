@@ -22,6 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/retry"
 )
 
@@ -174,6 +175,8 @@ func (s *Service) ByID(ctx context.Context, id int64) (*User, error) {
 // ByIDs returns those of the users that exist, as [Service.ByID] would, with
 // one round trip to the cache and at most one statement.
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*User, error) {
+	ctx, span := observe.Span(ctx, "account.ByIDs")
+	defer span.End()
 	found, err := s.users.GetMany(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read %d users: %w", len(ids), err)

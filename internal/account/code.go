@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
 const (
@@ -43,6 +44,8 @@ var (
 // What the user can mend is [fault.UserErrors]: no phone, or too many codes. Without
 // a sender, and when it or Redis fails, the fault is UNAVAILABLE.
 func (s *Service) SendCode(ctx context.Context, phone, address string) (life time.Duration, err error) {
+	ctx, span := observe.Span(ctx, "account.SendCode")
+	defer span.End()
 	p, err := ParsePhone(phone)
 	if err != nil {
 		return 0, refusePhone("phone")

@@ -11,6 +11,7 @@ import (
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
 // Credentials are what somebody logs in with: a phone and either the code that
@@ -38,6 +39,8 @@ type Login struct {
 // It takes several round trips to Redis and a few statements, one after the
 // other, because each decides whether the next one happens.
 func (s *Service) Login(ctx context.Context, c Credentials) (*Login, error) {
+	ctx, span := observe.Span(ctx, "account.Login")
+	defer span.End()
 	method := "code"
 	if c.Password != nil {
 		method = "password"
@@ -163,6 +166,8 @@ func (s *Service) rehash(ctx context.Context, row *ent.User, password string) {
 // [fault.UserErrors]. Ten times an hour are allowed, then it is RATE_LIMITED. A
 // viewer whose session has ended meanwhile is UNAUTHENTICATED.
 func (s *Service) SetPassword(ctx context.Context, v Viewer, password string) (*User, error) {
+	ctx, span := observe.Span(ctx, "account.SetPassword")
+	defer span.End()
 	password, reason := checkPassword(password)
 	if reason != "" {
 		return nil, fault.Refuse(fault.InvalidInput, reason, "password")

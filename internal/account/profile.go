@@ -10,6 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/kit/text"
@@ -37,6 +38,8 @@ type Changes struct {
 // everybody at once. Everything that is wrong comes back together, as
 // [fault.UserErrors], and nothing is changed.
 func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User, error) {
+	ctx, span := observe.Span(ctx, "account.UpdateProfile")
+	defer span.End()
 	u := s.db.User.UpdateOneID(v.ID)
 	if err := s.change(u, c).OrNil(); err != nil {
 		return nil, err

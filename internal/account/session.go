@@ -22,6 +22,7 @@ import (
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
@@ -76,6 +77,10 @@ func (v Viewer) Require(role Role) error {
 	return nil
 }
 
+// Unknown says that a token was given of which it could not be found out now
+// whose it is.
+func (v Viewer) Unknown() bool { return v.unknown != nil }
+
 // User is who the viewer is, as of the beginning of the request; nil for nobody.
 // It returns a fault when that cannot be said at the moment.
 func (v Viewer) User() (*User, error) {
@@ -94,6 +99,8 @@ func (v Viewer) User() (*User, error) {
 // role is thereby never older than the last grant; and once a minute at most
 // another one.
 func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
+	ctx, span := observe.Span(ctx, "account.Authenticate")
+	defer span.End()
 	id, ok := sessionOf(token)
 	if !ok {
 		return Viewer{}
@@ -123,6 +130,8 @@ func viewerOf(u *User, session string) Viewer {
 // nobody reads sessions there; it is told before, or within a second after, it
 // answers again, even if this process ends first.
 func (s *Service) Logout(ctx context.Context, v Viewer) error {
+	ctx, span := observe.Span(ctx, "account.Logout")
+	defer span.End()
 	return s.sessions.end(ctx, v.session)
 }
 

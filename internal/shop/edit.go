@@ -12,6 +12,7 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -78,6 +79,8 @@ func editContexts(ctx context.Context) (request, whole context.Context, cancel f
 // Bounds that the shop breaks are a [fault.UserErrors] with all of them; any other
 // error means that the database failed. Calling it again makes another shop.
 func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, error) {
+	ctx, span := observe.Span(ctx, "shop.Create")
+	defer span.End()
 	ctx, whole, cancel := editContexts(ctx)
 	defer cancel()
 	c := d.changes().clean()
@@ -109,6 +112,8 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 // once), it returns a [fault.UserErrors]; a [fault.Forbidden] if the shop is not
 // the editor's. Any other error means that the database failed.
 func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*Shop, error) {
+	ctx, span := observe.Span(ctx, "shop.Update")
+	defer span.End()
 	ctx, whole, cancel := editContexts(ctx)
 	defer cancel()
 	c = c.clean()

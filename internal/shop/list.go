@@ -14,6 +14,7 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
@@ -67,6 +68,8 @@ type Edge struct {
 // [Service.nearest] explains, and one for the rows. A query that makes no
 // sense is a fault.
 func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
+	ctx, span := observe.Span(ctx, "shop.List")
+	defer span.End()
 	q, err := q.checked()
 	if err != nil {
 		return nil, err

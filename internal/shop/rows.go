@@ -11,6 +11,7 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
@@ -58,6 +59,8 @@ func (s *Service) loadTypes(ctx context.Context, ids []int64) (map[int64]Type, e
 
 // Types returns all types, in the order in which they are listed.
 func (s *Service) Types(ctx context.Context) ([]Type, error) {
+	ctx, span := observe.Span(ctx, "shop.Types")
+	defer span.End()
 	rows, err := s.db.ShopType.Query().Order(shoptype.BySort(), shoptype.ByID()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select shop types: %w", err)

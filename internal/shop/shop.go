@@ -21,6 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/retry"
 )
 
@@ -115,6 +116,8 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Shop, error) {
 // ByIDs returns those of the shops that exist, as [Service.ByID] would, with
 // one round trip to the cache and at most one statement.
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Shop, error) {
+	ctx, span := observe.Span(ctx, "shop.ByIDs")
+	defer span.End()
 	found, err := s.shops.GetMany(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read %d shops: %w", len(ids), err)
@@ -125,6 +128,8 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Shop, erro
 // TypesByID returns those of the types that exist, with one round trip to the
 // cache and at most one statement.
 func (s *Service) TypesByID(ctx context.Context, ids []int64) (map[int64]*Type, error) {
+	ctx, span := observe.Span(ctx, "shop.TypesByID")
+	defer span.End()
 	found, err := s.types.GetMany(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read %d shop types: %w", len(ids), err)

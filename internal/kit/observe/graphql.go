@@ -6,26 +6,25 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// GraphQL is a gqlgen extension that counts and times operations, and names
-// them in the request's log line. The operation's name is the client's choice
+// GraphQL is a gqlgen extension that counts and times queries and mutations,
+// and names operations in the request's log line. A subscription mostly waits,
+// so its responses have no time. The operation's name is the client's choice
 // and therefore no label.
 type GraphQL struct {
 	seconds *prometheus.HistogramVec
-	refused prometheus.Counter
 }
 
 // NewGraphQL registers the metrics.
 func NewGraphQL(reg prometheus.Registerer) *GraphQL {
-	g := &GraphQL{refused: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "tandian_graphql_refused_total", Help: "Errors of GraphQL requests that were refused before they ran: not readable, not valid, too much.",
-	}), seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	g := &GraphQL{seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tandian_graphql_operation_seconds", Help: "Time of GraphQL operations, by type and outcome (ok, partial, failed).",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 	}, []string{"type", "outcome"})}
-	reg.MustRegister(g.seconds, g.refused)
+	reg.MustRegister(g.seconds)
 	for _, outcome := range []string{"ok", "partial", "failed"} {
 		g.seconds.WithLabelValues("query", outcome)
 		g.seconds.WithLabelValues("mutation", outcome)
@@ -57,7 +56,9 @@ func (g *GraphQL) InterceptResponse(ctx context.Context, next graphql.ResponseHa
 	case len(res.Errors) > 0:
 		outcome = "partial"
 	}
-	g.seconds.WithLabelValues(string(oc.Operation.Operation), outcome).Observe(time.Since(begin).Seconds())
+	if oc.Operation.Operation != ast.Subscription {
+		g.seconds.WithLabelValues(string(oc.Operation.Operation), outcome).Observe(time.Since(begin).Seconds())
+	}
 	if r := requestOf(ctx); r != nil {
 		r.mu.Lock()
 		r.operation, r.errors = cut(oc.Operation.Name, 64), len(res.Errors)
@@ -66,14 +67,13 @@ func (g *GraphQL) InterceptResponse(ctx context.Context, next graphql.ResponseHa
 	return res
 }
 
-// Refused counts an error that is about a request and not about a field, and
-// puts it into the request's log line. gqlgen tells no extension of them; the
-// server's error presenter calls this for every error.
+// Refused puts an error that is about a request and not about a field into the
+// request's log line. gqlgen tells no extension of them; the server's error
+// presenter calls this for every error.
 func (g *GraphQL) Refused(ctx context.Context, err *gqlerror.Error) {
 	if graphql.GetFieldContext(ctx) != nil || len(err.Path) > 0 {
 		return
 	}
-	g.refused.Inc()
 	if r := requestOf(ctx); r != nil {
 		r.mu.Lock()
 		r.errors++

@@ -60,7 +60,9 @@ func HTTP(next http.Handler, reg prometheus.Registerer, log *slog.Logger) http.H
 			info.id = rand.Text()
 		}
 		w.Header().Set("X-Request-Id", info.id)
+		outer := r
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, info))
+		defer func() { outer.Pattern = r.Pattern }() // for who is further out
 		out := &statusWriter{ResponseWriter: w}
 		inFlight.Inc()
 		defer inFlight.Dec()

@@ -8,12 +8,14 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
 // Driver returns the database as ent wants it, with every statement counted
-// and timed.
+// and timed, and with a span below the one in its context.
 func (s *SQL) Driver(m *SQLMetrics) dialect.Driver {
-	return &driver{Driver: entsql.NewDriver(s.Dialect, entsql.Conn{ExecQuerier: observed{s.DB, m}}), db: s, m: m}
+	return &driver{Driver: entsql.NewDriver(s.Dialect, entsql.Conn{ExecQuerier: observed{s.DB, m, s.Dialect}}), db: s, m: m}
 }
 
 // driver is ent's own driver, whose transactions are observed too.
@@ -30,29 +32,32 @@ func (d *driver) BeginTx(ctx context.Context, opts *entsql.TxOptions) (dialect.T
 	if err != nil {
 		return nil, err
 	}
-	conn := entsql.NewDriver(d.db.Dialect, entsql.Conn{ExecQuerier: observed{tx, d.m}}).Conn
+	conn := entsql.NewDriver(d.db.Dialect, entsql.Conn{ExecQuerier: observed{tx, d.m, d.db.Dialect}}).Conn
 	return &entsql.Tx{Conn: conn, Tx: tx}, nil
 }
 
 func (d *driver) Close() error { return d.db.Close() }
 
-// observed counts and times the statements of a pool or a transaction.
+// observed counts, times and traces the statements of a pool or a transaction.
 type observed struct {
-	next entsql.ExecQuerier
-	m    *SQLMetrics
+	next    entsql.ExecQuerier
+	m       *SQLMetrics
+	dialect string
 }
 
 func (o observed) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	begin := time.Now()
+	begin, span := time.Now(), statementSpan(ctx, o.dialect, query)
 	res, err := o.next.ExecContext(ctx, query, args...)
 	o.m.observe(verb(query), time.Since(begin), err)
+	observe.End(span, err)
 	return res, err
 }
 
 func (o observed) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	begin := time.Now()
+	begin, span := time.Now(), statementSpan(ctx, o.dialect, query)
 	rows, err := o.next.QueryContext(ctx, query, args...)
 	o.m.observe(verb(query), time.Since(begin), err)
+	observe.End(span, err)
 	return rows, err
 }
 

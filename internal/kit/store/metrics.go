@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
 // buckets of call times in seconds: from a local Redis to a hung server.
@@ -107,29 +109,34 @@ func (h hook) DialHook(next redis.DialHook) redis.DialHook {
 
 func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		begin := time.Now()
+		begin, span := time.Now(), commandSpan(ctx, h.role, false, cmd)
 		err := next(ctx, cmd)
-		h.observe(begin, err, cmd)
+		observe.End(span, h.observe(begin, err, cmd))
 		return err
 	}
 }
 
 func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		begin := time.Now()
+		begin, span := time.Now(), commandSpan(ctx, h.role, true, cmds...)
 		err := next(ctx, cmds)
-		h.observe(begin, err, cmds...)
+		observe.End(span, h.observe(begin, err, cmds...))
 		return err
 	}
 }
 
-func (h hook) observe(begin time.Time, err error, cmds ...redis.Cmder) {
+// observe counts and times a round trip. It returns err if that failed.
+func (h hook) observe(begin time.Time, err error, cmds ...redis.Cmder) error {
 	h.m.seconds.WithLabelValues(h.role).Observe(time.Since(begin).Seconds())
 	for _, cmd := range cmds {
 		h.m.commands.WithLabelValues(h.role, cmd.Name()).Inc()
 	}
 	// An answer, even a refusal, is no failure of the round trip.
-	if _, answered := errors.AsType[redis.Error](err); err != nil && !answered && !errors.Is(err, context.Canceled) {
+	if _, answered := errors.AsType[redis.Error](err); err == nil || answered {
+		return nil
+	}
+	if !errors.Is(err, context.Canceled) {
 		h.m.errors.WithLabelValues(h.role).Inc()
 	}
+	return err
 }

@@ -1,0 +1,136 @@
+package observe
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.uber.org/goleak"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// failing is a collector that answers nothing good.
+type failing struct{ sdktrace.SpanExporter }
+
+func (failing) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error {
+	return errors.New("collector: " + strings.Repeat("x", 1000))
+}
+
+func TestACollectorThatFailsIsOneLineAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		e := newExporter(failing{}, slog.New(slog.NewJSONHandler(&log, nil)))
+		defer e.abort()
+		for range 121 { // two minutes and the first moment
+			if err := e.ExportSpans(t.Context(), make([]sdktrace.ReadOnlySpan, 10)); err != nil {
+				t.Fatalf("the library would tell the whole process: %v", err)
+			}
+			time.Sleep(time.Second)
+		}
+		var lost []int
+		for line := range strings.Lines(log.String()) {
+			var said struct {
+				Spans int
+				Err   string
+			}
+			if err := json.Unmarshal([]byte(line), &said); err != nil || len(said.Err) != 500 {
+				t.Errorf("%v, %d bytes of error: %s", err, len(said.Err), line)
+			}
+			lost = append(lost, said.Spans)
+		}
+		if d := cmp.Diff([]int{10, 600, 600}, lost); d != "" {
+			t.Errorf("spans lost in the lines (-want +got)\n%s", d)
+		}
+	})
+}
+
+func TestClosingDeliversAndLeavesNothingRunning(t *testing.T) {
+	var requests atomic.Int64
+	tests := []struct {
+		name     string
+		answer   http.HandlerFunc
+		give     time.Duration
+		most     time.Duration
+		complain bool
+	}{
+		{"a collector", func(http.ResponseWriter, *http.Request) {}, time.Minute, time.Minute, false},
+		{"a collector that hangs", func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // else the server does not see that the client is gone
+			<-r.Context().Done()
+		}, 50 * time.Millisecond, 2 * time.Second, true},
+		{"a collector that asks to come again", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, 50 * time.Millisecond, 2 * time.Second, true},
+		{"a collector that refuses", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, time.Minute, time.Minute, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			running := goleak.IgnoreCurrent()
+			requests.Store(0)
+			collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				requests.Add(1)
+				tt.answer(w, r)
+			}))
+			quiet(t)
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+			t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1")
+			var log lockedBuffer
+			tracing, err := NewTracing(t.Context(), "v1", slog.New(slog.NewJSONHandler(&log, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 5 {
+				_, span := tracing.tracer.Start(t.Context(), "x")
+				span.End()
+			}
+			testkit.Eventually(t, 5*time.Second, func() bool { return requests.Load() > 0 })
+			ctx, cancel := context.WithTimeout(t.Context(), tt.give)
+			defer cancel()
+			begin := time.Now()
+			tracing.Close(ctx)
+			tracing.Close(ctx) // is harmless
+			if took := time.Since(begin); took > tt.most {
+				t.Errorf("it took %v, want %v at most", took, tt.most)
+			}
+			if n := requests.Load(); !tt.complain && n != 5 {
+				t.Errorf("%d batches were delivered, want 5", n)
+			}
+			if complained := strings.Contains(log.String(), "traces not delivered"); complained != tt.complain {
+				t.Errorf("the log complains: %v, want %v\n%s", complained, tt.complain, log.String())
+			}
+			collector.CloseClientConnections()
+			collector.Close()
+			goleak.VerifyNone(t, running)
+		})
+	}
+}
+
+// lockedBuffer is a log of several goroutines.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

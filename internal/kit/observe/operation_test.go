@@ -1,0 +1,202 @@
+package observe
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/go-cmp/cmp"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+)
+
+// operation answers what an operation would, through the extension, and inside
+// of it asks for fields as gqlgen does.
+func operation(ctx context.Context, o *Operations, oc *graphql.OperationContext, res *graphql.Response, inside func(context.Context)) {
+	ctx = graphql.WithOperationContext(ctx, oc)
+	respond := o.InterceptOperation(ctx, func(ctx context.Context) graphql.ResponseHandler {
+		return func(context.Context) *graphql.Response {
+			if inside != nil {
+				inside(ctx)
+			}
+			return res
+		}
+	})
+	respond(ctx)
+}
+
+// field asks for a field at a place in a document, and returns the context in
+// which gqlgen would ask for what is below it: that of its resolver, whose span
+// is over.
+func field(ctx context.Context, o *Operations, object string, place *ast.Field, resolver bool, next graphql.Resolver) context.Context {
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
+		Object: object, Field: graphql.CollectedField{Field: place}, IsResolver: resolver,
+	})
+	_, _ = o.InterceptField(ctx, func(inner context.Context) (any, error) {
+		ctx = inner //nolint:fatcontext // as gqlgen does
+		return next(inner)
+	})
+	return ctx
+}
+
+func TestAnOperationHasASpanWithItsFieldsBelow(t *testing.T) {
+	now := time.Now()
+	past := graphql.Stats{
+		OperationStart: now.Add(-4 * time.Second),
+		Parsing:        graphql.TraceTiming{Start: now.Add(-3 * time.Second), End: now.Add(-2 * time.Second)},
+		Validation:     graphql.TraceTiming{Start: now.Add(-2 * time.Second), End: now.Add(-1 * time.Second)},
+	}
+	const document = `query Cafes { shops(phone: "secret") { node { name } } }`
+	shops, node := &ast.Field{Name: "shops"}, &ast.Field{Name: "node"}
+	tracing, memory := traced(t)
+	o := tracing.GraphQL()
+	ctx, root := tracing.tracer.Start(t.Context(), "root")
+	operation(ctx, o, &graphql.OperationContext{
+		RawQuery: document, Stats: past, Variables: map[string]any{"phone": "secret"},
+		Operation: &ast.OperationDefinition{Operation: ast.Query, Name: "Cafes" + strings.Repeat("s", 100)},
+	}, &graphql.Response{}, func(ctx context.Context) {
+		below := field(ctx, o, "Query", shops, true, func(ctx context.Context) (any, error) {
+			ctx, span := Span(ctx, "shop.List")
+			End(CallSpan(ctx, "SELECT shops"), sql.ErrConnDone)
+			span.End()
+			return nil, fault.BadInput("secret")
+		})
+		for range 3 { // of a list
+			field(below, o, "Edge", node, true, func(context.Context) (any, error) { return nil, nil })
+			field(below, o, "Edge", &ast.Field{Name: "name"}, false, func(context.Context) (any, error) { return nil, nil })
+		}
+	})
+	root.End()
+	name := "query Cafes" + strings.Repeat("s", 59)
+	want := []shown{
+		{Name: "graphql.parse", Below: name},
+		{Name: "graphql.validate", Below: name},
+		{Name: "SELECT shops", Below: "shop.List", Failed: true, Attributes: map[string]any{"error.type": "*errors.errorString"}},
+		{Name: "shop.List", Below: "Query.shops"},
+		{Name: "Query.shops", Below: name, Attributes: map[string]any{"error.type": "BAD_USER_INPUT"}},
+		{Name: "Edge.node", Below: "Query.shops"},
+		{Name: name, Below: "root", Attributes: map[string]any{
+			"graphql.operation.type": "query", "graphql.operation.name": name[len("query "):], "graphql.document.hash": fingerprint(document),
+		}},
+		{Name: "root"},
+	}
+	if d := cmp.Diff(want, show(memory.GetSpans())); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	if text := fmt.Sprint(memory.GetSpans()); strings.Contains(text, "secret") {
+		t.Errorf("a span shows what the client sent: %s", text)
+	}
+	spans := memory.GetSpans()
+	if parse, op := spans[0], spans[6]; !op.StartTime.Equal(past.OperationStart) || !parse.StartTime.Equal(past.Parsing.Start) || !parse.EndTime.Equal(past.Parsing.End) {
+		t.Error("what is over did not take place when it did")
+	}
+}
+
+func TestAnOperationFailedIfAnErrorOfItIsOurs(t *testing.T) {
+	with := func(codes ...fault.Kind) *graphql.Response {
+		res := &graphql.Response{}
+		for _, c := range codes {
+			res.Errors = append(res.Errors, &gqlerror.Error{Message: "secret", Extensions: map[string]any{"code": string(c)}})
+		}
+		return res
+	}
+	tests := []struct {
+		name   string
+		res    *graphql.Response
+		errors any
+		failed bool
+	}{
+		{"no answer", nil, nil, false},
+		{"no errors", with(), nil, false},
+		{"of the client", with(fault.BadUserInput, fault.Unauthenticated, fault.Forbidden, fault.RateLimited), int64(4), false},
+		{"of a kind that is not ours", with("GRAPHQL_VALIDATION_FAILED"), int64(1), false},
+		{"an accident", with(fault.BadUserInput, fault.Internal), int64(2), true},
+		{"a store that is away", with(fault.Unavailable), int64(1), true},
+		{"too slow", with(fault.Timeout), int64(1), true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tracing, memory := traced(t)
+			operation(t.Context(), tracing.GraphQL(), &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Mutation}}, tt.res, nil)
+			spans := show(memory.GetSpans())
+			if len(spans) != 1 || spans[0].Name != "mutation" || spans[0].Attributes["graphql.errors"] != tt.errors || spans[0].Failed != tt.failed {
+				t.Errorf("the spans are %+v, want %v errors, failed: %v", spans, tt.errors, tt.failed)
+			}
+		})
+	}
+}
+
+func TestTheSpanOfASubscriptionEndsBeforeItsFirstEvent(t *testing.T) {
+	tracing, memory := traced(t)
+	o := tracing.GraphQL()
+	oc := &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Subscription, Name: "News"}}
+	operation(t.Context(), o, oc, &graphql.Response{}, func(ctx context.Context) {
+		if spans := show(memory.GetSpans()); len(spans) != 1 || spans[0].Name != "subscription News" {
+			t.Errorf("when the first event comes the spans that ended are %+v", spans)
+		}
+		if !trace.SpanContextFromContext(ctx).HasTraceID() {
+			t.Error("the log cannot name the trace")
+		}
+		field(ctx, o, "Subscription", &ast.Field{Name: "news"}, true, func(ctx context.Context) (any, error) {
+			_, span := Span(ctx, "feed.Live")
+			defer span.End()
+			return nil, nil
+		})
+	})
+	if n := len(memory.GetSpans()); n != 1 {
+		t.Errorf("%d spans: an event has one", n)
+	}
+}
+
+func TestWhatIsNotChosenIsNotTraced(t *testing.T) {
+	memory := tracetest.NewInMemoryExporter()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(memory), sdktrace.WithSampler(sdktrace.NeverSample()))
+	tracing := &Tracing{provider: provider, tracer: provider.Tracer(scope)}
+	o := tracing.GraphQL()
+	operation(t.Context(), o, &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Query}}, nil, func(ctx context.Context) {
+		field(ctx, o, "Query", &ast.Field{Name: "shops"}, true, func(ctx context.Context) (any, error) {
+			if inner, _ := Span(ctx, "shop.List"); inner != ctx {
+				t.Error("a room has a span")
+			}
+			return nil, nil
+		})
+	})
+	if n := len(memory.GetSpans()); n != 0 {
+		t.Errorf("%d spans", n)
+	}
+}
+
+func TestDocumentsThatDifferInValuesAloneHaveOneFingerprint(t *testing.T) {
+	const plain = `mutation { login(input: {phone: "1", code: "2"}, n: 3, f: 1.5) { token } }`
+	tests := []struct {
+		name, document string
+		same           bool
+	}{
+		{"itself", plain, true},
+		{"other values", `mutation { login(input: {phone: "13800001111", code: """secret"""}, n: -4.5, f: 2e3) { token } }`, true},
+		{"other spaces, commas and comments", "mutation{login(input:{phone:\"1\" code:\"2\"} n:3 f:1.5){token}} # secret", true},
+		{"another field", strings.ReplaceAll(plain, "token", "user"), false},
+		{"another alias", strings.ReplaceAll(plain, "token", "t: token"), false},
+		{"two words in one", strings.ReplaceAll(plain, "mutation {", "mutation M {"), false},
+		{"what cannot be read", plain + `"`, true}, // only as far as it can: such a document does not run
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if same := fingerprint(plain) == fingerprint(tt.document); same != tt.same {
+				t.Errorf("the same: %v, want %v", same, tt.same)
+			}
+		})
+	}
+	if fingerprint("{ab}") == fingerprint("{a b}") {
+		t.Error("two fields are as one")
+	}
+}

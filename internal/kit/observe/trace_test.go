@@ -1,0 +1,231 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+)
+
+const (
+	traceID     = "4bf92f3577b34da6a3ce929d0e0e4736"
+	traceparent = "00-" + traceID + "-00f067aa0ba902b7-01"
+)
+
+// traced returns a Tracing whose spans go to memory as soon as they end.
+func traced(t *testing.T) (*Tracing, *tracetest.InMemoryExporter) {
+	t.Helper()
+	memory := tracetest.NewInMemoryExporter()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(memory))
+	t.Cleanup(func() { _ = provider.Shutdown(context.WithoutCancel(t.Context())) })
+	return &Tracing{provider: provider, tracer: provider.Tracer(scope)}, memory
+}
+
+// shown is what a test looks at of a span.
+type shown struct {
+	Name, Below string // the name of the span above it
+	Attributes  map[string]any
+	Failed      bool
+}
+
+func show(spans tracetest.SpanStubs) []shown {
+	names := map[trace.SpanID]string{}
+	for _, s := range spans {
+		names[s.SpanContext.SpanID()] = s.Name
+	}
+	list := make([]shown, len(spans))
+	for i, s := range spans {
+		list[i] = shown{Name: s.Name, Below: names[s.Parent.SpanID()], Failed: s.Status.Code == codes.Error}
+		for _, a := range s.Attributes {
+			if list[i].Attributes == nil {
+				list[i].Attributes = map[string]any{}
+			}
+			list[i].Attributes[string(a.Key)] = a.Value.AsInterface()
+		}
+	}
+	return list
+}
+
+// quiet takes the variables of the environment that this machine may have.
+func quiet(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER",
+		"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_TRACES_SAMPLER", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES",
+	} {
+		t.Setenv(name, "")
+	}
+}
+
+func TestTracingIsOnWhenTheEnvironmentNamesACollector(t *testing.T) {
+	const general, special = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+	tests := []struct {
+		name string
+		env  map[string]string
+		on   bool
+		err  string
+	}{
+		{name: "nothing is set"},
+		{name: "a collector", env: map[string]string{general: "http://127.0.0.1:1"}, on: true},
+		{name: "a collector for traces", env: map[string]string{special: "https://127.0.0.1:1/v1/traces"}, on: true},
+		{name: "all is disabled", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "TRUE"}},
+		{name: "no exporter of traces", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}},
+		{name: "an address that is no URL", env: map[string]string{general: "collector:4318"}, err: "no http:// or https:// URL"},
+		{name: "a URL without a host", env: map[string]string{special: "http:///v1"}, err: "no http:// or https:// URL"},
+		{name: "a protocol that we do not speak", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, err: "HTTP and not by gRPC"},
+		{name: "attributes that are none", env: map[string]string{general: "http://127.0.0.1:1", "OTEL_RESOURCE_ATTRIBUTES": "none"}, err: "resource attributes"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			quiet(t)
+			for name, value := range tt.env {
+				t.Setenv(name, value)
+			}
+			tracing, err := NewTracing(t.Context(), "v1", slog.New(slog.DiscardHandler))
+			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Fatalf("got %v, want an error with %q", err, tt.err)
+			}
+			if (tracing != nil) != tt.on {
+				t.Errorf("on: %v, want %v", tracing != nil, tt.on)
+			}
+			tracing.Close(t.Context())
+		})
+	}
+}
+
+func TestWithoutTracingNothingIsPutInTheWay(t *testing.T) {
+	var off *Tracing
+	next := http.NewServeMux()
+	if off.HTTP(next) != http.Handler(next) {
+		t.Error("requests take another way")
+	}
+	if off.GraphQL() != nil {
+		t.Error("there is an extension")
+	}
+	ctx := t.Context()
+	inner, span := Span(ctx, "room.Method")
+	if inner != ctx || span.IsRecording() || Traced(ctx) || CallSpan(ctx, "call").IsRecording() {
+		t.Error("something is traced")
+	}
+	End(span, io.EOF)
+	allocated := testing.AllocsPerRun(100, func() {
+		_, span := Span(ctx, "room.Method")
+		defer span.End()
+	})
+	if allocated != 0 {
+		t.Errorf("a span that is not there costs %v allocations", allocated)
+	}
+}
+
+func TestARequestHasASpanWithNothingOfWhatTheClientSent(t *testing.T) {
+	tests := []struct {
+		name, method, target, traceparent string
+		want                              []shown
+	}{
+		{"by its pattern", "GET", "/ok/secret?token=secret", "", []shown{{
+			Name: "GET /ok/{id}", Attributes: map[string]any{"http.request.method": "GET", "http.route": "/ok/{id}", "http.response.status_code": int64(200)},
+		}}},
+		{"a failure", "POST", "/broken", "", []shown{{
+			Name: "POST /broken", Attributes: map[string]any{"http.request.method": "POST", "http.route": "/broken", "http.response.status_code": int64(500)}, Failed: true,
+		}}},
+		{"what the client did wrong", "POST", "/gone", "", []shown{{
+			Name: "POST /gone", Attributes: map[string]any{"http.request.method": "POST", "http.route": "/gone", "http.response.status_code": int64(410)},
+		}}},
+		{"a path and a method that there are not", "SECRET", "/secret", "", []shown{{
+			Name: "_OTHER", Attributes: map[string]any{"http.request.method": "_OTHER", "http.response.status_code": int64(404)},
+		}}},
+		{"a trace of the client's that is not recorded", "GET", "/silent", strings.TrimSuffix(traceparent, "1") + "0", nil},
+		{"a traceparent that is none", "GET", "/silent", "secret", []shown{{
+			Name: "GET /silent", Attributes: map[string]any{"http.request.method": "GET", "http.route": "/silent", "http.response.status_code": int64(200)},
+		}}},
+		{"a probe", "GET", "/healthz", "", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tracing, memory := traced(t)
+			r := httptest.NewRequest(tt.method, tt.target, strings.NewReader("secret"))
+			r.Host, r.RemoteAddr = "secret.example", "203.0.113.9:1"
+			for _, name := range []string{"Authorization", "User-Agent", "X-Forwarded-For", "Cookie", "Baggage"} {
+				r.Header.Set(name, "secret=secret")
+			}
+			r.Header.Set("Traceparent", tt.traceparent)
+			tracing.HTTP(newSite().handler).ServeHTTP(httptest.NewRecorder(), r)
+			got := show(memory.GetSpans())
+			if d := cmp.Diff(tt.want, got, cmp.Transformer("none", func(s []shown) []shown { return append([]shown{}, s...) })); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+			if text := fmt.Sprint(memory.GetSpans()); strings.Contains(text, "secret") || strings.Contains(text, "203.0.113") {
+				t.Errorf("a span shows what the client sent: %s", text)
+			}
+		})
+	}
+}
+
+func TestARequestJoinsTheTraceOfItsClientAndLogsItsID(t *testing.T) {
+	tracing, memory := traced(t)
+	s := newSite()
+	r := httptest.NewRequest(http.MethodGet, "/ok/1", nil)
+	r.Header.Set("Traceparent", traceparent)
+	tracing.HTTP(s.handler).ServeHTTP(httptest.NewRecorder(), r)
+	spans := memory.GetSpans()
+	if len(spans) != 1 || spans[0].SpanContext.TraceID().String() != traceID || spans[0].Parent.SpanID().String() != "00f067aa0ba902b7" {
+		t.Errorf("the spans are %+v", show(spans))
+	}
+	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines, want that of the handler and that of the request", len(lines))
+	}
+	for _, line := range lines {
+		if !strings.Contains(line, `"trace_id":"`+traceID+`"`) {
+			t.Errorf("a line without the trace's id: %s", line)
+		}
+	}
+}
+
+func TestARequestThatPanicsHasASpanThatFailed(t *testing.T) {
+	tracing, memory := traced(t)
+	func() {
+		defer func() { _ = recover() }()
+		tracing.HTTP(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })).
+			ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	}()
+	if spans := show(memory.GetSpans()); len(spans) != 1 || !spans[0].Failed {
+		t.Errorf("the spans are %+v", spans)
+	}
+}
+
+// What a WebSocket is made of must reach the handler as it is; an event stream
+// must be flushed piece by piece.
+func TestSocketsAreNotTracedAndStreamsAreFlushed(t *testing.T) {
+	tracing, memory := traced(t)
+	w := httptest.NewRecorder()
+	upgrade := httptest.NewRequest(http.MethodGet, "/graphql", nil)
+	upgrade.Header.Set("Upgrade", "WebSocket")
+	tracing.HTTP(http.HandlerFunc(func(got http.ResponseWriter, r *http.Request) {
+		if got != http.ResponseWriter(w) || r != upgrade {
+			t.Error("the handler got another connection")
+		}
+	})).ServeHTTP(w, upgrade)
+	if n := len(memory.GetSpans()); n != 0 {
+		t.Errorf("%d spans of a socket", n)
+	}
+	tracing.HTTP(HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Errorf("flush: %v", err)
+		}
+	}), prometheus.NewRegistry(), slog.New(slog.DiscardHandler))).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/graphql", nil))
+	if !w.Flushed || len(memory.GetSpans()) != 1 {
+		t.Errorf("flushed: %v, %d spans", w.Flushed, len(memory.GetSpans()))
+	}
+}
