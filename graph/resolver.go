@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
@@ -28,6 +29,7 @@ type Resolver struct{ rooms Rooms }
 // directives, and what fields cost.
 func New(rooms Rooms) generated.Config {
 	cfg := generated.Config{Resolvers: &Resolver{rooms}, Directives: generated.DirectiveRoot{Auth: auth}}
+	cfg.Schema = door.WithoutDefer(generated.NewExecutableSchema(cfg).Schema())
 	complexity(&cfg.Complexity)
 	return cfg
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/web"
 )
 
@@ -31,9 +32,10 @@ type App struct {
 	reg          *prometheus.Registry
 	site         *web.Site
 	proxies      door.Proxies
-	demoPassword string        // of the logins to try; "" if there are none
-	ready        chan struct{} // closed when requests are answered
-	door         atomic.Pointer[http.Handler]
+	tracing      *observe.Tracing             // nil if nobody collects
+	demoPassword string                       // of the logins to try; "" if there are none
+	ready        chan struct{}                // closed when requests are answered
+	opened       atomic.Pointer[http.Handler] // what answers once the house is open
 	house        atomic.Pointer[House]
 	addr         atomic.Pointer[net.TCPAddr]
 }
@@ -78,6 +80,11 @@ func (a *App) Metrics() prometheus.Gatherer { return a.reg }
 // of a part that is gone: no new connections and running requests finish, then
 // the workers finish the batch in hand, then the stores close.
 func (a *App) Run(ctx context.Context) error {
+	endTraces, err := a.trace(ctx)
+	if err != nil {
+		return err
+	}
+	defer endTraces()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.cfg.Addr)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", a.cfg.Addr, err)
@@ -86,32 +93,47 @@ func (a *App) Run(ctx context.Context) error {
 	server := a.server()
 	var serving sync.WaitGroup
 	failed := make(chan error, 1)
+	bounded := a.bounded(listener)
 	serving.Go(func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serve: %w", err)
 		}
 	})
-	err = a.work(ctx, failed, func() error {
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.StopTimeout)
-		defer cancel()
-		if err := server.Shutdown(drain); err != nil {
-			return fmt.Errorf("requests were still running after %v: %w", a.cfg.StopTimeout, errors.Join(err, server.Close()))
-		}
-		return nil
+	err = a.work(ctx, failed, func(gate *door.Door) error {
+		return a.drain(context.WithoutCancel(ctx), server, gate)
 	})
 	serving.Wait()
 	return err
 }
 
+// drain ends subscriptions, each at its turn, and waits for running requests.
+// New ones find no listener meanwhile.
+func (a *App) drain(ctx context.Context, server *http.Server, gate *door.Door) error {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.StopTimeout)
+	defer cancel()
+	var subscriptions errgroup.Group
+	if gate != nil {
+		subscriptions.Go(func() error { return gate.Close(ctx, a.cfg.StopTimeout/2) })
+	}
+	if err := errors.Join(server.Shutdown(ctx), subscriptions.Wait()); err != nil {
+		return fmt.Errorf("requests were still running after %v: %w", a.cfg.StopTimeout, errors.Join(err, server.Close()))
+	}
+	return nil
+}
+
 // work opens the house, serves from it until ctx ends or something fails, and
 // closes it again; drain ends the requests.
-func (a *App) work(ctx context.Context, failed <-chan error, drain func() error) error {
+func (a *App) work(ctx context.Context, failed <-chan error, drain func(*door.Door) error) error {
 	house, err := Open(ctx, a.cfg, a.out, a.reg, a.log)
 	if err != nil {
-		return errors.Join(unlessStopped(ctx, err), drain())
+		return errors.Join(unlessStopped(ctx, err), drain(nil))
 	}
-	if err := a.settle(ctx, house); err != nil {
-		return errors.Join(unlessStopped(ctx, err), drain(), house.Close())
+	handler, gate, err := a.api(house)
+	if err == nil {
+		err = a.settle(ctx, house)
+	}
+	if err != nil {
+		return errors.Join(unlessStopped(ctx, err), drain(gate), house.Close())
 	}
 	workers, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -130,7 +152,7 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func() error)
 	if a.cfg.Runs("workers") {
 		start(house.workers)
 	}
-	a.open(house)
+	a.open(house, handler)
 	var broken error
 	select {
 	case <-ctx.Done():
@@ -138,7 +160,7 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func() error)
 	case broken = <-failed:
 	case <-groupCtx.Done(): // a worker failed; its error comes with Wait
 	}
-	drained := drain()
+	drained := drain(gate)
 	stop()
 	return errors.Join(broken, drained, group.Wait(), house.Close())
 }
@@ -155,10 +177,9 @@ func unlessStopped(ctx context.Context, err error) error {
 }
 
 // open lets requests in.
-func (a *App) open(house *House) {
-	handler := a.api(house)
+func (a *App) open(house *House, handler http.Handler) {
 	a.house.Store(house)
-	a.door.Store(&handler)
+	a.opened.Store(&handler)
 	a.warnOfCodes()
 	base := "http://" + shownAddr(a.addr.Load())
 	a.log.Info("ready", "addr", a.Addr(), "database", house.DB.Name, "embedded", a.cfg.Embedded())

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -231,11 +230,7 @@ func (c *commands) benchShops(ctx context.Context, _ *cli.Command) error {
 }
 
 func (c *commands) version(context.Context, *cli.Command) error {
-	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-	}
-	_, err := fmt.Fprintln(c.stdout, "tandian", version)
+	_, err := fmt.Fprintln(c.stdout, "tandian", version())
 	return err
 }
 

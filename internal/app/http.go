@@ -2,39 +2,31 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
-	"runtime/debug"
-	"strings"
+	"strconv"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql/handler"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
-	"github.com/99designs/gqlgen/graphql/handler/lru"
-	"github.com/99designs/gqlgen/graphql/handler/transport"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/graph"
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/kit/door"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// Limits of the HTTP server and of one GraphQL request.
+// Limits of the HTTP server. Those of GraphQL requests are the door's.
 const (
-	headerTimeout    = 5 * time.Second
-	bodyTimeout      = 10 * time.Second
-	idleTimeout      = time.Minute
-	maxHeader        = 32 << 10
-	maxBody          = 1 << 20
-	operationTimeout = 10 * time.Second
-	answerTimeout    = bodyTimeout + operationTimeout + 5*time.Second
-	maxTokens        = 5000
-	maxComplexity    = 5000
-	cachedDocuments  = 1000
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 10 * time.Second // the door gives uploads longer
+	idleTimeout   = time.Minute
+	maxHeader     = 32 << 10
+	answerTimeout = 25 * time.Second // the door sets its own when it writes
 )
 
 // server is the HTTP server: probes and metrics at once, the rest when the
@@ -46,8 +38,8 @@ func (a *App) server() *http.Server {
 	mux.Handle("/metrics", promhttp.HandlerFor(a.reg, promhttp.HandlerOpts{Registry: a.reg}))
 	if a.cfg.Runs("api") {
 		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-			if door := a.door.Load(); door != nil {
-				(*door).ServeHTTP(w, r)
+			if open := a.opened.Load(); open != nil {
+				(*open).ServeHTTP(w, r)
 				return
 			}
 			w.Header().Set("Retry-After", "1")
@@ -55,13 +47,30 @@ func (a *App) server() *http.Server {
 		})
 	}
 	return &http.Server{
-		Handler:           observe.HTTP(answering(mux), a.reg, a.log),
+		Handler:           a.tracing.HTTP(observe.HTTP(answering(mux), a.reg, a.log)),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 	}
 }
+
+// bounded bounds the connections to the listener: a thousand from one client
+// that say nothing hold up nobody else.
+func (a *App) bounded(listener net.Listener) net.Listener {
+	refused := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "tandian_http_connections_refused_total", Help: "Connections that were closed at once: too many of one address, or in all.",
+	})
+	a.reg.MustRegister(refused)
+	return door.Listen(listener, door.ListenerConfig{
+		PerAddress: connsPerSocket * a.cfg.ConnsPerAddress, Total: a.cfg.Conns, Trusted: a.proxies, Refused: refused.Inc,
+	})
+}
+
+// connsPerSocket is how many connections of an address there may be for each of
+// the sockets and streams that it may have.
+const connsPerSocket = 10
 
 // answering bounds the time to write an answer: a client that does not read
 // would keep its request, and the end of the server, waiting. A stream sets
@@ -108,69 +117,69 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 // api is what needs an open house: GraphQL and the pages.
-func (a *App) api(house *House) http.Handler {
+func (a *App) api(house *House) (http.Handler, *door.Door, error) {
+	graphQL, err := a.graphQL(house)
+	if err != nil {
+		return nil, nil, err
+	}
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", limited(a.admitted(house, a.graphQL(house))))
+	mux.Handle("/graphql", graphQL)
 	a.site.Register(mux)
-	return mux
+	return mux, graphQL, nil
 }
 
-// limited bounds the body and the time of a request.
-func limited(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), operationTimeout)
-		defer cancel()
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
-}
+// publicAge is how long any cache may keep an answer that is the same for all.
+const publicAge = time.Minute
 
-// admitted finds out who asks, once for each request and before anything is
-// executed.
-func (a *App) admitted(house *House, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var viewer account.Viewer
-		if token, ok := bearer(r); ok {
-			viewer = house.Accounts.Authenticate(r.Context(), token)
-		}
-		address := ""
-		if client := a.proxies.ClientAddr(r); client.IsValid() {
-			address = door.Network(client).String()
-		}
-		next.ServeHTTP(w, r.WithContext(graph.WithCaller(r.Context(), viewer, address)))
-	})
-}
-
-// bearer is the token that a request comes with. It is only read from the
-// header: what stands in a URL ends up in logs.
-func bearer(r *http.Request) (token string, ok bool) {
-	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
-}
-
-func (a *App) graphQL(house *House) http.Handler {
-	s := handler.New(generated.NewExecutableSchema(graph.New(house.Rooms)))
-	s.AddTransport(transport.Options{})
-	s.AddTransport(transport.GET{})
-	s.AddTransport(transport.POST{})
-	s.SetQueryCache(lru.New[*ast.QueryDocument](cachedDocuments))
-	s.SetParserTokenLimit(maxTokens)
+// graphQL is the door to the schema.
+func (a *App) graphQL(house *House) (*door.Door, error) {
+	limits, err := a.cfg.DoorLimits()
+	if err != nil {
+		return nil, err
+	}
 	observed := observe.NewGraphQL(a.reg)
 	present := graph.Present(a.log, observe.RequestID)
-	s.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error {
-		shown := present(ctx, err)
-		observed.Refused(ctx, shown)
-		return shown
+	d, err := door.New(generated.NewExecutableSchema(graph.New(house.Rooms)), door.Config{
+		Limits: limits, Proxies: a.proxies, Origins: a.cfg.CORSOrigins, Introspection: a.cfg.Introspection,
+		Admit:  admit(house),
+		Public: map[string]time.Duration{"shopTypes": publicAge},
+		Once:   []string{"sendLoginCode", "login", "setPassword"},
+		Present: func(ctx context.Context, err error) *gqlerror.Error {
+			shown := present(ctx, err)
+			observed.Refused(ctx, shown)
+			return shown
+		},
+		Registerer: a.reg, Log: a.log,
 	})
-	s.SetRecoverFunc(func(ctx context.Context, p any) error {
-		a.log.ErrorContext(ctx, "panic", "value", p, "stack", string(debug.Stack()))
-		return fault.New(fault.Internal, "Something went wrong here; it has been logged.")
-	})
-	s.Use(extension.FixedComplexityLimit(maxComplexity))
-	s.Use(graph.Once{})
-	if a.cfg.Introspection {
-		s.Use(extension.Introspection{})
+	if err != nil {
+		return nil, fmt.Errorf("the door: %w", err)
 	}
-	s.Use(observed)
-	return s
+	d.Use(observed)
+	if traces := a.tracing.GraphQL(); traces != nil {
+		d.Use(traces)
+	}
+	return d, nil
+}
+
+// admit finds out who asks.
+func admit(house *House) func(context.Context, door.Credentials) door.Admission {
+	return func(ctx context.Context, c door.Credentials) door.Admission {
+		var viewer account.Viewer
+		if c.Token != "" {
+			viewer = house.Accounts.Authenticate(ctx, c.Token)
+		}
+		address := ""
+		if c.Addr.IsValid() {
+			address = door.Network(c.Addr).String()
+		}
+		admission := door.Admission{
+			Unknown: viewer.Unknown(),
+			Refused: c.Token != "" && viewer.ID == 0 && !viewer.Unknown(),
+			Enter:   func(ctx context.Context) context.Context { return graph.WithCaller(ctx, viewer, address) },
+		}
+		if viewer.ID != 0 {
+			admission.User = strconv.FormatInt(viewer.ID, 10)
+		}
+		return admission
+	}
 }

@@ -6,6 +6,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,7 +46,14 @@ type Config struct {
 	CodesPerAddress   int    // login codes an hour for one client address; 0 is no limit
 	LoginsPerAddress  int    // tries to log in an hour from one client address; 0 is no limit
 
-	TrustedProxies []string // networks and addresses whose X-Forwarded-For is believed
+	TrustedProxies  []string // networks and addresses whose X-Forwarded-For is believed
+	CORSOrigins     []string // foreign origins whose pages may use the API
+	RateAnonymous   int      // requests a second of one client address; twice as many at once; 0 is no limit
+	RateUser        int      // requests a second of one user; twice as many at once; 0 is no limit
+	ConnsPerAddress int      // sockets and event streams of one client address, and a tenth of its connections in all; 0 is no limit
+	ConnsPerUser    int      // sockets and event streams of one user; 0 is no limit
+	Conns           int      // connections in all; 0 is no limit
+	Limits          []string // NAME=VALUE of other limits, see door.Limits.Set
 
 	Run           []string      // what this process does: api, workers
 	Introspection bool          // whether clients may read the schema
@@ -61,6 +69,7 @@ func Default() Config {
 		Addr: "127.0.0.1:8080", DataDir: "data",
 		RedisPrefix: "td", RedisPoolSize: 32, RedisMinIdle: 2, RedisPoolTimeout: 250 * time.Millisecond,
 		CodesPerAddress: 200, LoginsPerAddress: 600,
+		RateAnonymous: 1000, RateUser: 200, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 10_000,
 		Run: []string{"api", "workers"}, Introspection: true,
 		StartTimeout: time.Minute, StopTimeout: 15 * time.Second,
 		LogFormat: "auto", LogLevel: "info",
@@ -99,6 +108,13 @@ func (c *Config) Flags() []cli.Flag {
 		number("codes-per-address", "login codes an hour for one client address at most; 0 is no limit", &c.CodesPerAddress),
 		number("logins-per-address", "tries to log in an hour from one client address at most; 0 is no limit", &c.LoginsPerAddress),
 		list("trusted-proxies", "`NETWORKS` or addresses of proxies whose X-Forwarded-For is believed", &c.TrustedProxies),
+		list("cors-origins", "foreign `ORIGINS`, such as https://app.example.com, whose pages may use the API", &c.CORSOrigins),
+		number("rate-anonymous", "requests a second of one client address at most, twice as many in a burst; 0 is no limit", &c.RateAnonymous),
+		number("rate-user", "requests a second of one signed-in user at most, twice as many in a burst; 0 is no limit", &c.RateUser),
+		number("conns-per-address", "sockets and event streams of one client address at most, and ten times as many connections; 0 is no limit", &c.ConnsPerAddress),
+		number("conns-per-user", "sockets and event streams of one user at most: the oldest gives way; 0 is no limit", &c.ConnsPerUser),
+		number("conns", "connections at most; 0 is no limit", &c.Conns),
+		list("limit", "other limits of requests, as `NAME=VALUE`, such as depth=20; docs/security.md lists them", &c.Limits),
 		list("run", "what this process does: api, workers or both", &c.Run),
 		&cli.BoolFlag{
 			Name: "introspection", Value: c.Introspection, Usage: "let clients read the schema (the playground needs it)",
@@ -178,6 +194,7 @@ func (c *Config) Check() error {
 	if _, err := door.ParseProxies(c.TrustedProxies); err != nil {
 		refuse("trusted-proxies", "%v", err)
 	}
+	c.checkDoor(refuse)
 	for _, r := range c.Run {
 		if r != "api" && r != "workers" {
 			refuse("run", "%q is neither api nor workers", r)
@@ -190,6 +207,43 @@ func (c *Config) Check() error {
 		refuse("log-level", "%q is not debug, info, warn or error", c.LogLevel)
 	}
 	return errors.Join(bad...)
+}
+
+// checkDoor checks the settings of who may ask, and how much.
+func (c *Config) checkDoor(refuse func(name, format string, args ...any)) {
+	for name, n := range map[string]int{
+		"rate-anonymous": c.RateAnonymous, "rate-user": c.RateUser,
+		"conns-per-address": c.ConnsPerAddress, "conns-per-user": c.ConnsPerUser, "conns": c.Conns,
+	} {
+		if n < 0 || n > 1_000_000 {
+			refuse(name, "%d is not 0 to 1000000", n)
+		}
+	}
+	for _, origin := range c.CORSOrigins {
+		if err := door.CheckOrigin(origin); err != nil {
+			refuse("cors-origins", "%v", err)
+		}
+	}
+	if _, err := c.DoorLimits(); err != nil {
+		refuse("limit", "%v", err)
+	}
+}
+
+// DoorLimits is the limits of requests.
+func (c *Config) DoorLimits() (door.Limits, error) {
+	orNone := func(n int) int { return cmp.Or(n, -1) }
+	l := door.Limits{
+		AnonymousRate: orNone(c.RateAnonymous), AnonymousBurst: orNone(2 * c.RateAnonymous),
+		UserRate: orNone(c.RateUser), UserBurst: orNone(2 * c.RateUser),
+		SocketsPerAddress: orNone(c.ConnsPerAddress), SocketsPerUser: orNone(c.ConnsPerUser),
+	}
+	for _, setting := range c.Limits {
+		name, value, _ := strings.Cut(setting, "=")
+		if err := l.Set(name, value); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
 }
 
 // checkCodes checks the settings of who brings login codes.

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/door"
 )
 
 // variables are the environment variables of c's flags, by flag.
@@ -106,6 +107,14 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"logins-per-address":  {"41", "42"},
 		"trusted-proxies":     {"10.0.0.1,10.1.0.0/16", "10.0.0.2,10.2.0.0/16"},
 
+		"cors-origins":      {"https://a.example,https://b.example", "https://c.example"},
+		"rate-anonymous":    {"51", "52"},
+		"rate-user":         {"61", "62"},
+		"conns-per-address": {"71", "72"},
+		"conns-per-user":    {"81", "82"},
+		"conns":             {"91", "92"},
+		"limit":             {"depth=5,body=2MB", "depth=6"},
+
 		"run":           {"api", "workers"},
 		"introspection": {"false", "true"},
 		"start-timeout": {"3s", "4s"},
@@ -118,6 +127,8 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		RedisPrefix: "p1", DBMaxConns: 11, DBMaxIdle: 1, RedisPoolSize: 21, RedisMinIdle: 3, RedisPoolTimeout: time.Second,
 		CodeSender: "webhook", CodeWebhookURL: "https://h1/send", CodeWebhookSecret: "secret of sixteen 1",
 		CodesPerAddress: 31, LoginsPerAddress: 41, TrustedProxies: []string{"10.0.0.1", "10.1.0.0/16"},
+		CORSOrigins: []string{"https://a.example", "https://b.example"}, Limits: []string{"depth=5", "body=2MB"},
+		RateAnonymous: 51, RateUser: 61, ConnsPerAddress: 71, ConnsPerUser: 81, Conns: 91,
 		Run: []string{"api"}, Introspection: false, StartTimeout: 3 * time.Second, StopTimeout: 5 * time.Second,
 		LogFormat: "json", LogLevel: "debug",
 	}
@@ -126,6 +137,8 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		RedisPrefix: "p2", DBMaxConns: 12, DBMaxIdle: 2, RedisPoolSize: 22, RedisMinIdle: 4, RedisPoolTimeout: 2 * time.Second,
 		CodeSender: "webhook", CodeWebhookURL: "https://h2/send", CodeWebhookSecret: "secret of sixteen 2",
 		CodesPerAddress: 32, LoginsPerAddress: 42, TrustedProxies: []string{"10.0.0.2", "10.2.0.0/16"},
+		CORSOrigins: []string{"https://c.example"}, Limits: []string{"depth=6"},
+		RateAnonymous: 52, RateUser: 62, ConnsPerAddress: 72, ConnsPerUser: 82, Conns: 92,
 		Run: []string{"workers"}, Introspection: true, StartTimeout: 4 * time.Second, StopTimeout: 6 * time.Second,
 		LogFormat: "text", LogLevel: "error",
 	}
@@ -255,6 +268,15 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"too many logins", func(c *config.Config) { c.LoginsPerAddress = 1_000_001 }, "--logins-per-address: 1000001 is not 0 to 1000000"},
 		{"a proxy by name", func(c *config.Config) { c.TrustedProxies = []string{"10.0.0.0/8", "proxy\n"} }, `--trusted-proxies: "proxy\n": neither a network`},
 		{"every client a proxy", func(c *config.Config) { c.TrustedProxies = []string{"0.0.0.0/0"} }, `--trusted-proxies: "0.0.0.0/0": a network of all addresses`},
+		{"every origin", func(c *config.Config) { c.CORSOrigins = []string{"*"} }, `--cors-origins: origin "*" is not like`},
+		{"an origin with a path", func(c *config.Config) { c.CORSOrigins = []string{"https://a.example/"} }, `--cors-origins: origin "https://a.example/" is not like`},
+		{"a rate below none", func(c *config.Config) { c.RateAnonymous = -1 }, "--rate-anonymous: -1 is not 0 to 1000000"},
+		{"a rate of users below none", func(c *config.Config) { c.RateUser = -1 }, "--rate-user: -1 is not 0 to 1000000"},
+		{"fewer than no connections of an address", func(c *config.Config) { c.ConnsPerAddress = -1 }, "--conns-per-address: -1 is not 0 to 1000000"},
+		{"fewer than no connections of a user", func(c *config.Config) { c.ConnsPerUser = -1 }, "--conns-per-user: -1 is not 0 to 1000000"},
+		{"fewer than no connections in all", func(c *config.Config) { c.Conns = -1 }, "--conns: -1 is not 0 to 1000000"},
+		{"a limit that there is not", func(c *config.Config) { c.Limits = []string{"width=3"} }, `--limit: there is no limit "width"; there are body, `},
+		{"a limit of nothing", func(c *config.Config) { c.Limits = []string{"depth"} }, `--limit: limit depth: "" is no number above 0`},
 		{"a part that is none", func(c *config.Config) { c.Run = []string{"api", "cook"} }, `--run: "cook" is neither api nor workers`},
 		{"another log format", func(c *config.Config) { c.LogFormat = "xml" }, `--log-format: "xml" is not auto, json or text`},
 		{"another log level", func(c *config.Config) { c.LogLevel = "loud" }, `--log-level: "loud" is not debug`},
@@ -318,5 +340,22 @@ func TestSettingsAtTheirBoundsAreValid(t *testing.T) {
 				t.Error(c.Check())
 			}
 		})
+	}
+}
+
+func TestLimitsOfTheDoorAreWhatTheSettingsSay(t *testing.T) {
+	c := config.Default()
+	c.RateAnonymous, c.RateUser, c.ConnsPerAddress, c.ConnsPerUser = 7, 0, 8, 0
+	c.Limits = []string{"depth=20", "body=2MB", "message=32KB", "body-time=1m", "aliases=off", "ping=off"}
+	got, err := c.DoorLimits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := door.Limits{
+		AnonymousRate: 7, AnonymousBurst: 14, UserRate: -1, UserBurst: -1, SocketsPerAddress: 8, SocketsPerUser: -1,
+		Depth: 20, Body: 2 << 20, Message: 32 << 10, BodyTime: time.Minute, Aliases: -1, Ping: -1,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }

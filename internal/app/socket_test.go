@@ -1,0 +1,146 @@
+package app_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// A socket is a client of graphql-transport-ws, as small as can be.
+type socket struct {
+	conn *websocket.Conn
+	last int
+}
+
+// A message is one of the server's.
+type message struct {
+	ID, Type string
+	Payload  json.RawMessage
+}
+
+// dial opens a socket of somebody who has a token; "" is nobody.
+func dial(t *testing.T, s *apptest.Server, token string) *socket {
+	t.Helper()
+	conn, _, err := websocket.Dial(t.Context(), strings.Replace(s.URL, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // an upgrade has none
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	c := &socket{conn: conn}
+	init := map[string]any{"type": "connection_init"}
+	if token != "" {
+		init["payload"] = map[string]string{"Authorization": "Bearer " + token}
+	}
+	c.send(t, init)
+	return c
+}
+
+func (c *socket) send(t *testing.T, message map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.conn.Write(t.Context(), websocket.MessageText, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read returns the next message of the server, or the code that it closed with.
+func (c *socket) read(t *testing.T) (m message, closed websocket.StatusCode) {
+	t.Helper()
+	_, text, err := c.conn.Read(t.Context())
+	if closing, ok := errors.AsType[websocket.CloseError](err); ok {
+		return m, closing.Code
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m, 0
+}
+
+// ask runs one query and returns its answer, or the code that the socket was
+// closed with.
+func (c *socket) ask(t *testing.T, query string) (answer string, closed websocket.StatusCode) {
+	t.Helper()
+	c.last++
+	c.send(t, map[string]any{"type": "subscribe", "id": string(rune('a' + c.last)), "payload": map[string]string{"query": query}})
+	for {
+		m, closed := c.read(t)
+		switch {
+		case closed != 0:
+			return "", closed
+		case m.Type == "complete", m.Type == "error":
+			return answer + string(m.Payload), 0
+		}
+		answer += string(m.Payload)
+	}
+}
+
+func (c *socket) acknowledged(t *testing.T) {
+	t.Helper()
+	if m, closed := c.read(t); m.Type != "connection_ack" {
+		t.Fatalf("got %+v, closed with %d", m, closed)
+	}
+}
+
+func TestASocketFollowsItsSession(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		s := stack.Start(t)
+		token, _ := s.LoginWith(t, map[string]any{"phone": "13800001111", "code": s.Code(t, "13800001111")})
+		ann, nobody := dial(t, s, token), dial(t, s, "")
+		ann.acknowledged(t)
+		nobody.acknowledged(t)
+		if got, _ := ann.ask(t, `{ me { role } }`); got != `{"data":{"me":{"role":"CUSTOMER"}}}` {
+			t.Errorf("signed in: %s", got)
+		}
+		if got, _ := nobody.ask(t, `{ me { role } }`); got != `{"data":{"me":null}}` {
+			t.Errorf("signed out: %s", got)
+		}
+		if got, _ := nobody.ask(t, `{ nothing }`); !strings.Contains(got, "GRAPHQL_VALIDATION_FAILED") {
+			t.Errorf("a field that is none: %s", got)
+		}
+		if stack.Name == "real" {
+			if _, errs, code := stack.Command(t, "grant", "13800001111", "ADMIN"); code != 0 {
+				t.Fatal(errs)
+			}
+			if got, _ := ann.ask(t, `{ me { role } }`); got != `{"data":{"me":{"role":"ADMIN"}}}` {
+				t.Errorf("after a grant: %s", got)
+			}
+			s = s.At(stack.Start(t)) // the session ends elsewhere
+		}
+		s.As(token).Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
+		if got, closed := ann.ask(t, `{ me { role } }`); closed != 4403 {
+			t.Errorf("after the log-out: %s, closed with %d", got, closed)
+		}
+		if _, closed := dial(t, s, token).read(t); closed != 4401 {
+			t.Errorf("a token that is no good: closed with %d", closed)
+		}
+	})
+}
+
+func TestAServerThatStopsTellsItsSocketsToComeAgain(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	sockets := []*socket{dial(t, s, ""), dial(t, s, ""), dial(t, s, "")}
+	for _, c := range sockets {
+		c.acknowledged(t)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop() }()
+	for _, c := range sockets {
+		if m, closed := c.read(t); closed != websocket.StatusServiceRestart {
+			t.Errorf("got %+v, closed with %d", m, closed)
+		}
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("the server stopped with %v", err)
+	}
+}
