@@ -49,6 +49,7 @@ vuln: ## known vulnerabilities that our code reaches
 generate: ## write all generated Go code
 	go generate ./ent
 	go generate ./graph
+	go generate ./internal/kit/door/doortest
 
 migration: servers ## write the migrations that the ent schema needs: NAME=add_shop_owner
 	@test -n "$(NAME)" || { echo "make migration NAME=what_it_does"; exit 2; }
@@ -57,7 +58,7 @@ migration: servers ## write the migrations that the ent schema needs: NAME=add_s
 web: ## check and build the web app
 	scripts/servers.sh install-node
 	cd internal/web/app && export PATH="$$(../../../scripts/servers.sh node-path):$$PATH" && \
-		npm ci --no-audit --no-fund && npm run check && npm run build
+		npm ci --no-audit --no-fund && npm run check && npm run build && npm --prefix ../../kit/door/clients run check
 
 # CI must have a Node; elsewhere the built app is taken as it is.
 web-fresh: ## is the built web app what its sources say?

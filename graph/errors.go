@@ -25,6 +25,10 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 		if shown != nil {
 			out.Path, out.Locations = shown.Path, shown.Locations
 		}
+		argument := badArgument(ctx)
+		if argument {
+			out.Path = graphql.GetFieldContext(ctx).Path() // gqlgen's ends with the argument, as if that were a field
+		}
 		f, known := errors.AsType[*fault.Error](err)
 		wrong, _ := userErrors(err)
 		switch {
@@ -48,7 +52,7 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 			out.Message = "This took too long."
 			out.Extensions = map[string]any{"code": string(fault.Timeout)}
 			log.WarnContext(ctx, "field timed out", "path", out.Path.String(), "err", err)
-		case shown != nil && badArgument(ctx):
+		case shown != nil && argument:
 			out.Message = shown.Message
 			out.Extensions = map[string]any{"code": string(fault.BadUserInput)}
 		default:

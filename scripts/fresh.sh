@@ -36,15 +36,17 @@ unchanged() {
 generate() {
   go generate ./ent
   go generate ./graph
+  go generate ./internal/kit/door/doortest
   go run ./internal/tools/entdiff -check
 }
 
 build_web() {
   (cd internal/web/app && npm ci --no-audit --no-fund && npm run check && npm run build)
+  (cd internal/kit/door/clients && npm run check) # with the tools of the web app
 }
 
 case ${1:-} in
-  code) unchanged generate ent graph ;;
+  code) unchanged generate ent graph internal/kit/door/doortest ;;
   web) unchanged build_web internal/web/dist ;;
   *)
     echo "usage: scripts/fresh.sh code | web" >&2

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Private PostgreSQL and Redis for tests.
+# Private PostgreSQL and Redis for tests, and Node for the web app and for clients.
 #
-#   scripts/servers.sh install        make sure that PostgreSQL and Redis are on this machine
-#   scripts/servers.sh install-node   make sure that a Node for the web app is on this machine
+#   scripts/servers.sh install        make sure that PostgreSQL, Redis and Node are on this machine
+#   scripts/servers.sh install-node   make sure that Node is
 #   scripts/servers.sh node-path      print the directory of that Node, to put in front of PATH
 #   scripts/servers.sh run CMD...     run CMD with servers of its own
 #
@@ -14,11 +14,12 @@
 # directory, and runs CMD with
 #   TANDIAN_TEST_DATABASE_URL   its address; the role is a superuser
 #   TANDIAN_TEST_REDIS_SERVER   path of redis-server; each test starts its own
-#   TANDIAN_REQUIRE_SERVERS=1   tests that need a server fail without it, never skip
+#   TANDIAN_TEST_NODE           directory of node; tests run clients with it
+#   TANDIAN_REQUIRE_SERVERS=1   tests that need one of these fail without it, never skip
 # It returns CMD's exit status. When CMD ends, or on INT, TERM or HUP, every
 # process of CMD's group and the server are ended and the directory is removed.
 # Where the first two are set already, by another run or by hand, it starts nothing
-# and uses those.
+# and uses those. A Node that is set already is used too.
 #
 # Works with bash 3.2, the one that macOS has.
 set -euo pipefail
@@ -283,6 +284,10 @@ start_somewhere() {
 run() {
   (($# > 0)) || die "run needs a command"
   export TANDIAN_REQUIRE_SERVERS=1
+  if [[ -z ${TANDIAN_TEST_NODE:-} ]]; then
+    TANDIAN_TEST_NODE=$(node_dir) || die "Node $need_node or newer not found: scripts/servers.sh install-node"
+    export TANDIAN_TEST_NODE
+  fi
   if [[ -n ${TANDIAN_TEST_DATABASE_URL:-} && -n ${TANDIAN_TEST_REDIS_SERVER:-} ]]; then exec "$@"; fi
 
   local bin redis
@@ -317,7 +322,10 @@ run() {
 }
 
 case ${1:-} in
-  install) install_servers ;;
+  install)
+    install_servers
+    install_node
+    ;;
   install-node) install_node ;;
   node-path) node_dir || die "Node $need_node or newer not found: scripts/servers.sh install-node" ;;
   run)

@@ -8,16 +8,9 @@ import (
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2"
-	"github.com/vektah/gqlparser/v2/ast"
-
-	_ "embed"
 
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest/generated"
 )
-
-//go:embed schema.graphql
-var source string
 
 // Secret stands in all texts from the inside that no client may ever see.
 const Secret = "secret"
@@ -44,9 +37,7 @@ func New() *Schema {
 		released:    make(chan struct{}),
 		subscribers: map[chan generated.Tick]struct{}{},
 	}
-	// What gqlgen generates shares one parsed schema, which a door changes.
-	parsed := gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphql", Input: source})
-	cfg := generated.Config{Schema: parsed, Resolvers: root{s}}
+	cfg := generated.Config{Resolvers: root{s}}
 	times := func(child, first int) int { return 1 + first*child }
 	cfg.Complexity.Query.Items = times
 	cfg.Complexity.Item.Items = times

@@ -1,0 +1,25 @@
+package app_test
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/kit/door/clients"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// The official audits of GraphQL over HTTP, and Apollo Client and urql, against
+// the whole server.
+func TestClients(t *testing.T) {
+	node := clients.Node(t, "../kit/door/clients")
+	s := apptest.Embedded(t).Start(t)
+	merchant := regexp.MustCompile(`merchant +phone (\S+) +password (\S+)`).FindStringSubmatch(s.Out.String())
+	if merchant == nil {
+		t.Fatalf("the terminal shows no merchant:\n%s", s.Out)
+	}
+	for _, program := range []string{"audits.test.mjs", "server.test.mjs"} {
+		t.Run(program, func(t *testing.T) {
+			node.Run(t, program, "TANDIAN_DOOR="+s.URL+"/graphql", "TANDIAN_PHONE="+merchant[1], "TANDIAN_PASSWORD="+merchant[2])
+		})
+	}
+}
