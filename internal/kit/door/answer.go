@@ -54,10 +54,12 @@ func (d *Door) write(w http.ResponseWriter, media string, status int, res *graph
 // a deadline is a test's.
 func (d *Door) deadline(w http.ResponseWriter, bytes int) {
 	if limit := d.cfg.Limits.WriteTime; limit >= 0 {
-		limit += time.Duration(bytes) * time.Second / slowestReader
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + writeTime(bytes)))
 	}
 }
+
+// writeTime is how much longer than Limits.WriteTime so many bytes may take.
+func writeTime(bytes int) time.Duration { return time.Duration(bytes) * time.Second / slowestReader }
 
 // retryAfter is when the first error says to try again, in seconds.
 func retryAfter(errs gqlerror.List) (int, bool) {

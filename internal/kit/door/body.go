@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -48,6 +49,12 @@ func (m *memory) take(n int) bool {
 	return true
 }
 
+// takeAnswer asks for what an answer takes until it is written: as it came, and
+// as it is sent.
+func (m *memory) takeAnswer(res *graphql.Response) bool { return m.take(answerBytes(res)) }
+
+func answerBytes(res *graphql.Response) int { return 2 * max(0, len(res.Data)-freeBytes) }
+
 func (m *memory) close() {
 	m.budget.give(m.key, m.taken)
 	m.taken = 0
@@ -55,7 +62,7 @@ func (m *memory) close() {
 
 // noMemory refuses a request for which there is none now.
 func noMemory() *failure {
-	return &failure{http.StatusServiceUnavailable, later(codeUnavailable, "The server has too many large requests.", time.Second)}
+	return &failure{http.StatusServiceUnavailable, later(codeUnavailable, "The server has too many large requests and answers.", time.Second)}
 }
 
 // readAll reads at most limit bytes of a body. Beyond the free ones it takes
@@ -95,16 +102,8 @@ func unread(err error) *failure {
 	return fail(http.StatusBadRequest, codeBadRequest, "The request broke off.")
 }
 
-// request is a GraphQL request in JSON. Properties that are not named here are
-// no error, says the specification.
-type request struct {
-	Query         string         `json:"query"`
-	OperationName string         `json:"operationName"`
-	Variables     map[string]any `json:"variables"`
-	Extensions    map[string]any `json:"extensions"`
-}
-
 // decode reads one request. Errors name what is wrong and repeat nothing of it.
+// Properties that are not known are no error, says the specification.
 func (d *Door) decode(text []byte) (*graphql.RawParams, *failure) {
 	if !utf8.Valid(text) {
 		return nil, badRequest("The request is not UTF-8.")
@@ -112,13 +111,41 @@ func (d *Door) decode(text []byte) (*graphql.RawParams, *failure) {
 	if err := d.modest(text, 1); err != nil {
 		return nil, err
 	}
-	var req request
-	if err := strictJSON(text, &req); err != nil {
-		return nil, notARequest(text, err)
+	fields, err := object(text)
+	if err != nil {
+		if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+			return nil, fail(http.StatusBadRequest, codeBatching, "Several requests in one are not supported: send them side by side.")
+		}
+		return nil, badRequest("The request is not one JSON object with a query.")
 	}
-	return &graphql.RawParams{
-		Query: req.Query, OperationName: req.OperationName, Variables: req.Variables, Extensions: req.Extensions,
-	}, nil
+	params, err := paramsOf(fields)
+	if err != nil {
+		return nil, badRequest("%s", err)
+	}
+	return params, nil
+}
+
+// paramsOf reads the properties of a request. The text of an error can be shown
+// to the client.
+func paramsOf(fields map[string]json.RawMessage) (*graphql.RawParams, error) {
+	var p graphql.RawParams
+	for name, to := range map[string]*string{"query": &p.Query, "operationName": &p.OperationName} {
+		text := fields[name]
+		if absent(text) {
+			continue
+		}
+		var err error
+		if *to, err = jsonString(text); err != nil {
+			return nil, fmt.Errorf("%s is not a string", name)
+		}
+	}
+	for name, to := range map[string]*map[string]any{"variables": &p.Variables, "extensions": &p.Extensions} {
+		var err error
+		if *to, err = values(fields[name]); err != nil {
+			return nil, fmt.Errorf("%s is not an object", name)
+		}
+	}
+	return &p, nil
 }
 
 // strictJSON decodes one JSON value and nothing after it. Numbers keep their
@@ -137,22 +164,6 @@ func strictJSON(text []byte, to any) error {
 
 func badRequest(format string, args ...any) *failure {
 	return fail(http.StatusBadRequest, codeBadRequest, format, args...)
-}
-
-// notARequest says why a text is no request.
-func notARequest(text []byte, err error) *failure {
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	switch {
-	case ok && wrong.Field != "":
-		kind := "an object"
-		if wrong.Field == "query" || wrong.Field == "operationName" {
-			kind = "a string"
-		}
-		return badRequest("%s must be %s.", wrong.Field, kind)
-	case ok && bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")):
-		return fail(http.StatusBadRequest, codeBatching, "Several requests in one are not supported: send them side by side.")
-	}
-	return badRequest("The request is not one JSON object with a query.")
 }
 
 // modest refuses JSON that is nested too deep or has too many values, before it
@@ -233,10 +244,3 @@ func within(w http.ResponseWriter, limit time.Duration, read func() *failure) *f
 	}
 	return failed
 }
-
-// inTree is what a document of so many bytes is taken to need in memory while it
-// runs, beyond what is free.
-func inTree(text string) int { return max(0, len(text)*treeFactor-freeTree) }
-
-// freeTree is the tree of a document of 1 KB.
-const freeTree = 1 << 10 * treeFactor

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 // A wire is a connection to a door on which a test writes by hand.
@@ -221,7 +223,7 @@ func TestABodyOfUnknownLengthIsReadUpToTheLimit(t *testing.T) {
 // wantUnused checks that all was given back.
 func wantUnused(t *testing.T, b *budget) {
 	t.Helper()
-	eventually(t, "all is given back", func() bool {
+	testkit.Eventually(t, patience, func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return b.used == 0 && len(b.by) == 0
@@ -386,7 +388,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		again, err := json.Marshal(request{params.Query, params.OperationName, params.Variables, params.Extensions})
+		again, err := json.Marshal(params)
 		if err != nil {
 			t.Fatalf("%q was accepted, but %v", text, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"regexp"
+	"runtime"
 	"strings"
 
 	"github.com/99designs/gqlgen/complexity"
@@ -34,29 +35,49 @@ type documents struct {
 	introspection bool
 	once          map[string]bool
 	rules         []core.Rule
-	valid         *otter.Cache[string, *ast.QueryDocument] // by text
-	persisted     *otter.Cache[string, string]             // texts by SHA-256, in hex
+	valid         *otter.Cache[string, document] // by text
+	persisted     *otter.Cache[string, string]   // texts by SHA-256, in hex
 	metrics       *metrics
+
+	aboutSchema *introspectionCosts
+	reading     *places // new documents at once: one of a caller, for it costs nothing but time
 }
 
-// What a cached entry is taken to cost: a document's tree has about 38 bytes for
-// each byte of its text.
+// A document was found valid. All requests share it, so nobody may change it;
+// those that run for long keep its text and not their own.
+type document struct {
+	text   string
+	tree   *ast.QueryDocument
+	values int // literals in it
+}
+
+// What is kept of a document is taken to cost so many bytes: the tree has about
+// 38 for each byte of its text, and more for each literal, of which a short text
+// may have many.
 const (
 	treeFactor = 38
+	worstTree  = 110
+	valueBytes = 220
 	entryBytes = 1024
 )
+
+func (doc document) bytes() int {
+	return len(doc.text)*(treeFactor+1) + doc.values*valueBytes + entryBytes
+}
 
 func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics) (*documents, error) {
 	d := &documents{
 		es: es, schema: WithoutDefer(es.Schema()), limits: cfg.Limits, introspection: cfg.Introspection, once: map[string]bool{},
-		rules: ruleSet(cfg.Introspection), metrics: m,
+		rules: ruleSet(cfg.Introspection), metrics: m, reading: newPlaces(2*runtime.GOMAXPROCS(0), 1),
 	}
 	for _, name := range cfg.Once {
 		d.once[name] = true
 	}
 	var err error
-	d.valid, err = bounded(cfg.Limits.DocumentCache, func(text string, _ *ast.QueryDocument) int { return len(text)*(treeFactor+1) + entryBytes })
-	if err != nil {
+	if d.aboutSchema, err = newIntrospectionCosts(d.schema); err != nil {
+		return nil, err
+	}
+	if d.valid, err = bounded(cfg.Limits.DocumentCache, func(_ string, doc document) int { return doc.bytes() }); err != nil {
 		return nil, err
 	}
 	d.persisted, err = bounded(cfg.Limits.PersistedCache, func(hash, text string) int { return len(hash) + len(text) + entryBytes })
@@ -109,13 +130,54 @@ func (d *documents) MutateOperationParameters(ctx context.Context, params *graph
 	d.metrics.document(known)
 	if !known {
 		var err *gqlerror.Error
-		if doc, err = d.read(params.Query, oc); err != nil {
+		if doc, err = d.read(ctx, params.Query); err != nil {
 			return err
 		}
-		d.valid.Set(params.Query, doc)
+		d.valid.Set(doc.text, doc)
 	}
-	oc.Doc = doc
+	params.Query, oc.Doc = doc.text, doc.tree
 	return nil
+}
+
+// weigh is what a request is taken to need in memory as long as it runs, in
+// bytes, beyond what is free: the tree of a document that is new, and the values
+// of its variables, once as they came and once as the schema has them.
+func (d *documents) weigh(params *graphql.RawParams) int {
+	tree := 0
+	if _, known := d.valid.GetIfPresent(params.Query); !known && !over(len(params.Query), d.limits.Document) {
+		tree = len(params.Query) * worstTree
+	}
+	return max(0, tree-freeTree) + max(0, 2*sizeOf(params.Variables)+sizeOf(params.Extensions)-freeValues)
+}
+
+// What a request may need without being counted: the tree of a document of 1 KB,
+// and a few variables.
+const (
+	freeTree   = worstTree << 10
+	freeValues = 8 << 10
+)
+
+// sizeOf is about how many bytes a decoded JSON value takes.
+func sizeOf(value any) int {
+	const each = 48
+	switch v := value.(type) {
+	case string:
+		return each + len(v)
+	case []any:
+		n := each
+		for _, e := range v {
+			n += sizeOf(e)
+		}
+		return n
+	case map[string]any:
+		n := each
+		for k, e := range v {
+			n += each + len(k) + sizeOf(e)
+		}
+		return n
+	default:
+		return each
+	}
 }
 
 var sha256Hex = regexp.MustCompile(`^[0-9a-fA-F]{64}$`) //nolint:gochecknoglobals // a constant that Go cannot say
@@ -155,24 +217,33 @@ func persistedHash(extensions map[string]any) (string, *gqlerror.Error) {
 	return strings.ToLower(hash), nil
 }
 
-// read parses, measures and validates a document.
-func (d *documents) read(text string, oc *graphql.OperationContext) (*ast.QueryDocument, *gqlerror.Error) {
-	begin := graphql.Now()
-	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, max(d.limits.Tokens, 0))
-	oc.Stats.SetExtension(timesKey, times{graphql.TraceTiming{Start: begin, End: graphql.Now()}})
+// read parses, measures and validates a document. A caller's are read one after
+// the other: the worst that are allowed take some milliseconds.
+func (d *documents) read(ctx context.Context, text string) (document, *gqlerror.Error) {
+	waiting, cancel := timeout(ctx, d.limits.RunningWait)
+	defer cancel()
+	leave, err := d.reading.enter(waiting, callerOf(ctx).key, 1)
 	if err != nil {
-		return nil, unparsed(err)
+		return document{}, busy()
 	}
-	if len(doc.Operations) == 0 {
-		return nil, refusal(codeValidation, "The document has no operation.")
+	defer leave()
+	begin := graphql.Now()
+	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, max(d.limits.Tokens, 0))
+	graphql.GetOperationContext(ctx).Stats.SetExtension(timesKey, times{graphql.TraceTiming{Start: begin, End: graphql.Now()}})
+	if err != nil {
+		return document{}, unparsed(err)
 	}
-	if err := measure(doc, d.limits, d.introspection); err != nil {
-		return nil, err
+	if len(tree.Operations) == 0 {
+		return document{}, refusal(codeValidation, "The document has no operation.")
 	}
-	if errs := validate(d.schema, doc, d.rules, d.limits.ValidationErrors); len(errs) > 0 {
-		return nil, together(errs)
+	values, refused := measure(tree, d.limits, d.introspection)
+	if refused != nil {
+		return document{}, refused
 	}
-	return doc, nil
+	if errs := validate(d.schema, tree, d.rules, d.limits.ValidationErrors); len(errs) > 0 {
+		return document{}, together(errs)
+	}
+	return document{text, tree, values}, nil
 }
 
 // unparsed is the refusal of a text that is no document.
@@ -226,6 +297,12 @@ func (d *documents) MutateOperationContext(ctx context.Context, oc *graphql.Oper
 		return err
 	}
 	points := complexity.Calculate(ctx, d.es, oc.Operation, oc.Variables)
+	if schema := d.aboutSchema.of(oc.Operation.SelectionSet, whereabouts{}); schema > 0 {
+		if d.limits.Complexity >= 0 && schema > 2*d.aboutSchema.whole {
+			return refusal(codeComplexity, "The operation asks for more than the whole schema, twice.")
+		}
+		oc.Stats.SetExtension(schemaKey, schema/introspectionShare)
+	}
 	if over(points, d.limits.Complexity) {
 		return refusal(codeComplexity, "The operation has a complexity of %d points: at most %d are allowed.", points, d.limits.Complexity)
 	}
@@ -240,18 +317,21 @@ func (d *documents) MutateOperationContext(ctx context.Context, oc *graphql.Oper
 // own extension keeps it, so that extension.GetComplexityStats finds it.
 const (
 	pointsKey = "ComplexityLimit"
+	schemaKey = "door.schema"
 	timesKey  = "door.times"
 )
 
 // times is when a new document was parsed.
 type times struct{ parsing graphql.TraceTiming }
 
-// pointsOf is the complexity of an operation that passed the extension.
+// pointsOf is what an operation that passed the extension costs, questions about
+// the schema included.
 func pointsOf(oc *graphql.OperationContext) int {
+	points, _ := oc.Stats.GetExtension(schemaKey).(int)
 	if stats, ok := oc.Stats.GetExtension(pointsKey).(*extension.ComplexityStats); ok {
-		return stats.Complexity
+		points = sum(points, stats.Complexity)
 	}
-	return 0
+	return points
 }
 
 // onceOnly refuses a field that stands twice and must not.

@@ -180,8 +180,10 @@ func TestAPersistedQueryIsKnownOnceItHasRun(t *testing.T) {
 func TestLookupsOfPersistedQueriesAreCounted(t *testing.T) {
 	l := newLibrary(t, Config{})
 	const text = "{ sum }"
-	for _, query := range []string{"", text, "", ""} {
-		l.read(t.Context(), graphql.RawParams{Query: query, Extensions: persistedQuery(text)})
+	for i, query := range []string{"", text, "", ""} {
+		if errs := l.read(t.Context(), graphql.RawParams{Query: query, Extensions: persistedQuery(text)}); len(errs) > 0 != (i == 0) {
+			t.Errorf("request %d: %v", i, errs)
+		}
 	}
 	if d := cmp.Diff(lookups{hits: 2, misses: 1, persistedHits: 2, persistedMisses: 1}, l.docs.metrics.lookups(), cmp.AllowUnexported(lookups{})); d != "" {
 		t.Errorf("(-want +got)\n%s", d)

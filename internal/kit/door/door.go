@@ -79,17 +79,19 @@ type Door struct {
 	server  *handler.Server
 	front   http.Handler
 	metrics *metrics
+	docs    *documents
 
 	queryType string // the name of the schema's
 
-	anonymous, users, refusals *buckets // requests: of networks, of users, with a bad token
-	memory                     *budget  // bytes of large requests
-	running                    *places  // points of complexity
-	uploads                    *budget  // multipart bodies
-	perAddress                 *counts  // sockets and event streams
-	perUser                    *seats
-	sockets                    *sockets
-	streams                    *streams
+	anonymous, users *buckets // requests of networks and of users
+	looks, refusals  *buckets // requests of networks with a token, and with a bad one
+	memory           *budget  // bytes of large requests
+	running          *places  // points of complexity
+	uploads          *budget  // multipart bodies
+	perAddress       *counts  // sockets and event streams
+	perUser          *seats
+	sockets          *sockets
+	streams          *streams
 }
 
 // New returns a door to a schema.
@@ -103,13 +105,14 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 		cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Registerer), server: handler.New(es), queryType: es.Schema().Query.Name,
 		anonymous: newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		users:     newBuckets(l.UserRate, l.UserBurst, time.Now),
+		looks:     newBuckets(2*l.AnonymousRate, 2*l.AnonymousBurst, time.Now),
 		refusals:  newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		memory:    newBudget(l.Memory, l.Memory/4), running: newPlaces(l.Running, l.Running/4),
 		uploads:    newBudget(l.Uploads, max(l.Uploads/4, 1)),
 		perAddress: newCounts(l.SocketsPerAddress), perUser: newSeats(l.SocketsPerUser),
 	}
-	docs, err := newDocuments(es, &d.cfg, d.metrics)
-	if err != nil {
+	var err error
+	if d.docs, err = newDocuments(es, &d.cfg, d.metrics); err != nil {
 		return nil, fmt.Errorf("document caches: %w", err)
 	}
 	d.sockets, d.streams = newSockets(d), newStreams()
@@ -118,7 +121,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	d.server.SetQueryCache(handedOver{})
 	d.server.SetErrorPresenter(d.present)
 	d.server.SetRecoverFunc(d.recovered)
-	d.server.Use(docs)
+	d.server.Use(d.docs)
 	d.front, err = d.wrapped()
 	return d, err
 }

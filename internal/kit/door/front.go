@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/rs/cors"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -118,7 +119,7 @@ func callerOf(ctx context.Context) caller {
 func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 	c, err := d.welcome(r)
 	if err != nil {
-		d.refuse(w, r, http.StatusTooManyRequests, err)
+		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{err}}, mediaJSON), err)
 		return
 	}
 	d.server.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
@@ -127,17 +128,27 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 // welcome counts a request before anything of its body is read. Somebody with a
 // token counts as a user; who brings bad ones is soon not asked for them any
 // more, for each costs a look into the stores.
-func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
-	c := d.stranger(r)
+func (d *Door) welcome(r *http.Request) (c caller, err *gqlerror.Error) {
+	defer d.orInternal(r.Context(), &err)
+	c = d.stranger(r)
 	token := bearer(r.Header.Get("Authorization"))
 	if token == "" || isUpgrade(r) { // a socket says who it is once it is open
 		return c, d.count(c)
 	}
-	if d.refusals.empty(c.network) {
-		return c, tooMany(time.Second)
+	if wait, ok := d.mayLook(c); !ok {
+		return c, tooMany(wait)
 	}
 	c = d.admit(r.Context(), c, token)
 	return c, d.count(c)
+}
+
+// orInternal is deferred around what Config.Admit does: a panic of it becomes an
+// error.
+func (d *Door) orInternal(ctx context.Context, err **gqlerror.Error) {
+	if p := recover(); p != nil {
+		_ = d.recovered(ctx, p)
+		*err = refusal(codeInternal, "internal error")
+	}
 }
 
 // stranger is whoever sends a request, as long as nobody asked who it is.
@@ -153,6 +164,15 @@ func (d *Door) stranger(r *http.Request) caller {
 	return c
 }
 
+// mayLook says whether it may be asked who has a token: not too often from one
+// network, and not any more for a while where most of them are bad.
+func (d *Door) mayLook(c caller) (wait time.Duration, ok bool) {
+	if d.refusals.empty(c.network) {
+		return time.Second, false
+	}
+	return d.looks.take(c.network)
+}
+
 // admit asks who has a token.
 func (d *Door) admit(ctx context.Context, c caller, token string) caller {
 	if d.cfg.Admit == nil {
@@ -165,7 +185,7 @@ func (d *Door) admit(ctx context.Context, c caller, token string) caller {
 	if c.admission.User != "" {
 		c.key = "u:" + c.admission.User
 	}
-	if c.admission.Refused {
+	if c.admission.Refused || c.admission.Unknown {
 		d.refusals.take(c.network)
 	}
 	return c

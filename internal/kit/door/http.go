@@ -37,17 +37,27 @@ func (t *httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.
 	}
 	params.Headers = r.Header
 	params.ReadTime = graphql.TraceTiming{Start: graphql.GetStartTime(r.Context()), End: graphql.Now()}
-	if !held.take(inTree(params.Query)) {
+	if !held.take(t.docs.weigh(params)) {
 		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
 		return
 	}
 	op, refused := t.start(r.Context(), exec, c, params)
 	if refused != nil {
-		t.answerRefused(w, r, as, refused)
+		t.answerRefused(w, as, refused)
 		return
 	}
 	defer op.close()
-	t.answer(w, r, as, c, op)
+	switch {
+	case r.Method == http.MethodGet && op.oc.Operation.Operation == ast.Mutation:
+		w.Header().Set("Allow", http.MethodPost)
+		t.refuse(w, r, http.StatusMethodNotAllowed, refusal(codeMethod, "A mutation needs POST."))
+	case op.subscription() && !as.stream:
+		t.refuse(w, r, http.StatusNotAcceptable, refusal(codeAcceptable, "A subscription needs a WebSocket, or an event stream: Accept: text/event-stream."))
+	case op.subscription():
+		t.stream(w, r, as, op)
+	default:
+		t.answer(w, r, as, op, held)
+	}
 }
 
 // read reads the request, by its method and content type. done must be called
@@ -91,7 +101,7 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 func isUTF8(charset string) bool { return charset == "" || strings.EqualFold(charset, "utf-8") }
 
 // answerRefused answers a request that does not run.
-func (t *httpTransport) answerRefused(w http.ResponseWriter, r *http.Request, as accepted, res *graphql.Response) {
+func (t *httpTransport) answerRefused(w http.ResponseWriter, as accepted, res *graphql.Response) {
 	if as.first == mediaStream {
 		t.streamOne(w, res)
 		return
@@ -99,27 +109,27 @@ func (t *httpTransport) answerRefused(w http.ResponseWriter, r *http.Request, as
 	t.write(w, as.json, statusOf(res, as.json), res)
 }
 
-// answer runs an operation and sends its answer, or its stream.
-func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accepted, c caller, op *operation) {
-	kind := op.oc.Operation.Operation
-	switch {
-	case r.Method == http.MethodGet && kind == ast.Mutation:
-		w.Header().Set("Allow", http.MethodPost)
-		t.refuse(w, r, http.StatusMethodNotAllowed, refusal(codeMethod, "A mutation needs POST."))
-	case op.subscription() && as.stream:
-		t.stream(w, r, c, op)
-	case op.subscription():
-		t.refuse(w, r, http.StatusNotAcceptable, refusal(codeAcceptable, "A subscription needs a WebSocket, or an event stream: Accept: text/event-stream."))
-	case as.first == mediaStream:
-		t.streamOne(w, op.next())
-	default:
-		res := op.next()
-		if res == nil {
-			res = &graphql.Response{}
-		}
-		w.Header().Set("Cache-Control", t.cacheControl(w, r, op, res))
-		t.write(w, as.json, statusOf(res, as.json), res)
+// answer runs a query or a mutation and sends its answer.
+func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accepted, op *operation, held *memory) {
+	refused := op.run()
+	if refused != nil {
+		t.answerRefused(w, as, refused)
+		return
 	}
+	res := op.next()
+	if res == nil {
+		res = &graphql.Response{}
+	}
+	if !held.takeAnswer(res) {
+		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
+		return
+	}
+	if as.first == mediaStream {
+		t.streamOne(w, res)
+		return
+	}
+	w.Header().Set("Cache-Control", t.cacheControl(w, r, op, res))
+	t.write(w, as.json, statusOf(res, as.json), res)
 }
 
 // cacheControl says who may keep an answer: nobody, but for an anonymous GET of

@@ -41,7 +41,7 @@ type Limits struct {
 	Variables  int // 50
 	RootFields int // of a query or a subscription; 20
 	Mutations  int // root fields of a mutation; 5
-	SameName   int // times that one response name stands in a selection set; 20
+	Overlaps   int // pairs of fields that have one name beside each other, and of those below them; 10 000
 
 	// Running.
 
@@ -125,7 +125,7 @@ func (l *Limits) all() []limit {
 		number("variables", &l.Variables, 50),
 		number("root-fields", &l.RootFields, 20),
 		number("mutations", &l.Mutations, 5),
-		number("same-name", &l.SameName, 20),
+		number("overlaps", &l.Overlaps, 10_000),
 
 		number("complexity", &l.Complexity, 5000),
 		number("validation-errors", &l.ValidationErrors, 5),

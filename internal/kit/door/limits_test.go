@@ -269,14 +269,17 @@ func TestEachLimitIsExact(t *testing.T) {
 		{"root fields of a mutation", func(l *Limits, to int) { l.Mutations = to }, 3, func(n int) sent {
 			return posted("mutation { " + numbered(n-1, `a%d: guess(word: "x") `) + `... { b: guess(word: "x") } }`)
 		}, codeDocument, ""},
-		{"fields of the same name", func(l *Limits, to int) { l.SameName = to }, 7, func(n int) sent {
-			return posted("{ sum:hello other:hello " + strings.Repeat("sum:hello ", n-1) + "}")
+		{"overlapping fields", func(l *Limits, to int) { l.Overlaps = to }, 7*7 + 1, func(n int) sent {
+			return posted("{ " + strings.Repeat("sum ", 7) + numbered(n-7*7, "a%d:sum ") + "}")
 		}, codeDocument, ""},
-		{"fields of the same name through inline fragments", func(l *Limits, to int) { l.SameName = to }, 7, func(n int) sent {
-			return posted("{ sum " + strings.Repeat("...{ ... on Query { sum } } ", n-1) + "}")
+		{"overlapping fields through inline fragments", func(l *Limits, to int) { l.Overlaps = to }, 7*7 + 1, func(n int) sent {
+			return posted("{ sum " + strings.Repeat("...{ ... on Query { sum } } ", 6) + numbered(n-7*7, "a%d:sum ") + "}")
 		}, codeDocument, ""},
-		{"fields of the same name inside a field", func(l *Limits, to int) { l.SameName = to }, 7, func(n int) sent {
-			return posted("{ item(id: 1) { " + strings.Repeat("id ", n) + "} }")
+		{"overlapping fields through fragments", func(l *Limits, to int) { l.Overlaps = to }, 1 + 3*3 + 1, func(n int) sent {
+			return posted("{ item(id: 1) { id ...A ...B ...B " + numbered(n-10, "a%d:id ") + "} } fragment A on Item { id } fragment B on Item { id }")
+		}, codeDocument, ""},
+		{"overlapping fields below overlapping ones", func(l *Limits, to int) { l.Overlaps = to }, 2*2*(1+3*3+1) + 1, func(n int) sent {
+			return posted("{ item(id: 1) { id id id name } item(id: 1) { id } " + numbered(n-44, "a%d:sum ") + "}")
 		}, codeDocument, ""},
 		{"complexity", func(l *Limits, to int) { l.Complexity = to }, 50, func(n int) sent {
 			return posted(fmt.Sprintf("{ items(first: %d) { id } }", n-1))
@@ -379,7 +382,7 @@ func TestHostileDocumentsAreRefusedQuickly(t *testing.T) {
 		{"fragments that are spread twice inline", chain(22, "... { NEXT } ... on Query { NEXT }", end), codeDocument},
 		{"fragments with two aliased fields", strings.NewReplacer("{ ...F0 }", "{ item(id: 1) { ...F0 } }", "on Query", "on Item").Replace(chain(12, "a: parent { NEXT } b: parent { NEXT }", " fragment F12 on Item { id }")), codeDocument},
 		{"fragments that are spread twice and end in none", chain(22, "NEXT NEXT", ""), codeValidation},
-		{"fragments that are spread twice, which nothing spreads", strings.Replace(chain(22, "NEXT NEXT", end), "...F0", "sum", 1), codeValidation},
+		{"fragments that are spread twice, which nothing spreads", strings.Replace(chain(22, "NEXT NEXT", end), "...F0", "sum", 1), codeDocument},
 		{"fragments that all spread all that follow", "{ ...F0 }" + spreadAll(49) + " fragment F49 on Query { sum }", codeDocument},
 		{"fragments that all spread all that follow and end in none", "{ ...F0 }" + spreadAll(50), codeValidation},
 		{"a fragment twice, long and short", "{ ...F } fragment F on Query { " + strings.Repeat("sum ", 4900) + "} fragment F on Query { sum }", codeValidation},
@@ -387,10 +390,10 @@ func TestHostileDocumentsAreRefusedQuickly(t *testing.T) {
 
 		{"a field five thousand times", "{" + strings.Repeat(" __typename", 4990) + " }", codeDocument},
 		{"many inline fragments in each other", "{ nothing " + nested(900, "... { ", "sum", " }") + " }", codeValidation},
-		{"many fields in each other that nothing asks for", "{ sum } fragment F on Item " + nested(400, "{ parent ", "{ id }", " }"), codeValidation},
+		{"many fields in each other that nothing asks for", "{ sum } fragment F on Item " + nested(400, "{ parent ", "{ id }", " }"), codeDocument},
 		{"lists in lists", "{ " + nested(5, "items(first: 100) { ", "id", " }") + " }", codeComplexity},
 		{"many unknown fields", "{" + numbered(19, " a%d") + " }", codeValidation},
-		{"many fragments with fields of one name beside each other", "{ nothing item(id: 1) { " + numbered(49, "...F%d ") + "} }" + numbered(49, " fragment F%d on Item {"+strings.Repeat(" id", 9)+" }"), codeValidation},
+		{"many fragments with fields of one name beside each other", "{ nothing item(id: 1) { " + numbered(49, "...F%d ") + "} }" + numbered(49, " fragment F%d on Item {"+strings.Repeat(" id", 9)+" }"), codeDocument},
 		{"many arguments of one name", "{ sum(" + strings.Repeat("a: 1 ", 1600) + ") }", codeValidation},
 		{"a variable many times", "query($v: Any) { " + numbered(18, "a%d: echo(value: ["+strings.Repeat("$v ", 120)+"]) ") + "nothing }", codeValidation},
 		{"many operations", numbered(2000, "{ sum }"), codeDocument},

@@ -3,6 +3,7 @@ package door
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -43,13 +44,13 @@ func parseMessage(text []byte) (message, error) {
 		return message{}, errors.New("the message is not a JSON object")
 	}
 	var m message
-	if m.kind, err = str(fields["type"]); err != nil {
+	if m.kind, err = jsonString(fields["type"]); err != nil {
 		return message{}, errors.New("the message's type is not a string")
 	}
 	switch m.kind {
 	case messageInit, messagePing, messagePong:
 	case messageSubscribe, messageComplete:
-		m.id, err = str(fields["id"])
+		m.id, err = jsonString(fields["id"])
 		if err != nil || m.id == "" || len(m.id) > maxOperationID {
 			return message{}, errors.New("the message's id is not a string of 1 to 128 bytes")
 		}
@@ -70,22 +71,14 @@ func (m message) params() (*graphql.RawParams, error) {
 	if err != nil {
 		return nil, errors.New("the payload is not an object")
 	}
-	var p graphql.RawParams
-	if p.Query, err = str(fields["query"]); err != nil {
-		return nil, errors.New("the payload's query is not a string")
+	if absent(fields["query"]) {
+		return nil, errors.New("the payload has no query")
 	}
-	if name := fields["operationName"]; !absent(name) {
-		if p.OperationName, err = str(name); err != nil {
-			return nil, errors.New("the payload's operationName is not a string")
-		}
+	params, err := paramsOf(fields)
+	if err != nil {
+		return nil, fmt.Errorf("the payload's %w", err)
 	}
-	if p.Variables, err = values(fields["variables"]); err != nil {
-		return nil, errors.New("the payload's variables are not an object")
-	}
-	if p.Extensions, err = values(fields["extensions"]); err != nil {
-		return nil, errors.New("the payload's extensions are not an object")
-	}
-	return &p, nil
+	return params, nil
 }
 
 // authorization reads the one in the payload of connection_init, "" for none.
@@ -99,7 +92,7 @@ func (m message) authorization() (string, error) {
 	}
 	for _, key := range []string{"authorization", "Authorization"} {
 		if value := fields[key]; !absent(value) {
-			given, err := str(value)
+			given, err := jsonString(value)
 			if err != nil {
 				return "", errors.New("the payload's authorization is not a string")
 			}
@@ -137,7 +130,7 @@ func values(text json.RawMessage) (map[string]any, error) {
 	return of, err
 }
 
-func str(value json.RawMessage) (string, error) {
+func jsonString(value json.RawMessage) (string, error) {
 	if absent(value) || value[0] != '"' {
 		return "", errKind
 	}

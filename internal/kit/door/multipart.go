@@ -19,6 +19,7 @@ import (
 
 const (
 	maxMap   = 64 << 10 // bytes of the part "map"
+	maxHead  = 16 << 10 // bytes of the headers of a part
 	maxPaths = 5        // places that one file may be put into
 )
 
@@ -44,14 +45,13 @@ func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c 
 	case !t.uploads.take(c.key, 1):
 		return nil, done, noMemory()
 	}
-	u := &upload{door: t.Door, held: held}
+	body := &capped{Reader: r.Body, limit: limits.UploadBody, headEnd: -1}
+	u := &upload{door: t.Door, held: held, body: body, parts: multipart.NewReader(body, boundary)}
 	done = func() {
 		u.close()
 		t.uploads.give(c.key, 1)
 	}
-	failed = within(w, limits.UploadTime, func() *failure {
-		return u.read(multipart.NewReader(&capped{r.Body, limits.UploadBody}, boundary))
-	})
+	failed = within(w, limits.UploadTime, u.read)
 	return u.params, done, failed
 }
 
@@ -68,24 +68,30 @@ func tooLong(limit int) *failure {
 	return fail(http.StatusRequestEntityTooLarge, codePayload, "The request is longer than %d bytes.", limit)
 }
 
-// errTooLong ends the reading of a body.
-var errTooLong = errors.New("the body is too long")
+// What ends the reading of a body.
+var (
+	errTooLong  = errors.New("the body is too long")
+	errLongHead = errors.New("the headers of a part are too long")
+)
 
-// capped reads so many bytes, then fails; a negative limit is none.
+// capped reads so many bytes, then fails; a negative limit is none. The headers
+// of a part are kept in memory, so they have an end of their own.
 type capped struct {
 	io.Reader
-	left int
+	limit   int
+	read    int
+	headEnd int // where read must not come before a part has begun; negative if that is not waited for
 }
 
 func (c *capped) Read(p []byte) (int, error) {
-	if c.left < 0 {
-		return c.Reader.Read(p)
-	}
-	if c.left == 0 {
+	n, err := c.Reader.Read(p)
+	c.read += n
+	switch {
+	case over(c.read, c.limit):
 		return 0, errTooLong
+	case over(c.read, c.headEnd):
+		return 0, errLongHead
 	}
-	n, err := c.Reader.Read(p[:min(len(p), c.left)])
-	c.left -= n
 	return n, err
 }
 
@@ -93,20 +99,22 @@ func (c *capped) Read(p []byte) (int, error) {
 type upload struct {
 	door   *Door
 	held   *memory
+	body   *capped
+	parts  *multipart.Reader // of body
 	params *graphql.RawParams
 	places map[string][]string // of each file, by the name of its part
 	files  []*os.File
 }
 
-func (u *upload) read(parts *multipart.Reader) *failure {
-	text, failed := u.field(parts, "operations", u.door.cfg.Limits.Body)
+func (u *upload) read() *failure {
+	text, failed := u.field("operations", u.door.cfg.Limits.Body)
 	if failed != nil {
 		return failed
 	}
 	if u.params, failed = u.door.decode(text); failed != nil {
 		return failed
 	}
-	if text, failed = u.field(parts, "map", maxMap); failed != nil {
+	if text, failed = u.field("map", maxMap); failed != nil {
 		return failed
 	}
 	if failed = u.door.modest(text, 0); failed != nil {
@@ -119,16 +127,27 @@ func (u *upload) read(parts *multipart.Reader) *failure {
 		return badRequest("The request has more than %d files.", u.door.cfg.Limits.UploadFiles)
 	}
 	for len(u.places) > 0 {
-		if failed = u.file(parts); failed != nil {
+		if failed = u.file(); failed != nil {
 			return failed
 		}
+	}
+	// The server waits for what is left before it answers: within this time.
+	if _, err := io.Copy(io.Discard, u.body); err != nil {
+		return u.broken(err)
 	}
 	return nil
 }
 
+// next is the next part.
+func (u *upload) next() (*multipart.Part, error) {
+	u.body.headEnd = u.body.read + maxHead
+	defer func() { u.body.headEnd = -1 }()
+	return u.parts.NextRawPart()
+}
+
 // field reads the next part, which must have the given name.
-func (u *upload) field(parts *multipart.Reader, name string, limit int) ([]byte, *failure) {
-	part, err := parts.NextRawPart()
+func (u *upload) field(name string, limit int) ([]byte, *failure) {
+	part, err := u.next()
 	if err != nil {
 		return nil, u.broken(err)
 	}
@@ -147,6 +166,8 @@ func (u *upload) broken(err error) *failure {
 	switch {
 	case errors.Is(err, errTooLong):
 		return tooLong(u.door.cfg.Limits.UploadBody)
+	case errors.Is(err, errLongHead):
+		return badRequest("A part has headers longer than %d bytes.", maxHead)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return unread(err)
 	}
@@ -154,8 +175,8 @@ func (u *upload) broken(err error) *failure {
 }
 
 // file takes the next part as a file and puts it where the map says.
-func (u *upload) file(parts *multipart.Reader) *failure {
-	part, err := parts.NextRawPart()
+func (u *upload) file() *failure {
+	part, err := u.next()
 	if err != nil {
 		return u.broken(err)
 	}

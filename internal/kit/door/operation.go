@@ -25,6 +25,8 @@ type caller struct {
 // An operation is one document that runs.
 type operation struct {
 	door      *Door
+	exec      graphql.GraphExecutor
+	caller    caller
 	oc        *graphql.OperationContext
 	ctx       context.Context // ends with the operation
 	cancel    context.CancelCauseFunc
@@ -45,13 +47,12 @@ func (d *Door) begin(ctx context.Context, exec graphql.GraphExecutor, c caller, 
 
 // start is begin for a request that was counted before it was read.
 func (d *Door) start(ctx context.Context, exec graphql.GraphExecutor, c caller, params *graphql.RawParams) (op *operation, res *graphql.Response) {
-	op = &operation{door: d, cancel: func(error) {}, leave: func() {}}
 	defer func() {
 		if p := recover(); p != nil {
-			op.close()
 			op, res = nil, &graphql.Response{Errors: d.caught(ctx, p)}
 		}
 	}()
+	ctx = context.WithValue(ctx, callerKey{}, c)
 	if c.admission.Enter != nil {
 		ctx = c.admission.Enter(ctx)
 	}
@@ -60,32 +61,45 @@ func (d *Door) start(ctx context.Context, exec graphql.GraphExecutor, c caller, 
 	if len(errs) > 0 {
 		return nil, d.refused(graphql.WithOperationContext(ctx, oc), exec, apart(errs))
 	}
-	op.oc = oc
+	op = &operation{door: d, exec: exec, caller: c, oc: oc, leave: func() {}}
 	op.ctx, op.cancel = context.WithCancelCause(ctx)
-	if err := op.enter(op.ctx, c); err != nil {
-		op.close()
-		return nil, d.refused(graphql.WithOperationContext(ctx, oc), exec, gqlerror.List{err})
-	}
-	op.responses, op.ctx = exec.DispatchOperation(op.ctx, oc)
 	return op, nil
 }
 
-// enter waits for a place among what runs, and begins the operation's time. A
-// subscription mostly waits, so it takes no place.
-func (op *operation) enter(ctx context.Context, c caller) *gqlerror.Error {
-	if op.subscription() {
-		return nil
+// run waits for a place among what runs and begins; a refusal comes back. Of a
+// subscription only the beginning has a place: from then on it mostly waits.
+func (op *operation) run() (refused *graphql.Response) {
+	defer func() {
+		if p := recover(); p != nil {
+			op.ended = true
+			refused = &graphql.Response{Errors: op.door.caught(op.ctx, p)}
+		}
+		if op.subscription() {
+			op.free()
+		}
+	}()
+	if err := op.enter(op.ctx); err != nil {
+		op.ended = true
+		return op.door.refused(graphql.WithOperationContext(op.ctx, op.oc), op.exec, gqlerror.List{err})
 	}
+	op.responses, op.ctx = op.exec.DispatchOperation(op.ctx, op.oc)
+	return nil
+}
+
+// enter takes a place and, but for a subscription, begins the operation's time.
+func (op *operation) enter(ctx context.Context) *gqlerror.Error {
 	limits, points := op.door.cfg.Limits, pointsOf(op.oc)
 	waiting, cancel := timeout(ctx, limits.RunningWait)
 	defer cancel()
-	leave, err := op.door.running.enter(waiting, c.key, points)
+	leave, err := op.door.running.enter(waiting, op.caller.key, points)
 	if err != nil {
-		return later(codeUnavailable, "The server is busy.", time.Second)
+		return busy()
 	}
 	op.door.metrics.points.Add(float64(points))
-	ctx, stop := timeout(ctx, limits.OperationTime)
-	op.ctx = ctx
+	stop := func() {}
+	if !op.subscription() {
+		op.ctx, stop = timeout(ctx, limits.OperationTime)
+	}
 	op.leave = func() {
 		stop()
 		leave()
@@ -93,6 +107,15 @@ func (op *operation) enter(ctx context.Context, c caller) *gqlerror.Error {
 	}
 	return nil
 }
+
+// free gives the place back.
+func (op *operation) free() {
+	op.leave()
+	op.leave = func() {}
+}
+
+// busy refuses what found no place in time.
+func busy() *gqlerror.Error { return later(codeUnavailable, "The server is busy.", time.Second) }
 
 // timeout is context.WithTimeout, without one if d is negative.
 func timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
@@ -116,6 +139,10 @@ func (op *operation) next() (res *graphql.Response) {
 			op.ended = true
 			res = &graphql.Response{Errors: op.door.caught(op.ctx, p), Data: json.RawMessage("null")}
 		}
+		if !op.subscription() {
+			op.ended = true
+			op.free()
+		}
 	}()
 	res = op.responses(op.ctx)
 	if res == nil {
@@ -137,11 +164,13 @@ func (op *operation) next() (res *graphql.Response) {
 	return res
 }
 
+// cause says why the operation was ended from outside, nil if it was not.
+func (op *operation) cause() error { return context.Cause(op.ctx) }
+
 // close ends the operation and frees what it holds.
 func (op *operation) close() {
 	op.cancel(nil)
-	op.leave()
-	op.leave = func() {}
+	op.free()
 }
 
 // refused is the answer to a request that does not run.

@@ -17,19 +17,27 @@ type shape struct {
 	fragments     map[string]*ast.FragmentDefinition
 	measured      map[string]*size // nil while it is being measured
 
-	fields, aliases, directives int // written in the document
-	err                         *gqlerror.Error
+	fields, aliases, directives, values int // written in the document
+	err                                 *gqlerror.Error
 }
 
 // size is what a selection set comes to when fragments are put in.
 type size struct {
 	depth  int
 	fields int
-	plain  bool // has fields that are not introspection
+	plain  bool                // has fields that are not introspection
+	names  map[string]sameName // its fields by response name
 }
 
-// measure says what is too much about a document, or nil.
-func measure(doc *ast.QueryDocument, limits Limits, introspection bool) *gqlerror.Error {
+// sameName is the fields of one response name beside each other.
+type sameName struct {
+	n        int
+	overlaps int // the most below one of them
+}
+
+// measure returns how many literal values a document has, and what is too much
+// about it, or nil.
+func measure(doc *ast.QueryDocument, limits Limits, introspection bool) (values int, err *gqlerror.Error) {
 	s := shape{
 		limits: limits, introspection: introspection,
 		fragments: make(map[string]*ast.FragmentDefinition, len(doc.Fragments)), measured: map[string]*size{},
@@ -37,26 +45,25 @@ func measure(doc *ast.QueryDocument, limits Limits, introspection bool) *gqlerro
 	s.atMost("operations", len(doc.Operations), limits.Operations)
 	s.atMost("fragments", len(doc.Fragments), limits.Fragments)
 	if s.err != nil {
-		return s.err
+		return 0, s.err
 	}
 	for _, f := range doc.Fragments {
 		if s.fragments[f.Name] != nil { // validation would walk the one that was not measured
-			s.refuse(codeValidation, "There are two fragments with the name %s.", cut(f.Name))
-			return s.err
+			return 0, refusal(codeValidation, "There are two fragments with the name %s.", cut(f.Name))
 		}
 		s.fragments[f.Name] = f
-		s.directives += len(f.Directives)
+		s.directed(f.Directives)
 	}
 	for _, op := range doc.Operations {
 		s.operation(op)
 	}
 	for _, f := range doc.Fragments { // those that nothing spreads are validated all the same
-		s.fragment(f.Name)
+		s.within(s.fragment(f.Name), s.limits.Depth+introspectionDepth) // whose fragment it is, its operation says
 	}
 	s.atMost("fields", s.fields, limits.Fields)
 	s.atMost("aliases", s.aliases, limits.Aliases)
 	s.atMost("directives", s.directives, limits.Directives)
-	return s.err
+	return s.values, s.err
 }
 
 // atMost refuses the document if n is beyond a limit.
@@ -75,9 +82,10 @@ func (s *shape) refuse(code, format string, args ...any) {
 
 func (s *shape) operation(op *ast.OperationDefinition) {
 	s.atMost("variables", len(op.VariableDefinitions), s.limits.Variables)
-	s.directives += len(op.Directives)
+	s.directed(op.Directives)
 	for _, v := range op.VariableDefinitions {
-		s.directives += len(v.Directives)
+		s.directed(v.Directives)
+		s.value(v.DefaultValue)
 	}
 	whole := s.set(op.SelectionSet)
 	roots := s.roots(op.SelectionSet, map[string]bool{})
@@ -87,11 +95,19 @@ func (s *shape) operation(op *ast.OperationDefinition) {
 		s.atMost("root fields", roots, s.limits.RootFields)
 	}
 	depth := s.limits.Depth
-	if !whole.plain && depth >= 0 {
+	if !whole.plain {
 		depth += introspectionDepth
 	}
-	s.atMost("levels", whole.depth, depth)
+	s.within(whole, depth)
+}
+
+// within refuses a selection set that is too much as a whole.
+func (s *shape) within(whole size, depth int) {
+	if s.limits.Depth >= 0 {
+		s.atMost("levels", whole.depth, depth)
+	}
 	s.atMost("fields, fragments put in", whole.fields, s.limits.Expanded)
+	s.atMost("overlapping fields", whole.overlaps(), s.limits.Overlaps)
 }
 
 // introspectionDepth is how much deeper an operation may go that asks for the
@@ -100,59 +116,74 @@ const introspectionDepth = 5
 
 // set measures a selection set.
 func (s *shape) set(set ast.SelectionSet) size {
-	var all size
-	if s.err != nil {
-		return all
-	}
-	names := map[string]int{}
-	for _, selection := range set {
-		part := s.selection(selection, names)
-		all.depth = max(all.depth, part.depth)
-		all.fields = sum(all.fields, part.fields)
-		all.plain = all.plain || part.plain
-	}
-	for _, n := range names {
-		s.atMost("fields of one name beside each other", n, s.limits.SameName)
-	}
+	all := size{names: map[string]sameName{}}
+	s.add(&all, set, map[string]bool{})
 	return all
 }
 
-// selection measures one selection and counts the response names that it adds
-// to those beside it.
-func (s *shape) selection(selection ast.Selection, names map[string]int) size {
-	switch f := selection.(type) {
-	case *ast.Field:
-		s.fields++
-		s.directives += len(f.Directives)
-		if f.Alias != f.Name {
-			s.aliases++
+// add adds the selections of a set, and of the fragments in it, to what is
+// beside them. Fields of a fragment merge with themselves, so it has names once.
+func (s *shape) add(all *size, set ast.SelectionSet, spread map[string]bool) {
+	for _, selection := range set {
+		if s.err != nil {
+			return
 		}
-		names[f.Alias]++
-		return s.field(f)
-	case *ast.InlineFragment:
-		s.directives += len(f.Directives)
-		var all size
-		for _, inner := range f.SelectionSet {
-			part := s.selection(inner, names)
+		switch f := selection.(type) {
+		case *ast.Field:
+			s.field(all, f)
+		case *ast.InlineFragment:
+			s.directed(f.Directives)
+			s.add(all, f.SelectionSet, spread)
+		case *ast.FragmentSpread:
+			s.directed(f.Directives)
+			part := s.fragment(f.Name)
 			all.depth = max(all.depth, part.depth)
 			all.fields = sum(all.fields, part.fields)
 			all.plain = all.plain || part.plain
+			if !spread[f.Name] {
+				spread[f.Name] = true
+				for name, same := range part.names {
+					all.beside(name, same)
+				}
+			}
 		}
-		return all
-	case *ast.FragmentSpread:
-		s.directives += len(f.Directives)
-		return s.fragment(f.Name)
 	}
-	return size{}
 }
 
-func (s *shape) field(f *ast.Field) size {
+// field adds a field and what is below it.
+func (s *shape) field(all *size, f *ast.Field) {
+	s.fields++
+	if f.Alias != f.Name {
+		s.aliases++
+	}
+	s.directed(f.Directives)
+	s.arguments(f.Arguments)
 	schema := f.Name == "__schema" || f.Name == "__type"
 	if schema && !s.introspection {
 		s.refuse(codeValidation, "Introspection is switched off.")
 	}
 	inner := s.set(f.SelectionSet)
-	return size{depth: inner.depth + 1, fields: sum(inner.fields, 1), plain: !schema && f.Name != "__typename"}
+	all.depth = max(all.depth, inner.depth+1)
+	all.fields = sum(all.fields, sum(inner.fields, 1))
+	all.plain = all.plain || !schema && f.Name != "__typename"
+	all.beside(f.Alias, sameName{1, inner.overlaps()})
+}
+
+// beside adds fields of one name to those that are there.
+func (z *size) beside(name string, same sameName) {
+	there := z.names[name]
+	z.names[name] = sameName{there.n + same.n, max(there.overlaps, same.overlaps)}
+}
+
+// overlaps is how many pairs of fields the rule looks at that wants fields of
+// one name to mean the same: of n beside each other each with each, and for each
+// such pair what is below it.
+func (z *size) overlaps() int {
+	pairs := 0
+	for _, same := range z.names {
+		pairs = sum(pairs, product(product(same.n, same.n), sum(1, same.overlaps)))
+	}
+	return pairs
 }
 
 // fragment measures a fragment, once.
@@ -171,6 +202,31 @@ func (s *shape) fragment(name string) size {
 		whole := s.set(def.SelectionSet)
 		s.measured[name] = &whole
 		return whole
+	}
+}
+
+// directed counts directives and the values of their arguments.
+func (s *shape) directed(directives ast.DirectiveList) {
+	s.directives += len(directives)
+	for _, d := range directives {
+		s.arguments(d.Arguments)
+	}
+}
+
+func (s *shape) arguments(arguments ast.ArgumentList) {
+	for _, a := range arguments {
+		s.value(a.Value)
+	}
+}
+
+// value counts a literal and those in it. The parser bounds their depth.
+func (s *shape) value(v *ast.Value) {
+	if v == nil {
+		return
+	}
+	s.values++
+	for _, c := range v.Children {
+		s.value(c.Value)
 	}
 }
 
@@ -195,12 +251,10 @@ func (s *shape) roots(set ast.SelectionSet, seen map[string]bool) int {
 }
 
 // sum adds without wrapping.
-func sum(a, b int) int {
-	if a > math.MaxInt32-b {
-		return math.MaxInt32
-	}
-	return a + b
-}
+func sum(a, b int) int { return min(a+b, math.MaxInt32) }
+
+// product multiplies without wrapping.
+func product(a, b int) int { return min(a*b, math.MaxInt32) }
 
 // maxText is the longest piece of a stranger's text in an error, in bytes.
 const maxText = 300

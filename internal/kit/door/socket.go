@@ -65,8 +65,9 @@ type socket struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // what runs beside the reader
 
-	seen    atomic.Int64 // when something last came, in Unix nanoseconds
-	reading bool         // a message is being read; the reader's own
+	seen      atomic.Int64 // when something last came, in Unix nanoseconds
+	unwritten atomic.Int64 // bytes of messages that are being written
+	reading   bool         // a message is being read; the reader's own
 
 	leaveAddress, leaveUser func() // the reader's own
 
@@ -201,8 +202,10 @@ func (c *socket) write(ctx context.Context, message []byte) bool {
 	if c.ended() {
 		return false
 	}
+	waiting := c.unwritten.Add(int64(len(message))) // with what others write before it
+	defer c.unwritten.Add(-int64(len(message)))
 	if limit := c.door.cfg.Limits.WriteTime; limit >= 0 {
-		slow := time.AfterFunc(limit, func() { c.end(statusSlowConsumer, "too slow to read") })
+		slow := time.AfterFunc(limit+writeTime(int(waiting)), func() { c.end(statusSlowConsumer, "too slow to read") })
 		defer slow.Stop()
 	}
 	if err := c.conn.Write(context.WithoutCancel(ctx), websocket.MessageText, message); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 // init is connection_init: it finds out who asks.
@@ -55,10 +56,11 @@ func (c *socket) introduce(authorization string) caller {
 	who := c.caller
 	token := bearer(cmp.Or(authorization, c.header))
 	switch {
-	case token != "" && c.door.refusals.empty(who.network):
-		who.admission = Admission{Unknown: true}
 	case token != "":
-		who = c.admit(c.ctx, who, token)
+		who.admission = Admission{Unknown: true}
+		if _, ok := c.door.mayLook(who); ok {
+			who = c.admit(c.ctx, who, token)
+		}
 	case authorization != "":
 		who.admission = Admission{Refused: true}
 	}
@@ -68,29 +70,37 @@ func (c *socket) introduce(authorization string) caller {
 	return who
 }
 
-// readmit finds out whether the session still is, and closes the socket if not.
-// While that cannot be found out, what was known last is taken to hold.
-func (c *socket) readmit(ctx context.Context) (who caller, ok bool) {
+// readmit finds out whether the session still is, before each operation and now
+// and then, and closes the socket if not: then ok is false. If it may not be
+// asked now, that is a refusal; if it cannot be found out, whoever asks is as
+// unknown as in a request.
+func (c *socket) readmit(ctx context.Context) (who caller, refused *gqlerror.Error, ok bool) {
 	c.mu.Lock()
 	known, token := c.caller, c.token
 	c.mu.Unlock()
 	if token == "" {
-		return known, true
+		return known, nil, true
+	}
+	if wait, ok := c.door.mayLook(known); !ok {
+		return known, tooMany(wait), true
 	}
 	who = c.admit(ctx, known, token)
 	switch {
 	case ctx.Err() != nil: // nobody waits for the answer, which may be that of the end
-		return known, false
+		return known, nil, false
 	case who.admission.Refused, !who.admission.Unknown && who.admission.User != known.admission.User:
 		c.end(statusForbidden, "the session has ended")
-		return known, false
+		return known, nil, false
+	case who.admission.Unknown && who.admission.Enter == nil: // Config.Admit cannot even say that
+		return known, later(codeUnavailable, "Who you are cannot be found out at the moment.", time.Second), true
 	case who.admission.Unknown:
-		return known, true
+		known.admission.Enter = who.admission.Enter
+		return known, nil, true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.caller = who
-	return who, true
+	return who, nil, true
 }
 
 // admit asks who has a token. After a panic nobody knows.
@@ -202,7 +212,7 @@ func (c *socket) recheck() {
 	signedIn := c.state == ready
 	c.mu.Unlock()
 	if signedIn {
-		c.readmit(c.ctx)
+		_, _, _ = c.readmit(c.ctx) // it has closed the socket, if need be
 	}
 }
 

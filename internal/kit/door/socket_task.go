@@ -10,6 +10,7 @@ import (
 // A task is an operation of a socket, from "subscribe" on.
 type task struct {
 	id      string
+	key     string // whom it counts for
 	payload []byte
 	params  *graphql.RawParams
 	cancel  context.CancelFunc
@@ -119,35 +120,62 @@ func (c *socket) run(ctx context.Context, t *task) {
 
 // execute runs a task's operation and sends what comes of it.
 func (c *socket) execute(ctx context.Context, t *task) {
-	who, ok := c.readmit(ctx)
+	who, refused, ok := c.readmit(ctx)
 	if !ok {
 		return
 	}
-	held := &memory{budget: c.door.memory, key: who.key}
+	if refused != nil {
+		c.fail(ctx, t, refused)
+		return
+	}
+	t.key = who.key
+	held := &memory{budget: c.door.memory, key: t.key}
 	defer held.close()
 	if failed := c.door.modest(t.payload, 1); failed != nil {
 		c.fail(ctx, t, failed.Error)
 		return
 	}
-	if !held.take(inTree(t.params.Query) + max(0, 2*(len(t.payload)-freeBytes))) {
+	if !held.take(c.door.docs.weigh(t.params)) {
 		c.fail(ctx, t, noMemory().Error)
 		return
 	}
 	t.payload = nil // a subscription may run for long
-	op, refused := c.door.begin(ctx, c.exec, who, t.params)
-	if refused != nil {
-		c.sendErrors(ctx, t, refused.Errors)
+	op, no := c.door.begin(ctx, c.exec, who, t.params)
+	if no != nil {
+		c.sendErrors(ctx, t, no.Errors)
 		return
 	}
 	defer op.close()
+	if no = op.run(); no != nil {
+		c.sendErrors(ctx, t, no.Errors)
+		return
+	}
 	for res := op.next(); res != nil; res = op.next() {
-		if !c.wants(t) || !c.write(ctx, frame(messageNext, t.id, encode(res))) {
+		if len(res.Data) == 0 && len(res.Errors) > 0 { // a subscription that did not begin
+			c.sendErrors(ctx, t, res.Errors)
+			return
+		}
+		if !c.sendNext(ctx, t, res) {
 			return
 		}
 	}
 	if c.release(t) {
 		c.write(ctx, frame(messageComplete, t.id, nil))
 	}
+}
+
+// sendNext sends one response, and reports whether the client wants more.
+func (c *socket) sendNext(ctx context.Context, t *task, res *graphql.Response) bool {
+	held := &memory{budget: c.door.memory, key: t.key}
+	defer held.close()
+	switch {
+	case !c.wants(t):
+		return false
+	case !held.takeAnswer(res):
+		c.fail(ctx, t, noMemory().Error)
+		return false
+	}
+	return c.write(ctx, frame(messageNext, t.id, encode(res)))
 }
 
 // fail ends a task with an error.

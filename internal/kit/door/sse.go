@@ -24,16 +24,20 @@ import (
 
 // stream serves a subscription until it ends, the client goes or the server
 // stops.
-func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, c caller, op *operation) {
-	leave, failed := t.seat(c, op)
+func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as accepted, op *operation) {
+	leave, failed := t.seat(op)
 	if failed != nil {
 		t.refuse(w, r, failed.status, failed.Error)
 		return
 	}
 	defer leave()
+	if refused := op.run(); refused != nil {
+		t.answerRefused(w, as, refused)
+		return
+	}
 	t.metrics.streams.Inc()
 	defer t.metrics.streams.Dec()
-	s := &eventStream{Door: t.Door, w: w, control: http.NewResponseController(w)}
+	s := &eventStream{Door: t.Door, w: w, control: http.NewResponseController(w), key: op.caller.key}
 	s.open()
 	responses := make(chan *graphql.Response)
 	var pump sync.WaitGroup
@@ -49,7 +53,7 @@ func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, c caller,
 	})
 	defer pump.Wait()
 	defer op.cancel(nil)
-	s.run(r.Context(), c, bearer(r.Header.Get("Authorization")), op, responses)
+	s.run(r.Context(), bearer(r.Header.Get("Authorization")), op, responses)
 }
 
 // streamOne sends one response as a stream of its own.
@@ -64,7 +68,8 @@ func (t *httpTransport) streamOne(w http.ResponseWriter, res *graphql.Response) 
 
 // seat counts a stream among the caller's. The oldest of a user gives way to
 // the newest.
-func (t *httpTransport) seat(c caller, op *operation) (leave func(), failed *failure) {
+func (t *httpTransport) seat(op *operation) (leave func(), failed *failure) {
+	c := op.caller
 	leaveAddress, ok := t.perAddress.enter(c.network)
 	if !ok {
 		return nil, &failure{http.StatusTooManyRequests, later(codeRate, "Too many sockets and streams from this address.", 5*time.Second)}
@@ -86,6 +91,7 @@ type eventStream struct {
 	*Door
 	w       http.ResponseWriter
 	control *http.ResponseController
+	key     string // of a subscription's caller
 	failed  error
 }
 
@@ -101,7 +107,7 @@ func (s *eventStream) open() {
 }
 
 // run writes what comes until it ends.
-func (s *eventStream) run(ctx context.Context, c caller, token string, op *operation, responses <-chan *graphql.Response) {
+func (s *eventStream) run(ctx context.Context, token string, op *operation, responses <-chan *graphql.Response) {
 	alive, recheck := ticker(s.cfg.Limits.KeepAlive), ticker(around(s.cfg.Limits.Recheck))
 	defer alive.Stop()
 	defer recheck.Stop()
@@ -114,14 +120,16 @@ func (s *eventStream) run(ctx context.Context, c caller, token string, op *opera
 				s.end(ctx, op)
 				return
 			}
-			s.next(res)
+			if !s.event(res) {
+				return
+			}
 		case <-alive.C:
 			s.send(":\n\n")
 		case <-recheck.C:
 			if token == "" {
 				continue
 			}
-			if now := s.admit(ctx, c, token); now.admission.Refused || now.admission.User != c.admission.User && !now.admission.Unknown {
+			if s.signedOut(ctx, op.caller, token) {
 				s.next(&graphql.Response{Errors: gqlerror.List{refusal(codeUnknown, "The session has ended.")}})
 				s.complete()
 				return
@@ -135,10 +143,36 @@ func (s *eventStream) run(ctx context.Context, c caller, token string, op *opera
 	}
 }
 
+// event writes a response of a subscription, if there is memory for it; else the
+// stream is over.
+func (s *eventStream) event(res *graphql.Response) bool {
+	answer := &memory{budget: s.memory, key: s.key}
+	defer answer.close()
+	if !answer.takeAnswer(res) {
+		s.next(&graphql.Response{Errors: gqlerror.List{noMemory().Error}})
+		s.complete()
+		return false
+	}
+	s.next(res)
+	return true
+}
+
+// signedOut says whether the session of a stream is over. An Admit that panics
+// does not know.
+func (s *eventStream) signedOut(ctx context.Context, c caller, token string) bool {
+	defer func() {
+		if p := recover(); p != nil {
+			_ = s.recovered(ctx, p)
+		}
+	}()
+	now := s.admit(ctx, c, token).admission
+	return now.Refused || now.User != c.admission.User && !now.Unknown
+}
+
 // end says why a stream is over. A server that stops says nothing: its clients
 // come again when a stream breaks off.
 func (s *eventStream) end(ctx context.Context, op *operation) {
-	switch reason := context.Cause(op.ctx); {
+	switch reason := op.cause(); {
 	case ctx.Err() != nil: // the client is gone
 	case reason == nil:
 		s.complete()
@@ -235,13 +269,11 @@ func (s *streams) tell() {
 // the given time, and waits for them.
 func (s *streams) close(ctx context.Context, over time.Duration) error {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return errors.New("the event streams are closed already")
-	}
-	s.closed = true
 	cancels := slices.Collect(maps.Values(s.open))
-	s.tell()
+	if !s.closed {
+		s.closed = true
+		s.tell()
+	}
 	s.mu.Unlock()
 	for i, cancel := range cancels {
 		if i > 0 && clock.Sleep(ctx, spread(over, len(cancels))) != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 	"golang.org/x/time/rate"
 )
 
@@ -80,6 +81,10 @@ func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, exec graphql.G
 		s.door.refuse(w, r, http.StatusForbidden, refusal(codeCSRF, "This page's origin may not open sockets here."))
 		return nil
 	}
+	if status, err := handshake(w, r); err != nil {
+		s.door.refuse(w, r, status, err)
+		return nil
+	}
 	if offered := r.Header.Values("Sec-WebSocket-Protocol"); len(offered) > 0 && !hasToken(offered, subprotocol) {
 		s.door.refuse(w, r, http.StatusBadRequest, refusal(codeBadRequest, "The only sub-protocol is %s.", subprotocol))
 		return nil
@@ -104,6 +109,22 @@ func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, exec graphql.G
 	conn.SetReadLimit(int64(max(s.door.cfg.Limits.Message, -1)))
 	c.conn, c.netConn, c.leaveAddress = conn, hijacking.conn, leave
 	return c
+}
+
+// handshake says what is wrong with a handshake (RFC 6455, 4.2.1). What is left
+// for the library to refuse is its key.
+func handshake(w http.ResponseWriter, r *http.Request) (status int, err *gqlerror.Error) {
+	switch {
+	case r.Method != http.MethodGet:
+		w.Header().Set("Allow", http.MethodGet)
+		return http.StatusMethodNotAllowed, refusal(codeMethod, "A WebSocket needs GET.")
+	case !r.ProtoAtLeast(1, 1), !hasToken(r.Header.Values("Connection"), "upgrade"):
+		return http.StatusBadRequest, refusal(codeBadRequest, "A WebSocket needs HTTP/1.1 and Connection: Upgrade.")
+	case r.Header.Get("Sec-WebSocket-Version") != "13":
+		w.Header().Set("Sec-WebSocket-Version", "13")
+		return http.StatusUpgradeRequired, refusal(codeBadRequest, "The only version of WebSocket is 13.")
+	}
+	return 0, nil
 }
 
 // Close ends every socket with 1012 (service restart), in random order over the

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -656,17 +655,19 @@ func TestOperationsThatDoNotHeedTheirEndCountToo(t *testing.T) {
 }
 
 func TestLargeDocumentsNeedMemoryAsLongAsTheyRun(t *testing.T) {
-	s := start(t, Config{Limits: Limits{Memory: 4 * mb}}) // and a quarter for each caller: one of them
+	s := start(t, Config{Limits: Limits{Memory: 12 * mb}}) // and a quarter for each caller: one of them
 	v := s.enter(t, "")
-	large := "subscription { ticks { text } } #" + strings.Repeat("x", 20_000)
-	v.subscribe("1", large)
+	large := func(c string) string { return "subscription { ticks { text } } #" + strings.Repeat(c, 20_000) }
+	v.subscribe("1", large("x"))
 	eventually(t, "the first runs", func() bool { return s.Subscriptions() == 1 })
-	v.subscribe("2", large)
+	v.subscribe("2", large("y"))
 	v.wantsError("2", codeUnavailable)
+	v.subscribe("2", large("x")) // it shares the document of the first
+	eventually(t, "the one with the same document runs", func() bool { return s.Subscriptions() == 2 })
 	v.send(`{"type":"complete","id":"1"}`)
-	eventually(t, "the first has ended", func() bool { return testutil.ToFloat64(s.door.sockets.metrics.operations) == 0 })
-	v.subscribe("2", large)
-	eventually(t, "the second runs", func() bool { return s.Subscriptions() == 1 })
+	eventually(t, "the first has ended", func() bool { return testutil.ToFloat64(s.door.sockets.metrics.operations) == 1 })
+	v.subscribe("1", large("y"))
+	eventually(t, "another runs", func() bool { return s.Subscriptions() == 2 })
 	v.lives()
 }
 
@@ -788,9 +789,18 @@ func TestAPanicOfConfigEndsOneOperation(t *testing.T) {
 	v := s.enter(t, "ann")
 	v.subscribe("1", "{ none }")
 	v.wantsError("1", codeInternal)
-	s.people.change("ann", Admission{User: "panic"}) // while nobody can say who it is, it is who it was
+	s.people.change("ann", Admission{User: "panic"})
 	v.subscribe("1", "{ viewer }")
-	v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":"ann"}}}`, `{"type":"complete","id":"1"}`)
+	v.wantsError("1", codeInternal)
+	v.lives()
+}
+
+func TestASubscriptionThatDoesNotBeginIsAnErrorAlone(t *testing.T) {
+	s := start(t, Config{})
+	v := s.enter(t, "")
+	v.subscribe("1", "subscription { refused }")
+	v.wantsError("1", codeInternal)
+	v.lives()
 }
 
 func TestASessionThatEndedEndsItsSocketAtTheNextOperation(t *testing.T) {
@@ -814,7 +824,8 @@ func TestASessionThatEndedEndsItsSocketAtTheNextOperation(t *testing.T) {
 				v.wantsClose(tt.code)
 				return
 			}
-			v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":"ann"}}}`, `{"type":"complete","id":"1"}`)
+			// Whoever it was does not stay who it is while nobody can say so.
+			v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":""}}}`, `{"type":"complete","id":"1"}`)
 		})
 	}
 }
@@ -891,15 +902,4 @@ func TestCloseEndsASocketThatIsBeingUpgraded(t *testing.T) {
 	defer server.Close()
 	s.url = server.URL
 	s.visit(t).wantsClose(1012)
-}
-
-func TestCloseDropsTheStubbornWhenItsContextEnds(t *testing.T) {
-	s := start(t, Config{Limits: Limits{WriteTime: time.Hour}})
-	s.enter(t, "") // it does not read, and so never answers the close frame
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if err := s.door.sockets.Close(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
-	}
-	eventually(t, "it is gone", func() bool { return testutil.ToFloat64(s.door.sockets.metrics.open) == 0 })
 }

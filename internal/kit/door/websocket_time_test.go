@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -255,6 +256,23 @@ func TestCloseSpreadsTheEndOfSockets(t *testing.T) {
 		}
 		if slices.IsSorted(order) { // as it is once in 3.6 million times
 			t.Errorf("closed in the order %v", order)
+		}
+	})
+}
+
+func TestCloseDropsTheStubbornWhenItsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startPiped(t, Config{Limits: Limits{WriteTime: time.Hour}}, &http.Server{})
+		s.enter(t, "") // it does not read, and so never answers the close frame
+		begin := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.door.sockets.Close(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		if open, took := testutil.ToFloat64(s.door.sockets.metrics.open), time.Since(begin); open != 0 || took != time.Second {
+			t.Errorf("%v sockets are open after %v", open, took)
 		}
 	})
 }

@@ -113,6 +113,9 @@ func (t *Tracing) HTTP(next http.Handler) http.Handler {
 			return
 		}
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		if above := trace.SpanContextFromContext(ctx); above.IsValid() { // its state is any text that a client likes
+			ctx = trace.ContextWithRemoteSpanContext(ctx, above.WithTraceState(trace.TraceState{}))
+		}
 		ctx, span := t.tracer.Start(ctx, methodOf(r), trace.WithSpanKind(trace.SpanKindServer))
 		r, out := r.WithContext(ctx), &statusWriter{ResponseWriter: w, broken: true}
 		defer answered(span, r, out)

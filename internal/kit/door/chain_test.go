@@ -1,0 +1,127 @@
+package door
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/tandian-dev/tandian/internal/kit/door/doortest"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+)
+
+// Compression asks the writer below it whether it can flush by its type alone.
+func TestAnEventStreamFlushesBehindTheServersOtherHandlers(t *testing.T) {
+	schema, log := doortest.New(), slog.New(slog.DiscardHandler)
+	d, err := New(schema.Executable(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(observe.HTTP(d, prometheus.NewRegistry(), log))
+	defer server.Close()
+	for _, encoding := range []string{"gzip", "identity", ""} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader(query("subscription { ticks { text } }")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", mediaJSON)
+		r.Header.Set("Accept", mediaStream)
+		r.Header.Set("Accept-Encoding", encoding)
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatalf("%q: no headers came: %v", encoding, err)
+		}
+		eventually(t, "it runs", func() bool { return schema.Push("now") == 1 })
+		lines := bufio.NewReader(res.Body)
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("%q: no event came: %v", encoding, err)
+			}
+			if strings.Contains(line, `"text":"now"`) {
+				break
+			}
+		}
+		cancel()
+		_ = res.Body.Close()
+		eventually(t, "it has ended", func() bool { return schema.Subscriptions() == 0 })
+	}
+}
+
+// Who does not read holds what is counted, and nobody else up: answers that wait
+// to be written count as memory and no more as running.
+func TestAnswersThatNobodyReadsAreBoundedAndHoldUpNobodyElse(t *testing.T) {
+	s := openHouse(t, Config{Admit: named, Limits: Limits{Memory: 24 * mb}}) // a caller has 6 MB, an answer twice its length
+	body := query("{ big(bytes: 2000000) }")
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	release := make(chan struct{})
+	defer close(release)
+	status := make(chan int, 10)
+	for range 10 {
+		asked.Go(func() {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Header.Set("Content-Type", mediaJSON)
+			r.Header.Set("Authorization", "Bearer ann")
+			r.Header.Set("Accept-Encoding", "identity")
+			res, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			status <- res.StatusCode
+			<-release
+			_, _ = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+		})
+	}
+	got := map[int]int{}
+	for range 10 {
+		got[<-status]++
+	}
+	if got[http.StatusOK] < 1 || got[http.StatusServiceUnavailable] < 1 || got[http.StatusOK]+got[http.StatusServiceUnavailable] != 10 {
+		t.Errorf("statuses %v", got)
+	}
+	if n := testutil.ToFloat64(s.door.metrics.points); n != 0 {
+		t.Errorf("%v points run while answers are written", n)
+	}
+	res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer bob"})
+	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+}
+
+// gqlgen takes questions about the schema to be free.
+func TestQuestionsAboutTheSchemaHaveAPrice(t *testing.T) {
+	s := openHouse(t, Config{Introspection: true})
+	modern := map[string]string{"Content-Type": mediaJSON, "Accept": mediaGraphQL}
+	res, text := s.ask(t, "POST", "/", query(introspectionQuery), modern)
+	want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+	whole := strings.Replace(introspectionQuery, "query Introspection", "fragment All on Query", 1)
+	for _, tt := range []struct {
+		name, document string
+		want           want
+	}{
+		{"the whole, once", "{ ...All } " + whole, want{200, mediaGraphQL, "*", nil, nil}},
+		{"twenty times", "{" + numbered(20, " a%d: __schema { types { ...T } }") + " } fragment T on __Type { name description fields { name description type { name kind } args { name description type { name } } } }", want{400, mediaGraphQL, "-", []string{codeComplexity}, nil}},
+		{"a type twenty times", "{" + numbered(20, ` a%d: __type(name: "Query") { name fields { name } }`) + " }", want{200, mediaGraphQL, "*", nil, nil}},
+		{"beside other fields", "{ sum __schema { queryType { name } } }", want{200, mediaGraphQL, "*", nil, nil}},
+		{"below the types", "{ __schema { types { fields { type { fields { " + numbered(20, "a%d: description ") + "} } } } } }", want{400, mediaGraphQL, "-", []string{codeComplexity}, nil}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res, text := s.ask(t, "POST", "/", query(tt.document), modern)
+			tt.want.check(t, res, text)
+		})
+	}
+}
