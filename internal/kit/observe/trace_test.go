@@ -177,8 +177,12 @@ func TestARequestJoinsTheTraceOfItsClientAndLogsItsID(t *testing.T) {
 	s := newSite()
 	r := httptest.NewRequest(http.MethodGet, "/ok/1", nil)
 	r.Header.Set("Traceparent", traceparent)
+	r.Header.Set("Tracestate", "phone=secret")
 	tracing.HTTP(s.handler).ServeHTTP(httptest.NewRecorder(), r)
 	spans := memory.GetSpans()
+	if text := fmt.Sprintf("%+v", spans); strings.Contains(text, "secret") || spans[0].SpanContext.TraceState().Len() > 0 {
+		t.Errorf("a span shows the client's tracestate: %s", text)
+	}
 	if len(spans) != 1 || spans[0].SpanContext.TraceID().String() != traceID || spans[0].Parent.SpanID().String() != "00f067aa0ba902b7" {
 		t.Errorf("the spans are %+v", show(spans))
 	}
