@@ -69,7 +69,7 @@ func Default() Config {
 		Addr: "127.0.0.1:8080", DataDir: "data",
 		RedisPrefix: "td", RedisPoolSize: 32, RedisMinIdle: 2, RedisPoolTimeout: 250 * time.Millisecond,
 		CodesPerAddress: 200, LoginsPerAddress: 600,
-		RateAnonymous: 1000, RateUser: 200, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 10_000,
+		RateAnonymous: 1000, RateUser: 200, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 5000,
 		Run: []string{"api", "workers"}, Introspection: true,
 		StartTimeout: time.Minute, StopTimeout: 15 * time.Second,
 		LogFormat: "auto", LogLevel: "info",

@@ -18,7 +18,7 @@ import (
 
 // freeBytes is how much of a body anybody may send without asking whether there
 // is memory for it.
-const freeBytes = 16 << 10
+const freeBytes = 4 << 10
 
 // A failure is a refusal with its HTTP status.
 type failure struct {
@@ -66,8 +66,8 @@ func noMemory() *failure {
 }
 
 // readAll reads at most limit bytes of a body. Beyond the free ones it takes
-// memory as they arrive, and again as much for what they will be decoded to: who
-// only promises bytes holds none.
+// memory as they arrive, and three times as much for the copies that decoding
+// makes: who only promises bytes holds none.
 func readAll(body io.Reader, limit int, m *memory) ([]byte, *failure) {
 	if limit >= 0 {
 		body = io.LimitReader(body, int64(limit)+1)
@@ -76,7 +76,7 @@ func readAll(body io.Reader, limit int, m *memory) ([]byte, *failure) {
 	for {
 		if len(text) == cap(text) {
 			grown := 2 * cap(text)
-			if grown > freeBytes && !m.take(2*(grown-max(cap(text), freeBytes/2))) {
+			if grown > freeBytes && !m.take(4*(grown-max(cap(text), freeBytes/2))) {
 				return nil, noMemory()
 			}
 			text = append(make([]byte, 0, grown), text...)

@@ -18,7 +18,7 @@ type Limits struct {
 	Body          int           // bytes of a JSON body; 1 MB
 	QueryString   int           // bytes of the query string of a GET; 16 KB
 	BodyTime      time.Duration // from the headers to the end of the body; 10 s
-	Memory        int           // bytes that requests above 16 KB may take together, as estimated; 64 MB. A caller has a quarter
+	Memory        int           // bytes that large requests and answers may take together, as estimated; 64 MB. A caller has a quarter
 	UploadBody    int           // bytes of a multipart body; 10 MB
 	UploadTime    time.Duration // like BodyTime, of a multipart body; 60 s
 	UploadFiles   int           // files in a multipart body; 4

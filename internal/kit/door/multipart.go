@@ -120,7 +120,7 @@ func (u *upload) read() *failure {
 	if failed = u.door.modest(text, 0); failed != nil {
 		return failed
 	}
-	if err := strictJSON(text, &u.places); err != nil {
+	if err := strictJSON(text, &u.places); err != nil || u.places == nil {
 		return badRequest("The part map is not an object of lists of paths.")
 	}
 	if over(len(u.places), u.door.cfg.Limits.UploadFiles) {

@@ -295,6 +295,7 @@ func TestAStreamEndsWithItsSession(t *testing.T) {
 		ends        bool
 	}{
 		{"refused", "ann", Admission{Refused: true}, true},
+		{"refused by name", "ann", Admission{User: "ann", Refused: true}, true},
 		{"another user", "ann", Admission{User: "bob"}, true},
 		{"nobody", "ann", Admission{}, true},
 		{"not known now", "ann", Admission{Unknown: true}, false},
