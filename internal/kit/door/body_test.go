@@ -103,7 +103,7 @@ func TestABodyThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := openHouse(t, Config{Limits: Limits{BodyTime: 100 * time.Millisecond}})
+			s := openHouse(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}})
 			w := s.wire(t)
 			w.posts(tt.headers...)
 			w.send(tt.begun)
@@ -116,7 +116,7 @@ func TestABodyThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 }
 
 func TestABodyOfAGETIsNotWaitedForEither(t *testing.T) {
-	w := openHouse(t, Config{Limits: Limits{BodyTime: 100 * time.Millisecond}}).wire(t)
+	w := openHouse(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}}).wire(t)
 	w.send("GET /?query={sum} HTTP/1.1\r\nHost: door\r\nContent-Length: 100\r\n\r\n{")
 	res, text := w.answer()
 	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
@@ -124,7 +124,7 @@ func TestABodyOfAGETIsNotWaitedForEither(t *testing.T) {
 }
 
 func TestABodyThatDripsIsNotWaitedFor(t *testing.T) {
-	w := openHouse(t, Config{Limits: Limits{BodyTime: 100 * time.Millisecond}}).wire(t)
+	w := openHouse(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}}).wire(t)
 	w.posts(jsonHeader, "Content-Length: 100000")
 	var dripping sync.WaitGroup
 	dripping.Go(func() {
@@ -142,7 +142,7 @@ func TestABodyThatDripsIsNotWaitedFor(t *testing.T) {
 }
 
 func TestAConnectionIsGoodForTheNextRequest(t *testing.T) {
-	s := openHouse(t, Config{Limits: Limits{BodyTime: 100 * time.Millisecond}})
+	s := openHouse(t, Config{Limits: Limits{BodyTime: 300 * time.Millisecond}})
 	w := s.wire(t)
 	const body = `{"query":"{sum}"}`
 	for range 3 {
@@ -160,7 +160,7 @@ func TestAConnectionIsGoodForTheNextRequest(t *testing.T) {
 	w.posts(jsonHeader, "Content-Length: 20")
 	w.send(`{"query":"{ wait }"}`) // longer than BodyTime: that one is over
 	eventually(t, "it runs", func() bool { return s.schema.Running("wait") == 1 })
-	past := time.NewTimer(200 * time.Millisecond)
+	past := time.NewTimer(600 * time.Millisecond)
 	<-past.C
 	s.schema.Release()
 	res, text = w.answer()

@@ -209,7 +209,7 @@ func TestRequestsHaveARate(t *testing.T) {
 }
 
 func TestARefusedRequestIsNotRead(t *testing.T) {
-	s := openHouse(t, Config{Limits: Limits{BodyTime: 50 * time.Millisecond}})
+	s := openHouse(t, Config{Limits: Limits{BodyTime: 200 * time.Millisecond}})
 	s.door.anonymous = newBuckets(1, 1, (&handClock{}).now)
 	s.askAs(t, "", "")
 	w := s.wire(t)

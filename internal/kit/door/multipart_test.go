@@ -279,7 +279,7 @@ const uploadHeaders = "Content-Type: multipart/form-data; boundary=x\r\nGraphQL-
 
 func TestAnUploadOfUnknownLengthIsReadUpToTheLimit(t *testing.T) {
 	body := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A"))
-	s, _ := openUploads(t, Limits{UploadBody: len(body), UploadTime: 5 * time.Second, BodyTime: 100 * time.Millisecond})
+	s, _ := openUploads(t, Limits{UploadBody: len(body), UploadTime: 5 * time.Second, BodyTime: 300 * time.Millisecond})
 	for more, status := range map[int]int{0: 200, 1: 413, 100_000: 413} {
 		w := s.wire(t)
 		w.posts(uploadHeaders+"ann", chunkedHeader)
@@ -307,7 +307,7 @@ func TestAnUploadThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 		"not what follows":   form(operations, places, one),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _ := openUploads(t, Limits{UploadTime: 100 * time.Millisecond, BodyTime: -1})
+			s, _ := openUploads(t, Limits{UploadTime: 300 * time.Millisecond, BodyTime: -1})
 			w := s.wire(t)
 			w.posts(uploadHeaders+"ann", "Content-Length: 100000")
 			w.send(begun)
@@ -319,12 +319,12 @@ func TestAnUploadThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 }
 
 func TestAnUploadMayTakeLongerThanAnotherBody(t *testing.T) {
-	s, _ := openUploads(t, Limits{BodyTime: 50 * time.Millisecond})
+	s, _ := openUploads(t, Limits{BodyTime: 200 * time.Millisecond})
 	body := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A"))
 	w := s.wire(t)
 	w.posts(uploadHeaders+"ann", fmt.Sprintf("Content-Length: %d", len(body)))
 	w.send(body[:50])
-	past := time.NewTimer(100 * time.Millisecond)
+	past := time.NewTimer(400 * time.Millisecond)
 	<-past.C
 	w.send(body[50:])
 	if res, text := w.answer(); res.StatusCode != 200 {

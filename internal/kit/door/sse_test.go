@@ -245,7 +245,7 @@ func TestAClientThatGoesEndsItsSubscription(t *testing.T) {
 }
 
 func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
-	s := openStreams(t, Config{Limits: Limits{WriteTime: 50 * time.Millisecond}})
+	s := openStreams(t, Config{Limits: Limits{WriteTime: 500 * time.Millisecond}})
 	w := s.wire(t)
 	body := query("subscription { flood }")
 	w.posts(jsonHeader, "Accept: text/event-stream", fmt.Sprintf("Content-Length: %d", len(body)))
@@ -388,7 +388,7 @@ func TestCloseTakesNoLongerThanItsContext(t *testing.T) {
 }
 
 func TestStreamsThatComeAndGoLeaveNothingBehind(t *testing.T) {
-	s := openStreams(t, Config{Admit: named, Limits: Limits{WriteTime: 50 * time.Millisecond, SocketsPerUser: 3, KeepAlive: time.Millisecond}})
+	s := openStreams(t, Config{Admit: named, Limits: Limits{WriteTime: time.Second, SocketsPerUser: 3, KeepAlive: time.Millisecond}})
 	var all sync.WaitGroup
 	for n := range 30 {
 		all.Go(func() {

@@ -350,7 +350,7 @@ func TestSocketUpgradesWhomItMay(t *testing.T) {
 }
 
 func TestSocketClosesWithTheCodeOfEachMisuse(t *testing.T) {
-	s := start(t, Config{Limits: Limits{InitTime: 200 * time.Millisecond, Message: 1000}})
+	s := start(t, Config{Limits: Limits{InitTime: time.Second, Message: 1000}})
 	const subscribe = `{"type":"subscribe","id":"1","payload":{"query":"subscription { ticks { number } }"}}`
 	long := strings.Repeat("x", maxOperationID)
 	tests := []struct {
@@ -734,7 +734,7 @@ func TestTheOldestSocketOfAUserGivesWay(t *testing.T) {
 }
 
 func TestASocketThatDoesNotReadIsDropped(t *testing.T) {
-	s := start(t, Config{Limits: Limits{WriteTime: 200 * time.Millisecond}})
+	s := start(t, Config{Limits: Limits{WriteTime: 500 * time.Millisecond}})
 	slow, other := s.enter(t, "slow"), s.enter(t, "other")
 	other.subscribe("1", "subscription { ticks { text } }")
 	eventually(t, "the other has subscribed", func() bool { return s.Subscriptions() == 1 })
@@ -752,7 +752,7 @@ func TestASocketThatDoesNotReadIsDropped(t *testing.T) {
 }
 
 func TestClientsThatStallAndLeaveLeaveNothingBehind(t *testing.T) {
-	s := start(t, Config{Limits: Limits{WriteTime: 200 * time.Millisecond}})
+	s := start(t, Config{Limits: Limits{WriteTime: 500 * time.Millisecond}})
 	const clients = 50
 	var all sync.WaitGroup
 	for n := range clients {
