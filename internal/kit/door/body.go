@@ -30,41 +30,6 @@ func fail(status int, code, format string, args ...any) *failure {
 	return &failure{status, refusal(code, format, args...)}
 }
 
-// memory counts the bytes that one request takes of what all have.
-type memory struct {
-	budget *budget
-	key    string
-	taken  int
-}
-
-// take asks for n bytes more.
-func (m *memory) take(n int) bool {
-	if n <= 0 {
-		return true
-	}
-	if !m.budget.take(m.key, n) {
-		return false
-	}
-	m.taken += n
-	return true
-}
-
-// takeAnswer asks for what an answer takes until it is written: as it came, and
-// as it is sent.
-func (m *memory) takeAnswer(res *graphql.Response) bool { return m.take(answerBytes(res)) }
-
-func answerBytes(res *graphql.Response) int { return 2 * max(0, len(res.Data)-freeBytes) }
-
-func (m *memory) close() {
-	m.budget.give(m.key, m.taken)
-	m.taken = 0
-}
-
-// noMemory refuses a request for which there is none now.
-func noMemory() *failure {
-	return &failure{http.StatusServiceUnavailable, later(codeUnavailable, "The server has too many large requests and answers.", time.Second)}
-}
-
 // readAll reads at most limit bytes of a body. Beyond the free ones it takes
 // memory as they arrive, and three times as much for the copies that decoding
 // makes: who only promises bytes holds none.
@@ -148,57 +113,9 @@ func paramsOf(fields map[string]json.RawMessage) (*graphql.RawParams, error) {
 	return &p, nil
 }
 
-// strictJSON decodes one JSON value and nothing after it. Numbers keep their
-// digits.
-func strictJSON(text []byte, to any) error {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	if err := dec.Decode(to); err != nil {
-		return err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something stands after the JSON value")
-	}
-	return nil
-}
-
 func badRequest(format string, args ...any) *failure {
 	return fail(http.StatusBadRequest, codeBadRequest, format, args...)
 }
-
-// modest refuses JSON that is nested too deep or has too many values, before it
-// is decoded: a megabyte of brackets would become a hundred of Go. It counts what
-// opens or parts values outside of strings, which never is less than there are.
-func (d *Door) modest(text []byte, above int) *failure {
-	depth, values, quoted := 0, 1, false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-			values++
-			if limit := d.cfg.Limits.VariableDepth; limit >= 0 && depth > limit+above {
-				return badRequest("The request is nested more than %d levels deep.", limit)
-			}
-		case c == '}' || c == ']':
-			depth--
-		case c == ',':
-			values++
-		}
-	}
-	if limit := d.cfg.Limits.VariableNodes; limit >= 0 && values > limit+requestValues {
-		return badRequest("The request has more than %d values.", limit)
-	}
-	return nil
-}
-
-// requestValues is how many values a request has beside its variables.
-const requestValues = 16
 
 // fromURL reads the request of a GET.
 func (d *Door) fromURL(u *url.URL) (*graphql.RawParams, *failure) {

@@ -2,11 +2,8 @@ package door
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"maps"
-	"regexp"
 	"runtime"
 	"strings"
 
@@ -139,84 +136,6 @@ func (d *documents) MutateOperationParameters(ctx context.Context, params *graph
 	return nil
 }
 
-// weigh is what a request is taken to need in memory as long as it runs, in
-// bytes, beyond what is free: the tree of a document that is new, and the values
-// of its variables, once as they came and once as the schema has them.
-func (d *documents) weigh(params *graphql.RawParams) int {
-	tree := 0
-	if _, known := d.valid.GetIfPresent(params.Query); !known && !over(len(params.Query), d.limits.Document) {
-		tree = len(params.Query) * worstTree
-	}
-	return max(0, tree-freeTree) + max(0, 2*sizeOf(params.Variables)+sizeOf(params.Extensions)-freeValues)
-}
-
-// What a request may need without being counted: the tree of a document of 1 KB,
-// and a few variables.
-const (
-	freeTree   = worstTree << 10
-	freeValues = 8 << 10
-)
-
-// sizeOf is about how many bytes a decoded JSON value takes.
-func sizeOf(value any) int {
-	const each = 48
-	switch v := value.(type) {
-	case string:
-		return each + len(v)
-	case []any:
-		n := each
-		for _, e := range v {
-			n += sizeOf(e)
-		}
-		return n
-	case map[string]any:
-		n := each
-		for k, e := range v {
-			n += each + len(k) + sizeOf(e)
-		}
-		return n
-	default:
-		return each
-	}
-}
-
-var sha256Hex = regexp.MustCompile(`^[0-9a-fA-F]{64}$`) //nolint:gochecknoglobals // a constant that Go cannot say
-
-// named puts in the text of a query that the client only names, and checks the
-// name of one that it sends with its text.
-func (d *documents) named(params *graphql.RawParams) *gqlerror.Error {
-	hash, err := persistedHash(params.Extensions)
-	if err != nil || hash == "" {
-		return err
-	}
-	if params.Query == "" {
-		text, known := d.persisted.GetIfPresent(hash)
-		d.metrics.persistedQuery(known)
-		if !known {
-			return refusal(codeNotPersisted, "PersistedQueryNotFound")
-		}
-		params.Query = text
-		return nil
-	}
-	if sum := sha256.Sum256([]byte(params.Query)); hex.EncodeToString(sum[:]) != hash {
-		return refusal(codeBadRequest, "The hash of the persisted query is not that of the query.")
-	}
-	return nil
-}
-
-// persistedHash is the hash that a request names its query by, "" for none.
-func persistedHash(extensions map[string]any) (string, *gqlerror.Error) {
-	if extensions["persistedQuery"] == nil {
-		return "", nil
-	}
-	fields, _ := extensions["persistedQuery"].(map[string]any)
-	hash, _ := fields["sha256Hash"].(string)
-	if !sha256Hex.MatchString(hash) {
-		return "", refusal(codeBadRequest, "extensions.persistedQuery is not {version: 1, sha256Hash: 64 hex digits}.")
-	}
-	return strings.ToLower(hash), nil
-}
-
 // read parses, measures and validates a document. A caller's are read one after
 // the other: the worst that are allowed take some milliseconds.
 func (d *documents) read(ctx context.Context, text string) (document, *gqlerror.Error) {
@@ -345,19 +264,6 @@ func (d *documents) onceOnly(oc *graphql.OperationContext) *gqlerror.Error {
 			return refusal(codeValidation, "%s stands at most once in a request.", f.Name)
 		}
 		seen[f.Name] = true
-	}
-	return nil
-}
-
-// persist keeps a query under its hash, last of all: what is refused drives out
-// nothing.
-func (d *documents) persist(oc *graphql.OperationContext) *gqlerror.Error {
-	hash, err := persistedHash(oc.Extensions)
-	if err != nil || hash == "" {
-		return err
-	}
-	if _, known := d.persisted.GetIfPresent(hash); !known {
-		d.persisted.Set(hash, oc.RawQuery)
 	}
 	return nil
 }

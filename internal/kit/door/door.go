@@ -22,9 +22,10 @@ type Config struct {
 	Limits  Limits
 	Proxies Proxies // whose X-Forwarded-For is believed
 
-	// Admit finds out who asks: once for each HTTP request, at connection_init,
-	// and again before each operation on a socket and every Limits.Recheck. Nil
-	// knows nobody.
+	// Admit finds out who has a token: once for each HTTP request, at
+	// connection_init, and again before each operation on a socket and every
+	// Limits.Recheck. It is called without a token too, for everybody, and must not
+	// wait then. Nil knows nobody.
 	Admit func(ctx context.Context, c Credentials) Admission
 
 	// Origins are the foreign origins ("https://app.example.com") whose pages may
@@ -49,7 +50,7 @@ type Config struct {
 	// "internal error" for anything else.
 	Present graphql.ErrorPresenterFunc
 
-	Registerer prometheus.Registerer // nil for no metrics
+	Registerer prometheus.Registerer // of this door alone; nil for no metrics
 	Log        *slog.Logger          // nil for none
 }
 

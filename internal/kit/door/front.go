@@ -105,7 +105,7 @@ func (d *Door) originAllowed(r *http.Request) bool {
 
 // isUpgrade says whether a request wants to become a WebSocket.
 func isUpgrade(r *http.Request) bool {
-	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+	return hasToken(r.Header.Values("Upgrade"), "websocket")
 }
 
 type callerKey struct{}

@@ -104,43 +104,6 @@ func (m message) authorization() (string, error) {
 	return "", nil
 }
 
-var errKind = errors.New("not of the kind that is wanted")
-
-// object returns the members of a JSON object. Unlike a struct it tells their
-// names' case apart.
-func object(text []byte) (map[string]json.RawMessage, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, err
-	}
-	if fields == nil { // null
-		return nil, errKind
-	}
-	return fields, nil
-}
-
-// values returns a JSON object whose numbers are as written; nil for null or
-// nothing.
-func values(text json.RawMessage) (map[string]any, error) {
-	if absent(text) {
-		return nil, nil //nolint:nilnil // no values are no error
-	}
-	var of map[string]any
-	err := strictJSON(text, &of)
-	return of, err
-}
-
-func jsonString(value json.RawMessage) (string, error) {
-	if absent(value) || value[0] != '"' {
-		return "", errKind
-	}
-	var s string
-	err := json.Unmarshal(value, &s)
-	return s, err
-}
-
-func absent(value json.RawMessage) bool { return len(value) == 0 || string(value) == "null" }
-
 // frame is a message to the client. An empty id and a nil payload are left out.
 func frame(kind, id string, payload []byte) []byte {
 	b := make([]byte, 0, len(kind)+len(id)+len(payload)+48)

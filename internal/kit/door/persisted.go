@@ -1,0 +1,64 @@
+package door
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// Automatic persisted queries, as Apollo's clients and urql send them: a client
+// names its query by a hash, and sends the text when nobody knows that.
+
+var sha256Hex = regexp.MustCompile(`^[0-9a-fA-F]{64}$`) //nolint:gochecknoglobals // a constant that Go cannot say
+
+// named puts in the text of a query that the client only names, and checks the
+// name of one that it sends with its text.
+func (d *documents) named(params *graphql.RawParams) *gqlerror.Error {
+	hash, err := persistedHash(params.Extensions)
+	if err != nil || hash == "" {
+		return err
+	}
+	if params.Query == "" {
+		text, known := d.persisted.GetIfPresent(hash)
+		d.metrics.persistedQuery(known)
+		if !known {
+			return refusal(codeNotPersisted, "PersistedQueryNotFound")
+		}
+		params.Query = text
+		return nil
+	}
+	if sum := sha256.Sum256([]byte(params.Query)); hex.EncodeToString(sum[:]) != hash {
+		return refusal(codeBadRequest, "The hash of the persisted query is not that of the query.")
+	}
+	return nil
+}
+
+// persistedHash is the hash that a request names its query by, "" for none.
+func persistedHash(extensions map[string]any) (string, *gqlerror.Error) {
+	if extensions["persistedQuery"] == nil {
+		return "", nil
+	}
+	fields, _ := extensions["persistedQuery"].(map[string]any)
+	hash, _ := fields["sha256Hash"].(string)
+	if !sha256Hex.MatchString(hash) {
+		return "", refusal(codeBadRequest, "extensions.persistedQuery is not {version: 1, sha256Hash: 64 hex digits}.")
+	}
+	return strings.ToLower(hash), nil
+}
+
+// persist keeps a query under its hash, last of all: what is refused drives out
+// nothing.
+func (d *documents) persist(oc *graphql.OperationContext) *gqlerror.Error {
+	hash, err := persistedHash(oc.Extensions)
+	if err != nil || hash == "" {
+		return err
+	}
+	if _, known := d.persisted.GetIfPresent(hash); !known {
+		d.persisted.Set(hash, oc.RawQuery)
+	}
+	return nil
+}
