@@ -247,6 +247,29 @@ func TestWhoBringsBadTokensIsSoonNotAskedForThem(t *testing.T) {
 	ask("bad", "203.0.113.1", 429, 25)
 }
 
+// Who asks costs a look into the stores, also where the answer is that the rate
+// is used up, or none.
+func TestLooksAtTokensAreFewBeforeAnythingIsKnown(t *testing.T) {
+	who := &people{}
+	who.change("nobody can say", Admission{Unknown: true})
+	s, hand := openHouse(t, Config{Admit: who.admit}), &handClock{}
+	s.door.looks, s.door.refusals = newBuckets(1, 3, hand.now), newBuckets(1, 2, hand.now)
+	statuses := func(token string, n int) (got []int) {
+		for range n {
+			res, _ := s.askAs(t, token, "")
+			got = append(got, res.StatusCode)
+		}
+		return got
+	}
+	if d := cmp.Diff([]int{200, 200, 200, 429}, statuses("ann", 4)); d != "" || who.asked() != 3 {
+		t.Errorf("%d looks: %s", who.asked(), d)
+	}
+	hand.move(3 * time.Second)
+	if d := cmp.Diff([]int{200, 200, 429}, statuses("nobody can say", 3)); d != "" || who.asked() != 5 {
+		t.Errorf("what cannot be found out: %d looks: %s", who.asked(), d)
+	}
+}
+
 func TestAdmitIsAskedOnceAboutATokenAndToldTheAddress(t *testing.T) {
 	var mu sync.Mutex
 	var asked []Credentials

@@ -85,7 +85,7 @@ func (s *house) hold(t *testing.T, user, document string) (answered func() (*rep
 }
 
 func TestACallerWithManyRequestsDoesNotHoldUpAnother(t *testing.T) {
-	s := openHouse(t, Config{Admit: named, Limits: Limits{Running: 40, RunningWait: 50 * time.Millisecond}})
+	s := openHouse(t, Config{Admit: named, Limits: Limits{Running: 40, RunningWait: 500 * time.Millisecond}})
 	as := func(user string) map[string]string {
 		return map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user}
 	}

@@ -795,6 +795,58 @@ func TestAPanicOfConfigEndsOneOperation(t *testing.T) {
 	v.lives()
 }
 
+func TestAnAnswerForWhichThereIsNoMemoryIsAnErrorAlone(t *testing.T) {
+	s := start(t, Config{Limits: Limits{Memory: 4 * mb}})
+	v := s.enter(t, "")
+	v.subscribe("1", "{ big(bytes: 900000) }")
+	v.wantsError("1", codeUnavailable)
+	v.lives()
+	if taken := s.door.memory.taken(); taken != 0 {
+		t.Errorf("%d bytes are still held", taken)
+	}
+}
+
+func TestALookTooManyRefusesOneOperationOfASocket(t *testing.T) {
+	s := start(t, Config{})
+	v := s.enter(t, "ann")
+	hand := &handClock{}
+	s.door.looks = newBuckets(1, 1, hand.now)
+	v.subscribe("1", "{ viewer }")
+	v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":"ann"}}}`, `{"type":"complete","id":"1"}`)
+	asked := s.people.asked()
+	v.subscribe("1", "{ viewer }")
+	v.wantsError("1", codeRate)
+	if s.people.asked() != asked {
+		t.Error("it was asked all the same")
+	}
+	v.lives()
+}
+
+func TestAHandshakeThatIsNoneIsRefusedWithACode(t *testing.T) {
+	s := openHouse(t, Config{})
+	good := func(changes ...string) map[string]string {
+		h := map[string]string{"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": subprotocol}
+		for i := 0; i < len(changes); i += 2 {
+			h[changes[i]] = changes[i+1]
+		}
+		return h
+	}
+	for _, tt := range []struct {
+		name, method string
+		header       map[string]string
+		want         want
+	}{
+		{"another method", "POST", good(), want{405, mediaJSON, "-", []string{codeMethod}, map[string]string{"Allow": "GET"}}},
+		{"a connection that stays", "GET", good("Connection", "keep-alive"), want{400, mediaJSON, "-", []string{codeBadRequest}, nil}},
+		{"an old version", "GET", good("Sec-WebSocket-Version", "8"), want{426, mediaJSON, "-", []string{codeBadRequest}, map[string]string{"Sec-WebSocket-Version": "13"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res, text := s.ask(t, tt.method, "/", "", tt.header)
+			tt.want.check(t, res, text)
+		})
+	}
+}
+
 func TestASubscriptionThatDoesNotBeginIsAnErrorAlone(t *testing.T) {
 	s := start(t, Config{})
 	v := s.enter(t, "")

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -123,5 +125,57 @@ func TestQuestionsAboutTheSchemaHaveAPrice(t *testing.T) {
 			res, text := s.ask(t, "POST", "/", query(tt.document), modern)
 			tt.want.check(t, res, text)
 		})
+	}
+}
+
+func TestAnEventForWhichThereIsNoMemoryEndsItsStream(t *testing.T) {
+	s := openStreams(t, Config{Limits: Limits{Memory: 40 * kb}}) // an event of 10 KB takes more than a quarter
+	rest := s.stream(t, posted("subscription { flood }"), "").rest()
+	if !strings.Contains(rest, codeUnavailable) || !strings.HasSuffix(rest, completeEvent) {
+		t.Errorf("got %q", rest)
+	}
+	wantUnused(t, s.door.memory)
+}
+
+func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
+	s := openHouse(t, Config{Admit: named, Limits: Limits{RunningWait: 500 * time.Millisecond}})
+	as := func(user, document string) (*reply, []byte) {
+		return s.ask(t, "POST", "/", query(document), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user})
+	}
+	fine := want{200, mediaJSON, `{"sum":0}`, nil, nil}
+	res, text := as("ann", "{ sum }")
+	fine.check(t, res, text)
+	leave, err := s.door.docs.reading.enter(t.Context(), "u:ann", 1) // one is being read
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, text = as("ann", "{ sum } # new")
+	want{503, mediaJSON, "-", []string{codeUnavailable}, map[string]string{"Retry-After": "1"}}.check(t, res, text)
+	res, text = as("ann", "{ sum }") // it is known
+	fine.check(t, res, text)
+	res, text = as("bob", "{ sum } # newer")
+	fine.check(t, res, text)
+	leave()
+	res, text = as("ann", "{ sum } # new")
+	fine.check(t, res, text)
+}
+
+func TestALongDocumentIsTooLargeHoweverLittleMemoryThereIs(t *testing.T) {
+	s := openHouse(t, Config{})
+	res, text := s.ask(t, "POST", "/", query("{ sum } #"+strings.Repeat("x", 500_000)), map[string]string{"Content-Type": mediaJSON})
+	want{200, mediaJSON, "-", []string{codeDocument}, nil}.check(t, res, text)
+}
+
+func TestQuestionsAboutTheSchemaTakePlaces(t *testing.T) {
+	s, l := openHouse(t, Config{Introspection: true}), newLibrary(t, Config{Introspection: true})
+	for document, least := range map[string]int{introspectionQuery: 50, "{ sum }": 1, "{ __typename }": 1} {
+		op, refused := s.door.start(graphql.StartOperationTrace(t.Context()), l.Executor, caller{key: "a"}, &graphql.RawParams{Query: document})
+		if refused != nil {
+			t.Fatal(refused.Errors)
+		}
+		if points := pointsOf(op.oc); points < least || least == 1 && points != 1 {
+			t.Errorf("%.20s… takes %d points", document, points)
+		}
+		op.close()
 	}
 }
