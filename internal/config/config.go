@@ -243,7 +243,7 @@ func (c *Config) DoorLimits() (door.Limits, error) {
 			return l, err
 		}
 	}
-	return l, nil
+	return l, l.Check()
 }
 
 // checkCodes checks the settings of who brings login codes.

@@ -277,6 +277,8 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"fewer than no connections in all", func(c *config.Config) { c.Conns = -1 }, "--conns: -1 is not 0 to 1000000"},
 		{"a limit that there is not", func(c *config.Config) { c.Limits = []string{"width=3"} }, `--limit: there is no limit "width"; there are body, `},
 		{"a limit of nothing", func(c *config.Config) { c.Limits = []string{"depth"} }, `--limit: limit depth: "" is no number above 0`},
+		{"a body that a caller's memory is too small for", func(c *config.Config) { c.Limits = []string{"body=5MB"} }, "--limit: limit memory: a caller's quarter of 67108864 bytes is less than the longest body takes, 20971520"},
+		{"an answer that a caller's memory is too small for", func(c *config.Config) { c.Limits = []string{"memory=32MB"} }, "--limit: limit memory: a caller's quarter of 33554432 bytes is less than the longest answer takes, 10485760"},
 		{"a part that is none", func(c *config.Config) { c.Run = []string{"api", "cook"} }, `--run: "cook" is neither api nor workers`},
 		{"another log format", func(c *config.Config) { c.LogFormat = "xml" }, `--log-format: "xml" is not auto, json or text`},
 		{"another log level", func(c *config.Config) { c.LogLevel = "loud" }, `--log-level: "loud" is not debug`},

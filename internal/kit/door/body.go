@@ -41,7 +41,7 @@ func readAll(body io.Reader, limit int, m *memory) ([]byte, *failure) {
 	for {
 		if len(text) == cap(text) {
 			grown := 2 * cap(text)
-			if grown > freeBytes && !m.take(4*(grown-max(cap(text), freeBytes/2))) {
+			if grown > freeBytes && !m.take(bodyFactor*cap(text)) {
 				return nil, noMemory()
 			}
 			text = append(make([]byte, 0, grown), text...)

@@ -37,30 +37,26 @@ type documents struct {
 	metrics       *metrics
 
 	aboutSchema *introspectionCosts
-	reading     *places // new documents at once: one of a caller, for it costs nothing but time
+	reading     *places // new documents at once, one of each caller
 }
 
 // A document was found valid. All requests share it, so nobody may change it;
 // those that run for long keep its text and not their own.
 type document struct {
-	text   string
-	tree   *ast.QueryDocument
-	values int // literals in it
+	text  string
+	tree  *ast.QueryDocument
+	nodes int // of the tree
 }
 
-// What is kept of a document is taken to cost so many bytes: the tree has about
-// 38 for each byte of its text, and more for each literal, of which a short text
-// may have many.
+// What is kept of a document is taken to cost so many bytes, beside its text. A
+// text that is not read yet may have a node for each two of its bytes.
 const (
-	treeFactor = 38
-	worstTree  = 110
-	valueBytes = 220
+	nodeBytes  = 300
 	entryBytes = 1024
+	worstTree  = nodeBytes / 2
 )
 
-func (doc document) bytes() int {
-	return len(doc.text)*(treeFactor+1) + doc.values*valueBytes + entryBytes
-}
+func (doc document) bytes() int { return len(doc.text) + doc.nodes*nodeBytes + entryBytes }
 
 func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics) (*documents, error) {
 	d := &documents{
@@ -130,39 +126,65 @@ func (d *documents) MutateOperationParameters(ctx context.Context, params *graph
 		if doc, err = d.read(ctx, params.Query); err != nil {
 			return err
 		}
-		d.valid.Set(doc.text, doc)
 	}
 	params.Query, oc.Doc = doc.text, doc.tree
 	return nil
 }
 
-// read parses, measures and validates a document. A caller's are read one after
-// the other: the worst that are allowed take some milliseconds.
+// read parses, measures and validates a document, unless somebody else did so
+// while it waited. A caller's are read one after the other, for the worst that
+// are allowed take milliseconds. What the tree needs is counted as long as the
+// request runs.
 func (d *documents) read(ctx context.Context, text string) (document, *gqlerror.Error) {
 	waiting, cancel := timeout(ctx, d.limits.RunningWait)
 	defer cancel()
-	leave, err := d.reading.enter(waiting, callerOf(ctx).key, 1)
+	c := callerOf(ctx)
+	leave, err := d.reading.enter(waiting, c.key, 1)
 	if err != nil {
 		return document{}, busy()
 	}
 	defer leave()
-	begin := graphql.Now()
-	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, max(d.limits.Tokens, 0))
-	graphql.GetOperationContext(ctx).Stats.SetExtension(timesKey, times{graphql.TraceTiming{Start: begin, End: graphql.Now()}})
-	if err != nil {
-		return document{}, unparsed(err)
+	if doc, known := d.valid.GetIfPresent(text); known {
+		return doc, nil
 	}
-	if len(tree.Operations) == 0 {
-		return document{}, refusal(codeValidation, "The document has no operation.")
+	guess := len(text) * worstTree
+	if d.limits.Tokens >= 0 {
+		guess = min(guess, d.limits.Tokens*nodeBytes)
 	}
-	values, refused := measure(tree, d.limits, d.introspection)
-	if refused != nil {
+	if !c.memory.take(guess) {
+		return document{}, noMemory().Error
+	}
+	doc := document{text: strings.Clone(text)} // it may be a piece of a longer one
+	if refused := d.parse(ctx, &doc); refused != nil {
 		return document{}, refused
 	}
-	if errs := validate(d.schema, tree, d.rules, d.limits.ValidationErrors); len(errs) > 0 {
-		return document{}, together(errs)
+	c.memory.give(guess - max(0, doc.bytes()-freeTree))
+	d.valid.Set(doc.text, doc)
+	return doc, nil
+}
+
+// freeTree is what the tree of a document may need without being counted.
+const freeTree = 32 << 10
+
+// parse makes the tree of a document's text.
+func (d *documents) parse(ctx context.Context, doc *document) (refused *gqlerror.Error) {
+	begin := graphql.Now()
+	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: doc.text}, max(d.limits.Tokens, 0))
+	graphql.GetOperationContext(ctx).Stats.SetExtension(timesKey, times{graphql.TraceTiming{Start: begin, End: graphql.Now()}})
+	if err != nil {
+		return unparsed(err)
 	}
-	return document{text, tree, values}, nil
+	if len(tree.Operations) == 0 {
+		return refusal(codeValidation, "The document has no operation.")
+	}
+	doc.tree = tree
+	if doc.nodes, refused = measure(tree, d.limits, d.introspection); refused != nil {
+		return refused
+	}
+	if errs := validate(d.schema, tree, d.rules, d.limits.ValidationErrors); len(errs) > 0 {
+		return together(errs)
+	}
+	return nil
 }
 
 // unparsed is the refusal of a text that is no document.

@@ -86,7 +86,7 @@ type Door struct {
 
 	anonymous, users *buckets // requests of networks and of users
 	looks, refusals  *buckets // requests of networks with a token, and with a bad one
-	memory           *budget  // bytes of large requests
+	memory           *budget  // bytes of large requests and answers
 	running          *places  // points of complexity
 	uploads          *budget  // multipart bodies
 	perAddress       *counts  // sockets and event streams
@@ -106,7 +106,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 		cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Registerer), server: handler.New(es), queryType: es.Schema().Query.Name,
 		anonymous: newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		users:     newBuckets(l.UserRate, l.UserBurst, time.Now),
-		looks:     newBuckets(2*l.AnonymousRate, 2*l.AnonymousBurst, time.Now),
+		looks:     newBuckets(l.Looks, 2*l.Looks, time.Now),
 		refusals:  newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		memory:    newBudget(l.Memory, l.Memory/4), running: newPlaces(l.Running, l.Running/4),
 		uploads:    newBudget(l.Uploads, max(l.Uploads/4, 1)),

@@ -3,18 +3,26 @@ package door
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator/core"
 
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -177,5 +185,119 @@ func TestQuestionsAboutTheSchemaTakePlaces(t *testing.T) {
 			t.Errorf("%.20s… takes %d points", document, points)
 		}
 		op.close()
+	}
+}
+
+// The text of a GET is a piece of its whole URL, which a cache must not keep.
+func TestACacheKeepsNothingOfARequestButItsDocument(t *testing.T) {
+	s := openHouse(t, Config{Limits: Limits{AnonymousRate: -1}})
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const requests, padding = 2000, 14_000
+	before := heap()
+	for i := range requests {
+		target := fmt.Sprintf("/?query={a%d:__typename}&x=%s", i, strings.Repeat("x", padding))
+		w := httptest.NewRecorder()
+		s.door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
+		if w.Code != http.StatusOK {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	if grown := int64(heap()) - int64(before); grown > requests*padding/2 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+	if n := s.door.docs.valid.EstimatedSize(); n < requests/2 {
+		t.Errorf("only %d documents are kept", n)
+	}
+}
+
+func TestADocumentNamedByItsHashNeedsMemoryLikeAnyOther(t *testing.T) {
+	s := openHouse(t, Config{Limits: Limits{Memory: 800 * kb}})
+	text := "{ sum #" + strings.Repeat("x", 3000) + "\n}"
+	hash := sha256.Sum256([]byte(text))
+	named := hex.EncodeToString(hash[:])
+	s.door.docs.persisted.Set(named, text)
+	body := `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + named + `"}}}`
+	res, answer := s.ask(t, "POST", "/", body, map[string]string{"Content-Type": mediaJSON})
+	want{503, mediaJSON, "-", []string{codeUnavailable}, nil}.check(t, res, answer)
+	wantUnused(t, s.door.memory)
+}
+
+func TestAFragmentThatIsSpreadOftenIsMeasuredInLittleMemory(t *testing.T) {
+	text := "fragment F on Query {" + numbered(2400, " n%d") + " } {" + strings.Repeat(" a{...F}", 510) + " }"
+	doc, err := parser.ParseQuery(&ast.Source{Input: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, refused := measure(doc, Limits{}.orDefaults(), true)
+	runtime.ReadMemStats(&after)
+	if refused == nil || codeOf(refused) != codeDocument {
+		t.Errorf("got %v", refused)
+	}
+	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4*mb {
+		t.Errorf("it took %d bytes", bytes)
+	}
+}
+
+func TestASubscriptionKeepsNoMemoryOfItsRequest(t *testing.T) {
+	s := openStreams(t, Config{})
+	e := s.stream(t, posted("subscription { ticks { text } } #"+strings.Repeat("x", 60_000)), "")
+	eventually(t, "it runs", func() bool { return s.schema.Subscriptions() == 1 })
+	eventually(t, "its request is given back", func() bool { return s.door.memory.taken() < 60_000 })
+	e.gone()
+}
+
+func TestAMutationGetsItsAnswerWhateverMemoryThereIs(t *testing.T) {
+	s := openHouse(t, Config{Limits: Limits{Memory: 4 * mb}})
+	body := func(kind string) string {
+		document := kind + `($n: String!) {` + numbered(5, ` a%d: `+map[string]string{"query": "hello(name: $n)", "mutation": "setName(name: $n)"}[kind]) + ` }`
+		return `{"query":"` + document + `","variables":{"n":"` + strings.Repeat("n", 3000) + `"}}`
+	}
+	modern := map[string]string{"Content-Type": mediaJSON, "Accept": mediaGraphQL}
+	for _, kind := range []string{"query", "mutation"} { // so that their documents are known
+		res, text := s.ask(t, "POST", "/", body(kind), modern)
+		want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+	}
+	for _, other := range []string{"a", "b", "c", "d"} {
+		if !s.door.memory.take(other, mb) {
+			t.Fatal("the memory cannot be taken")
+		}
+	}
+	res, text := s.ask(t, "POST", "/", body("query"), modern)
+	want{503, mediaGraphQL, "-", []string{codeUnavailable}, nil}.check(t, res, text)
+	res, text = s.ask(t, "POST", "/", body("mutation"), modern)
+	want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+}
+
+func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
+	s := openHouse(t, Config{Admit: named, Limits: Limits{RunningWait: patience}})
+	var reads atomic.Int32
+	s.door.docs.rules = append(s.door.docs.rules, core.Rule{Name: "Count", RuleFunc: func(*core.Events, core.AddErrFunc) { reads.Add(1) }})
+	leave, err := s.door.docs.reading.enter(t.Context(), "u:ann", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := func(user string) {
+		res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user})
+		want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
+	}
+	var waiting sync.WaitGroup
+	for range 5 {
+		waiting.Go(func() { as("ann") })
+	}
+	eventually(t, "they wait", func() bool {
+		return testutil.ToFloat64(s.door.metrics.documents.WithLabelValues("miss")) == 5
+	})
+	as("bob")
+	leave()
+	waiting.Wait()
+	if n := reads.Load(); n != 1 {
+		t.Errorf("it was read %d times", n)
 	}
 }

@@ -185,7 +185,7 @@ func (d *Door) admit(ctx context.Context, c caller, token string) caller {
 	if c.admission.User != "" {
 		c.key = "u:" + c.admission.User
 	}
-	if c.admission.Refused || c.admission.Unknown {
+	if c.admission.Refused {
 		d.refusals.take(c.network)
 	}
 	return c

@@ -22,7 +22,9 @@ func (*httpTransport) Supports(r *http.Request) bool { return !isUpgrade(r) }
 // Do implements graphql.Transport.
 func (t *httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	c := callerOf(r.Context())
-	held := &memory{budget: t.memory, key: c.key}
+	c.memory = t.memoryOf(c)
+	defer c.memory.close()
+	held := t.memoryOf(c) // until the request is read, and by its answer
 	defer held.close()
 	as := negotiate(r)
 	if as.first == "" {
@@ -37,7 +39,7 @@ func (t *httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.
 	}
 	params.Headers = r.Header
 	params.ReadTime = graphql.TraceTiming{Start: graphql.GetStartTime(r.Context()), End: graphql.Now()}
-	if !held.take(t.docs.weigh(params)) {
+	if !c.memory.take(weigh(params)) {
 		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
 		return
 	}
@@ -47,6 +49,7 @@ func (t *httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.
 		return
 	}
 	defer op.close()
+	held.close()
 	switch {
 	case r.Method == http.MethodGet && op.oc.Operation.Operation == ast.Mutation:
 		w.Header().Set("Allow", http.MethodPost)
@@ -120,7 +123,7 @@ func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accept
 	if res == nil {
 		res = &graphql.Response{}
 	}
-	if !held.takeAnswer(res) {
+	if !held.takeAnswer(op, res) {
 		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
 		return
 	}

@@ -41,7 +41,7 @@ type Limits struct {
 	Variables  int // 50
 	RootFields int // of a query or a subscription; 20
 	Mutations  int // root fields of a mutation; 5
-	Overlaps   int // pairs of fields that have one name beside each other, and of those below them; 10 000
+	Overlaps   int // pairs of fields that have one name beside each other, and of those below them; 30 000
 
 	// Running.
 
@@ -63,6 +63,7 @@ type Limits struct {
 
 	AnonymousRate, AnonymousBurst int // of a client address; 1000, 2000
 	UserRate, UserBurst           int // of a user; 200, 400
+	Looks                         int // at who has a token, of a client network, twice as many at once; 5000
 
 	// Sockets and event streams.
 
@@ -125,7 +126,7 @@ func (l *Limits) all() []limit {
 		number("variables", &l.Variables, 50),
 		number("root-fields", &l.RootFields, 20),
 		number("mutations", &l.Mutations, 5),
-		number("overlaps", &l.Overlaps, 10_000),
+		number("overlaps", &l.Overlaps, 30_000),
 
 		number("complexity", &l.Complexity, 5000),
 		number("validation-errors", &l.ValidationErrors, 5),
@@ -143,6 +144,7 @@ func (l *Limits) all() []limit {
 		number("", &l.AnonymousBurst, 2000),
 		number("", &l.UserRate, 200),
 		number("", &l.UserBurst, 400),
+		number("looks", &l.Looks, 5000),
 
 		number("", &l.SocketsPerAddress, 100),
 		number("", &l.SocketsPerUser, 10),
@@ -167,6 +169,18 @@ func (l Limits) orDefaults() Limits {
 		}
 	}
 	return l
+}
+
+// Check says which limits exclude each other: memory of which one caller's share
+// is not enough for the longest body or answer would refuse it for ever.
+func (l Limits) Check() error {
+	l = l.orDefaults()
+	for name, n := range map[string]int{"body": bodyFactor * l.Body, "answer": answerFactor * l.Answer} {
+		if share := l.Memory / 4; l.Memory > 0 && n > share {
+			return fmt.Errorf("limit memory: a caller's quarter of %d bytes is less than the longest %s takes, %d", l.Memory, name, n)
+		}
+	}
+	return nil
 }
 
 // Set sets a limit by its name, which is that of its field in lower case with

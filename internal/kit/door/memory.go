@@ -5,18 +5,23 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// memory counts the bytes that one request takes of what all have.
+// memory counts what one request takes of the bytes that all have together. A
+// nil memory takes nothing.
 type memory struct {
 	budget *budget
 	key    string
 	taken  int
 }
 
+// memoryOf is the memory of a caller's request, of which nothing is taken.
+func (d *Door) memoryOf(c caller) *memory { return &memory{budget: d.memory, key: c.key} }
+
 // take asks for n bytes more.
 func (m *memory) take(n int) bool {
-	if n <= 0 {
+	if m == nil || n <= 0 {
 		return true
 	}
 	if !m.budget.take(m.key, n) {
@@ -26,15 +31,35 @@ func (m *memory) take(n int) bool {
 	return true
 }
 
-// takeAnswer asks for what an answer takes until it is written: as it came, and
-// as it is sent.
-func (m *memory) takeAnswer(res *graphql.Response) bool { return m.take(answerBytes(res)) }
+// give gives n bytes back; if n is less than none, it takes them, whether there
+// are any or not.
+func (m *memory) give(n int) {
+	if m == nil {
+		return
+	}
+	m.budget.give(m.key, n)
+	m.taken -= n
+}
 
-func answerBytes(res *graphql.Response) int { return 2 * max(0, len(res.Data)-freeBytes) }
+// close gives everything back.
+func (m *memory) close() { m.give(m.taken) }
 
-func (m *memory) close() {
-	m.budget.give(m.key, m.taken)
-	m.taken = 0
+// How much more than its length a body takes until it is decoded, and an answer
+// until it is written: as it came, and as it is sent.
+const (
+	bodyFactor   = 4
+	answerFactor = 2
+)
+
+// takeAnswer asks for what an answer takes. That of a mutation gets it in any
+// case: what was done cannot be asked for once more.
+func (m *memory) takeAnswer(op *operation, res *graphql.Response) bool {
+	n := answerFactor * max(0, len(res.Data)-freeBytes)
+	if op.oc.Operation.Operation == ast.Mutation {
+		m.give(-n)
+		return true
+	}
+	return m.take(n)
 }
 
 // noMemory refuses a request for which there is none now.
@@ -42,23 +67,13 @@ func noMemory() *failure {
 	return &failure{http.StatusServiceUnavailable, later(codeUnavailable, "The server has too many large requests and answers.", time.Second)}
 }
 
-// weigh is what a request is taken to need in memory as long as it runs, in
-// bytes, beyond what is free: the tree of a document that is new, and the values
-// of its variables, once as they came and once as the schema has them.
-func (d *documents) weigh(params *graphql.RawParams) int {
-	tree := 0
-	if _, known := d.valid.GetIfPresent(params.Query); !known && !over(len(params.Query), d.limits.Document) {
-		tree = len(params.Query) * worstTree
-	}
-	return max(0, tree-freeTree) + max(0, 2*sizeOf(params.Variables)+sizeOf(params.Extensions)-freeValues)
+// weigh is what the variables of a request are taken to need as long as it runs,
+// once as they came and once as the schema has them, beyond a few that are free.
+func weigh(params *graphql.RawParams) int {
+	return max(0, 2*sizeOf(params.Variables)+sizeOf(params.Extensions)-freeValues)
 }
 
-// What a request may need without being counted: the tree of a document of 1 KB,
-// and a few variables.
-const (
-	freeTree   = worstTree << 10
-	freeValues = 8 << 10
-)
+const freeValues = 8 << 10
 
 // sizeOf is about how many bytes a decoded JSON value takes.
 func sizeOf(value any) int {

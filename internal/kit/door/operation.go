@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -20,6 +21,7 @@ type caller struct {
 	network   string     // "a:NETWORK", whoever it is
 	addr      netip.Addr // of the client; may be zero
 	admission Admission
+	memory    *memory // what its request takes as long as it runs; nil is not counted
 }
 
 // An operation is one document that runs.
@@ -203,7 +205,11 @@ func (d *Door) recovered(ctx context.Context, p any) error {
 // encode is the JSON of a response: without data if the request was refused.
 // What gqlgen wrote is JSON already, and is not read a second time.
 func encode(res *graphql.Response) []byte {
-	out := make([]byte, 0, len(res.Data)+64)
+	return appendResponse(nil, res)
+}
+
+func appendResponse(out []byte, res *graphql.Response) []byte {
+	out = slices.Grow(out, len(res.Data)+64)
 	sep := byte('{')
 	add := func(key string, value []byte) {
 		out = append(append(append(out, sep), key...), value...)
@@ -219,7 +225,7 @@ func encode(res *graphql.Response) []byte {
 		add(`"extensions":`, encoded(res.Extensions))
 	}
 	if sep == '{' {
-		return []byte(`{"data":null}`)
+		return append(out, `{"data":null}`...)
 	}
 	return append(out, '}')
 }

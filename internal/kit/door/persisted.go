@@ -47,7 +47,7 @@ func persistedHash(extensions map[string]any) (string, *gqlerror.Error) {
 	if !sha256Hex.MatchString(hash) {
 		return "", refusal(codeBadRequest, "extensions.persistedQuery is not {version: 1, sha256Hash: 64 hex digits}.")
 	}
-	return strings.ToLower(hash), nil
+	return strings.ToLower(strings.Clone(hash)), nil
 }
 
 // persist keeps a query under its hash, last of all: what is refused drives out

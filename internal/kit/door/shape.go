@@ -17,8 +17,8 @@ type shape struct {
 	fragments     map[string]*ast.FragmentDefinition
 	measured      map[string]*size // nil while it is being measured
 
-	fields, aliases, directives, values int // written in the document
-	err                                 *gqlerror.Error
+	fields, aliases, directives, nodes int // written in the document
+	err                                *gqlerror.Error
 }
 
 // size is what a selection set comes to when fragments are put in.
@@ -35,9 +35,9 @@ type sameName struct {
 	overlaps int // the most below one of them
 }
 
-// measure returns how many literal values a document has, and what is too much
-// about it, or nil.
-func measure(doc *ast.QueryDocument, limits Limits, introspection bool) (values int, err *gqlerror.Error) {
+// measure returns how many nodes the tree of a document has, and what is too
+// much about it, or nil.
+func measure(doc *ast.QueryDocument, limits Limits, introspection bool) (nodes int, err *gqlerror.Error) {
 	s := shape{
 		limits: limits, introspection: introspection,
 		fragments: make(map[string]*ast.FragmentDefinition, len(doc.Fragments)), measured: map[string]*size{},
@@ -60,10 +60,9 @@ func measure(doc *ast.QueryDocument, limits Limits, introspection bool) (values 
 	for _, f := range doc.Fragments { // those that nothing spreads are validated all the same
 		s.within(s.fragment(f.Name), s.limits.Depth+introspectionDepth) // whose fragment it is, its operation says
 	}
-	s.atMost("fields", s.fields, limits.Fields)
 	s.atMost("aliases", s.aliases, limits.Aliases)
 	s.atMost("directives", s.directives, limits.Directives)
-	return s.values, s.err
+	return s.nodes + s.fields + s.directives + len(doc.Operations) + len(doc.Fragments), s.err
 }
 
 // atMost refuses the document if n is beyond a limit.
@@ -83,6 +82,7 @@ func (s *shape) refuse(code, format string, args ...any) {
 func (s *shape) operation(op *ast.OperationDefinition) {
 	s.atMost("variables", len(op.VariableDefinitions), s.limits.Variables)
 	s.directed(op.Directives)
+	s.nodes += 2 * len(op.VariableDefinitions) // and their types
 	for _, v := range op.VariableDefinitions {
 		s.directed(v.Directives)
 		s.value(v.DefaultValue)
@@ -132,13 +132,16 @@ func (s *shape) add(all *size, set ast.SelectionSet, spread map[string]bool) {
 		case *ast.Field:
 			s.field(all, f)
 		case *ast.InlineFragment:
+			s.nodes++
 			s.directed(f.Directives)
 			s.add(all, f.SelectionSet, spread)
 		case *ast.FragmentSpread:
+			s.nodes++
 			s.directed(f.Directives)
 			part := s.fragment(f.Name)
 			all.depth = max(all.depth, part.depth)
 			all.fields = sum(all.fields, part.fields)
+			s.atMost("fields, fragments put in", all.fields, s.limits.Expanded)
 			all.plain = all.plain || part.plain
 			if !spread[f.Name] {
 				spread[f.Name] = true
@@ -153,6 +156,7 @@ func (s *shape) add(all *size, set ast.SelectionSet, spread map[string]bool) {
 // field adds a field and what is below it.
 func (s *shape) field(all *size, f *ast.Field) {
 	s.fields++
+	s.atMost("fields", s.fields, s.limits.Fields) // at once: what is measured below grows with them
 	if f.Alias != f.Name {
 		s.aliases++
 	}
@@ -214,6 +218,7 @@ func (s *shape) directed(directives ast.DirectiveList) {
 }
 
 func (s *shape) arguments(arguments ast.ArgumentList) {
+	s.nodes += len(arguments)
 	for _, a := range arguments {
 		s.value(a.Value)
 	}
@@ -224,7 +229,7 @@ func (s *shape) value(v *ast.Value) {
 	if v == nil {
 		return
 	}
-	s.values++
+	s.nodes++
 	for _, c := range v.Children {
 		s.value(c.Value)
 	}

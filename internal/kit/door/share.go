@@ -41,9 +41,10 @@ func (b *budget) take(key string, n int) bool {
 }
 
 // give gives back n of what was taken, at once or in pieces. It panics if the
-// key does not have as much.
+// key does not have as much. A negative n takes as much, also beyond the total
+// and the share: what others find is less then.
 func (b *budget) give(key string, n int) {
-	if b.total <= 0 || n <= 0 {
+	if b.total <= 0 || n == 0 {
 		return
 	}
 	b.mu.Lock()

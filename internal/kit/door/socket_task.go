@@ -10,7 +10,6 @@ import (
 // A task is an operation of a socket, from "subscribe" on.
 type task struct {
 	id      string
-	key     string // whom it counts for
 	payload []byte
 	params  *graphql.RawParams
 	cancel  context.CancelFunc
@@ -128,14 +127,13 @@ func (c *socket) execute(ctx context.Context, t *task) {
 		c.fail(ctx, t, refused)
 		return
 	}
-	t.key = who.key
-	held := &memory{budget: c.door.memory, key: t.key}
-	defer held.close()
+	who.memory = c.door.memoryOf(who)
+	defer who.memory.close()
 	if failed := c.door.modest(t.payload, 1); failed != nil {
 		c.fail(ctx, t, failed.Error)
 		return
 	}
-	if !held.take(c.door.docs.weigh(t.params)) {
+	if !who.memory.take(weigh(t.params)) {
 		c.fail(ctx, t, noMemory().Error)
 		return
 	}
@@ -155,7 +153,7 @@ func (c *socket) execute(ctx context.Context, t *task) {
 			c.sendErrors(ctx, t, res.Errors)
 			return
 		}
-		if !c.sendNext(ctx, t, res) {
+		if !c.sendNext(ctx, t, op, res) {
 			return
 		}
 	}
@@ -165,13 +163,13 @@ func (c *socket) execute(ctx context.Context, t *task) {
 }
 
 // sendNext sends one response, and reports whether the client wants more.
-func (c *socket) sendNext(ctx context.Context, t *task, res *graphql.Response) bool {
-	held := &memory{budget: c.door.memory, key: t.key}
+func (c *socket) sendNext(ctx context.Context, t *task, op *operation, res *graphql.Response) bool {
+	held := c.door.memoryOf(op.caller)
 	defer held.close()
 	switch {
 	case !c.wants(t):
 		return false
-	case !held.takeAnswer(res):
+	case !held.takeAnswer(op, res):
 		c.fail(ctx, t, noMemory().Error)
 		return false
 	}

@@ -1,7 +1,6 @@
 package door
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +36,7 @@ func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as accept
 	}
 	t.metrics.streams.Inc()
 	defer t.metrics.streams.Dec()
-	s := &eventStream{Door: t.Door, w: w, control: http.NewResponseController(w), key: op.caller.key}
+	s := &eventStream{Door: t.Door, w: w, control: http.NewResponseController(w)}
 	s.open()
 	responses := make(chan *graphql.Response)
 	var pump sync.WaitGroup
@@ -91,7 +90,6 @@ type eventStream struct {
 	*Door
 	w       http.ResponseWriter
 	control *http.ResponseController
-	key     string // of a subscription's caller
 	failed  error
 }
 
@@ -120,7 +118,7 @@ func (s *eventStream) run(ctx context.Context, token string, op *operation, resp
 				s.end(ctx, op)
 				return
 			}
-			if !s.event(res) {
+			if !s.event(op, res) {
 				return
 			}
 		case <-alive.C:
@@ -145,10 +143,10 @@ func (s *eventStream) run(ctx context.Context, token string, op *operation, resp
 
 // event writes a response of a subscription, if there is memory for it; else the
 // stream is over.
-func (s *eventStream) event(res *graphql.Response) bool {
-	answer := &memory{budget: s.memory, key: s.key}
+func (s *eventStream) event(op *operation, res *graphql.Response) bool {
+	answer := s.memoryOf(op.caller)
 	defer answer.close()
-	if !answer.takeAnswer(res) {
+	if !answer.takeAnswer(op, res) {
 		s.next(&graphql.Response{Errors: gqlerror.List{noMemory().Error}})
 		s.complete()
 		return false
@@ -183,20 +181,27 @@ func (s *eventStream) end(ctx context.Context, op *operation) {
 }
 
 func (s *eventStream) next(res *graphql.Response) {
-	// A line break in JSON is blank space, and would end the event's line.
-	s.send("event: next\ndata: " + string(bytes.ReplaceAll(encode(res), []byte("\n"), []byte(" "))) + "\n\n")
+	event := appendResponse([]byte("event: next\ndata: "), res)
+	for i := len("event: next\n"); i < len(event); i++ {
+		if event[i] == '\n' { // in JSON that is blank space; here it would end the line
+			event[i] = ' '
+		}
+	}
+	s.sendBytes(append(event, "\n\n"...))
 }
 
 // complete has a line of data, though there is none: without it an EventSource
 // never sees the event.
 func (s *eventStream) complete() { s.send("event: complete\ndata:\n\n") }
 
-func (s *eventStream) send(text string) {
+func (s *eventStream) send(text string) { s.sendBytes([]byte(text)) }
+
+func (s *eventStream) sendBytes(text []byte) {
 	if s.failed != nil {
 		return
 	}
 	s.deadline(s.w, len(text))
-	if _, s.failed = s.w.Write([]byte(text)); s.failed == nil {
+	if _, s.failed = s.w.Write(text); s.failed == nil {
 		s.failed = s.control.Flush()
 	}
 }
