@@ -68,6 +68,11 @@ func floodsOfOneDocument() []attack {
 			doubling("...on Query{...F%[2]d} ...on Query{...F%[2]d} a%[1]d:__typename"),
 			doubling("a%[1]d:me{id} b%[1]d:me{id} ...F%[2]d ...F%[2]d"),
 		)},
+		{"a fragment of many fields, spread often", []string{tooLarge}, documents(
+			500,
+			"{"+strings.Repeat("me{...F}", 510)+"}fragment F on User{"+each(2400, func(i int) string { return fmt.Sprintf("n%d ", i) })+"}",
+			"{me{...F}}fragment F on User{"+each(2400, func(i int) string { return fmt.Sprintf("n%d ", i) })+"}",
+		)},
 		{"fragment cycles", []string{invalid}, documents(
 			500,
 			"{...A} fragment A on Query{...A}",
@@ -130,6 +135,26 @@ func floodsOfDocuments() []attack {
 				text := padded(n, 60_000)
 				sum := sha256.Sum256([]byte(text))
 				return persisted(text, hex.EncodeToString(sum[:]))
+			})
+		}},
+		{"GETs with a long rest", []string{answered}, func(s *script) {
+			s.send(8, 8000, func(n int) *http.Request {
+				r := s.request(http.MethodGet, nil, 0)
+				r.URL.RawQuery = fmt.Sprintf("query={a%d:__typename}&x=", n) + strings.Repeat("x", 14_000)
+				return r
+			})
+		}},
+		{"heavy documents by their hash", []string{badInput, "400 PERSISTED_QUERY_NOT_FOUND"}, func(s *script) {
+			text := func(n int) string { // a tree of 500 KB
+				return fmt.Sprintf("{a%d:__typename nodes(ids:[", n) + strings.Repeat(`"a",`, 1900) + "]){id}}"
+			}
+			s.post(8, 400, func(n int) string {
+				sum := sha256.Sum256([]byte(text(n % 100)))
+				return persisted(text(n%100), hex.EncodeToString(sum[:]))
+			})
+			s.post(64, 1000, func(n int) string {
+				sum := sha256.Sum256([]byte(text(n % 100)))
+				return persisted("", hex.EncodeToString(sum[:]))
 			})
 		}},
 		{"persisted queries, malformed", []string{noRequest, "400 PERSISTED_QUERY_NOT_FOUND"}, func(s *script) {
