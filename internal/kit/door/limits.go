@@ -56,8 +56,8 @@ type Limits struct {
 
 	// Caches.
 
-	DocumentCache  int // bytes of validated documents, as estimated; 16 MB
-	PersistedCache int // bytes of automatic persisted queries; 8 MB
+	DocumentCache  int // bytes of validated documents, as estimated; 8 MB
+	PersistedCache int // bytes of automatic persisted queries; 4 MB
 
 	// Callers. A rate is requests a second; negative is no limit.
 
@@ -137,8 +137,8 @@ func (l *Limits) all() []limit {
 		span("operation-time", &l.OperationTime, 10*time.Second),
 		span("write-time", &l.WriteTime, 5*time.Second),
 
-		number("document-cache", &l.DocumentCache, 16*mb),
-		number("persisted-cache", &l.PersistedCache, 8*mb),
+		number("document-cache", &l.DocumentCache, 8*mb),
+		number("persisted-cache", &l.PersistedCache, 4*mb),
 
 		number("", &l.AnonymousRate, 1000),
 		number("", &l.AnonymousBurst, 2000),
