@@ -50,7 +50,7 @@ func readAll(body io.Reader, limit int, m *memory) ([]byte, *failure) {
 		text = text[:len(text)+n]
 		switch {
 		case over(len(text), limit):
-			return nil, fail(http.StatusRequestEntityTooLarge, codePayload, "The request is longer than %d bytes.", limit)
+			return nil, tooLong(limit)
 		case errors.Is(err, io.EOF):
 			return text, nil
 		case err != nil:
@@ -111,6 +111,10 @@ func paramsOf(fields map[string]json.RawMessage) (*graphql.RawParams, error) {
 		}
 	}
 	return &p, nil
+}
+
+func tooLong(limit int) *failure {
+	return fail(http.StatusRequestEntityTooLarge, codePayload, "The request is longer than %d bytes.", limit)
 }
 
 func badRequest(format string, args ...any) *failure {

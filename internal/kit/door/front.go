@@ -128,9 +128,11 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 // welcome counts a request before anything of its body is read. Somebody with a
 // token counts as a user; who brings bad ones is soon not asked for them any
 // more, for each costs a look into the stores.
-func (d *Door) welcome(r *http.Request) (c caller, err *gqlerror.Error) {
-	defer d.orInternal(r.Context(), &err)
-	c = d.stranger(r)
+func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
+	c, ok := d.admit(r.Context(), d.stranger(r), "")
+	if !ok {
+		return c, refusal(codeInternal, "internal error")
+	}
 	token := bearer(r.Header.Get("Authorization"))
 	if token == "" || isUpgrade(r) { // a socket says who it is once it is open
 		return c, d.count(c)
@@ -138,17 +140,10 @@ func (d *Door) welcome(r *http.Request) (c caller, err *gqlerror.Error) {
 	if wait, ok := d.mayLook(c); !ok {
 		return c, tooMany(wait)
 	}
-	c = d.admit(r.Context(), c, token)
-	return c, d.count(c)
-}
-
-// orInternal is deferred around what Config.Admit does: a panic of it becomes an
-// error.
-func (d *Door) orInternal(ctx context.Context, err **gqlerror.Error) {
-	if p := recover(); p != nil {
-		_ = d.recovered(ctx, p)
-		*err = refusal(codeInternal, "internal error")
+	if c, ok = d.admit(r.Context(), c, token); !ok {
+		return c, refusal(codeInternal, "internal error")
 	}
+	return c, d.count(c)
 }
 
 // stranger is whoever sends a request, as long as nobody asked who it is.
@@ -158,9 +153,6 @@ func (d *Door) stranger(r *http.Request) caller {
 		c.network = "a:" + Network(c.addr).String()
 	}
 	c.key = c.network
-	if d.cfg.Admit != nil {
-		c.admission = d.cfg.Admit(r.Context(), Credentials{Addr: c.addr})
-	}
 	return c
 }
 
@@ -173,22 +165,31 @@ func (d *Door) mayLook(c caller) (wait time.Duration, ok bool) {
 	return d.looks.take(c.network)
 }
 
-// admit asks who has a token.
-func (d *Door) admit(ctx context.Context, c caller, token string) caller {
+// admit asks who has a token, or, without one, what nobody known gets. A panic of
+// Config.Admit is logged; then ok is false, and nobody knows who asks.
+func (d *Door) admit(ctx context.Context, c caller, token string) (now caller, ok bool) {
 	if d.cfg.Admit == nil {
-		return c
+		return c, true
 	}
-	ctx, cancel := context.WithTimeout(ctx, admitTime)
+	defer func() {
+		if p := recover(); p != nil {
+			_ = d.recovered(ctx, p)
+			now, ok = c, false
+			now.admission = Admission{Unknown: true}
+		}
+	}()
+	bounded, cancel := context.WithTimeout(ctx, admitTime)
 	defer cancel()
-	c.admission = d.cfg.Admit(ctx, Credentials{Token: token, Addr: c.addr})
-	c.key = c.network
-	if c.admission.User != "" {
-		c.key = "u:" + c.admission.User
+	now = c
+	now.admission = d.cfg.Admit(bounded, Credentials{Token: token, Addr: c.addr})
+	now.key = c.network
+	if now.admission.User != "" {
+		now.key = "u:" + now.admission.User
 	}
-	if c.admission.Refused {
+	if now.admission.Refused {
 		d.refusals.take(c.network)
 	}
-	return c
+	return now, true
 }
 
 // count takes one request from the caller's rate.

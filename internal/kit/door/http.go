@@ -88,7 +88,7 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	}
 	limit := t.cfg.Limits.Body
 	if limit >= 0 && r.ContentLength > int64(limit) {
-		return nil, done, fail(http.StatusRequestEntityTooLarge, codePayload, "The request is longer than %d bytes.", limit)
+		return nil, done, tooLong(limit)
 	}
 	failed = within(w, t.cfg.Limits.BodyTime, func() *failure {
 		text, failed := readAll(r.Body, limit, held)

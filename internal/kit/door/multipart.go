@@ -64,10 +64,6 @@ func hasAny(h http.Header, names []string) bool {
 	return false
 }
 
-func tooLong(limit int) *failure {
-	return fail(http.StatusRequestEntityTooLarge, codePayload, "The request is longer than %d bytes.", limit)
-}
-
 // What ends the reading of a body.
 var (
 	errTooLong  = errors.New("the body is too long")

@@ -59,7 +59,7 @@ func (c *socket) introduce(authorization string) caller {
 	case token != "":
 		who.admission = Admission{Unknown: true}
 		if _, ok := c.door.mayLook(who); ok {
-			who = c.admit(c.ctx, who, token)
+			who, _ = c.door.admit(c.ctx, who, token)
 		}
 	case authorization != "":
 		who.admission = Admission{Refused: true}
@@ -84,7 +84,7 @@ func (c *socket) readmit(ctx context.Context) (who caller, refused *gqlerror.Err
 	if wait, ok := c.door.mayLook(known); !ok {
 		return known, tooMany(wait), true
 	}
-	who = c.admit(ctx, known, token)
+	who, _ = c.door.admit(ctx, known, token)
 	switch {
 	case ctx.Err() != nil: // nobody waits for the answer, which may be that of the end
 		return known, nil, false
@@ -101,15 +101,6 @@ func (c *socket) readmit(ctx context.Context) (who caller, refused *gqlerror.Err
 	defer c.mu.Unlock()
 	c.caller = who
 	return who, nil, true
-}
-
-// admit asks who has a token. After a panic nobody knows.
-func (c *socket) admit(ctx context.Context, who caller, token string) (now caller) {
-	now = who
-	if c.guard(func() { now = c.door.admit(ctx, who, token) }) {
-		now.admission = Admission{Unknown: true}
-	}
-	return now
 }
 
 // A schedule says when a timer has to do what. Zero is never.

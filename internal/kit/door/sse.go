@@ -71,7 +71,7 @@ func (t *httpTransport) seat(op *operation) (leave func(), failed *failure) {
 	c := op.caller
 	leaveAddress, ok := t.perAddress.enter(c.network)
 	if !ok {
-		return nil, &failure{http.StatusTooManyRequests, later(codeRate, "Too many sockets and streams from this address.", 5*time.Second)}
+		return nil, &failure{http.StatusTooManyRequests, tooManyOpen()}
 	}
 	leaveOpen, ok := t.streams.enter(op.cancel)
 	if !ok {
@@ -155,15 +155,10 @@ func (s *eventStream) event(op *operation, res *graphql.Response) bool {
 	return true
 }
 
-// signedOut says whether the session of a stream is over. An Admit that panics
-// does not know.
+// signedOut says whether the session of a stream is over.
 func (s *eventStream) signedOut(ctx context.Context, c caller, token string) bool {
-	defer func() {
-		if p := recover(); p != nil {
-			_ = s.recovered(ctx, p)
-		}
-	}()
-	now := s.admit(ctx, c, token).admission
+	who, _ := s.admit(ctx, c, token)
+	now := who.admission
 	return now.Refused || now.User != c.admission.User && !now.Unknown
 }
 
@@ -212,7 +207,7 @@ func ticker(d time.Duration) *time.Ticker { return time.NewTicker(positive(d)) }
 // positive is d, or so long that it never comes if d is negative.
 func positive(d time.Duration) time.Duration {
 	if d <= 0 {
-		return 1 << 62
+		return never
 	}
 	return d
 }

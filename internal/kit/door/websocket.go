@@ -24,6 +24,11 @@ const subprotocol = "graphql-transport-ws"
 // retryUpgrade is when somebody should come again for whom there was no place.
 const retryUpgrade = 5 * time.Second
 
+// tooManyOpen refuses one more socket, or event stream, of an address.
+func tooManyOpen() *gqlerror.Error {
+	return later(codeRate, "Too many sockets and streams from this address.", retryUpgrade)
+}
+
 // sockets is the WebSocket transport: it upgrades requests, and knows all
 // sockets that are open. It is safe for concurrent use.
 type sockets struct {
@@ -92,7 +97,7 @@ func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, exec graphql.G
 	c := newSocket(s, r, exec)
 	leave, ok := s.door.perAddress.enter(c.caller.network)
 	if !ok {
-		s.door.refuse(w, r, http.StatusTooManyRequests, later(codeRate, "Too many sockets and streams from this address.", retryUpgrade))
+		s.door.refuse(w, r, http.StatusTooManyRequests, tooManyOpen())
 		return nil
 	}
 	hijacking := &hijackWriter{ResponseWriter: w}
