@@ -2,6 +2,7 @@
 package clock
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -18,16 +19,20 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// seldom is how often a failure that comes with every request is logged.
+// seldom is how often a failure that comes with every request is logged, unless
+// its Seldom says otherwise.
 const seldom = 10 * time.Second
 
 // Seldom keeps a failure that may come with every request from filling the log;
 // a metric counts each. The zero value is ready. It is safe for concurrent use.
-type Seldom struct{ last atomic.Int64 } // unix nanoseconds
+type Seldom struct {
+	Every time.Duration // 0 is ten seconds
+	last  atomic.Int64  // unix nanoseconds
+}
 
 // Due reports whether the failure should be logged: the first time, and then
-// not again for ten seconds.
+// not again for as long as Every.
 func (s *Seldom) Due() bool {
 	now, last := time.Now().UnixNano(), s.last.Load()
-	return now-last > int64(seldom) && s.last.CompareAndSwap(last, now)
+	return now-last >= int64(cmp.Or(s.Every, seldom)) && s.last.CompareAndSwap(last, now)
 }

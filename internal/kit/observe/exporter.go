@@ -3,10 +3,12 @@ package observe
 import (
 	"context"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
 // complainEvery is how often the log says that traces are not delivered.
@@ -20,13 +22,12 @@ type exporter struct {
 	life  context.Context // of the exporter, not of a call
 	abort context.CancelFunc
 
-	mu   sync.Mutex
-	said time.Time // when the log was told last
-	lost int       // spans since then
+	seldom clock.Seldom
+	lost   atomic.Int64 // spans since the log was told last
 }
 
 func newExporter(next sdktrace.SpanExporter, log *slog.Logger) *exporter {
-	e := &exporter{SpanExporter: next, log: log}
+	e := &exporter{SpanExporter: next, log: log, seldom: clock.Seldom{Every: complainEvery}}
 	e.life, e.abort = context.WithCancel(context.Background())
 	return e
 }
@@ -44,14 +45,9 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 }
 
 func (e *exporter) complain(ctx context.Context, err error, spans int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.lost += spans
-	now := time.Now()
-	if !e.said.IsZero() && now.Sub(e.said) < complainEvery {
-		return
+	e.lost.Add(int64(spans))
+	if e.seldom.Due() {
+		// The text may have all that the collector answered.
+		e.log.WarnContext(ctx, "traces not delivered", "spans", e.lost.Swap(0), "err", cut(err.Error(), 500))
 	}
-	// The text may have all that the collector answered.
-	e.log.WarnContext(ctx, "traces not delivered", "spans", e.lost, "err", cut(err.Error(), 500))
-	e.said, e.lost = now, 0
 }

@@ -108,10 +108,8 @@ func (o *Operations) past(ctx context.Context, name string, t graphql.TraceTimin
 func failed(res *graphql.Response) bool {
 	for _, err := range res.Errors {
 		code, _ := err.Extensions["code"].(string)
-		switch k := fault.Kind(code); k {
-		case fault.Unavailable, fault.Timeout, fault.Internal:
+		if failure(fault.Kind(code)) {
 			return true
-		case fault.BadUserInput, fault.Unauthenticated, fault.Forbidden, fault.RateLimited:
 		}
 	}
 	return false

@@ -88,10 +88,5 @@ func kindOf(err error) (kind string, failed bool) {
 
 // failure reports whether a kind of fault is ours and not the client's.
 func failure(k fault.Kind) bool {
-	switch k {
-	case fault.BadUserInput, fault.Unauthenticated, fault.Forbidden, fault.RateLimited:
-		return false
-	case fault.Unavailable, fault.Timeout, fault.Internal:
-	}
-	return true
+	return k == fault.Unavailable || k == fault.Timeout || k == fault.Internal
 }

@@ -63,12 +63,9 @@ func (o observed) QueryContext(ctx context.Context, query string, args ...any) (
 
 // verb is the label of a statement: few values, whatever the statement.
 func verb(query string) string {
-	for word := range strings.FieldsSeq(query) { // only the first one
-		switch word = strings.ToLower(word); word {
-		case "select", "insert", "update", "delete":
-			return word
-		}
-		break
+	switch word := strings.ToLower(operationOf(query)); word {
+	case "select", "insert", "update", "delete":
+		return word
 	}
 	return "other"
 }
