@@ -58,6 +58,9 @@ type RedisMetrics struct {
 	seconds  *prometheus.HistogramVec
 	commands *prometheus.CounterVec
 	errors   *prometheus.CounterVec
+	open     *prometheus.GaugeVec
+	opened   *prometheus.CounterVec
+	refused  *prometheus.CounterVec
 }
 
 // NewRedisMetrics registers the metrics of all clients that [OpenRedis] opens.
@@ -73,8 +76,17 @@ func NewRedisMetrics(reg prometheus.Registerer) *RedisMetrics {
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_redis_errors_total", Help: "Redis round trips that failed.",
 		}, []string{"role"}),
+		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tandian_redis_breaker_open", Help: "Redis nodes that are cut off now, because they do not answer.",
+		}, []string{"role"}),
+		opened: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_redis_breaker_opened_total", Help: "Times that a Redis node was cut off.",
+		}, []string{"role"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_redis_breaker_refused_total", Help: "Redis commands that were not sent, because their node was cut off.",
+		}, []string{"role"}),
 	}
-	reg.MustRegister(m.seconds, m.commands, m.errors)
+	reg.MustRegister(m.seconds, m.commands, m.errors, m.open, m.opened, m.refused)
 	return m
 }
 
@@ -82,6 +94,9 @@ func NewRedisMetrics(reg prometheus.Registerer) *RedisMetrics {
 func (m *RedisMetrics) watch(role string, client redis.UniversalClient) {
 	m.seconds.WithLabelValues(role)
 	m.errors.WithLabelValues(role)
+	m.open.WithLabelValues(role)
+	m.opened.WithLabelValues(role)
+	m.refused.WithLabelValues(role)
 	client.AddHook(hook{m, role})
 	labels := prometheus.Labels{"role": role}
 	stat := func(name, help string, value func(*redis.PoolStats) float64) {
@@ -125,12 +140,22 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	}
 }
 
-// observe counts and times a round trip. It returns err if that failed.
+// observe counts and times a round trip. It returns err if that failed. Commands
+// that a breaker refused are counted as such alone: nothing was sent.
 func (h hook) observe(begin time.Time, err error, cmds ...redis.Cmder) error {
-	h.m.seconds.WithLabelValues(h.role).Observe(time.Since(begin).Seconds())
+	sent := 0
 	for _, cmd := range cmds {
+		if errors.Is(cmd.Err(), ErrBreakerOpen) {
+			h.m.refused.WithLabelValues(h.role).Inc()
+			continue
+		}
+		sent++
 		h.m.commands.WithLabelValues(h.role, cmd.Name()).Inc()
 	}
+	if sent == 0 && err != nil {
+		return err
+	}
+	h.m.seconds.WithLabelValues(h.role).Observe(time.Since(begin).Seconds())
 	// An answer, even a refusal, is no failure of the round trip.
 	if _, answered := errors.AsType[redis.Error](err); err == nil || answered {
 		return nil

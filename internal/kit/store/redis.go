@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"strings"
@@ -27,8 +28,10 @@ type RedisConfig struct {
 	PoolSize    int           // connections at most, on each node; default 32
 	MinIdle     int           // connections kept open; 0 for none
 	PoolTimeout time.Duration // longest wait for a free connection; default 250 ms
+	Timeout     time.Duration // longest wait for an answer; default 200 ms. Operators' tools have more patience
 	// Dial replaces the network: the embedded Redis answers in the process.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	Log  *slog.Logger // hears when a node is cut off and when it answers again; nil for nobody
 }
 
 // Time limits of one Redis call. The library's own would ignore a request's
@@ -43,12 +46,28 @@ const (
 )
 
 // OpenRedis prepares a client. It does not connect yet.
+//
+// When three commands in a row and then a PING got no answer from a node, its
+// commands fail at once with [ErrBreakerOpen], until it answers a PING again: it is
+// asked every 150 ms. A pool in which every connection had been refused needs up
+// to a second more, in which commands fail at once too.
 func OpenRedis(cfg RedisConfig, m *RedisMetrics) (redis.UniversalClient, error) {
 	client, err := newClient(cfg)
 	if err != nil {
 		return nil, err
 	}
-	m.watch(cfg.Role, client)
+	guard := func(node *redis.Client) *breaker {
+		return newBreaker(node, cfg.Role, m, cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)))
+	}
+	switch c := client.(type) {
+	case *redis.Client: // Sentinel's too: the probe asks it for the master, as every new connection does
+		b := guard(c)
+		m.watch(cfg.Role, client)
+		c.AddHook(b) // behind the metrics, which count what it refuses
+	case *redis.ClusterClient:
+		m.watch(cfg.Role, client)
+		c.OnNewNode(func(node *redis.Client) { node.AddHook(guard(node)) })
+	}
 	return client, nil
 }
 
@@ -69,7 +88,8 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	o.Protocol = resp3
 	o.ClientName = "tandian-" + cfg.Role
 	o.DialTimeout, o.DialerRetries = dialTimeout, onlyOneTry
-	o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = readTimeout, readTimeout, true
+	wait := cmp.Or(cfg.Timeout, readTimeout)
+	o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = wait, wait, true
 	o.MaxRetries = noRetry
 	o.PoolSize = cmp.Or(cfg.PoolSize, 32)
 	o.PipelinePoolSize = -1 // pipelines in the same pool: its size and its metrics are then the whole truth

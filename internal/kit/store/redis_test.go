@@ -224,9 +224,9 @@ func TestOverTheNetworkAHungOrRefusingRedisCostsLittle(t *testing.T) {
 			} else if err := listener.Close(); err != nil {
 				t.Fatal(err)
 			}
-			client := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: "redis://" + listener.Addr().String(), Role: "state"})
 			best := time.Hour
-			for range 5 {
+			for range 5 { // each with a client of its own, whose breaker is closed
+				client := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: "redis://" + listener.Addr().String(), Role: "state"})
 				begin := time.Now()
 				if client.Get(t.Context(), "k").Err() == nil {
 					t.Fatal("it answers")
@@ -399,7 +399,7 @@ func TestRedisMetricsCountCommandsRoundTripsAndFailuresByRole(t *testing.T) {
 func TestRedisMetricsAreThereFromTheStart(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	openRedis(t, reg, RedisConfig{URL: "redis://host", Role: "state", Dial: refuse})
-	for _, name := range []string{"round_trip_seconds", "errors_total", "pool_waits", "pool_wait_seconds", "pool_timeouts"} {
+	for _, name := range []string{"round_trip_seconds", "errors_total", "breaker_open", "breaker_opened_total", "breaker_refused_total", "pool_waits", "pool_wait_seconds", "pool_timeouts"} {
 		if got := value(t, reg, "tandian_redis_"+name, map[string]string{"role": "state"}); got != 0 {
 			t.Errorf("%s is %v at first (-1: not there), want 0", name, got)
 		}
