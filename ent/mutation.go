@@ -634,6 +634,8 @@ type ShopMutation struct {
 	score            *float64
 	addscore         *float64
 	open_hours       *string
+	version          *int64
+	addversion       *int64
 	search           *string
 	created_at       *time.Time
 	updated_at       *time.Time
@@ -1512,6 +1514,62 @@ func (m *ShopMutation) ResetOpenHours() {
 	delete(m.clearedFields, shop.FieldOpenHours)
 }
 
+// SetVersion sets the "version" field.
+func (m *ShopMutation) SetVersion(i int64) {
+	m.version = &i
+	m.addversion = nil
+}
+
+// Version returns the value of the "version" field in the mutation.
+func (m *ShopMutation) Version() (r int64, exists bool) {
+	v := m.version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVersion returns the old "version" field's value of the Shop entity.
+// If the Shop object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ShopMutation) OldVersion(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVersion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVersion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVersion: %w", err)
+	}
+	return oldValue.Version, nil
+}
+
+// AddVersion adds i to the "version" field.
+func (m *ShopMutation) AddVersion(i int64) {
+	if m.addversion != nil {
+		*m.addversion += i
+	} else {
+		m.addversion = &i
+	}
+}
+
+// AddedVersion returns the value that was added to the "version" field in this mutation.
+func (m *ShopMutation) AddedVersion() (r int64, exists bool) {
+	v := m.addversion
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetVersion resets all changes to the "version" field.
+func (m *ShopMutation) ResetVersion() {
+	m.version = nil
+	m.addversion = nil
+}
+
 // SetSearch sets the "search" field.
 func (m *ShopMutation) SetSearch(s string) {
 	m.search = &s
@@ -1708,7 +1766,7 @@ func (m *ShopMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ShopMutation) Fields() []string {
-	fields := make([]string, 0, 18)
+	fields := make([]string, 0, 19)
 	if m.external_id != nil {
 		fields = append(fields, shop.FieldExternalID)
 	}
@@ -1753,6 +1811,9 @@ func (m *ShopMutation) Fields() []string {
 	}
 	if m.open_hours != nil {
 		fields = append(fields, shop.FieldOpenHours)
+	}
+	if m.version != nil {
+		fields = append(fields, shop.FieldVersion)
 	}
 	if m.search != nil {
 		fields = append(fields, shop.FieldSearch)
@@ -1801,6 +1862,8 @@ func (m *ShopMutation) Field(name string) (ent.Value, bool) {
 		return m.Score()
 	case shop.FieldOpenHours:
 		return m.OpenHours()
+	case shop.FieldVersion:
+		return m.Version()
 	case shop.FieldSearch:
 		return m.Search()
 	case shop.FieldCreatedAt:
@@ -1846,6 +1909,8 @@ func (m *ShopMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldScore(ctx)
 	case shop.FieldOpenHours:
 		return m.OldOpenHours(ctx)
+	case shop.FieldVersion:
+		return m.OldVersion(ctx)
 	case shop.FieldSearch:
 		return m.OldSearch(ctx)
 	case shop.FieldCreatedAt:
@@ -1966,6 +2031,13 @@ func (m *ShopMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetOpenHours(v)
 		return nil
+	case shop.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVersion(v)
+		return nil
 	case shop.FieldSearch:
 		v, ok := value.(string)
 		if !ok {
@@ -2016,6 +2088,9 @@ func (m *ShopMutation) AddedFields() []string {
 	if m.addscore != nil {
 		fields = append(fields, shop.FieldScore)
 	}
+	if m.addversion != nil {
+		fields = append(fields, shop.FieldVersion)
+	}
 	return fields
 }
 
@@ -2038,6 +2113,8 @@ func (m *ShopMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedCommentCount()
 	case shop.FieldScore:
 		return m.AddedScore()
+	case shop.FieldVersion:
+		return m.AddedVersion()
 	}
 	return nil, false
 }
@@ -2095,6 +2172,13 @@ func (m *ShopMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddScore(v)
+		return nil
+	case shop.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddVersion(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Shop numeric field %s", name)
@@ -2200,6 +2284,9 @@ func (m *ShopMutation) ResetField(name string) error {
 		return nil
 	case shop.FieldOpenHours:
 		m.ResetOpenHours()
+		return nil
+	case shop.FieldVersion:
+		m.ResetVersion()
 		return nil
 	case shop.FieldSearch:
 		m.ResetSearch()
@@ -2966,6 +3053,8 @@ type UserMutation struct {
 	city            *string
 	bio             *string
 	gender          *user.Gender
+	version         *int64
+	addversion      *int64
 	birthday        *string
 	created_at      *time.Time
 	updated_at      *time.Time
@@ -3487,6 +3576,62 @@ func (m *UserMutation) ResetGender() {
 	m.gender = nil
 }
 
+// SetVersion sets the "version" field.
+func (m *UserMutation) SetVersion(i int64) {
+	m.version = &i
+	m.addversion = nil
+}
+
+// Version returns the value of the "version" field in the mutation.
+func (m *UserMutation) Version() (r int64, exists bool) {
+	v := m.version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVersion returns the old "version" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldVersion(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVersion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVersion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVersion: %w", err)
+	}
+	return oldValue.Version, nil
+}
+
+// AddVersion adds i to the "version" field.
+func (m *UserMutation) AddVersion(i int64) {
+	if m.addversion != nil {
+		*m.addversion += i
+	} else {
+		m.addversion = &i
+	}
+}
+
+// AddedVersion returns the value that was added to the "version" field in this mutation.
+func (m *UserMutation) AddedVersion() (r int64, exists bool) {
+	v := m.addversion
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetVersion resets all changes to the "version" field.
+func (m *UserMutation) ResetVersion() {
+	m.version = nil
+	m.addversion = nil
+}
+
 // SetBirthday sets the "birthday" field.
 func (m *UserMutation) SetBirthday(s string) {
 	m.birthday = &s
@@ -3750,7 +3895,7 @@ func (m *UserMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *UserMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 13)
 	if m.phone != nil {
 		fields = append(fields, user.FieldPhone)
 	}
@@ -3777,6 +3922,9 @@ func (m *UserMutation) Fields() []string {
 	}
 	if m.gender != nil {
 		fields = append(fields, user.FieldGender)
+	}
+	if m.version != nil {
+		fields = append(fields, user.FieldVersion)
 	}
 	if m.birthday != nil {
 		fields = append(fields, user.FieldBirthday)
@@ -3813,6 +3961,8 @@ func (m *UserMutation) Field(name string) (ent.Value, bool) {
 		return m.Bio()
 	case user.FieldGender:
 		return m.Gender()
+	case user.FieldVersion:
+		return m.Version()
 	case user.FieldBirthday:
 		return m.Birthday()
 	case user.FieldCreatedAt:
@@ -3846,6 +3996,8 @@ func (m *UserMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldBio(ctx)
 	case user.FieldGender:
 		return m.OldGender(ctx)
+	case user.FieldVersion:
+		return m.OldVersion(ctx)
 	case user.FieldBirthday:
 		return m.OldBirthday(ctx)
 	case user.FieldCreatedAt:
@@ -3924,6 +4076,13 @@ func (m *UserMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetGender(v)
 		return nil
+	case user.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVersion(v)
+		return nil
 	case user.FieldBirthday:
 		v, ok := value.(string)
 		if !ok {
@@ -3952,13 +4111,21 @@ func (m *UserMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *UserMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addversion != nil {
+		fields = append(fields, user.FieldVersion)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *UserMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case user.FieldVersion:
+		return m.AddedVersion()
+	}
 	return nil, false
 }
 
@@ -3967,6 +4134,13 @@ func (m *UserMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *UserMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case user.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddVersion(v)
+		return nil
 	}
 	return fmt.Errorf("unknown User numeric field %s", name)
 }
@@ -4065,6 +4239,9 @@ func (m *UserMutation) ResetField(name string) error {
 		return nil
 	case user.FieldGender:
 		m.ResetGender()
+		return nil
+	case user.FieldVersion:
+		m.ResetVersion()
 		return nil
 	case user.FieldBirthday:
 		m.ResetBirthday()

@@ -80,12 +80,16 @@ func init() {
 	shopDescOpenHours := shopFields[15].Descriptor()
 	// shop.OpenHoursValidator is a validator for the "open_hours" field. It is called by the builders before save.
 	shop.OpenHoursValidator = shopDescOpenHours.Validators[0].(func(string) error)
+	// shopDescVersion is the schema descriptor for version field.
+	shopDescVersion := shopFields[16].Descriptor()
+	// shop.DefaultVersion holds the default value on creation for the version field.
+	shop.DefaultVersion = shopDescVersion.Default.(int64)
 	// shopDescCreatedAt is the schema descriptor for created_at field.
-	shopDescCreatedAt := shopFields[17].Descriptor()
+	shopDescCreatedAt := shopFields[18].Descriptor()
 	// shop.DefaultCreatedAt holds the default value on creation for the created_at field.
 	shop.DefaultCreatedAt = shopDescCreatedAt.Default.(func() time.Time)
 	// shopDescUpdatedAt is the schema descriptor for updated_at field.
-	shopDescUpdatedAt := shopFields[18].Descriptor()
+	shopDescUpdatedAt := shopFields[19].Descriptor()
 	// shop.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	shop.DefaultUpdatedAt = shopDescUpdatedAt.Default.(func() time.Time)
 	// shop.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.
@@ -158,16 +162,20 @@ func init() {
 	userDescBio := userFields[8].Descriptor()
 	// user.BioValidator is a validator for the "bio" field. It is called by the builders before save.
 	user.BioValidator = userDescBio.Validators[0].(func(string) error)
+	// userDescVersion is the schema descriptor for version field.
+	userDescVersion := userFields[10].Descriptor()
+	// user.DefaultVersion holds the default value on creation for the version field.
+	user.DefaultVersion = userDescVersion.Default.(int64)
 	// userDescBirthday is the schema descriptor for birthday field.
-	userDescBirthday := userFields[10].Descriptor()
+	userDescBirthday := userFields[11].Descriptor()
 	// user.BirthdayValidator is a validator for the "birthday" field. It is called by the builders before save.
 	user.BirthdayValidator = userDescBirthday.Validators[0].(func(string) error)
 	// userDescCreatedAt is the schema descriptor for created_at field.
-	userDescCreatedAt := userFields[11].Descriptor()
+	userDescCreatedAt := userFields[12].Descriptor()
 	// user.DefaultCreatedAt holds the default value on creation for the created_at field.
 	user.DefaultCreatedAt = userDescCreatedAt.Default.(func() time.Time)
 	// userDescUpdatedAt is the schema descriptor for updated_at field.
-	userDescUpdatedAt := userFields[12].Descriptor()
+	userDescUpdatedAt := userFields[13].Descriptor()
 	// user.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	user.DefaultUpdatedAt = userDescUpdatedAt.Default.(func() time.Time)
 	// user.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.

@@ -51,6 +51,8 @@ type Shop struct {
 	Score float64 `json:"score,omitempty"`
 	// OpenHours holds the value of the "open_hours" field.
 	OpenHours *string `json:"open_hours,omitempty"`
+	// raised by every update; orders what is put into the cache
+	Version int64 `json:"version,omitempty"`
 	// name, area and address, case-folded: what a search looks through
 	Search string `json:"search,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
@@ -105,7 +107,7 @@ func (*Shop) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case shop.FieldLat, shop.FieldLng, shop.FieldScore:
 			values[i] = new(sql.NullFloat64)
-		case shop.FieldID, shop.FieldTypeID, shop.FieldOwnerID, shop.FieldGeo, shop.FieldAvgPrice, shop.FieldSold, shop.FieldCommentCount:
+		case shop.FieldID, shop.FieldTypeID, shop.FieldOwnerID, shop.FieldGeo, shop.FieldAvgPrice, shop.FieldSold, shop.FieldCommentCount, shop.FieldVersion:
 			values[i] = new(sql.NullInt64)
 		case shop.FieldExternalID, shop.FieldName, shop.FieldArea, shop.FieldAddress, shop.FieldOpenHours, shop.FieldSearch:
 			values[i] = new(sql.NullString)
@@ -229,6 +231,12 @@ func (_m *Shop) assignValues(columns []string, values []any) error {
 				_m.OpenHours = new(string)
 				*_m.OpenHours = value.String
 			}
+		case shop.FieldVersion:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field version", values[i])
+			} else if value.Valid {
+				_m.Version = value.Int64
+			}
 		case shop.FieldSearch:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field search", values[i])
@@ -347,6 +355,9 @@ func (_m *Shop) String() string {
 		builder.WriteString("open_hours=")
 		builder.WriteString(*v)
 	}
+	builder.WriteString(", ")
+	builder.WriteString("version=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Version))
 	builder.WriteString(", ")
 	builder.WriteString("search=")
 	builder.WriteString(_m.Search)

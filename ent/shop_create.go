@@ -187,6 +187,20 @@ func (_c *ShopCreate) SetNillableOpenHours(v *string) *ShopCreate {
 	return _c
 }
 
+// SetVersion sets the "version" field.
+func (_c *ShopCreate) SetVersion(v int64) *ShopCreate {
+	_c.mutation.SetVersion(v)
+	return _c
+}
+
+// SetNillableVersion sets the "version" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableVersion(v *int64) *ShopCreate {
+	if v != nil {
+		_c.SetVersion(*v)
+	}
+	return _c
+}
+
 // SetSearch sets the "search" field.
 func (_c *ShopCreate) SetSearch(v string) *ShopCreate {
 	_c.mutation.SetSearch(v)
@@ -292,6 +306,10 @@ func (_c *ShopCreate) defaults() {
 		v := shop.DefaultScore
 		_c.mutation.SetScore(v)
 	}
+	if _, ok := _c.mutation.Version(); !ok {
+		v := shop.DefaultVersion
+		_c.mutation.SetVersion(v)
+	}
 	if _, ok := _c.mutation.CreatedAt(); !ok {
 		v := shop.DefaultCreatedAt()
 		_c.mutation.SetCreatedAt(v)
@@ -358,6 +376,9 @@ func (_c *ShopCreate) check() error {
 		if err := shop.OpenHoursValidator(v); err != nil {
 			return &ValidationError{Name: "open_hours", err: fmt.Errorf(`ent: validator failed for field "Shop.open_hours": %w`, err)}
 		}
+	}
+	if _, ok := _c.mutation.Version(); !ok {
+		return &ValidationError{Name: "version", err: errors.New(`ent: missing required field "Shop.version"`)}
 	}
 	if _, ok := _c.mutation.Search(); !ok {
 		return &ValidationError{Name: "search", err: errors.New(`ent: missing required field "Shop.search"`)}
@@ -455,6 +476,10 @@ func (_c *ShopCreate) createSpec() (*Shop, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.OpenHours(); ok {
 		_spec.SetField(shop.FieldOpenHours, field.TypeString, value)
 		_node.OpenHours = &value
+	}
+	if value, ok := _c.mutation.Version(); ok {
+		_spec.SetField(shop.FieldVersion, field.TypeInt64, value)
+		_node.Version = value
 	}
 	if value, ok := _c.mutation.Search(); ok {
 		_spec.SetField(shop.FieldSearch, field.TypeString, value)
@@ -803,6 +828,24 @@ func (u *ShopUpsert) UpdateOpenHours() *ShopUpsert {
 // ClearOpenHours clears the value of the "open_hours" field.
 func (u *ShopUpsert) ClearOpenHours() *ShopUpsert {
 	u.SetNull(shop.FieldOpenHours)
+	return u
+}
+
+// SetVersion sets the "version" field.
+func (u *ShopUpsert) SetVersion(v int64) *ShopUpsert {
+	u.Set(shop.FieldVersion, v)
+	return u
+}
+
+// UpdateVersion sets the "version" field to the value that was provided on create.
+func (u *ShopUpsert) UpdateVersion() *ShopUpsert {
+	u.SetExcluded(shop.FieldVersion)
+	return u
+}
+
+// AddVersion adds v to the "version" field.
+func (u *ShopUpsert) AddVersion(v int64) *ShopUpsert {
+	u.Add(shop.FieldVersion, v)
 	return u
 }
 
@@ -1172,6 +1215,27 @@ func (u *ShopUpsertOne) UpdateOpenHours() *ShopUpsertOne {
 func (u *ShopUpsertOne) ClearOpenHours() *ShopUpsertOne {
 	return u.Update(func(s *ShopUpsert) {
 		s.ClearOpenHours()
+	})
+}
+
+// SetVersion sets the "version" field.
+func (u *ShopUpsertOne) SetVersion(v int64) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetVersion(v)
+	})
+}
+
+// AddVersion adds v to the "version" field.
+func (u *ShopUpsertOne) AddVersion(v int64) *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddVersion(v)
+	})
+}
+
+// UpdateVersion sets the "version" field to the value that was provided on create.
+func (u *ShopUpsertOne) UpdateVersion() *ShopUpsertOne {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateVersion()
 	})
 }
 
@@ -1711,6 +1775,27 @@ func (u *ShopUpsertBulk) UpdateOpenHours() *ShopUpsertBulk {
 func (u *ShopUpsertBulk) ClearOpenHours() *ShopUpsertBulk {
 	return u.Update(func(s *ShopUpsert) {
 		s.ClearOpenHours()
+	})
+}
+
+// SetVersion sets the "version" field.
+func (u *ShopUpsertBulk) SetVersion(v int64) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.SetVersion(v)
+	})
+}
+
+// AddVersion adds v to the "version" field.
+func (u *ShopUpsertBulk) AddVersion(v int64) *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.AddVersion(v)
+	})
+}
+
+// UpdateVersion sets the "version" field to the value that was provided on create.
+func (u *ShopUpsertBulk) UpdateVersion() *ShopUpsertBulk {
+	return u.Update(func(s *ShopUpsert) {
+		s.UpdateVersion()
 	})
 }
 

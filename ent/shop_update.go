@@ -320,6 +320,27 @@ func (_u *ShopUpdate) ClearOpenHours() *ShopUpdate {
 	return _u
 }
 
+// SetVersion sets the "version" field.
+func (_u *ShopUpdate) SetVersion(v int64) *ShopUpdate {
+	_u.mutation.ResetVersion()
+	_u.mutation.SetVersion(v)
+	return _u
+}
+
+// SetNillableVersion sets the "version" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableVersion(v *int64) *ShopUpdate {
+	if v != nil {
+		_u.SetVersion(*v)
+	}
+	return _u
+}
+
+// AddVersion adds value to the "version" field.
+func (_u *ShopUpdate) AddVersion(v int64) *ShopUpdate {
+	_u.mutation.AddVersion(v)
+	return _u
+}
+
 // SetSearch sets the "search" field.
 func (_u *ShopUpdate) SetSearch(v string) *ShopUpdate {
 	_u.mutation.SetSearch(v)
@@ -530,6 +551,12 @@ func (_u *ShopUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.OpenHoursCleared() {
 		_spec.ClearField(shop.FieldOpenHours, field.TypeString)
+	}
+	if value, ok := _u.mutation.Version(); ok {
+		_spec.SetField(shop.FieldVersion, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedVersion(); ok {
+		_spec.AddField(shop.FieldVersion, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.Search(); ok {
 		_spec.SetField(shop.FieldSearch, field.TypeString, value)
@@ -904,6 +931,27 @@ func (_u *ShopUpdateOne) ClearOpenHours() *ShopUpdateOne {
 	return _u
 }
 
+// SetVersion sets the "version" field.
+func (_u *ShopUpdateOne) SetVersion(v int64) *ShopUpdateOne {
+	_u.mutation.ResetVersion()
+	_u.mutation.SetVersion(v)
+	return _u
+}
+
+// SetNillableVersion sets the "version" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableVersion(v *int64) *ShopUpdateOne {
+	if v != nil {
+		_u.SetVersion(*v)
+	}
+	return _u
+}
+
+// AddVersion adds value to the "version" field.
+func (_u *ShopUpdateOne) AddVersion(v int64) *ShopUpdateOne {
+	_u.mutation.AddVersion(v)
+	return _u
+}
+
 // SetSearch sets the "search" field.
 func (_u *ShopUpdateOne) SetSearch(v string) *ShopUpdateOne {
 	_u.mutation.SetSearch(v)
@@ -1144,6 +1192,12 @@ func (_u *ShopUpdateOne) sqlSave(ctx context.Context) (_node *Shop, err error) {
 	}
 	if _u.mutation.OpenHoursCleared() {
 		_spec.ClearField(shop.FieldOpenHours, field.TypeString)
+	}
+	if value, ok := _u.mutation.Version(); ok {
+		_spec.SetField(shop.FieldVersion, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedVersion(); ok {
+		_spec.AddField(shop.FieldVersion, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.Search(); ok {
 		_spec.SetField(shop.FieldSearch, field.TypeString, value)

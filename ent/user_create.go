@@ -142,6 +142,20 @@ func (_c *UserCreate) SetNillableGender(v *user.Gender) *UserCreate {
 	return _c
 }
 
+// SetVersion sets the "version" field.
+func (_c *UserCreate) SetVersion(v int64) *UserCreate {
+	_c.mutation.SetVersion(v)
+	return _c
+}
+
+// SetNillableVersion sets the "version" field if the given value is not nil.
+func (_c *UserCreate) SetNillableVersion(v *int64) *UserCreate {
+	if v != nil {
+		_c.SetVersion(*v)
+	}
+	return _c
+}
+
 // SetBirthday sets the "birthday" field.
 func (_c *UserCreate) SetBirthday(v string) *UserCreate {
 	_c.mutation.SetBirthday(v)
@@ -263,6 +277,10 @@ func (_c *UserCreate) defaults() {
 		v := user.DefaultGender
 		_c.mutation.SetGender(v)
 	}
+	if _, ok := _c.mutation.Version(); !ok {
+		v := user.DefaultVersion
+		_c.mutation.SetVersion(v)
+	}
 	if _, ok := _c.mutation.CreatedAt(); !ok {
 		v := user.DefaultCreatedAt()
 		_c.mutation.SetCreatedAt(v)
@@ -328,6 +346,9 @@ func (_c *UserCreate) check() error {
 		if err := user.GenderValidator(v); err != nil {
 			return &ValidationError{Name: "gender", err: fmt.Errorf(`ent: validator failed for field "User.gender": %w`, err)}
 		}
+	}
+	if _, ok := _c.mutation.Version(); !ok {
+		return &ValidationError{Name: "version", err: errors.New(`ent: missing required field "User.version"`)}
 	}
 	if v, ok := _c.mutation.Birthday(); ok {
 		if err := user.BirthdayValidator(v); err != nil {
@@ -408,6 +429,10 @@ func (_c *UserCreate) createSpec() (*User, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Gender(); ok {
 		_spec.SetField(user.FieldGender, field.TypeEnum, value)
 		_node.Gender = value
+	}
+	if value, ok := _c.mutation.Version(); ok {
+		_spec.SetField(user.FieldVersion, field.TypeInt64, value)
+		_node.Version = value
 	}
 	if value, ok := _c.mutation.Birthday(); ok {
 		_spec.SetField(user.FieldBirthday, field.TypeString, value)
@@ -628,6 +653,24 @@ func (u *UserUpsert) SetGender(v user.Gender) *UserUpsert {
 // UpdateGender sets the "gender" field to the value that was provided on create.
 func (u *UserUpsert) UpdateGender() *UserUpsert {
 	u.SetExcluded(user.FieldGender)
+	return u
+}
+
+// SetVersion sets the "version" field.
+func (u *UserUpsert) SetVersion(v int64) *UserUpsert {
+	u.Set(user.FieldVersion, v)
+	return u
+}
+
+// UpdateVersion sets the "version" field to the value that was provided on create.
+func (u *UserUpsert) UpdateVersion() *UserUpsert {
+	u.SetExcluded(user.FieldVersion)
+	return u
+}
+
+// AddVersion adds v to the "version" field.
+func (u *UserUpsert) AddVersion(v int64) *UserUpsert {
+	u.Add(user.FieldVersion, v)
 	return u
 }
 
@@ -859,6 +902,27 @@ func (u *UserUpsertOne) SetGender(v user.Gender) *UserUpsertOne {
 func (u *UserUpsertOne) UpdateGender() *UserUpsertOne {
 	return u.Update(func(s *UserUpsert) {
 		s.UpdateGender()
+	})
+}
+
+// SetVersion sets the "version" field.
+func (u *UserUpsertOne) SetVersion(v int64) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetVersion(v)
+	})
+}
+
+// AddVersion adds v to the "version" field.
+func (u *UserUpsertOne) AddVersion(v int64) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.AddVersion(v)
+	})
+}
+
+// UpdateVersion sets the "version" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateVersion() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateVersion()
 	})
 }
 
@@ -1261,6 +1325,27 @@ func (u *UserUpsertBulk) SetGender(v user.Gender) *UserUpsertBulk {
 func (u *UserUpsertBulk) UpdateGender() *UserUpsertBulk {
 	return u.Update(func(s *UserUpsert) {
 		s.UpdateGender()
+	})
+}
+
+// SetVersion sets the "version" field.
+func (u *UserUpsertBulk) SetVersion(v int64) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetVersion(v)
+	})
+}
+
+// AddVersion adds v to the "version" field.
+func (u *UserUpsertBulk) AddVersion(v int64) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.AddVersion(v)
+	})
+}
+
+// UpdateVersion sets the "version" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateVersion() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateVersion()
 	})
 }
 

@@ -173,6 +173,27 @@ func (_u *UserUpdate) SetNillableGender(v *user.Gender) *UserUpdate {
 	return _u
 }
 
+// SetVersion sets the "version" field.
+func (_u *UserUpdate) SetVersion(v int64) *UserUpdate {
+	_u.mutation.ResetVersion()
+	_u.mutation.SetVersion(v)
+	return _u
+}
+
+// SetNillableVersion sets the "version" field if the given value is not nil.
+func (_u *UserUpdate) SetNillableVersion(v *int64) *UserUpdate {
+	if v != nil {
+		_u.SetVersion(*v)
+	}
+	return _u
+}
+
+// AddVersion adds value to the "version" field.
+func (_u *UserUpdate) AddVersion(v int64) *UserUpdate {
+	_u.mutation.AddVersion(v)
+	return _u
+}
+
 // SetBirthday sets the "birthday" field.
 func (_u *UserUpdate) SetBirthday(v string) *UserUpdate {
 	_u.mutation.SetBirthday(v)
@@ -421,6 +442,12 @@ func (_u *UserUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Gender(); ok {
 		_spec.SetField(user.FieldGender, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Version(); ok {
+		_spec.SetField(user.FieldVersion, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedVersion(); ok {
+		_spec.AddField(user.FieldVersion, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.Birthday(); ok {
 		_spec.SetField(user.FieldBirthday, field.TypeString, value)
@@ -682,6 +709,27 @@ func (_u *UserUpdateOne) SetNillableGender(v *user.Gender) *UserUpdateOne {
 	if v != nil {
 		_u.SetGender(*v)
 	}
+	return _u
+}
+
+// SetVersion sets the "version" field.
+func (_u *UserUpdateOne) SetVersion(v int64) *UserUpdateOne {
+	_u.mutation.ResetVersion()
+	_u.mutation.SetVersion(v)
+	return _u
+}
+
+// SetNillableVersion sets the "version" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillableVersion(v *int64) *UserUpdateOne {
+	if v != nil {
+		_u.SetVersion(*v)
+	}
+	return _u
+}
+
+// AddVersion adds value to the "version" field.
+func (_u *UserUpdateOne) AddVersion(v int64) *UserUpdateOne {
+	_u.mutation.AddVersion(v)
 	return _u
 }
 
@@ -963,6 +1011,12 @@ func (_u *UserUpdateOne) sqlSave(ctx context.Context) (_node *User, err error) {
 	}
 	if value, ok := _u.mutation.Gender(); ok {
 		_spec.SetField(user.FieldGender, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Version(); ok {
+		_spec.SetField(user.FieldVersion, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedVersion(); ok {
+		_spec.AddField(user.FieldVersion, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.Birthday(); ok {
 		_spec.SetField(user.FieldBirthday, field.TypeString, value)

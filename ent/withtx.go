@@ -1,3 +1,5 @@
+// Package ent is the rows of the database: what ent writes from ent/schema, and a
+// few helpers written by hand.
 package ent
 
 import (

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/99designs/gqlgen/graphql"
+
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
@@ -37,7 +40,8 @@ func reads[V any](read func(context.Context, []int64) (map[int64]*V, error)) rea
 }
 
 // byIDs reads objects of any types, those of one type together, and returns
-// them in the order of ids, nil for those that there are not.
+// them in the order of ids, nil for those that there are not. A client that keeps
+// naming what there is not is refused before a reader is asked.
 func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, error) {
 	readers := r.readers()
 	numbers := map[string][]int64{}
@@ -47,6 +51,9 @@ func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, e
 		}
 		numbers[id.Type] = append(numbers[id.Type], id.N)
 	}
+	if err := mayRead(ctx); err != nil {
+		return nil, err
+	}
 	found := map[string]map[int64]scalar.Node{}
 	for typ, ns := range numbers {
 		var err error
@@ -55,8 +62,22 @@ func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, e
 		}
 	}
 	out := make([]scalar.Node, len(ids))
+	absent := 0
 	for i, id := range ids {
-		out[i] = found[id.Type][id.N]
+		if out[i] = found[id.Type][id.N]; out[i] == nil {
+			absent++
+		}
 	}
+	door.CountAbsent(ctx, absent)
 	return out, nil
+}
+
+// orNulls makes a refusal of reads the error of a field that is a list of nulls:
+// it cannot be null itself, and would take the whole answer with it.
+func orNulls(ctx context.Context, found []scalar.Node, err error, n int) ([]scalar.Node, error) {
+	if err != nil && fault.KindOf(err) == fault.RateLimited {
+		graphql.AddError(ctx, err)
+		return make([]scalar.Node, n), nil
+	}
+	return found, err
 }

@@ -19,6 +19,7 @@ import (
 type Rooms struct {
 	Accounts *account.Service
 	Shops    *shop.Service
+	Caches   Caches
 }
 
 // Resolver is the root of all resolvers. Its only field has a name that no
@@ -34,12 +35,26 @@ func New(rooms Rooms) generated.Config {
 	return cfg
 }
 
-// orNull makes "there is none" null, which is no error.
-func orNull[T any](v *T, err error) (*T, error) {
+// byID reads what a client named by an id, null if there is none. A client that
+// keeps naming what there is not is refused before the room is asked.
+func byID[V any](ctx context.Context, id int64, read func(context.Context, int64) (*V, error)) (*V, error) {
+	if err := mayRead(ctx); err != nil {
+		return nil, err
+	}
+	v, err := read(ctx, id)
 	if errors.Is(err, fault.ErrNotFound) {
+		door.CountAbsent(ctx, 1)
 		return nil, nil //nolint:nilnil // null is how the schema says it
 	}
 	return v, err
+}
+
+// mayRead returns a fault for a client that kept naming what there is not.
+func mayRead(ctx context.Context) error {
+	if wait, ok := door.MayRead(ctx); !ok {
+		return fault.New(fault.RateLimited, "Too many of the ids that you asked for name nothing. Try again later.").In(wait)
+	}
+	return nil
 }
 
 // readBy collects the ids of objects, reads what they name in one go, and lines

@@ -26,7 +26,8 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []scalar.ID) ([]scalar.No
 	if len(ids) > page.Max {
 		return nil, fault.BadInput("at most %d ids, not %d", page.Max, len(ids))
 	}
-	return r.byIDs(ctx, ids)
+	found, err := r.byIDs(ctx, ids)
+	return orNulls(ctx, found, err, len(ids))
 }
 
 func (r *Resolver) Mutation() generated.MutationResolver { return &mutationResolver{r} }

@@ -84,7 +84,7 @@ func arguments(t *testing.T, f *ast.FieldDefinition, n int) map[string]any {
 	args := map[string]any{}
 	for _, a := range f.Arguments {
 		switch {
-		case a.Name == "first":
+		case a.Name == "first", a.Name == "top":
 			args[a.Name] = n
 		case a.Type.String() == "[ID!]!":
 			args[a.Name] = slices.Repeat([]any{scalar.ID{Type: "Shop", N: 1}.String()}, n)
@@ -114,7 +114,7 @@ func TestEveryListCostsOnceForEachOfItsElements(t *testing.T) {
 			}
 			lists++
 			one, hundred := cost(t, es, d, f, 1), cost(t, es, d, f, 100)
-			sized := connection || f.Arguments.ForName("first") != nil || f.Arguments.ForName("ids") != nil
+			sized := connection || f.Arguments.ForName("first") != nil || f.Arguments.ForName("top") != nil || f.Arguments.ForName("ids") != nil
 			switch {
 			case sized && (one != 1+10 || hundred != 1+100*10):
 				t.Errorf("%s.%s costs %d for 1 and %d for 100 elements; want 11 and 1001", d.Name, f.Name, one, hundred)

@@ -44,7 +44,7 @@ func (r *queryResolver) Shop(ctx context.Context, id scalar.ID) (*shop.Shop, err
 	if err != nil {
 		return nil, err
 	}
-	return orNull(r.rooms.Shops.ByID(ctx, n))
+	return byID(ctx, n, r.rooms.Shops.ByID)
 }
 
 func (r *queryResolver) Shops(ctx context.Context, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) (*shop.Page, error) {

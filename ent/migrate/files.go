@@ -1,3 +1,4 @@
+// Package migrate is the versioned SQL of both dialects.
 package migrate
 
 import (

@@ -67,6 +67,7 @@ var (
 		{Name: "comment_count", Type: field.TypeInt, Default: 0},
 		{Name: "score", Type: field.TypeFloat64, Default: 0},
 		{Name: "open_hours", Type: field.TypeString, Nullable: true, Size: 500},
+		{Name: "version", Type: field.TypeInt64, Default: 1},
 		{Name: "search", Type: field.TypeString, Size: 2147483647},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
@@ -81,13 +82,13 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "shops_shop_types_shops",
-				Columns:    []*schema.Column{ShopsColumns[17]},
+				Columns:    []*schema.Column{ShopsColumns[18]},
 				RefColumns: []*schema.Column{ShopTypesColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
 			{
 				Symbol:     "shops_users_shops",
-				Columns:    []*schema.Column{ShopsColumns[18]},
+				Columns:    []*schema.Column{ShopsColumns[19]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.SetNull,
 			},
@@ -108,7 +109,7 @@ var (
 			{
 				Name:    "shop_type_id_score_id",
 				Unique:  false,
-				Columns: []*schema.Column{ShopsColumns[17], ShopsColumns[12], ShopsColumns[0]},
+				Columns: []*schema.Column{ShopsColumns[18], ShopsColumns[12], ShopsColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					DescColumns: map[string]bool{
 						ShopsColumns[0].Name: true,
@@ -132,7 +133,7 @@ var (
 			{
 				Name:    "shop_type_id_sold_id",
 				Unique:  false,
-				Columns: []*schema.Column{ShopsColumns[17], ShopsColumns[10], ShopsColumns[0]},
+				Columns: []*schema.Column{ShopsColumns[18], ShopsColumns[10], ShopsColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					DescColumns: map[string]bool{
 						ShopsColumns[0].Name: true,
@@ -144,12 +145,12 @@ var (
 			{
 				Name:    "shop_type_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{ShopsColumns[17], ShopsColumns[0]},
+				Columns: []*schema.Column{ShopsColumns[18], ShopsColumns[0]},
 			},
 			{
 				Name:    "shop_owner_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{ShopsColumns[18], ShopsColumns[0]},
+				Columns: []*schema.Column{ShopsColumns[19], ShopsColumns[0]},
 			},
 			{
 				Name:    "shop_geo",
@@ -159,7 +160,7 @@ var (
 			{
 				Name:    "shop_type_id_geo",
 				Unique:  false,
-				Columns: []*schema.Column{ShopsColumns[17], ShopsColumns[8]},
+				Columns: []*schema.Column{ShopsColumns[18], ShopsColumns[8]},
 			},
 		},
 	}
@@ -189,6 +190,7 @@ var (
 		{Name: "city", Type: field.TypeString, Nullable: true, Size: 160},
 		{Name: "bio", Type: field.TypeString, Nullable: true, Size: 800},
 		{Name: "gender", Type: field.TypeEnum, Enums: []string{"UNSPECIFIED", "MALE", "FEMALE"}, Default: "UNSPECIFIED"},
+		{Name: "version", Type: field.TypeInt64, Default: 1},
 		{Name: "birthday", Type: field.TypeString, Nullable: true, Size: 10},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},

@@ -37,6 +37,7 @@ func (Shop) Fields() []ent.Field {
 		field.Int("comment_count").Default(0).Comment("comments on notes about it"),
 		field.Float("score").Default(0).Comment("0.0 to 5.0"),
 		field.String("open_hours").Optional().Nillable().MaxLen(500),
+		field.Int64("version").Default(1).Comment("raised by every update; orders what is put into the cache"),
 		field.Text("search").Comment("name, area and address, case-folded: what a search looks through"),
 	}, createdAndUpdated()...)
 }

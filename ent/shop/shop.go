@@ -45,6 +45,8 @@ const (
 	FieldScore = "score"
 	// FieldOpenHours holds the string denoting the open_hours field in the database.
 	FieldOpenHours = "open_hours"
+	// FieldVersion holds the string denoting the version field in the database.
+	FieldVersion = "version"
 	// FieldSearch holds the string denoting the search field in the database.
 	FieldSearch = "search"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
@@ -91,6 +93,7 @@ var Columns = []string{
 	FieldCommentCount,
 	FieldScore,
 	FieldOpenHours,
+	FieldVersion,
 	FieldSearch,
 	FieldCreatedAt,
 	FieldUpdatedAt,
@@ -127,6 +130,8 @@ var (
 	DefaultScore float64
 	// OpenHoursValidator is a validator for the "open_hours" field. It is called by the builders before save.
 	OpenHoursValidator func(string) error
+	// DefaultVersion holds the default value on creation for the "version" field.
+	DefaultVersion int64
 	// DefaultCreatedAt holds the default value on creation for the "created_at" field.
 	DefaultCreatedAt func() time.Time
 	// DefaultUpdatedAt holds the default value on creation for the "updated_at" field.
@@ -211,6 +216,11 @@ func ByScore(opts ...sql.OrderTermOption) OrderOption {
 // ByOpenHours orders the results by the open_hours field.
 func ByOpenHours(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldOpenHours, opts...).ToFunc()
+}
+
+// ByVersion orders the results by the version field.
+func ByVersion(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldVersion, opts...).ToFunc()
 }
 
 // BySearch orders the results by the search field.

@@ -125,6 +125,11 @@ func OpenHours(v string) predicate.Shop {
 	return predicate.Shop(sql.FieldEQ(FieldOpenHours, v))
 }
 
+// Version applies equality check predicate on the "version" field. It's identical to VersionEQ.
+func Version(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldVersion, v))
+}
+
 // Search applies equality check predicate on the "search" field. It's identical to SearchEQ.
 func Search(v string) predicate.Shop {
 	return predicate.Shop(sql.FieldEQ(FieldSearch, v))
@@ -833,6 +838,46 @@ func OpenHoursEqualFold(v string) predicate.Shop {
 // OpenHoursContainsFold applies the ContainsFold predicate on the "open_hours" field.
 func OpenHoursContainsFold(v string) predicate.Shop {
 	return predicate.Shop(sql.FieldContainsFold(FieldOpenHours, v))
+}
+
+// VersionEQ applies the EQ predicate on the "version" field.
+func VersionEQ(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldVersion, v))
+}
+
+// VersionNEQ applies the NEQ predicate on the "version" field.
+func VersionNEQ(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldVersion, v))
+}
+
+// VersionIn applies the In predicate on the "version" field.
+func VersionIn(vs ...int64) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldVersion, vs...))
+}
+
+// VersionNotIn applies the NotIn predicate on the "version" field.
+func VersionNotIn(vs ...int64) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldVersion, vs...))
+}
+
+// VersionGT applies the GT predicate on the "version" field.
+func VersionGT(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldVersion, v))
+}
+
+// VersionGTE applies the GTE predicate on the "version" field.
+func VersionGTE(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldVersion, v))
+}
+
+// VersionLT applies the LT predicate on the "version" field.
+func VersionLT(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldVersion, v))
+}
+
+// VersionLTE applies the LTE predicate on the "version" field.
+func VersionLTE(v int64) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldVersion, v))
 }
 
 // SearchEQ applies the EQ predicate on the "search" field.

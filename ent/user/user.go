@@ -33,6 +33,8 @@ const (
 	FieldBio = "bio"
 	// FieldGender holds the string denoting the gender field in the database.
 	FieldGender = "gender"
+	// FieldVersion holds the string denoting the version field in the database.
+	FieldVersion = "version"
 	// FieldBirthday holds the string denoting the birthday field in the database.
 	FieldBirthday = "birthday"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
@@ -73,6 +75,7 @@ var Columns = []string{
 	FieldCity,
 	FieldBio,
 	FieldGender,
+	FieldVersion,
 	FieldBirthday,
 	FieldCreatedAt,
 	FieldUpdatedAt,
@@ -103,6 +106,8 @@ var (
 	CityValidator func(string) error
 	// BioValidator is a validator for the "bio" field. It is called by the builders before save.
 	BioValidator func(string) error
+	// DefaultVersion holds the default value on creation for the "version" field.
+	DefaultVersion int64
 	// BirthdayValidator is a validator for the "birthday" field. It is called by the builders before save.
 	BirthdayValidator func(string) error
 	// DefaultCreatedAt holds the default value on creation for the "created_at" field.
@@ -218,6 +223,11 @@ func ByBio(opts ...sql.OrderTermOption) OrderOption {
 // ByGender orders the results by the gender field.
 func ByGender(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldGender, opts...).ToFunc()
+}
+
+// ByVersion orders the results by the version field.
+func ByVersion(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldVersion, opts...).ToFunc()
 }
 
 // ByBirthday orders the results by the birthday field.

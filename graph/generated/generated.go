@@ -47,9 +47,25 @@ type DirectiveRoot struct {
 }
 
 type ComplexityRoot struct {
+	CacheStats struct {
+		HitRatio    func(childComplexity int) int
+		LoadErrors  func(childComplexity int) int
+		Loads       func(childComplexity int) int
+		LocalHits   func(childComplexity int) int
+		Misses      func(childComplexity int) int
+		Name        func(childComplexity int) int
+		RemoteHits  func(childComplexity int) int
+		StaleServed func(childComplexity int) int
+	}
+
 	CreateShopPayload struct {
 		Shop       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	HotKey struct {
+		Hits func(childComplexity int) int
+		Key  func(childComplexity int) int
 	}
 
 	Image struct {
@@ -92,13 +108,15 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
-		Me        func(childComplexity int) int
-		Node      func(childComplexity int, id scalar.ID) int
-		Nodes     func(childComplexity int, ids []scalar.ID) int
-		Shop      func(childComplexity int, id scalar.ID) int
-		ShopTypes func(childComplexity int) int
-		Shops     func(childComplexity int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) int
-		User      func(childComplexity int, id scalar.ID) int
+		CacheStats func(childComplexity int) int
+		HotKeys    func(childComplexity int, top int) int
+		Me         func(childComplexity int) int
+		Node       func(childComplexity int, id scalar.ID) int
+		Nodes      func(childComplexity int, ids []scalar.ID) int
+		Shop       func(childComplexity int, id scalar.ID) int
+		ShopTypes  func(childComplexity int) int
+		Shops      func(childComplexity int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) int
+		User       func(childComplexity int, id scalar.ID) int
 	}
 
 	SendLoginCodePayload struct {
@@ -192,6 +210,8 @@ type QueryResolver interface {
 	Nodes(ctx context.Context, ids []scalar.ID) ([]scalar.Node, error)
 	Me(ctx context.Context) (*account.User, error)
 	User(ctx context.Context, id scalar.ID) (*account.User, error)
+	CacheStats(ctx context.Context) ([]model.CacheStats, error)
+	HotKeys(ctx context.Context, top int) ([]model.HotKey, error)
 	ShopTypes(ctx context.Context) ([]shop.Type, error)
 	Shop(ctx context.Context, id scalar.ID) (*shop.Shop, error)
 	Shops(ctx context.Context, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) (*shop.Page, error)
@@ -226,6 +246,55 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 	_ = ec
 	switch typeName + "." + field {
 
+	case "CacheStats.hitRatio":
+		if e.ComplexityRoot.CacheStats.HitRatio == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CacheStats.HitRatio(childComplexity), true
+	case "CacheStats.loadErrors":
+		if e.ComplexityRoot.CacheStats.LoadErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CacheStats.LoadErrors(childComplexity), true
+	case "CacheStats.loads":
+		if e.ComplexityRoot.CacheStats.Loads == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CacheStats.Loads(childComplexity), true
+	case "CacheStats.localHits":
+		if e.ComplexityRoot.CacheStats.LocalHits == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CacheStats.LocalHits(childComplexity), true
+	case "CacheStats.misses":
+		if e.ComplexityRoot.CacheStats.Misses == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CacheStats.Misses(childComplexity), true
+	case "CacheStats.name":
+		if e.ComplexityRoot.CacheStats.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CacheStats.Name(childComplexity), true
+	case "CacheStats.remoteHits":
+		if e.ComplexityRoot.CacheStats.RemoteHits == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CacheStats.RemoteHits(childComplexity), true
+	case "CacheStats.staleServed":
+		if e.ComplexityRoot.CacheStats.StaleServed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CacheStats.StaleServed(childComplexity), true
+
 	case "CreateShopPayload.shop":
 		if e.ComplexityRoot.CreateShopPayload.Shop == nil {
 			break
@@ -238,6 +307,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CreateShopPayload.UserErrors(childComplexity), true
+
+	case "HotKey.hits":
+		if e.ComplexityRoot.HotKey.Hits == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HotKey.Hits(childComplexity), true
+	case "HotKey.key":
+		if e.ComplexityRoot.HotKey.Key == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HotKey.Key(childComplexity), true
 
 	case "Image.height":
 		if e.ComplexityRoot.Image.Height == nil {
@@ -400,6 +482,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PageInfo.StartCursor(childComplexity), true
+
+	case "Query.cacheStats":
+		if e.ComplexityRoot.Query.CacheStats == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.CacheStats(childComplexity), true
+	case "Query.hotKeys":
+		if e.ComplexityRoot.Query.HotKeys == nil {
+			break
+		}
+
+		args, err := ec.field_Query_hotKeys_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.HotKeys(childComplexity, args["top"].(int)), true
 
 	case "Query.me":
 		if e.ComplexityRoot.Query.Me == nil {
@@ -977,6 +1077,44 @@ extend type Mutation {
   updateProfile("What to change." input: UpdateProfileInput!): UpdateProfilePayload! @auth
 }
 `, BuiltIn: false},
+	{Name: "../schema/cache.graphqls", Input: `"What one cache of this instance did since the instance started. Counts stay at 2147483647 once they are there."
+type CacheStats {
+  "Which cache, such as shop."
+  name: String!
+  "Keys answered by the memory of the instance."
+  localHits: Int!
+  "Keys answered by Redis, also with the answer that there is no such object."
+  remoteHits: Int!
+  "Keys that neither of the two could answer. A key that is asked for is one of localHits, remoteHits and misses."
+  misses: Int!
+  "Keys read from the database. Fewer than the misses, as a rule: readers of one key at once have it read once."
+  loads: Int!
+  "Reads from the database that failed, each for one key or many."
+  loadErrors: Int!
+  "Keys answered with a value that was past its time, instead of waiting for the next or of failing."
+  staleServed: Int!
+  "The share of keys that were no misses, 0.0 to 1.0; 0.0 if none was asked for."
+  hitRatio: Float!
+}
+
+"A key that is asked for often."
+type HotKey {
+  "The key, with the name of its cache."
+  key: String!
+  "How often it was asked for here, as estimated. It stays at 2147483647 once it is there."
+  hits: Int!
+}
+
+extend type Query {
+  "What the caches of the instance that answers did since it started, by name. Another instance has figures of its own."
+  cacheStats: [CacheStats!]! @auth(role: ADMIN)
+  """
+  The keys that the instance that answers was asked for most since it started,
+  the hottest first. Another instance has figures of its own.
+  """
+  hotKeys("How many at most, 1 to 100; anything else is BAD_USER_INPUT." top: Int! = 20): [HotKey!]! @auth(role: ADMIN)
+}
+`, BuiltIn: false},
 	{Name: "../schema/schema.graphqls", Input: `"""
 Who may ask for a field: somebody who is signed in and has at least this role.
 ADMIN includes MERCHANT, which includes CUSTOMER. Nobody signed in is
@@ -1018,12 +1156,14 @@ type PageInfo {
 type Query {
   """
   The object with this global id, or null if there is none that the caller may
-  see. A malformed id is BAD_USER_INPUT.
+  see. A malformed id is BAD_USER_INPUT. A client whose ids keep naming nothing, here
+  or in other fields that take an id, is RATE_LIMITED for a while.
   """
   node("A global id." id: ID!): Node
   """
   The objects with these global ids, in their order, with null where there is
-  none. Objects of one type are read together.
+  none. Objects of one type are read together. Where ` + "`" + `node` + "`" + ` would be
+  RATE_LIMITED, all are null and the error is that of the list.
   """
   nodes("At most 100 global ids; more are BAD_USER_INPUT." ids: [ID!]!): [Node]!
 }
@@ -1279,6 +1419,28 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
 
+func (ec *executionContext) childFields_CacheStats(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_CacheStats_name(ctx, field)
+	case "localHits":
+		return ec.fieldContext_CacheStats_localHits(ctx, field)
+	case "remoteHits":
+		return ec.fieldContext_CacheStats_remoteHits(ctx, field)
+	case "misses":
+		return ec.fieldContext_CacheStats_misses(ctx, field)
+	case "loads":
+		return ec.fieldContext_CacheStats_loads(ctx, field)
+	case "loadErrors":
+		return ec.fieldContext_CacheStats_loadErrors(ctx, field)
+	case "staleServed":
+		return ec.fieldContext_CacheStats_staleServed(ctx, field)
+	case "hitRatio":
+		return ec.fieldContext_CacheStats_hitRatio(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CacheStats", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateShopPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "shop":
@@ -1287,6 +1449,16 @@ func (ec *executionContext) childFields_CreateShopPayload(ctx context.Context, f
 		return ec.fieldContext_CreateShopPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CreateShopPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_HotKey(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "key":
+		return ec.fieldContext_HotKey_key(ctx, field)
+	case "hits":
+		return ec.fieldContext_HotKey_hits(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type HotKey", field.Name)
 }
 
 func (ec *executionContext) childFields_Image(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1719,6 +1891,20 @@ func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_hotKeys_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "top",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["top"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_node_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -1903,6 +2089,190 @@ func (ec *executionContext) field___Type_fields_args(ctx context.Context, rawArg
 
 // region    **************************** field.gotpl *****************************
 
+func (ec *executionContext) _CacheStats_name(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CacheStats_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CacheStats_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _CacheStats_localHits(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CacheStats_localHits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LocalHits, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CacheStats_localHits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _CacheStats_remoteHits(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CacheStats_remoteHits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RemoteHits, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CacheStats_remoteHits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _CacheStats_misses(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CacheStats_misses(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Misses, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CacheStats_misses(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _CacheStats_loads(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CacheStats_loads(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Loads, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CacheStats_loads(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _CacheStats_loadErrors(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CacheStats_loadErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LoadErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CacheStats_loadErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _CacheStats_staleServed(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CacheStats_staleServed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StaleServed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CacheStats_staleServed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _CacheStats_hitRatio(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CacheStats_hitRatio(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.HitRatio, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CacheStats_hitRatio(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
 func (ec *executionContext) _CreateShopPayload_shop(ctx context.Context, field graphql.CollectedField, obj *model.CreateShopPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1965,6 +2335,52 @@ func (ec *executionContext) fieldContext_CreateShopPayload_userErrors(_ context.
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _HotKey_key(ctx context.Context, field graphql.CollectedField, obj *model.HotKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_HotKey_key(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Key, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_HotKey_key(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("HotKey", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _HotKey_hits(ctx context.Context, field graphql.CollectedField, obj *model.HotKey) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_HotKey_hits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Hits, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_HotKey_hits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("HotKey", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Image_url(ctx context.Context, field graphql.CollectedField, obj *shop.Image) (ret graphql.Marshaler) {
@@ -2860,6 +3276,118 @@ func (ec *executionContext) fieldContext_Query_user(ctx context.Context, field g
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_user_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_cacheStats(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_cacheStats(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().CacheStats(ctx)
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "ADMIN")
+				if err != nil {
+					var zeroVal []model.CacheStats
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal []model.CacheStats
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v []model.CacheStats) graphql.Marshaler {
+			return ec.marshalNCacheStats2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCacheStatsᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_cacheStats(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CacheStats(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_hotKeys(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_hotKeys(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().HotKeys(ctx, fc.Args["top"].(int))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "ADMIN")
+				if err != nil {
+					var zeroVal []model.HotKey
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal []model.HotKey
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v []model.HotKey) graphql.Marshaler {
+			return ec.marshalNHotKey2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐHotKeyᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_hotKeys(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_HotKey(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_hotKeys_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -5736,6 +6264,79 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 
 // region    **************************** object.gotpl ****************************
 
+var cacheStatsImplementors = []string{"CacheStats"}
+
+func (ec *executionContext) _CacheStats(ctx context.Context, sel ast.SelectionSet, obj *model.CacheStats) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, cacheStatsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CacheStats")
+		case "name":
+			out.Values[i] = ec._CacheStats_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "localHits":
+			out.Values[i] = ec._CacheStats_localHits(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "remoteHits":
+			out.Values[i] = ec._CacheStats_remoteHits(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "misses":
+			out.Values[i] = ec._CacheStats_misses(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "loads":
+			out.Values[i] = ec._CacheStats_loads(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "loadErrors":
+			out.Values[i] = ec._CacheStats_loadErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "staleServed":
+			out.Values[i] = ec._CacheStats_staleServed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "hitRatio":
+			out.Values[i] = ec._CacheStats_hitRatio(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var createShopPayloadImplementors = []string{"CreateShopPayload"}
 
 func (ec *executionContext) _CreateShopPayload(ctx context.Context, sel ast.SelectionSet, obj *model.CreateShopPayload) graphql.Marshaler {
@@ -5755,6 +6356,49 @@ func (ec *executionContext) _CreateShopPayload(ctx context.Context, sel ast.Sele
 			}
 		case "userErrors":
 			out.Values[i] = ec._CreateShopPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var hotKeyImplementors = []string{"HotKey"}
+
+func (ec *executionContext) _HotKey(ctx context.Context, sel ast.SelectionSet, obj *model.HotKey) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, hotKeyImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("HotKey")
+		case "key":
+			out.Values[i] = ec._HotKey_key(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "hits":
+			out.Values[i] = ec._HotKey_hits(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -6201,6 +6845,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				}()
 				res = ec._Query_user(ctx, field)
 				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "cacheStats":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_cacheStats(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "hotKeys":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_hotKeys(ctx, field)
+				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -7393,6 +8081,26 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) marshalNCacheStats2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCacheStats(ctx context.Context, sel ast.SelectionSet, v model.CacheStats) graphql.Marshaler {
+	return ec._CacheStats(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNCacheStats2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCacheStatsᚄ(ctx context.Context, sel ast.SelectionSet, v []model.CacheStats) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNCacheStats2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCacheStats(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNCreateShopInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateShopInput(ctx context.Context, v any) (model.CreateShopInput, error) {
 	res, err := ec.unmarshalInputCreateShopInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -7455,6 +8163,26 @@ func (ec *executionContext) marshalNFloat2float64(ctx context.Context, sel ast.S
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNHotKey2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐHotKey(ctx context.Context, sel ast.SelectionSet, v model.HotKey) graphql.Marshaler {
+	return ec._HotKey(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNHotKey2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐHotKeyᚄ(ctx context.Context, sel ast.SelectionSet, v []model.HotKey) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNHotKey2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐHotKey(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx context.Context, v any) (scalar.ID, error) {

@@ -12,6 +12,26 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
+// What one cache of this instance did since the instance started. Counts stay at 2147483647 once they are there.
+type CacheStats struct {
+	// Which cache, such as shop.
+	Name string `json:"name"`
+	// Keys answered by the memory of the instance.
+	LocalHits int `json:"localHits"`
+	// Keys answered by Redis, also with the answer that there is no such object.
+	RemoteHits int `json:"remoteHits"`
+	// Keys that neither of the two could answer. A key that is asked for is one of localHits, remoteHits and misses.
+	Misses int `json:"misses"`
+	// Keys read from the database. Fewer than the misses, as a rule: readers of one key at once have it read once.
+	Loads int `json:"loads"`
+	// Reads from the database that failed, each for one key or many.
+	LoadErrors int `json:"loadErrors"`
+	// Keys answered with a value that was past its time, instead of waiting for the next or of failing.
+	StaleServed int `json:"staleServed"`
+	// The share of keys that were no misses, 0.0 to 1.0; 0.0 if none was asked for.
+	HitRatio float64 `json:"hitRatio"`
+}
+
 // A new shop.
 type CreateShopInput struct {
 	// 1 to 120 characters.
@@ -38,6 +58,14 @@ type CreateShopPayload struct {
 	Shop *shop.Shop `json:"shop,omitempty"`
 	// Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED. Then nothing was made.
 	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// A key that is asked for often.
+type HotKey struct {
+	// The key, with the name of its cache.
+	Key string `json:"key"`
+	// How often it was asked for here, as estimated. It stays at 2147483647 once it is there.
+	Hits int `json:"hits"`
 }
 
 // What to log in with: a phone, and exactly one of code and password.

@@ -74,6 +74,7 @@ type User struct {
 	Bio       *string        `json:"bio,omitempty"`
 	Gender    Gender         `json:"gender"`
 	Birthday  *calendar.Date `json:"birthday,omitempty"`
+	Version   int64          `json:"version"` // raised by every update
 }
 
 // Codes of the refusals of this room.
@@ -128,7 +129,7 @@ func New(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, cfg Config, 
 			Name: "tandian_logins_total", Help: "Tries to log in, by method and outcome.",
 		}, []string{"method", "outcome"}),
 	}
-	s.users = cache.New(hub, cache.Policy{Name: "user", Fresh: 30 * time.Minute, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadUsers)
+	s.openCaches(hub)
 	reg.MustRegister(s.logins, s.codes.sent)
 	for _, method := range []string{"code", "password"} {
 		for _, outcome := range []string{"ok", "wrong", "dead", "throttled", "failed"} {
@@ -185,18 +186,30 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*User, erro
 }
 
 const (
-	lateQueue   = 1024        // users whose cached rows are still to be dropped; of more they are not
-	lateEvery   = time.Second // between two tries to drop one
-	forgetTries = 3
+	lateQueue = 1024        // users whose cached rows are still to be dropped; of more they are not
+	lateEvery = time.Second // between two tries to drop one
+	tellTries = 3
 )
 
 // forget drops the cached row of a user that was just committed. A cache that
 // cannot be reached is told later, by [Service.Mend]: nothing is wrong with the
 // write, and nobody reads what the cache cannot say.
 func (s *Service) forget(ctx context.Context, id int64) {
+	s.tell(ctx, id, func() error { return s.users.Invalidate(ctx, id) })
+}
+
+// show is forget for a row that is at hand: a cached one is replaced by it.
+func (s *Service) show(ctx context.Context, row *ent.User) {
+	s.tell(ctx, row.ID, func() error {
+		_, err := s.users.Put(ctx, row.ID, *fromRow(row))
+		return err
+	})
+}
+
+func (s *Service) tell(ctx context.Context, id int64, tell func() error) {
 	var err error
-	for range forgetTries {
-		if err = s.users.Invalidate(ctx, id); err == nil {
+	for range tellTries {
+		if err = tell(); err == nil {
 			return
 		}
 	}
@@ -204,7 +217,7 @@ func (s *Service) forget(ctx context.Context, id int64) {
 }
 
 // notForgotten notes that a cached row is still there. Without room for it,
-// others see it until it expires: half an hour at most.
+// others see it until it expires: forty minutes at most.
 func (s *Service) notForgotten(ctx context.Context, err error, kept bool) {
 	if kept {
 		s.failures.note(ctx, "forget", err)

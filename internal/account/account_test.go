@@ -592,7 +592,7 @@ func TestAProfileIsChangedInPartsAndSeenAtOnce(t *testing.T) {
 				t.Fatalf("%s: %v", step.name, err)
 			}
 			want := step.want
-			want.ID, want.Phone, want.Role = v.ID, new("139****0001"), Customer
+			want.ID, want.Phone, want.Role, want.Version = v.ID, new("139****0001"), Customer, got.Version
 			seen, err := q.ByID(t.Context(), v.ID)
 			if err != nil {
 				t.Fatal(err)

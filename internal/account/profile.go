@@ -47,11 +47,11 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 	// Not until the client hangs up: what was committed must be forgotten.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	row, err := u.Save(ctx)
+	row, err := u.AddVersion(1).Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("update the profile of user %d: %w", v.ID, err)
 	}
-	s.forget(ctx, v.ID)
+	s.show(ctx, row)
 	return fromRow(row), nil
 }
 
@@ -120,11 +120,11 @@ func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh
 		return nil, false, err
 	}
 	id := row.ID
-	row, err = row.Update().SetRole(entuser.Role(role)).Save(ctx)
+	row, err = row.Update().SetRole(entuser.Role(role)).AddVersion(1).Save(ctx)
 	if err != nil {
 		return nil, fresh, fmt.Errorf("give user %d the role %s: %w", id, role, err)
 	}
-	if err := s.users.Invalidate(ctx, id); err != nil {
+	if _, err := s.users.Put(ctx, id, *fromRow(row)); err != nil {
 		return nil, fresh, fmt.Errorf("user %d has the role now, but the cache was not told; repeat this to mend it: %w", id, err)
 	}
 	return fromRow(row), fresh, nil
@@ -149,7 +149,7 @@ func (s *Service) Furnish(ctx context.Context, password string, accounts ...Furn
 	for i, a := range accounts {
 		row, _, err := s.register(ctx, a.Phone)
 		if err == nil {
-			row, err = row.Update().SetNickname(a.Nickname).SetRole(entuser.Role(a.Role)).SetPasswordHash(hash).Save(ctx)
+			row, err = row.Update().SetNickname(a.Nickname).SetRole(entuser.Role(a.Role)).SetPasswordHash(hash).AddVersion(1).Save(ctx)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("furnish the account of %s: %w", a.Nickname, err)
@@ -167,21 +167,25 @@ func (s *Service) Retire(ctx context.Context, phones ...Phone) error {
 	for i, p := range phones {
 		numbers[i] = p.E164()
 	}
-	ids, err := s.db.User.Query().Where(entuser.PhoneIn(numbers...), entuser.PasswordHashNotNil()).IDs(ctx)
+	ids, err := s.db.User.Query().Where(entuser.PhoneIn(numbers...)).IDs(ctx)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	sessions, err := s.db.Session.Query().Where(entsession.UserIDIn(ids...), entsession.EndedAtIsNil()).IDs(ctx)
+	// Each step also when nothing is left to do for it: the call that this one
+	// repeats may have ended anywhere.
+	err = s.db.User.Update().Where(entuser.IDIn(ids...), entuser.Or(entuser.PasswordHashNotNil(), entuser.RoleNEQ(entuser.Role(Customer)))).
+		ClearPasswordHash().SetRole(entuser.Role(Customer)).AddVersion(1).Exec(ctx)
 	if err == nil {
-		err = s.db.User.Update().Where(entuser.IDIn(ids...)).ClearPasswordHash().SetRole(entuser.Role(Customer)).Exec(ctx)
+		err = s.users.Invalidate(ctx, ids...)
+	}
+	var sessions []string
+	if err == nil {
+		sessions, err = s.db.Session.Query().Where(entsession.UserIDIn(ids...), entsession.EndedAtIsNil()).IDs(ctx)
 	}
 	for _, id := range sessions {
 		if err == nil {
 			err = s.sessions.end(ctx, id)
 		}
-	}
-	if err == nil {
-		err = s.users.Invalidate(ctx, ids...)
 	}
 	if err != nil {
 		return fmt.Errorf("retire %d accounts: %w", len(ids), err)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tandian-dev/tandian/ent"
@@ -16,12 +15,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
-func decimal(id int64) string { return strconv.FormatInt(id, 10) }
-
 func fromRow(r *ent.User) *User {
 	u := &User{
 		ID: r.ID, Nickname: r.Nickname, AvatarURL: r.AvatarURL, Role: Role(r.Role),
-		City: r.City, Bio: r.Bio, Gender: Gender(r.Gender),
+		City: r.City, Bio: r.Bio, Gender: Gender(r.Gender), Version: r.Version,
 	}
 	if r.Phone != nil {
 		masked := Phone(*r.Phone).Masked()
@@ -35,18 +32,6 @@ func fromRow(r *ent.User) *User {
 	return u
 }
 
-func (s *Service) loadUsers(ctx context.Context, ids []int64) (map[int64]User, error) {
-	rows, err := s.db.User.Query().Where(entuser.IDIn(ids...)).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("select %d users: %w", len(ids), err)
-	}
-	found := make(map[int64]User, len(rows))
-	for _, r := range rows {
-		found[r.ID] = *fromRow(r)
-	}
-	return found, nil
-}
-
 // byPhone returns a row, or nil if the phone has no account.
 func (s *Service) byPhone(ctx context.Context, p Phone) (*ent.User, error) {
 	row, err := s.db.User.Query().Where(entuser.Phone(p.E164())).Only(ctx)
@@ -56,6 +41,7 @@ func (s *Service) byPhone(ctx context.Context, p Phone) (*ent.User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("select user by phone: %w", err)
 	}
+	s.users.Known(row.ID) // who made it may have ended before saying so
 	return row, nil
 }
 
@@ -66,6 +52,9 @@ func (s *Service) register(ctx context.Context, p Phone) (row *ent.User, fresh b
 	if row, err = s.byPhone(ctx, p); row != nil || err != nil {
 		return row, false, err
 	}
+	// Not until the client hangs up: what was committed must be made known.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
 	id, err := s.db.User.Create().SetPhone(p.E164()).SetNickname("user_" + strings.ToLower(rand.Text()[:10])).
 		OnConflictColumns(entuser.FieldPhone).DoNothing().ID(ctx)
 	if errors.Is(err, stdsql.ErrNoRows) { // somebody was faster

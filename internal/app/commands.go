@@ -1,11 +1,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -17,6 +20,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/bench"
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/cache/cachebench"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/town"
@@ -87,8 +91,26 @@ func (c *commands) command() *cli.Command {
 			},
 			{
 				Name: "bench", Usage: "measure this installation",
-				Commands: []*cli.Command{{Name: "shops", Usage: "how long it takes to find shops: lists, near a place, searches", Action: c.benchShops}},
+				Commands: []*cli.Command{
+					{Name: "shops", Usage: "how long it takes to find shops: lists, near a place, searches", Action: c.benchShops},
+					{
+						Name: "cache", Usage: "what the cache costs and holds to, on --redis-url or a redis-server of its own; in a checkout of Tandian also beside the field's schemes and libraries", Action: c.benchCache,
+						Flags: []cli.Flag{
+							&cli.Int64Flag{Name: "reads", Value: 1_000_000, Usage: "`NUMBER` of strict reads", Local: true},
+							&cli.IntFlag{Name: "expiries", Value: 100, Usage: "`NUMBER` of expiries of the hot key", Local: true},
+							&cli.DurationFlag{Name: "dur", Value: 4 * time.Second, Usage: "`TIME` of each scheme in the tables stale and hot", Local: true},
+							&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides the random choices", Local: true},
+							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: ours, anomalies, stale, hot, hit, local", Local: true},
+						},
+						Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchCacheProcess}},
+					},
+					{
+						Name: "redis-delete", Usage: "how long others wait while a large key is deleted; not for a Redis that is in use", Action: c.benchRedisDelete,
+						Flags: []cli.Flag{roleFlag(stateRole), &cli.IntFlag{Name: "members", Value: 1_000_000, Usage: "`NUMBER` of members of the key", Local: true}},
+					},
+				},
 			},
+			c.redisCommands(),
 			{Name: "version", Usage: "print the version", Action: c.version},
 		},
 		Writer: c.stdout, ErrWriter: c.stderr,
@@ -227,6 +249,33 @@ func (c *commands) benchShops(ctx context.Context, _ *cli.Command) error {
 	err = bench.Shops(ctx, "http://"+a.Addr(), c.stdout)
 	stop()
 	return errors.Join(err, <-ended)
+}
+
+// benchCache measures on the Redis of the caches, or on a private one. It runs
+// this program again as the processes that share a cache.
+func (c *commands) benchCache(ctx context.Context, cmd *cli.Command) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program, to start it again: %w", err)
+	}
+	url := cmp.Or(c.cfg.RedisCacheURL, c.cfg.RedisURL)
+	return bench.Cache(ctx, bench.CacheConfig{
+		RedisURL: url, Dir: ".", Only: cmd.String("only"), Each: cmd.Duration("dur"), Seed: cmd.Uint64("seed"),
+		Ours: cachebench.Options{
+			RedisURL: url, Reads: cmd.Int64("reads"), Expiries: cmd.Int("expiries"), Seed: cmd.Uint64("seed"),
+			Processes: func() *exec.Cmd {
+				child := exec.CommandContext(context.WithoutCancel(ctx), program, "bench", "cache", "process")
+				child.Stderr = c.stderr
+				return child
+			},
+			Progress: c.stderr,
+		},
+	}, c.stdout, c.stderr)
+}
+
+// benchCacheProcess is one of these processes.
+func (c *commands) benchCacheProcess(ctx context.Context, _ *cli.Command) error {
+	return cachebench.Process(ctx, os.Stdin, c.stdout)
 }
 
 func (c *commands) version(context.Context, *cli.Command) error {

@@ -9,13 +9,16 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/tandian-dev/tandian/graph"
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
@@ -155,10 +158,29 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 		return nil, fmt.Errorf("the door: %w", err)
 	}
 	d.Use(observed)
+	d.Use(freshMutations{})
 	if traces := a.tracing.GraphQL(); traces != nil {
 		d.Use(traces)
 	}
 	return d, nil
+}
+
+// freshMutations lets what a mutation reads see every write that returned before
+// it, on whatever instance.
+type freshMutations struct{}
+
+// ExtensionName names the extension in gqlgen's errors.
+func (freshMutations) ExtensionName() string { return "FreshMutations" }
+
+// Validate has nothing to object to in any schema.
+func (freshMutations) Validate(graphql.ExecutableSchema) error { return nil }
+
+// InterceptOperation passes over what this process holds itself.
+func (freshMutations) InterceptOperation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
+		ctx = cache.Fresh(ctx)
+	}
+	return next(ctx)
 }
 
 // admit finds out who asks.

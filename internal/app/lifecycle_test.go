@@ -387,6 +387,7 @@ func TestMetricsShowEveryPart(t *testing.T) {
 		`tandian_go_sql_wait_count_total{db_name="main"}`,
 		`tandian_redis_round_trip_seconds_count{role="state"}`,
 		`tandian_redis_pool_waits{role="state"} 0`,
+		`tandian_redis_breaker_open{role="state"} 0`,
 		`tandian_cache_misses_total{policy="shop-type"}`,
 		`tandian_shop_cells_built_total{outcome="split"} 0`,
 	} {

@@ -65,7 +65,7 @@ func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 		return h, err
 	}
 	client := ent.NewClient(ent.Driver(h.DB.Driver(store.NewSQLMetrics(reg, h.DB.DB))))
-	h.hub, err = cache.NewHub(h.Cache, cache.Options{Prefix: cfg.RedisPrefix, Registerer: reg, Log: log})
+	h.hub, err = cache.NewHub(h.Cache, cacheOptions(cfg, reg, log))
 	if err != nil {
 		return h, fmt.Errorf("caches: %w", err)
 	}
@@ -76,6 +76,16 @@ func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 		return h, err
 	}
 	return h, nil
+}
+
+// cacheOptions are those of the caches. With a Redis of its own, a process is
+// alone: then, and only then for now, its local caches hear of every change.
+func cacheOptions(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) cache.Options {
+	o := cache.Options{Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit}
+	if cfg.RedisURL == "" {
+		o.Alone, o.LocalBytes = true, cfg.LocalBytes()
+	}
+	return o
 }
 
 // build builds the rooms and says what they do in the background.
@@ -89,9 +99,11 @@ func (h *House) build(cfg *config.Config, client *ent.Client, out io.Writer, reg
 			Prefix: cfg.RedisPrefix, Sender: sender,
 			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress,
 		}, reg, log),
-		Shops: shop.New(client, h.DB.Dialect, h.State, h.hub, cfg.RedisPrefix, reg, log),
+		Shops:  shop.New(client, h.DB.Dialect, h.State, h.hub, cfg.RedisPrefix, reg, log),
+		Caches: h.hub,
 	}
 	h.workers["sessions"] = h.Accounts.Run
+	h.chores["caches"] = h.hub.Run
 	h.chores["late users"] = h.Accounts.Mend // what its own writers could not tell
 	h.chores["shops"] = h.Shops.Run          // what its own readers missed and its own writers could not tell
 	return nil
@@ -178,6 +190,7 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 	c := store.RedisConfig{
 		URL: cfg.RedisURL, Role: "state",
 		PoolSize: cfg.RedisPoolSize, MinIdle: cfg.RedisMinIdle, PoolTimeout: cfg.RedisPoolTimeout,
+		Log: log,
 	}
 	if cfg.RedisURL == "" {
 		embedded, err := embedredis.Start(embedredis.Options{})

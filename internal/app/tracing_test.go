@@ -107,10 +107,16 @@ func TestAQueryIsOneTraceDownToItsStatements(t *testing.T) {
 			"POST /graphql > query Cafes > Query.shops > ShopEdge.node > Shop.type > shop.TypesByID",
 			"POST /graphql > query Cafes > Query.shops > ShopEdge.node > Shop.type > shop.TypesByID > MGET",
 			"POST /graphql > query Cafes > Query.shops > ShopEdge.node > Shop.type > shop.TypesByID > PIPELINE EVALSHA",
-			"POST /graphql > query Cafes > Query.shops > ShopEdge.node > Shop.type > shop.TypesByID > SCRIPT", // once in the life of a Redis
 			"POST /graphql > query Cafes > Query.shops > ShopEdge.node > Shop.type > shop.TypesByID > SELECT shop_types",
 			"POST /graphql > query Cafes > Query.shops > shop.List",
+			"POST /graphql > query Cafes > Query.shops > shop.List > MGET",
+			"POST /graphql > query Cafes > Query.shops > shop.List > PIPELINE EVALSHA",
+			"POST /graphql > query Cafes > Query.shops > shop.List > SCRIPT", // once in the life of a Redis
 			"POST /graphql > query Cafes > Query.shops > shop.List > SELECT shops",
+			"POST /graphql > query Cafes > Query.shops > shop.List > shop.ByIDs",
+			"POST /graphql > query Cafes > Query.shops > shop.List > shop.ByIDs > MGET",
+			"POST /graphql > query Cafes > Query.shops > shop.List > shop.ByIDs > PIPELINE EVALSHA",
+			"POST /graphql > query Cafes > Query.shops > shop.List > shop.ByIDs > SELECT shops",
 			"POST /graphql > query Cafes > graphql.parse",
 			"POST /graphql > query Cafes > graphql.validate",
 		}

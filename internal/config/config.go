@@ -10,13 +10,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/urfave/cli/v3"
 
 	"github.com/tandian-dev/tandian/internal/kit/door"
@@ -39,6 +42,8 @@ type Config struct {
 	RedisPoolSize    int
 	RedisMinIdle     int
 	RedisPoolTimeout time.Duration
+	RedisReadLimit   int // reads of Redis a second by the caches of this process; 0 is no limit
+	L1Bytes          int // memory of the process's own caches; -1 is a tenth of what the process may have, 0 is none
 
 	CodeSender        string // of login codes: console, webhook; "" is console when embedded, else nobody
 	CodeWebhookURL    string // see webhook.CheckURL
@@ -50,6 +55,7 @@ type Config struct {
 	CORSOrigins     []string // foreign origins whose pages may use the API
 	RateAnonymous   int      // requests a second of one client address; twice as many at once; 0 is no limit
 	RateUser        int      // requests a second of one user; twice as many at once; 0 is no limit
+	AbsentReads     int      // reads by id a minute of one user or client address that may end in nothing; 0 is no limit
 	ConnsPerAddress int      // sockets and event streams of one client address, and a tenth of its connections in all; 0 is no limit
 	ConnsPerUser    int      // sockets and event streams of one user; 0 is no limit
 	Conns           int      // connections in all; 0 is no limit
@@ -68,8 +74,9 @@ func Default() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", DataDir: "data",
 		RedisPrefix: "td", RedisPoolSize: 32, RedisMinIdle: 2, RedisPoolTimeout: 250 * time.Millisecond,
+		RedisReadLimit: 50_000, L1Bytes: -1,
 		CodesPerAddress: 200, LoginsPerAddress: 600,
-		RateAnonymous: 1000, RateUser: 200, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 5000,
+		RateAnonymous: 1000, RateUser: 200, AbsentReads: 50, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 5000,
 		Run: []string{"api", "workers"}, Introspection: true,
 		StartTimeout: time.Minute, StopTimeout: 15 * time.Second,
 		LogFormat: "auto", LogLevel: "info",
@@ -102,6 +109,8 @@ func (c *Config) Flags() []cli.Flag {
 		number("redis-pool-size", "Redis connections at most, for each node and role", &c.RedisPoolSize),
 		number("redis-min-idle", "Redis connections kept open, for each node and role", &c.RedisMinIdle),
 		duration("redis-pool-timeout", "longest wait for a free Redis connection", &c.RedisPoolTimeout),
+		number("redis-read-limit", "reads of Redis a second that the caches of this process make at most; above it, what is not essential is UNAVAILABLE; 0 is no limit", &c.RedisReadLimit),
+		number("l1-bytes", "memory of the process's own caches, while no other process writes (an embedded Redis); -1 is a tenth of the memory limit, or of half the machine; 0 is none", &c.L1Bytes),
 		text("code-sender", "who brings login codes: console (this terminal) or webhook; console if empty and both stores are embedded, else nobody", &c.CodeSender),
 		text("code-webhook-url", "https://… `URL` that login codes are posted to; http is for this machine alone", &c.CodeWebhookURL),
 		text("code-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted there; better by the environment, where other users do not see it", &c.CodeWebhookSecret),
@@ -111,6 +120,7 @@ func (c *Config) Flags() []cli.Flag {
 		list("cors-origins", "foreign `ORIGINS`, such as https://app.example.com, whose pages may use the API", &c.CORSOrigins),
 		number("rate-anonymous", "requests a second of one client address at most, twice as many in a burst; 0 is no limit", &c.RateAnonymous),
 		number("rate-user", "requests a second of one signed-in user at most, twice as many in a burst; 0 is no limit", &c.RateUser),
+		number("absent-reads", "reads by id a minute, of one user or else one client address, that may end in nothing; 0 is no limit", &c.AbsentReads),
 		number("conns-per-address", "sockets and event streams of one client address at most, and ten times as many connections; 0 is no limit", &c.ConnsPerAddress),
 		number("conns-per-user", "sockets and event streams of one user at most: the oldest gives way; 0 is no limit", &c.ConnsPerUser),
 		number("conns", "connections at most; 0 is no limit", &c.Conns),
@@ -185,6 +195,12 @@ func (c *Config) Check() error {
 			refuse(name, "%v is not above 0 and up to an hour", d)
 		}
 	}
+	if c.RedisReadLimit < 0 || c.RedisReadLimit > 100_000_000 {
+		refuse("redis-read-limit", "%d is not 0 to 100000000", c.RedisReadLimit)
+	}
+	if c.L1Bytes < -1 || c.L1Bytes > 1<<40 {
+		refuse("l1-bytes", "%d is not -1 to 1099511627776", c.L1Bytes)
+	}
 	c.checkCodes(refuse)
 	for name, n := range map[string]int{"codes-per-address": c.CodesPerAddress, "logins-per-address": c.LoginsPerAddress} {
 		if n < 0 || n > 1_000_000 {
@@ -212,7 +228,7 @@ func (c *Config) Check() error {
 // checkDoor checks the settings of who may ask, and how much.
 func (c *Config) checkDoor(refuse func(name, format string, args ...any)) {
 	for name, n := range map[string]int{
-		"rate-anonymous": c.RateAnonymous, "rate-user": c.RateUser,
+		"rate-anonymous": c.RateAnonymous, "rate-user": c.RateUser, "absent-reads": c.AbsentReads,
 		"conns-per-address": c.ConnsPerAddress, "conns-per-user": c.ConnsPerUser, "conns": c.Conns,
 	} {
 		if n < 0 || n > 1_000_000 {
@@ -235,6 +251,7 @@ func (c *Config) DoorLimits() (door.Limits, error) {
 	l := door.Limits{
 		AnonymousRate: orNone(c.RateAnonymous), AnonymousBurst: orNone(2 * c.RateAnonymous),
 		UserRate: orNone(c.RateUser), UserBurst: orNone(2 * c.RateUser),
+		AbsentReads:       orNone(c.AbsentReads),
 		SocketsPerAddress: orNone(c.ConnsPerAddress), SocketsPerUser: orNone(c.ConnsPerUser),
 	}
 	for _, setting := range c.Limits {
@@ -286,4 +303,24 @@ func (c *Config) Embedded() bool { return c.DatabaseURL == "" && c.RedisURL == "
 // Runs says whether this process does the given part of the work.
 func (c *Config) Runs(part string) bool {
 	return slices.Contains(c.Run, part)
+}
+
+// LocalBytes is what the process's own caches may take: as L1Bytes says, or a
+// tenth of the memory that the process may have. That is the limit given to Go
+// (GOMEMLIMIT), else that of its control group, else half of the machine. 0 is
+// none, also where nobody says.
+func (c *Config) LocalBytes() int64 {
+	if c.L1Bytes >= 0 {
+		return int64(c.L1Bytes)
+	}
+	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
+		return limit / 10
+	}
+	if limit, err := memlimit.FromCgroup(); err == nil && limit > 0 && limit < 1<<50 {
+		return int64(limit / 10)
+	}
+	if machine, err := memlimit.FromSystem(); err == nil {
+		return int64(machine / 20)
+	}
+	return 0
 }

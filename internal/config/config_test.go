@@ -99,6 +99,8 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"redis-pool-size":    {"21", "22"},
 		"redis-min-idle":     {"3", "4"},
 		"redis-pool-timeout": {"1s", "2s"},
+		"redis-read-limit":   {"111", "112"},
+		"l1-bytes":           {"121", "122"},
 
 		"code-sender":         {"webhook", "webhook"},
 		"code-webhook-url":    {"https://h1/send", "https://h2/send"},
@@ -110,6 +112,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"cors-origins":      {"https://a.example,https://b.example", "https://c.example"},
 		"rate-anonymous":    {"51", "52"},
 		"rate-user":         {"61", "62"},
+		"absent-reads":      {"101", "102"},
 		"conns-per-address": {"71", "72"},
 		"conns-per-user":    {"81", "82"},
 		"conns":             {"91", "92"},
@@ -125,20 +128,22 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 	fromEnv := config.Config{
 		Addr: ":1", DataDir: "d1", DatabaseURL: "postgres://h1/d", RedisURL: "redis://h1", RedisCacheURL: "redis://c1",
 		RedisPrefix: "p1", DBMaxConns: 11, DBMaxIdle: 1, RedisPoolSize: 21, RedisMinIdle: 3, RedisPoolTimeout: time.Second,
+		RedisReadLimit: 111, L1Bytes: 121,
 		CodeSender: "webhook", CodeWebhookURL: "https://h1/send", CodeWebhookSecret: "secret of sixteen 1",
 		CodesPerAddress: 31, LoginsPerAddress: 41, TrustedProxies: []string{"10.0.0.1", "10.1.0.0/16"},
 		CORSOrigins: []string{"https://a.example", "https://b.example"}, Limits: []string{"depth=5", "body=2MB"},
-		RateAnonymous: 51, RateUser: 61, ConnsPerAddress: 71, ConnsPerUser: 81, Conns: 91,
+		RateAnonymous: 51, RateUser: 61, AbsentReads: 101, ConnsPerAddress: 71, ConnsPerUser: 81, Conns: 91,
 		Run: []string{"api"}, Introspection: false, StartTimeout: 3 * time.Second, StopTimeout: 5 * time.Second,
 		LogFormat: "json", LogLevel: "debug",
 	}
 	fromFlags := config.Config{
 		Addr: ":2", DataDir: "d2", DatabaseURL: "postgres://h2/d", RedisURL: "redis://h2", RedisCacheURL: "redis://c2",
 		RedisPrefix: "p2", DBMaxConns: 12, DBMaxIdle: 2, RedisPoolSize: 22, RedisMinIdle: 4, RedisPoolTimeout: 2 * time.Second,
+		RedisReadLimit: 112, L1Bytes: 122,
 		CodeSender: "webhook", CodeWebhookURL: "https://h2/send", CodeWebhookSecret: "secret of sixteen 2",
 		CodesPerAddress: 32, LoginsPerAddress: 42, TrustedProxies: []string{"10.0.0.2", "10.2.0.0/16"},
 		CORSOrigins: []string{"https://c.example"}, Limits: []string{"depth=6"},
-		RateAnonymous: 52, RateUser: 62, ConnsPerAddress: 72, ConnsPerUser: 82, Conns: 92,
+		RateAnonymous: 52, RateUser: 62, AbsentReads: 102, ConnsPerAddress: 72, ConnsPerUser: 82, Conns: 92,
 		Run: []string{"workers"}, Introspection: true, StartTimeout: 4 * time.Second, StopTimeout: 6 * time.Second,
 		LogFormat: "text", LogLevel: "error",
 	}
@@ -272,6 +277,7 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"an origin with a path", func(c *config.Config) { c.CORSOrigins = []string{"https://a.example/"} }, `--cors-origins: origin "https://a.example/" is not like`},
 		{"a rate below none", func(c *config.Config) { c.RateAnonymous = -1 }, "--rate-anonymous: -1 is not 0 to 1000000"},
 		{"a rate of users below none", func(c *config.Config) { c.RateUser = -1 }, "--rate-user: -1 is not 0 to 1000000"},
+		{"fewer absent reads than none", func(c *config.Config) { c.AbsentReads = -1 }, "--absent-reads: -1 is not 0 to 1000000"},
 		{"fewer than no connections of an address", func(c *config.Config) { c.ConnsPerAddress = -1 }, "--conns-per-address: -1 is not 0 to 1000000"},
 		{"fewer than no connections of a user", func(c *config.Config) { c.ConnsPerUser = -1 }, "--conns-per-user: -1 is not 0 to 1000000"},
 		{"fewer than no connections in all", func(c *config.Config) { c.Conns = -1 }, "--conns: -1 is not 0 to 1000000"},
@@ -347,14 +353,14 @@ func TestSettingsAtTheirBoundsAreValid(t *testing.T) {
 
 func TestLimitsOfTheDoorAreWhatTheSettingsSay(t *testing.T) {
 	c := config.Default()
-	c.RateAnonymous, c.RateUser, c.ConnsPerAddress, c.ConnsPerUser = 7, 0, 8, 0
+	c.RateAnonymous, c.RateUser, c.ConnsPerAddress, c.ConnsPerUser, c.AbsentReads = 7, 0, 8, 0, 9
 	c.Limits = []string{"depth=20", "body=2MB", "message=32KB", "body-time=1m", "aliases=off", "ping=off"}
 	got, err := c.DoorLimits()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := door.Limits{
-		AnonymousRate: 7, AnonymousBurst: 14, UserRate: -1, UserBurst: -1, SocketsPerAddress: 8, SocketsPerUser: -1,
+		AnonymousRate: 7, AnonymousBurst: 14, UserRate: -1, UserBurst: -1, AbsentReads: 9, SocketsPerAddress: 8, SocketsPerUser: -1,
 		Depth: 20, Body: 2 << 20, Message: 32 << 10, BodyTime: time.Minute, Aliases: -1, Ping: -1,
 	}
 	if d := cmp.Diff(want, got); d != "" {

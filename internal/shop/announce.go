@@ -36,13 +36,17 @@ func newAnnouncements(reg prometheus.Registerer) *prometheus.CounterVec {
 	return c
 }
 
-// announce drops the cached rows of shops that were committed and puts the
-// shops into the GEO cells. All of them, also those that were not changed: the
+// announce drops the cached rows of shops that were committed, and all cached
+// lists, and puts the shops into the GEO cells. All of them, also those that were not changed: the
 // call that changed them may have ended before this. It tries a few times: a
 // hiccup of Redis should not end a long import.
-func (s *Service) announce(ctx context.Context, stored []placed) (err error) {
+func (s *Service) announce(ctx context.Context, stored []placed) error {
+	return tryToTell(ctx, func() error { return s.tell(ctx, stored) })
+}
+
+func tryToTell(ctx context.Context, tell func() error) (err error) {
 	for range announceTries {
-		if err = s.tell(ctx, stored); err == nil || ctx.Err() != nil {
+		if err = tell(); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -56,11 +60,12 @@ func (s *Service) tell(ctx context.Context, stored []placed) error {
 	for i, p := range stored {
 		ids[i] = p.id
 	}
-	return errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, stored))
+	return errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, stored), s.tables.shops.Changed(ctx))
 }
 
 // announceEdit announces one shop that was committed, until ctx ends, which is
-// not the request's.
+// not the request's. A cached row is replaced, not dropped: the readers of a
+// popular shop need no load after its edit.
 //
 // It has no error, because the write stands: a client that saw one would create
 // its shop twice. What Redis could not be told by then is left to
@@ -68,10 +73,13 @@ func (s *Service) tell(ctx context.Context, stored []placed) error {
 // may be shown the cached row, and a new place is missing in its cells. The same
 // holds for what a crash between commit and announcement leaves untold, or a
 // stop before Run was done, but for as long as the cached row and the cells
-// live: half an hour and an hour at most.
+// live: forty minutes and an hour at most.
 func (s *Service) announceEdit(ctx context.Context, row *ent.Shop) {
 	p := placed{row.ID, row.TypeID, geo.Point{Lat: row.Lat, Lng: row.Lng}}
-	err := s.announce(ctx, []placed{p})
+	err := tryToTell(ctx, func() error {
+		_, err := s.shops.Put(ctx, row.ID, *fromRow(row))
+		return errors.Join(err, s.cells.place(ctx, []placed{p}), s.tables.shops.Changed(ctx))
+	})
 	if err == nil {
 		s.announced.WithLabelValues(announcedAtOnce).Inc()
 		return

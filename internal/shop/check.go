@@ -47,8 +47,7 @@ func (s *Service) hasType(ctx context.Context, c Changes) (bool, error) {
 	if id <= 0 {
 		return false, nil
 	}
-	types, err := s.TypesByID(ctx, []int64{id})
-	return types[id] != nil, err
+	return s.isKind(ctx, id)
 }
 
 // check says everything that is wrong with clean changes of a row; typed is

@@ -155,6 +155,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	}
 	change := tx.Shop.UpdateOneID(id)
 	write(change.Mutation(), &next)
+	change.AddVersion(1)
 	if row, err = change.Save(ctx); err != nil {
 		return nil, fmt.Errorf("update it: %w", err)
 	}

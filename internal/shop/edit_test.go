@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -175,8 +176,10 @@ func TestEachBoundOfAShopHoldsForNewAndChangedOnes(t *testing.T) {
 				}
 				continue
 			}
-			for _, got := range []*Shop{made, changed} {
-				if diff := cmp.Diff(expected(d, got.ID, ann), got); diff != "" {
+			for version, got := range []*Shop{made, changed} {
+				want := expected(d, got.ID, ann)
+				want.Version = int64(1 + version)
+				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 				}
 				if diff := cmp.Diff(got, read(t, s, got.ID)); diff != "" {
@@ -234,7 +237,10 @@ func TestWhatCanBeUnknownCanBeCleared(t *testing.T) {
 			if tt.want != nil {
 				continue
 			}
-			tt.expect(want)
+			before := *want
+			if tt.expect(want); !reflect.DeepEqual(&before, want) {
+				want.Version++
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 			}
@@ -339,6 +345,7 @@ func TestConcurrentUpdatesOfDifferentFieldsAllHold(t *testing.T) {
 				Name: text, TypeID: bar, Images: []string{"/media/c"}, Area: &text, Address: text,
 				At: geo.Point{Lat: 3, Lng: 4}, AvgPrice: &round, OpenHours: &text,
 			}, shop.ID, ann)
+			want.Version = row(t, processes[0], shop.ID).Version
 			for _, p := range processes {
 				if diff := cmp.Diff(want, read(t, p, shop.ID)); diff != "" {
 					t.Fatalf("round %d (-want +got):\n%s", round, diff)
@@ -390,7 +397,7 @@ func TestAnUpdateThatChangesNothingWritesNothingButTellsRedis(t *testing.T) {
 		s := process()
 		shop := create(t, s, user(t, s), noodles(kinds(t, s)["cafe"]))
 		read(t, s, shop.ID) // into the cache
-		behind := s.db.Shop.UpdateOneID(shop.ID).SetOpenHours("always").SaveX(t.Context())
+		behind := s.db.Shop.UpdateOneID(shop.ID).SetOpenHours("always").AddVersion(1).SaveX(t.Context())
 		if got := read(t, s, shop.ID); optional.Value(got.OpenHours) == "always" {
 			t.Fatal("the row is not cached: the test tests nothing")
 		}

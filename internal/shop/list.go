@@ -64,7 +64,7 @@ type Edge struct {
 // List returns a page of the shops that a query asks for. Shops that are added
 // meanwhile make no shop repeat or get lost.
 //
-// Without a place it is one statement. With one it is the round trips that
+// Without a place it is a cached list and its rows, or one statement. With one it is the round trips that
 // [Service.nearest] explains, and one for the rows. A query that makes no
 // sense is a fault.
 func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
@@ -76,12 +76,8 @@ func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
 	}
 	if q.TypeID != 0 {
 		// Not the cells of a type that there is not: any number can be asked for.
-		types, err := s.TypesByID(ctx, []int64{q.TypeID})
-		if err != nil {
-			return nil, err
-		}
-		if types[q.TypeID] == nil {
-			return q.page(nil), nil
+		if known, err := s.isKind(ctx, q.TypeID); err != nil || !known {
+			return q.page(nil), err
 		}
 	}
 	switch {
@@ -143,9 +139,90 @@ func (q Query) lists(s *Shop) bool {
 	return (q.TypeID == 0 || s.TypeID == q.TypeID) && (q.OwnerID == 0 || optional.Value(s.OwnerID) == q.OwnerID)
 }
 
-// listRows reads one page, whole rows, with one statement; a search on
-// Postgres may take two, as [Service.search] explains.
+// headSize is how many shops of a list are known by its head: ten pages of 20.
+const headSize = 200
+
+// head names a list whose first shops are cached.
+type head struct {
+	typeID int64 // 0 for all types
+	order  Order
+}
+
+func (h head) statement() string {
+	return fmt.Sprintf("first %d shops of type %d by %s", headSize, h.typeID, h.order)
+}
+
+// loadHead reads the places of the first shops of a list.
+func (s *Service) loadHead(ctx context.Context, h head) ([]key, error) {
+	q := Query{TypeID: h.typeID, Order: h.order}
+	first := s.db.Shop.Query().Where(q.filters()...).Order(q.sorted).Limit(headSize)
+	first.Select(entshop.FieldID, entshop.FieldScore, entshop.FieldSold) // the rest stays zero
+	rows, err := first.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select the first shops by %s: %w", h.order, err)
+	}
+	keys := make([]key, len(rows))
+	for i, r := range rows {
+		keys[i] = q.key(&Shop{ID: r.ID, Score: r.Score, Sold: r.Sold})
+	}
+	return keys, nil
+}
+
+// listHead answers a page from the head of its list and the cache of rows, in
+// two round trips to Redis when both are warm: the second needs the ids of the
+// first. It reports false if the page goes beyond the head. A list is cached by
+// type and order only, so that no client can make up cursors to fill the cache.
+func (s *Service) listHead(ctx context.Context, q Query) (*Page, bool, error) {
+	var behind key
+	if q.After != "" {
+		var err error
+		if behind, err = q.decode(nil); err != nil {
+			return nil, true, err
+		}
+	}
+	keys, err := s.heads.Get(ctx, head{q.TypeID, q.Order})
+	if err != nil {
+		return nil, true, fmt.Errorf("list shops by %s: %w", q.Order, err)
+	}
+	whole := len(keys) < headSize
+	if q.After != "" {
+		from := slices.IndexFunc(keys, func(k key) bool { return behind.compare(k) < 0 })
+		if from < 0 {
+			from = len(keys)
+		}
+		keys = keys[from:]
+	}
+	if len(keys) <= q.First && !whole {
+		return nil, false, nil
+	}
+	keys = keys[:min(len(keys), q.First+1)]
+	ids := make([]int64, len(keys))
+	for i, k := range keys {
+		ids[i] = k.ID
+	}
+	shops, err := s.ByIDs(ctx, ids)
+	if err != nil {
+		return nil, true, err
+	}
+	if len(shops) < len(keys) { // the cache has not heard of all yet: the rows answer
+		return nil, false, nil
+	}
+	edges := make([]Edge, len(keys))
+	for i, k := range keys {
+		edges[i] = Edge{Cursor: page.Encode(string(q.Order), k.Value, k.ID), Node: shops[k.ID]}
+	}
+	return q.page(edges), true, nil
+}
+
+// listRows reads one page: from the head of the list while it reaches, else
+// whole rows with one statement; a search on Postgres may take two, as
+// [Service.search] explains.
 func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
+	if q.Search == "" && q.OwnerID == 0 {
+		if found, ok, err := s.listHead(ctx, q); ok || err != nil {
+			return found, err
+		}
+	}
 	where := q.filters()
 	if q.After != "" {
 		behind, err := q.behind()
@@ -164,6 +241,7 @@ func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 	}
 	edges := make([]Edge, len(rows))
 	for i, r := range rows {
+		s.shops.Known(r.ID) // what is shown can be asked for
 		shop := fromRow(r)
 		edges[i] = Edge{Cursor: q.cursor(shop), Node: shop}
 	}
@@ -207,27 +285,27 @@ func (q Query) behind() (predicate.Shop, error) {
 		return nil, err
 	}
 	if q.Order == ByNewest {
-		return entshop.IDLT(k.id), nil
+		return entshop.IDLT(k.ID), nil
 	}
 	return func(sel *sql.Selector) {
 		column := sel.C(entshop.FieldScore)
-		value := any(k.value)
+		value := any(k.Value)
 		if q.Order == BySold {
-			column, value = sel.C(entshop.FieldSold), int64(k.value)
+			column, value = sel.C(entshop.FieldSold), int64(k.Value)
 		}
 		// The first condition says the same as the second, in a way that an
 		// index can begin at.
 		sel.Where(sql.And(
 			sql.LTE(column, value),
-			sql.Or(sql.LT(column, value), sql.LT(sel.C(entshop.FieldID), k.id)),
+			sql.Or(sql.LT(column, value), sql.LT(sel.C(entshop.FieldID), k.ID)),
 		))
 	}, nil
 }
 
 // key is a shop's place in a list that is not by distance.
 type key struct {
-	value float64 // score or pieces; 0 for the newest
-	id    int64
+	Value float64 `json:"v,omitempty"` // score or pieces; 0 for the newest
+	ID    int64   `json:"id"`
 }
 
 func (q Query) key(s *Shop) key {
@@ -242,7 +320,7 @@ func (q Query) key(s *Shop) key {
 }
 
 func (k key) compare(o key) int {
-	return cmp.Or(cmp.Compare(o.value, k.value), cmp.Compare(o.id, k.id))
+	return cmp.Or(cmp.Compare(o.Value, k.Value), cmp.Compare(o.ID, k.ID))
 }
 
 // nearName is the order's name in cursors of lists near a place, which carry a
@@ -253,9 +331,9 @@ func (q Query) nearName() string { return "NEAR_" + string(q.Order) }
 func (q Query) cursor(s *Shop, border ...place) page.Cursor {
 	k := q.key(s)
 	if len(border) == 0 {
-		return page.Encode(string(q.Order), k.value, k.id)
+		return page.Encode(string(q.Order), k.Value, k.ID)
 	}
-	return page.Encode(q.nearName(), k.value, k.id, border[0].distance, border[0].id)
+	return page.Encode(q.nearName(), k.Value, k.ID, border[0].distance, border[0].id)
 }
 
 // decode reads a cursor, and its border in a list near a place.
@@ -263,11 +341,11 @@ func (q Query) decode(border *place) (key, error) {
 	var k key
 	var err error
 	if border == nil {
-		err = page.Decode(q.After, string(q.Order), &k.value, &k.id)
+		err = page.Decode(q.After, string(q.Order), &k.Value, &k.ID)
 	} else {
-		err = page.Decode(q.After, q.nearName(), &k.value, &k.id, &border.distance, &border.id)
+		err = page.Decode(q.After, q.nearName(), &k.Value, &k.ID, &border.distance, &border.id)
 	}
-	if err == nil && math.Abs(k.value) > math.MaxInt32 {
+	if err == nil && math.Abs(k.Value) > math.MaxInt32 {
 		err = fault.BadInput("after is no cursor of this list")
 	}
 	return k, err

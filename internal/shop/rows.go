@@ -2,8 +2,9 @@ package shop
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 
 	"entgo.io/ent/dialect/sql"
 
@@ -15,13 +16,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
-func decimal(id int64) string { return strconv.FormatInt(id, 10) }
-
 func fromRow(r *ent.Shop) *Shop {
 	s := &Shop{
 		ID: r.ID, TypeID: r.TypeID, OwnerID: r.OwnerID, Name: r.Name, Area: r.Area, Address: r.Address,
 		At: geo.Point{Lat: r.Lat, Lng: r.Lng}, AvgPrice: r.AvgPrice, Sold: r.Sold,
-		CommentCount: r.CommentCount, Score: r.Score, OpenHours: r.OpenHours,
+		CommentCount: r.CommentCount, Score: r.Score, OpenHours: r.OpenHours, Version: r.Version,
 	}
 	for _, i := range r.Images {
 		s.Images = append(s.Images, Image{URL: i.URL, ThumbnailURL: i.URL, Width: optional.OrNil(i.Width), Height: optional.OrNil(i.Height)})
@@ -33,43 +32,35 @@ func typeFromRow(r *ent.ShopType) *Type {
 	return &Type{ID: r.ID, Name: r.Name, IconURL: r.IconURL, Sort: r.Sort}
 }
 
-func (s *Service) loadShops(ctx context.Context, ids []int64) (map[int64]Shop, error) {
-	rows, err := s.db.Shop.Query().Where(entshop.IDIn(ids...)).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("select %d shops: %w", len(ids), err)
-	}
-	found := make(map[int64]Shop, len(rows))
-	for _, r := range rows {
-		found[r.ID] = *fromRow(r)
-	}
-	return found, nil
-}
-
-func (s *Service) loadTypes(ctx context.Context, ids []int64) (map[int64]Type, error) {
-	rows, err := s.db.ShopType.Query().Where(shoptype.IDIn(ids...)).All(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("select %d shop types: %w", len(ids), err)
-	}
-	found := make(map[int64]Type, len(rows))
-	for _, r := range rows {
-		found[r.ID] = *typeFromRow(r)
-	}
-	return found, nil
-}
-
 // Types returns all types, in the order in which they are listed.
 func (s *Service) Types(ctx context.Context) ([]Type, error) {
 	ctx, span := observe.Span(ctx, "shop.Types")
 	defer span.End()
-	rows, err := s.db.ShopType.Query().Order(shoptype.BySort(), shoptype.ByID()).All(ctx)
+	ids, err := s.kinds.Get(ctx, struct{}{})
 	if err != nil {
-		return nil, fmt.Errorf("select shop types: %w", err)
+		return nil, fmt.Errorf("list shop types: %w", err)
 	}
-	types := make([]Type, len(rows))
-	for i, r := range rows {
-		types[i] = *typeFromRow(r)
+	found, err := s.types.GetMany(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read %d shop types: %w", len(ids), err)
+	}
+	types := make([]Type, 0, len(ids))
+	for _, id := range ids {
+		if t, ok := found[id]; ok {
+			types = append(types, t)
+		}
 	}
 	return types, nil
+}
+
+// isKind reports whether there is a type, from the cached list: a number that
+// somebody made up costs no statement and leaves nothing in the cache.
+func (s *Service) isKind(ctx context.Context, id int64) (bool, error) {
+	ids, err := s.kinds.Get(ctx, struct{}{})
+	if err != nil {
+		return false, fmt.Errorf("list shop types: %w", err)
+	}
+	return slices.Contains(ids, id), nil
 }
 
 // PlantCatalogue stores the types of [Catalogue] that are missing and renames
@@ -84,26 +75,32 @@ func (s *Service) PlantCatalogue(ctx context.Context) error {
 		stored[t.Key] = t
 	}
 	var missing []*ent.ShopTypeCreate
-	var changed []int64
 	for _, k := range Catalogue() {
 		old := stored[k.Key]
 		if old != nil && old.Name == k.Name && old.Sort == k.Sort {
 			continue
 		}
 		missing = append(missing, s.db.ShopType.Create().SetKey(k.Key).SetName(k.Name).SetSort(k.Sort))
-		if old != nil {
-			changed = append(changed, old.ID)
-		}
 	}
 	if len(missing) == 0 {
-		return nil
+		return s.announceTypes(ctx)
 	}
 	err = s.db.ShopType.CreateBulk(missing...).OnConflictColumns(shoptype.FieldKey).
 		Update(func(u *ent.ShopTypeUpsert) { u.UpdateName().UpdateSort() }).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("store %d shop types: %w", len(missing), err)
 	}
-	if err := s.types.Invalidate(ctx, changed...); err != nil {
+	return s.announceTypes(ctx)
+}
+
+// announceTypes drops all that is cached of types, at every start: the start that
+// stored some may have ended before it told the cache.
+func (s *Service) announceTypes(ctx context.Context) error {
+	ids, err := s.db.ShopType.Query().IDs(ctx)
+	if err == nil {
+		err = errors.Join(s.types.Invalidate(ctx, ids...), s.tables.types.Changed(ctx))
+	}
+	if err != nil {
 		return fmt.Errorf("drop cached shop types: %w", err)
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -39,6 +38,7 @@ type Shop struct {
 	Sold         int       `json:"sold,omitempty"`
 	CommentCount int       `json:"comments,omitempty"`
 	Score        float64   `json:"score,omitempty"` // 0.0 .. 5.0
+	Version      int64     `json:"version"`         // raised by every update
 	OpenHours    *string   `json:"open_hours,omitempty"`
 }
 
@@ -64,6 +64,9 @@ type Service struct {
 	dialect string // of db
 	shops   *cache.Cache[int64, Shop]
 	types   *cache.Cache[int64, Type]
+	heads   *cache.Queries[head, key]           // of lists of shops
+	kinds   *cache.Queries[struct{}, int64]     // the list of types
+	tables  struct{ shops, types *cache.Table } // whose writes end those lists
 	cells   *cells
 	log     *slog.Logger
 
@@ -82,10 +85,7 @@ func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.H
 		late: retry.NewQueue[placed](lateQueue, lateEvery), announced: newAnnouncements(reg),
 		maxByGEO: maxByGEO, nearestSorted: nearestSorted,
 	}
-	// What changes with every order or comment (sold, commentCount) must not stay
-	// in the cached row this long once something writes it.
-	s.shops = cache.New(hub, cache.Policy{Name: "shop", Fresh: 30 * time.Minute, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadShops)
-	s.types = cache.New(hub, cache.Policy{Name: "shop-type", Fresh: time.Hour, Negative: time.Minute, Jitter: 0.1}, decimal, s.loadTypes)
+	s.openCaches(hub)
 	return s
 }
 

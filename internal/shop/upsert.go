@@ -199,5 +199,5 @@ func (d *Draft) create(tx *ent.Tx, types map[string]int64) *ent.ShopCreate {
 // but the owner.
 func setFromDraft(u *ent.ShopUpsert) {
 	u.UpdateTypeID().UpdateName().UpdateArea().UpdateAddress().UpdateLat().UpdateLng().UpdateGeo().
-		UpdateAvgPrice().UpdateScore().UpdateOpenHours().UpdateSearch().UpdateUpdatedAt()
+		UpdateAvgPrice().UpdateScore().UpdateOpenHours().UpdateSearch().UpdateUpdatedAt().AddVersion(1)
 }

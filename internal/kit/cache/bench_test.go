@@ -24,7 +24,7 @@ func BenchmarkHit(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := New(h, Policy{Name: "profile"}, strconv.Itoa, func(_ context.Context, ids []int) (map[int]profile, error) {
+	c := newCache(h, Policy{Name: "profile"}, strconv.Itoa, func(_ context.Context, ids []int) (map[int]profile, error) {
 		m := make(map[int]profile)
 		for _, id := range ids {
 			m[id] = profile{id, "Noodles", strings.Repeat("x", 430)}
@@ -92,4 +92,38 @@ func BenchmarkHit(b *testing.B) {
 			})
 		})
 	}
+}
+
+// BenchmarkLocalHit sets a hit in the process beside the otter that it is in.
+func BenchmarkLocalHit(b *testing.B) {
+	h, err := NewHub(newClient("tcp", "localhost:0"), Options{LocalBytes: 1 << 20, Alone: true}) // nobody asks it
+	if err != nil {
+		b.Fatal(err)
+	}
+	h.clock.now.Store(1)
+	c := newCache(h, Policy{Name: "profile", Local: Local{Share: 1, Suits: Hot | SeldomChanged | Small | MayBeStale}}, strconv.Itoa,
+		func(_ context.Context, ids []int) (map[int]profile, error) { return nil, nil })
+	const keys = 1000
+	for id := range keys {
+		w := c.want(id)
+		f := c.encode(b.Context(), profile{id, "Noodles", "x"}, true, h.wall(), 0)
+		c.keep(&w, f)
+	}
+	ctx := b.Context()
+	b.Run("otter", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if _, ok := c.local.entries.GetIfPresent(i % keys); !ok {
+				b.Fatal("not there")
+			}
+		}
+	})
+	b.Run("Get", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if _, err := c.Get(ctx, i%keys); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -3,17 +3,27 @@ package cache
 import (
 	"cmp"
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
 // ErrNotFound says that the loader has no value for the key, now or as it was
 // remembered since the last invalidation.
 var ErrNotFound = errors.New("cache: not found")
+
+// ErrBusy says that the value was not there and might not be fetched: too many
+// loads wait already, or this process has used up its reads of Redis. It is a
+// fault that a client may see; the other parts of its request are answered.
+var ErrBusy = fault.New(fault.Unavailable, "too much is being asked at the moment; try again")
 
 // Loader reads values from the truth, for instance rows from a database. A key
 // without a value is left out of the map; keys that were not asked for are
@@ -25,59 +35,172 @@ var ErrNotFound = errors.New("cache: not found")
 // may run many times at once.
 type Loader[K comparable, V any] func(ctx context.Context, keys []K) (map[K]V, error)
 
+// Source says where the values of a cache come from. Key and Load are required;
+// each of the others makes an option possible.
+type Source[K comparable, V any] struct {
+	// Key gives each key a text of its own, the same in every process.
+	Key  func(K) string
+	Load Loader[K, V]
+
+	// Version orders the values of a key by when they were committed; positive,
+	// for instance a column that every update raises. Put needs it.
+	Version func(V) int64
+	// All yields every key that exists. With it, a Bloom filter tells most keys
+	// that do not exist without asking anybody. It is called in the background.
+	All func(ctx context.Context) iter.Seq2[K, error]
+	// Parse is the reverse of Key. With it, the keys that are read most are
+	// remembered in Redis, and Warm reads them.
+	Parse func(string) (K, error)
+}
+
 // Cache keeps values of one kind. It is safe for concurrent use. The values that
 // it returns are for reading only: several readers may hold the same one.
 type Cache[K comparable, V any] struct {
-	hub    *Hub
-	policy Policy
-	prefix string
-	key    func(K) string
-	load   Loader[K, V]
-	counts *counters
+	hub        *Hub
+	policy     Policy
+	source     Source[K, V]
+	prefix     string
+	counts     *counters
+	local      *local[K, V] // nil: none
+	guard      *guard[K]    // nil: none
+	flights    flights[K, V]
+	places     *semaphore.Weighted // of loader calls
+	refreshing sync.Map            // K, those that are refreshed in the background
+	table      *Table              // whose generation counts, for [Queries]; nil: none
 }
 
-// New builds a cache under one policy. The function key gives each K a text of
-// its own, the same in every process; values travel as JSON, so what JSON leaves
-// out is missing in a value that was kept.
+// New builds a cache under one policy. A string or []byte travels as it is, any
+// other value as JSON, so that what JSON leaves out is missing in a value that
+// was kept.
 //
-// New panics if the policy's name cannot stand in a key or is taken in this hub:
-// both are mistakes in the program.
-func New[K comparable, V any](hub *Hub, p Policy, key func(K) string, load Loader[K, V]) *Cache[K, V] {
-	return &Cache[K, V]{
-		hub:    hub,
-		policy: p.withDefaults(),
-		prefix: hub.prefix + p.Name + ":{",
-		key:    key,
-		load:   load,
-		counts: hub.join(p),
-	}
+// New panics if the policy makes no sense, if its name is taken in this hub, or
+// if the shares of the local cache exceed the whole: these are mistakes in the
+// program.
+func New[K comparable, V any](hub *Hub, p Policy, s Source[K, V]) *Cache[K, V] {
+	return build(hub, p, s, nil)
 }
 
-// Get returns the value of one key, or [ErrNotFound]. It is never older than the
-// last [Cache.Invalidate] of the key that returned before Get was called. Any
-// other error is the loader's, wrapped, or that of ctx; when Redis is away, Get
-// asks the loader.
+// build is New, also of lists of a table.
+func build[K comparable, V any](hub *Hub, p Policy, s Source[K, V], t *Table) *Cache[K, V] {
+	p = p.withDefaults()
+	prefix := hub.prefix + p.Name + ":{"
+	if t != nil {
+		prefix += t.name + "}:"
+	}
+	c := &Cache[K, V]{
+		hub:     hub,
+		policy:  p,
+		source:  s,
+		prefix:  prefix,
+		table:   t,
+		flights: flights[K, V]{under: make(map[K]*flight[K, V])},
+		places:  semaphore.NewWeighted(int64(p.MaxLoads)),
+	}
+	if bytes := uint64(float64(hub.localBytes) * max(p.Local.Share, 0)); bytes > 0 {
+		c.local = newLocal[K, V](p, bytes, &hub.clock)
+	}
+	if s.All != nil {
+		c.guard = newGuard(s.All)
+	}
+	c.counts = hub.join(p, c)
+	return c
+}
+
+// Get returns the value of one key, or [ErrNotFound]. What Redis or the loader
+// answers is never older than the last [Cache.Invalidate] of the key that
+// returned before Get was called; what this process holds itself is not either
+// if the invalidation was its own or it is in sync, and otherwise it is at most
+// the policy's MaxAge old, or StaleIfError more while Redis or the loader does not
+// answer.
+//
+// Any other error is the loader's, wrapped, [ErrBusy], or that of ctx. When Redis
+// is away, Get asks the loader.
 func (c *Cache[K, V]) Get(ctx context.Context, k K) (V, error) {
-	w := want[K]{k: k, name: c.nameOf(k)}
-	r := c.hub.get(ctx, w.name)
+	if e, ok := c.near(ctx, k); ok {
+		if e.absent {
+			return e.v, ErrNotFound
+		}
+		return e.v, nil
+	}
+	return c.get(ctx, k)
+}
+
+// near is the entry in this process, if there is one and the reader may have it.
+func (c *Cache[K, V]) near(ctx context.Context, k K) (*entry[V], bool) {
+	if c.local == nil {
+		return nil, false
+	}
+	e, now, ok := c.local.get(k)
+	if !ok || isFresh(ctx) {
+		return nil, false
+	}
+	if e.turn(now) || c.counts.localHits.Load() < exactly {
+		c.countNear(e)
+	}
+	return e, true
+}
+
+// A hit in this process is so cheap that counting it would double its cost, and
+// of a read of Redis the search for hot keys would be felt: after the first ones
+// only a sample is counted, for the whole.
+const (
+	exactly    = 4096
+	nearSample = 64
+	farSample  = 4
+)
+
+// turn reports whether the hits of an entry are counted at this tick: each key
+// has its turn for one tick in nearSample. To draw a random number for each hit
+// would cost a quarter of the hit.
+func (e *entry[V]) turn(now int64) bool { return (e.salt+uint8(now>>tickBits))%nearSample == 0 }
+
+func (c *Cache[K, V]) countNear(e *entry[V]) {
+	var n int64 = nearSample
+	if c.counts.localHits.Load() < exactly {
+		n = 1
+	}
+	c.counts.localHits.Add(n)
+	c.hub.hot.add(e.name, n)
+}
+
+func (c *Cache[K, V]) get(ctx context.Context, k K) (none V, err error) {
+	if c.excludes(ctx, k) {
+		return none, ErrNotFound
+	}
+	if !c.permitted() {
+		if e, ok := c.stale(ctx, k); ok {
+			return e.v, nil
+		}
+		return none, c.overLimit()
+	}
+	w := c.want(k)
+	w.guarded = c.guarding(ctx)
+	r := c.ask(ctx, w.name)
 	if r.err != nil && !ended(ctx) {
 		c.redisFailed(ctx, r.err)
+		if e, ok := c.stale(ctx, k); ok {
+			c.counts.misses.Add(1)
+			return e.v, nil
+		}
 	}
-	v, a := c.look(ctx, &w, r)
-	switch a {
+	switch f := c.look(ctx, &w, r); f.is {
 	case value:
-		return v, nil
+		if c.due(f) {
+			c.refresh(ctx, []want[K]{w})
+		}
+		return f.v, nil
 	case negative:
-		return v, ErrNotFound
+		return none, ErrNotFound
 	case nothing, bare: // to be loaded
 	}
 	found := make(map[K]V, 1)
-	if err := c.fill(ctx, []want[K]{w}, found); err != nil {
-		return v, err
+	failed, err := c.fill(ctx, []want[K]{w}, found)
+	if err = c.fillStale(ctx, failed, found, err); err != nil {
+		return none, err
 	}
 	v, ok := found[k]
 	if !ok {
-		return v, ErrNotFound
+		return none, ErrNotFound
 	}
 	return v, nil
 }
@@ -91,27 +214,75 @@ func (c *Cache[K, V]) Get(ctx context.Context, k K) (V, error) {
 // be had all the same, and a key that is missing may have one.
 func (c *Cache[K, V]) GetMany(ctx context.Context, ks []K) (map[K]V, error) {
 	found := make(map[K]V, len(ks))
-	var missing []want[K]
+	var far []K
+	for _, k := range ks {
+		if _, twice := found[k]; twice {
+			continue
+		}
+		if e, ok := c.near(ctx, k); ok {
+			if !e.absent {
+				found[k] = e.v
+			}
+		} else if !c.excludes(ctx, k) {
+			far = append(far, k)
+		}
+	}
+	if len(far) == 0 {
+		return found, nil
+	}
+	missing, refused, err := c.getMany(ctx, far, found)
+	if len(missing) > 0 {
+		failed, first := c.fill(ctx, missing, found)
+		refused, err = append(refused, failed...), cmp.Or(err, first)
+	}
+	return found, c.fillStale(ctx, refused, found, err)
+}
+
+// getMany adds what Redis has to found, and returns what is to be loaded, and
+// the keys that it might not ask for.
+func (c *Cache[K, V]) getMany(ctx context.Context, ks []K, found map[K]V) (missing []want[K], refused []K, err error) {
+	guarded := c.guarding(ctx)
 	for part := range slices.Chunk(c.wants(ks), batch) {
+		if !c.permitted() {
+			err = c.overLimit()
+			c.counts.limited.Add(int64(len(part) - 1))
+			for _, w := range part {
+				refused = append(refused, w.k)
+			}
+			continue
+		}
 		var failed error
-		for i, r := range c.hub.getMany(ctx, names(part)) {
-			failed = cmp.Or(failed, r.err)
-			switch v, a := c.look(ctx, &part[i], r); a {
+		var due []want[K]
+		for i, r := range c.hub.getMany(ctx, names(part), "") {
+			w := &part[i]
+			w.guarded = guarded
+			if r.err != nil && !ended(ctx) {
+				failed = cmp.Or(failed, r.err)
+				if e, ok := c.stale(ctx, w.k); ok {
+					c.counts.misses.Add(1)
+					found[w.k] = e.v
+					continue
+				}
+			}
+			switch f := c.look(ctx, w, r); f.is {
 			case value:
-				found[part[i].k] = v
+				found[w.k] = f.v
+				if c.due(f) {
+					due = append(due, *w)
+				}
 			case nothing, bare:
-				missing = append(missing, part[i])
+				missing = append(missing, *w)
 			case negative: // known to have none
 			}
 		}
-		if failed != nil && !ended(ctx) {
+		if failed != nil {
 			c.redisFailed(ctx, failed)
 		}
+		if len(due) > 0 {
+			c.refresh(ctx, due)
+		}
 	}
-	if len(missing) == 0 {
-		return found, nil
-	}
-	return found, c.fill(ctx, missing, found)
+	return missing, refused, err
 }
 
 // Pointers is what GetMany found, for those who hand out pointers.
@@ -123,18 +294,24 @@ func Pointers[K comparable, V any](found map[K]V) map[K]*V {
 	return out
 }
 
-// Invalidate forgets the keys in Redis, values and "there is none" alike, and
-// makes loads under way unable to store what they read. Call it after the commit
-// of every insert, update and delete of what the loader reads, never before it.
+// Invalidate forgets the keys, here and in Redis, values and "there is none"
+// alike, makes loads under way unable to keep what they read, and tells the
+// guard that the keys may exist. Call it after the commit of every insert,
+// update and delete of what the loader reads, never before it.
 //
-// Once it returned nil, no read that begins later sees an older value. With an
-// error some keys may still hold one: repeat the call until it succeeds. It does
-// not end with ctx, whose request may be gone when the commit is not; its round
-// trips have the hub's deadline, one for each 500 keys.
+// Once it returned nil, no read that begins later sees an older value, within
+// what [Cache.Get] says. With an error some keys may still have one: repeat the
+// call until it succeeds. It does not end with ctx, whose request may be gone
+// when the commit is not; its round trips have the hub's deadline, one for each
+// 500 keys.
 func (c *Cache[K, V]) Invalidate(ctx context.Context, ks ...K) error {
 	ctx = context.WithoutCancel(ctx)
-	for part := range slices.Chunk(c.wants(ks), batch) {
-		if err := c.hub.remove(ctx, names(part)); err != nil {
+	all := c.wants(ks)
+	c.forget(all)
+	for part := range slices.Chunk(all, batch) {
+		err := c.hub.remove(ctx, names(part))
+		c.forget(part) // what was read before the deletion and kept after the first time
+		if err != nil {
 			c.counts.redisErrors.Add(1)
 			return fmt.Errorf("invalidate %d keys of cache %s: %w", len(ks), c.policy.Name, err)
 		}
@@ -142,15 +319,181 @@ func (c *Cache[K, V]) Invalidate(ctx context.Context, ks ...K) error {
 	return nil
 }
 
+// Known says that keys exist, to the guard alone: for rows that were read past
+// the cache, of whose insert it may not have heard.
+func (c *Cache[K, V]) Known(ks ...K) {
+	if c.guard != nil {
+		c.guard.add(ks...)
+	}
+}
+
+// Put keeps a value that was just committed, so that a key that is read all the
+// time needs no load after its update. Source.Version must say its version. Of
+// any number of Puts for one key, in whatever order and from whatever process
+// they arrive, the newest stays. Where Redis has no older version to compare
+// with, Put is an Invalidate; it reports whether the value was kept.
+//
+// Its promise, its error and its deadline are those of [Cache.Invalidate]. A key
+// that is written with Put may be invalidated as well, at any time.
+func (c *Cache[K, V]) Put(ctx context.Context, k K, v V) (kept bool, err error) {
+	ctx = context.WithoutCancel(ctx)
+	f := c.encode(ctx, v, true, time.Now(), 0)
+	if f.version <= 0 || f.flags != 0 {
+		return false, c.Invalidate(ctx, k)
+	}
+	wants := c.wants([]K{k})
+	cmd := c.hub.run(ctx, putScript, []call{{wants[0].name, []any{f.record, f.life.Milliseconds()}}})[0]
+	c.forget(wants)
+	code, err := cmd.Int64()
+	if err != nil {
+		c.counts.redisErrors.Add(1)
+		return false, fmt.Errorf("put one key of cache %s: %w", c.policy.Name, err)
+	}
+	return code == 1, nil
+}
+
+// forget drops what this process knows of keys and keeps new readers from
+// joining loads that are under way.
+func (c *Cache[K, V]) forget(wants []want[K]) {
+	for _, w := range wants {
+		c.Known(w.k)
+	}
+	c.flights.forget(wants)
+	if c.local != nil {
+		for _, w := range wants {
+			c.local.drop(w.k)
+		}
+	}
+}
+
+// Pin keeps these keys in the process's own memory until a time, whatever else is
+// read, and reads them anew before they are over. Without a local cache it only
+// sees to it that Redis has them. The error is that of the first read.
+func (c *Cache[K, V]) Pin(ctx context.Context, until time.Time, ks ...K) error {
+	if c.local != nil {
+		c.local.pins.set(c.hub.clock.at(until), ks)
+		for _, k := range ks {
+			c.local.entries.Invalidate(k) // to be kept again, as pinned
+		}
+	}
+	_, err := c.GetMany(ctx, ks)
+	return err
+}
+
 // Stats returns what this cache did in this process so far.
 func (c *Cache[K, V]) Stats() Stats { return c.counts.snapshot() }
 
-// want is one key that a read has to find.
-type want[K comparable] struct {
-	k      K
-	name   string // its key in Redis
-	garble string // SHA-1 of a record that could not be decoded, for acquire.lua
-	direct bool   // to be loaded without a lease and not stored
+type freshKey struct{}
+
+// Fresh returns a context in which reads pass over what this process holds
+// itself, entries and guard: they see every invalidation that returned before,
+// wherever it was made.
+func Fresh(ctx context.Context) context.Context {
+	return context.WithValue(ctx, freshKey{}, true)
+}
+
+func isFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
+
+// excludes reports that a key cannot exist.
+func (c *Cache[K, V]) excludes(ctx context.Context, k K) bool {
+	if !c.guarding(ctx) || !c.guard.excludes(k) {
+		return false
+	}
+	c.counts.excluded.Add(1)
+	return true
+}
+
+// guarding reports whether the guard is asked. One that may have missed an insert
+// elsewhere is not.
+func (c *Cache[K, V]) guarding(ctx context.Context) bool {
+	return c.guard != nil && c.hub.clock.inSync() && c.guard.built() && !isFresh(ctx)
+}
+
+// permitted takes one read of Redis from what this process may have.
+func (c *Cache[K, V]) permitted() bool {
+	return c.policy.Essential || c.hub.reads == nil || c.hub.reads.Allow()
+}
+
+func (c *Cache[K, V]) overLimit() error {
+	c.counts.limited.Add(1)
+	return fmt.Errorf("read of cache %s: %w", c.policy.Name, ErrBusy)
+}
+
+// stale is an entry in this process that may stand in for what cannot be had.
+func (c *Cache[K, V]) stale(ctx context.Context, k K) (*entry[V], bool) {
+	if c.local == nil || isFresh(ctx) {
+		return nil, false
+	}
+	e, ok := c.local.stale(k)
+	if ok {
+		c.counts.staleServed.Add(1)
+	}
+	return e, ok
+}
+
+// fillStale adds stale entries of keys that could not be read. The error is gone
+// if each has one; that of a reader who left stays.
+func (c *Cache[K, V]) fillStale(ctx context.Context, failed []K, found map[K]V, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	lacking := false
+	for _, k := range failed {
+		if e, ok := c.stale(ctx, k); ok {
+			found[k] = e.v
+		} else {
+			lacking = true
+		}
+	}
+	if lacking {
+		return err
+	}
+	return nil
+}
+
+// due reports whether a value that is served should be loaded anew.
+func (c *Cache[K, V]) due(f result[V]) bool {
+	now := c.hub.wall()
+	if f.due(now, 0, 0) {
+		c.counts.staleServed.Add(1)
+		return true
+	}
+	return c.policy.Beta > 0 && f.due(now, c.policy.Beta, rand.Float64())
+}
+
+// keep puts what was found into the process's own memory, if it belongs there.
+func (c *Cache[K, V]) keep(w *want[K], f result[V]) {
+	if c.local == nil || f.flags&flagBare != 0 {
+		return
+	}
+	suits := c.policy.Local.Suits
+	if suits&Small == 0 && len(f.record) > smallBytes || suits&Hot == 0 && !c.hub.hot.hot(w.name) && !c.local.pins.holds(w.k, c.hub.clock.now.Load()) {
+		return
+	}
+	longest := c.policy.Fresh
+	if f.is == negative {
+		longest = c.policy.Negative
+	}
+	left := min(f.created.Add(f.soft).Sub(c.hub.wall()), longest) // the clock of who wrote it may be ahead
+	c.local.put(w.k, w.stamp, &entry[V]{
+		v: f.v, absent: f.is == negative, name: w.name,
+		until: c.hub.clock.now.Load() + int64(left), weight: uint32(len(f.record) + len(w.name) + overhead),
+	})
+}
+
+// keepBriefly keeps what was loaded without Redis, whose invalidations nobody
+// hears, for no longer than one that is out of sync would be.
+func (c *Cache[K, V]) keepBriefly(w *want[K], f result[V]) {
+	f.soft = min(f.soft, c.policy.Local.MaxAge)
+	c.keep(w, f)
+}
+
+func (c *Cache[K, V]) want(k K) want[K] {
+	w := want[K]{k: k, name: c.nameOf(k)}
+	if c.local != nil {
+		w.stamp = c.local.stamp(k)
+	}
+	return w
 }
 
 // wants names the keys, each once.
@@ -160,7 +503,7 @@ func (c *Cache[K, V]) wants(ks []K) []want[K] {
 	for _, k := range ks {
 		if _, twice := seen[k]; !twice {
 			seen[k] = struct{}{}
-			list = append(list, want[K]{k: k, name: c.nameOf(k)})
+			list = append(list, c.want(k))
 		}
 	}
 	return list
@@ -178,7 +521,10 @@ func names[K comparable](wants []want[K]) []string {
 // lease in one slot; a tag must not be empty, so a text that would make it so
 // gets an underscore, and so does one that begins with an underscore already.
 func (c *Cache[K, V]) nameOf(k K) string {
-	text := c.key(k)
+	text := c.source.Key(k)
+	if c.table != nil {
+		return c.prefix + text // the table is the tag
+	}
 	if text == "" || text[0] == '}' || text[0] == '_' {
 		text = "_" + text
 	}
@@ -188,38 +534,79 @@ func (c *Cache[K, V]) nameOf(k K) string {
 func leaseOf(name string) string { return name + ":l" }
 
 // look takes the first answer of Redis for one key and counts it.
-func (c *Cache[K, V]) look(ctx context.Context, w *want[K], r reply) (V, answer) {
-	v, a := c.read(ctx, w, r)
-	switch a {
+func (c *Cache[K, V]) look(ctx context.Context, w *want[K], r reply) result[V] {
+	if c.counts.hits.Load() < exactly {
+		c.hub.hot.add(w.name, 1)
+	} else if rand.Uint32()%farSample == 0 {
+		c.hub.hot.add(w.name, farSample)
+	}
+	w.generation = r.generation
+	f := c.read(ctx, w, r)
+	switch f.is {
 	case value:
 		c.counts.hits.Add(1)
+		c.keep(w, f)
 	case negative:
 		c.counts.negativeHits.Add(1)
+		c.foundAbsent(*w)
+		c.keep(w, f)
 	default:
 		c.counts.misses.Add(1)
 	}
-	return v, a
+	return f
+}
+
+func (c *Cache[K, V]) foundAbsent(w want[K]) {
+	if w.guarded {
+		c.guard.foundAbsent()
+	}
 }
 
 // read understands an answer of Redis for one key, and marks in w how to go on
 // when it does not hold the value.
-func (c *Cache[K, V]) read(ctx context.Context, w *want[K], r reply) (v V, a answer) {
+func (c *Cache[K, V]) read(ctx context.Context, w *want[K], r reply) (f result[V]) {
 	if r.err != nil {
 		w.direct = true
-		return v, nothing
+		return f
 	}
 	if !r.there {
-		return v, nothing
+		return f
 	}
-	v, a, err := decode[V](r.record)
+	w.rejected = head(r.record)
+	f.record = r.record
+	var err error
+	f.v, f.header, f.is, err = decode[V](r.record)
 	if err != nil {
 		c.counts.undecodable.Add(1)
 		c.hub.complain(ctx, "reading a record", c.policy.Name, err)
-		sum := sha1.Sum(r.record)
-		w.garble = hex.EncodeToString(sum[:])
 	}
-	w.direct = a == bare
-	return v, a
+	if c.table != nil && !c.current(f, w.generation, r.generation) {
+		return result[V]{}
+	}
+	w.direct = f.is == bare
+	return f
+}
+
+// current reports whether a list was read under the generation that was read
+// with it, or, where none was, under that of the look before or a later one.
+func (c *Cache[K, V]) current(f result[V], before, now int64) bool {
+	if now != 0 {
+		return f.version == now
+	}
+	return before != 0 && f.version >= before
+}
+
+// ask reads one record, where a generation counts with it, in one round trip. A
+// generation that is missing begins.
+func (c *Cache[K, V]) ask(ctx context.Context, name string) reply {
+	if c.table == nil {
+		return c.hub.get(ctx, name)
+	}
+	r := c.hub.getMany(ctx, []string{name}, c.table.generation)[0]
+	if r.err == nil && r.generation == 0 {
+		r.generation, r.err = c.table.ask(ctx, "read")
+	}
+	return r
 }
 
 // ended reports whether ctx is over. A socket may see its deadline a moment

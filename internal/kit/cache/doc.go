@@ -1,18 +1,45 @@
-// Package cache keeps the results of a loader in Redis for every process that
-// shares it, and never serves a value that is older than the last invalidation.
+// Package cache keeps the results of a loader in Redis, and if wanted in the
+// process's own memory, for every process that shares the Redis, and never serves
+// a value that is older than the last invalidation.
+//
+// # The four methods
+//
+// Caches of this kind are usually taught as four functions. Here they are one
+// protocol under a [Policy]; each has an example of a few lines, for any type.
+//
+//   - set with TTL: Policy{Fresh: …}. What was loaded is gone after Fresh.
+//   - set with logical expiry: Policy{Fresh: …, Grace: …, Beta: 1}. After Fresh a
+//     value is due, not gone.
+//   - get with null caching: [Cache.Get]. "There is none" is kept too, for
+//     Policy.Negative, and the insert ends it.
+//   - get with logical expiry: [Cache.Get] again. A value that is due is served at
+//     once while one process loads it anew; one that is missing is loaded, never
+//     answered with nothing.
+//
+// # Use
 //
 // One [Hub] per process holds what caches share; a [Cache] is one kind of value
-// under one [Policy]. Any key type works whose values have a text of their own,
-// any value type that survives a round trip through JSON:
+// under one [Policy], with a [Source]. Any comparable type is a key, any type that
+// survives a round trip through JSON a value:
 //
 //	hub, err := cache.NewHub(rdb, cache.Options{Prefix: "td", Registerer: reg, Log: log})
-//	shops := cache.New(hub, cache.Policy{Name: "shop"}, func(id int64) string {
-//		return strconv.FormatInt(id, 10)
-//	}, loadShops) // one SELECT … WHERE id IN (…) for all missing ids
-//
+//	go hub.Run(ctx)
+//	shops := cache.New(hub, cache.Policy{Name: "shop"}, cache.Source[int64, Shop]{
+//		Key:  func(id int64) string { return strconv.FormatInt(id, 10) },
+//		Load: loadShops, // one SELECT … WHERE id IN (…) for all missing ids
+//	})
 //	one, err := shops.Get(ctx, 7)               // ErrNotFound if there is no row
 //	page, err := shops.GetMany(ctx, []int64{…}) // one MGET, one SELECT for the misses
 //	err = shops.Invalidate(ctx, 7)              // after the commit that changed row 7
+//
+// Lists of rows are cached by [Queries], under a generation that any write to the
+// table ends, and the newest entries of a list that grows by [Window].
+//
+// # The way of a read
+//
+// The process's own memory (L1), then the existence guard, then Redis, then the
+// loader under a lease. Memory comes first because a hit there needs no guard.
+// Each step can be left out: a zero Policy is Redis and loader.
 //
 // # What holds
 //
@@ -20,12 +47,13 @@
 // value that was loaded before it, in any process. A load first takes a lease, a
 // key of its own beside the value that names this one load; its result is stored
 // only while the lease is still there; Invalidate deletes value and lease
-// together. So a slow load cannot put an old value back, and no reader waits for
-// a load that began before the invalidation. The method is the lease of
+// together. So a slow load cannot put an old value back. The method is the lease of
 // "Scaling Memcache at Facebook" (NSDI 2013, section 3.2.1) with a token per
 // load. It asks that loaders read the primary database and that Redis is read
 // from its masters: a lagging replica of either is outside of it, and so is an
-// invalidation that Redis acknowledged and then lost in a failover.
+// invalidation that Redis acknowledged and then lost in a failover. What the
+// process holds itself follows its own invalidations at once, and those of others
+// while it hears of them; else for its MaxAge ([Local]). [Fresh] passes it over.
 //
 // Invalidate belongs after the commit. Before it, another reader can load and
 // keep the row that is about to change. That is why it takes no transaction: there
@@ -33,15 +61,23 @@
 // clears the entry that says "there is no such row".
 //
 // One load. All processes together run one loader call per missing key at a
-// time; the others wait for its result. A load survives the reader that began
-// it, so a closed browser tab costs nobody else a load. Absent keys are kept
-// too, for [Policy].Negative.
+// time; the others wait for its result, the readers of one process together. A
+// reader is never given what was read before it came, see flight.go. A load
+// survives the reader that began it, so a closed browser tab costs nobody else a
+// load.
 //
-// Redis away. A read then goes to the loader, in one call and without storing; an
-// error of Redis is never an error of a read. An Invalidate that could not reach
-// Redis returns the error and has to be repeated until it succeeds: values that
-// were stored before stay readable as soon as Redis is back.
+// Bounds. Loader calls are bounded by policy and by process; lives are spread; a
+// value too big is served and not kept; reads of Redis have a limit, if one is
+// set. Who finds no place gets [ErrBusy], alone.
 //
-// The client decides how long a dead Redis delays a read: it wants
-// ContextTimeoutEnabled, and short dial and read time-outs with no or one retry.
+// Redis away. A read is then served from the process's own memory for
+// StaleIfError, or goes to the loader without storing; an error of Redis is never
+// an error of a read. An Invalidate that could not reach Redis returns the error
+// and has to be repeated until it succeeds: values that were stored before stay
+// readable as soon as Redis is back. The client decides how long a dead Redis
+// delays a read: it wants ContextTimeoutEnabled, short dial and read time-outs, no
+// retry, and a circuit breaker.
+//
+// DESIGN.md, beside this file, lists the known anomalies of such caches, with the
+// test that excludes each, and what is left.
 package cache

@@ -3,46 +3,70 @@ package cache
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// batch bounds the keys of one command and the commands of one pipeline.
-const batch = 500
-
 // Options tunes a Hub. The zero value is a good setting, except that it shows no
-// metrics.
+// metrics and keeps nothing in the process's own memory.
 type Options struct {
 	Prefix       string                // begins every key; default "td"
 	Registerer   prometheus.Registerer // where the metrics are shown; nil for nowhere
 	Log          *slog.Logger          // default slog.DiscardHandler
 	RedisTimeout time.Duration         // deadline of one round trip; default 250ms
+	LocalBytes   int64                 // for the local caches of all policies together; 0: none
+	Alone        bool                  // no other process writes what is cached here: local entries and guards are always in sync
+	ReadLimit    int                   // round trips a second that reads may make to Redis, those of essential policies not counted; 0: any
+	MaxLoads     int                   // loader calls of all policies at a time; default 64
 }
 
 // Hub is what the caches of one process share: the Redis, the key prefix, the
-// metrics. It is safe for concurrent use.
+// limits, the metrics. It is safe for concurrent use.
 type Hub struct {
-	rdb     redis.UniversalClient
-	single  bool // one node, where a command may name keys of all slots
-	prefix  string
-	timeout time.Duration
-	log     *slog.Logger
-	metrics []metric
+	rdb        redis.UniversalClient
+	single     bool   // one node, where a command may name keys of all slots
+	root       string // begins every key, with its colon
+	prefix     string // begins every key of a cache
+	timeout    time.Duration
+	log        *slog.Logger
+	metrics    []metric
+	localBytes int64
+	reads      *rate.Limiter // nil: no limit
+	places     *semaphore.Weighted
+	hot        *topKeys
+	clock      ticker
+	wall       func() time.Time // what records say about time
 
 	loads      sync.WaitGroup
 	complaints clock.Seldom
 
-	mu       sync.Mutex
-	policies map[string]*counters
+	mu     sync.Mutex
+	counts map[string]*counters // by policy
+	caches []tended
+	shares float64 // of localBytes, that are given away
+}
+
+// tended is a cache, for the hub that looks after it.
+type tended interface {
+	Stats() Stats
+	// tend does what is to be done about once a second.
+	tend(ctx context.Context)
+	// remembers says which keys, by how they begin in Redis, this cache notes as
+	// hot; false for none.
+	remembers() (prefix string, ok bool)
+	Warm(ctx context.Context) error
 }
 
 // NewHub builds a Hub on rdb. It starts nothing, sends nothing and closes
@@ -54,14 +78,24 @@ func NewHub(rdb redis.UniversalClient, o Options) (*Hub, error) {
 		return nil, fmt.Errorf("cache: prefix %q has a brace", o.Prefix)
 	}
 	_, single := rdb.(*redis.Client)
+	root := cmp.Or(o.Prefix, "td") + ":"
 	h := &Hub{
-		rdb:      rdb,
-		single:   single,
-		prefix:   cmp.Or(o.Prefix, "td") + ":cache:",
-		timeout:  positiveOr(o.RedisTimeout, 250*time.Millisecond),
-		log:      cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		metrics:  newMetrics(),
-		policies: make(map[string]*counters),
+		rdb:        rdb,
+		single:     single,
+		root:       root,
+		prefix:     root + "cache:",
+		timeout:    positiveOr(o.RedisTimeout, 250*time.Millisecond),
+		log:        cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		metrics:    newMetrics(),
+		localBytes: o.LocalBytes,
+		places:     semaphore.NewWeighted(int64(positiveOr(o.MaxLoads, 64))),
+		hot:        newTopKeys(),
+		wall:       time.Now,
+		counts:     make(map[string]*counters),
+	}
+	h.clock.start(o.Alone)
+	if o.ReadLimit > 0 {
+		h.reads = rate.NewLimiter(rate.Limit(o.ReadLimit), max(o.ReadLimit/10, 1))
 	}
 	if o.Registerer == nil {
 		return h, nil
@@ -72,23 +106,88 @@ func NewHub(rdb redis.UniversalClient, o Options) (*Hub, error) {
 	return h, nil
 }
 
+// Run moves the clock of the local caches, which serve nothing without it, builds
+// guards, keeps what is pinned, and remembers which keys are hot, until ctx ends.
+// It returns nil.
+func (h *Hub) Run(ctx context.Context) error {
+	var all sync.WaitGroup
+	all.Go(func() { h.clock.run(ctx) })
+	all.Go(func() { h.tend(ctx) })
+	all.Wait()
+	h.Remember(context.WithoutCancel(ctx))
+	return nil
+}
+
+const (
+	tendEvery = time.Second
+	fadeEvery = time.Minute
+)
+
+func (h *Hub) tend(ctx context.Context) {
+	for _, m := range h.joined() {
+		if err := m.Warm(ctx); err != nil {
+			h.complain(ctx, "reading what was hot", m.Stats().Name, err)
+		}
+	}
+	next := time.Now().Add(fadeEvery)
+	for ctx.Err() == nil {
+		for _, m := range h.joined() {
+			m.tend(ctx)
+		}
+		if !time.Now().Before(next) {
+			next = time.Now().Add(fadeEvery)
+			h.Remember(ctx)
+			h.hot.fade()
+		}
+		_ = clock.Sleep(ctx, tendEvery)
+	}
+}
+
+// joined returns the caches.
+func (h *Hub) joined() []tended {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.caches)
+}
+
+// Stats returns what each cache and window did in this process so far, by name.
+func (h *Hub) Stats() []Stats {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]Stats, 0, len(h.counts))
+	for _, name := range slices.Sorted(maps.Keys(h.counts)) {
+		list = append(list, h.counts[name].snapshot())
+	}
+	return list
+}
+
+// Hot returns up to n keys that this process reads most, the hottest first.
+func (h *Hub) Hot(n int) []HotKey { return h.hot.top(n) }
+
 // Wait returns when no load is under way any more. Call it at the stop, after the
 // last read and before the stores close: a load outlives the read that began it,
 // by at most its LoadTimeout and two round trips.
 func (h *Hub) Wait() { h.loads.Wait() }
 
-// join takes a policy in and returns its counters.
-func (h *Hub) join(p Policy) *counters {
+// join takes a policy in, with the cache under it that wants to be looked after,
+// if any.
+func (h *Hub) join(p Policy, c tended) *counters {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !p.named() {
-		panic(fmt.Sprintf("cache: %q cannot be the name of a policy", p.Name))
+	if err := p.check(); err != nil {
+		panic("cache: " + err.Error())
 	}
-	if h.policies[p.Name] != nil {
+	if h.counts[p.Name] != nil {
 		panic(fmt.Sprintf("cache: two policies are named %q", p.Name))
 	}
-	h.policies[p.Name] = new(counters)
-	return h.policies[p.Name]
+	if h.shares += p.Local.Share; h.shares > 1+1e-9 {
+		panic(fmt.Sprintf("cache: with policy %s, more than the whole local cache is given away", p.Name))
+	}
+	if c != nil {
+		h.caches = append(h.caches, c)
+	}
+	h.counts[p.Name] = &counters{name: p.Name}
+	return h.counts[p.Name]
 }
 
 // complain logs a failure that no caller will hear of, at most every ten seconds.
@@ -96,68 +195,4 @@ func (h *Hub) complain(ctx context.Context, doing, policy string, err error) {
 	if h.complaints.Due() {
 		h.log.WarnContext(ctx, "cache failed; the loader answers", "doing", doing, "policy", policy, "err", err)
 	}
-}
-
-// reply is Redis' answer for one key: a record, which may be empty, or none, or
-// an error.
-type reply struct {
-	record []byte
-	there  bool
-	err    error
-}
-
-func readGet(cmd *redis.StringCmd) reply {
-	record, err := cmd.Bytes()
-	if errors.Is(err, redis.Nil) {
-		return reply{}
-	}
-	return reply{record: record, there: err == nil, err: err}
-}
-
-// get reads one record.
-func (h *Hub) get(ctx context.Context, key string) reply {
-	ctx, cancel := context.WithTimeout(ctx, h.timeout)
-	defer cancel()
-	return readGet(h.rdb.Get(ctx, key))
-}
-
-// getMany reads the records of up to 500 keys in one round trip: one MGET on a
-// single node, else a pipeline, which a cluster client splits by node.
-func (h *Hub) getMany(ctx context.Context, keys []string) []reply {
-	ctx, cancel := context.WithTimeout(ctx, h.timeout)
-	defer cancel()
-	replies := make([]reply, len(keys))
-	if h.single {
-		records, err := h.rdb.MGet(ctx, keys...).Result()
-		for i := range replies {
-			if err != nil {
-				replies[i].err = err
-			} else if s, ok := records[i].(string); ok {
-				replies[i] = reply{record: []byte(s), there: true}
-			}
-		}
-		return replies
-	}
-	pipe := h.rdb.Pipeline()
-	cmds := make([]*redis.StringCmd, len(keys))
-	for i, key := range keys {
-		cmds[i] = pipe.Get(ctx, key)
-	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
-	for i, cmd := range cmds {
-		replies[i] = readGet(cmd)
-	}
-	return replies
-}
-
-// remove deletes up to 500 keys with their leases in one round trip.
-func (h *Hub) remove(ctx context.Context, keys []string) error {
-	ctx, cancel := context.WithTimeout(ctx, h.timeout)
-	defer cancel()
-	pipe := h.rdb.Pipeline()
-	for _, key := range keys {
-		pipe.Del(ctx, key, leaseOf(key))
-	}
-	_, err := pipe.Exec(ctx)
-	return err
 }

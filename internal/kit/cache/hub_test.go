@@ -28,11 +28,11 @@ func TestMetricsArePresentFromTheStart(t *testing.T) {
 	}
 	rows := newTable(1)
 	c := cacheOf(h, rows.load, Policy{})
-	New(h, Policy{Name: "idle"}, strconv.Itoa, rows.load)
+	newCache(h, Policy{Name: "idle"}, strconv.Itoa, rows.load)
 
 	names := []string{
 		"hits", "misses", "loads", "load_calls", "load_errors", "stores_refused", "negative_hits", "waits",
-		"redis_errors", "undecodable", "oversize",
+		"redis_errors", "undecodable", "oversize", "local_hits", "excluded", "stale_served", "limited", "busy", "refreshes",
 	}
 	want := make(map[string]float64)
 	for _, name := range names {
@@ -80,7 +80,7 @@ func TestNewRefusesANameThatCannotBe(t *testing.T) {
 	}
 	defer func() { _ = h.rdb.Close() }()
 	rows := newTable()
-	New(h, Policy{Name: "taken"}, strconv.Itoa, rows.load)
+	newCache(h, Policy{Name: "taken"}, strconv.Itoa, rows.load)
 	for _, name := range []string{"", "taken", "a:b", "a{b}", "Shop", "店"} {
 		func() {
 			defer func() {
@@ -88,7 +88,7 @@ func TestNewRefusesANameThatCannotBe(t *testing.T) {
 					t.Errorf("New took %q", name)
 				}
 			}()
-			New(h, Policy{Name: name}, strconv.Itoa, rows.load)
+			newCache(h, Policy{Name: name}, strconv.Itoa, rows.load)
 		}()
 	}
 	if _, err := NewHub(h.rdb, Options{Prefix: "td{1}"}); err == nil {
@@ -130,7 +130,7 @@ func TestReadsGoToTheLoaderWhenRedisIsAway(t *testing.T) {
 	if err := c.Invalidate(t.Context(), 1, 2); err == nil || !strings.Contains(err.Error(), "invalidate 2 keys of cache row") {
 		t.Errorf("Invalidate: %v, want an error", err)
 	}
-	if diff := cmp.Diff(Stats{Misses: 6, Loads: 6, LoadCalls: 3, RedisErrors: 4}, c.Stats()); diff != "" {
+	if diff := cmp.Diff(Stats{Name: "row", Misses: 6, Loads: 6, LoadCalls: 3, RedisErrors: 4}, c.Stats()); diff != "" {
 		t.Error(diff)
 	}
 	if n := strings.Count(logged.String(), "\n"); n != 1 {
@@ -177,7 +177,7 @@ func TestReadsSurviveARedisThatFallsDuringALoad(t *testing.T) {
 	if diff := cmp.Diff(rows.all(), got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
-	if diff := cmp.Diff(Stats{Misses: 2, Loads: 2, LoadCalls: 1, RedisErrors: 1}, c.Stats()); diff != "" {
+	if diff := cmp.Diff(Stats{Name: "row", Misses: 2, Loads: 2, LoadCalls: 1, RedisErrors: 1}, c.Stats()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -198,7 +198,7 @@ func TestAHungRedisCostsOneTimeout(t *testing.T) {
 	if took := time.Since(began); took < 50*time.Millisecond || took > 2*time.Second {
 		t.Errorf("took %v, want about 50ms", took)
 	}
-	if diff := cmp.Diff(Stats{Misses: 1, Loads: 1, LoadCalls: 1, RedisErrors: 1}, c.Stats()); diff != "" {
+	if diff := cmp.Diff(Stats{Name: "row", Misses: 1, Loads: 1, LoadCalls: 1, RedisErrors: 1}, c.Stats()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -2,38 +2,84 @@ package cache
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"strings"
 	"time"
 )
 
 // Policy says how one kind of value is cached. Only Name is required: the zero
-// value of every other field is a good setting. Times count in whole
-// milliseconds, at least one.
+// value of every other field is a good setting, and leaves an option out that
+// has no default. Times count in whole milliseconds, at least one.
 type Policy struct {
-	Name        string        // names the kind in keys and metrics: lower-case letters, digits, '-', '_'; unique in a Hub
-	Fresh       time.Duration // longest life of a value; default 10m
-	Negative    time.Duration // longest life of "there is none"; default 30s
+	Name string // names the kind in keys and metrics: lower-case letters, digits, '-', '_'; unique in a Hub
+
+	Fresh    time.Duration // how long a value is current; default 10m
+	Grace    time.Duration // how much longer it is served while one load refreshes it (logical expiry); 0: it is gone after Fresh
+	Beta     float64       // how eagerly a value is refreshed before Fresh is over (XFetch), 1 is usual; 0: never before
+	Negative time.Duration // longest life of "there is none"; default 30s
+	Jitter   float64       // lives are spread over [life·(1−Jitter), life]; default 0.1, at most 1, negative for none
+
 	LeaseTTL    time.Duration // how long other readers rely on one load that says nothing; default LoadTimeout + 1s
-	LoadTimeout time.Duration // deadline of one loader call; default 2s
-	Jitter      float64       // lives are spread over [life·(1−Jitter), life]; default 0.1, at most 1, negative for none
+	LoadTimeout time.Duration // longest wait for a place among the loads and the loader call, together; default 2s
+	MaxLoads    int           // loader calls of this process at a time (bulkhead); default 32
 	MaxBytes    int           // records above this, header included, are served but not kept; default 16384
+
+	Essential    bool          // exempt from the hub's read limit
+	StaleIfError time.Duration // how long after its end a local entry stands in when Redis, or the loader, does not answer; 0: never
+	Local        Local         // this kind's part of the process's own memory; the zero value: none
 }
+
+// Local is a kind's part of the local cache (L1), which spares the round trip
+// to Redis.
+type Local struct {
+	Share  float64       // part of the hub's LocalBytes, 0 to 1
+	Suits  Criteria      // why this kind may live there
+	MaxAge time.Duration // how old an entry may be while the process cannot know of invalidations elsewhere; default 1s
+}
+
+// Criteria are the four by which one judges whether a kind of value may live in
+// the process's own memory. Each that is missing narrows what is kept.
+type Criteria uint8
+
+// The criteria.
+const (
+	Hot           Criteria = 1 << iota // read all the time; without it only those keys are kept that were found hot
+	SeldomChanged                      // without it an entry lives for MaxAge at most, in sync or not
+	Small                              // without it values above 2 KB stay out
+	MayBeStale                         // for a moment an older value does no harm; without it New panics if there is a Share
+)
+
+// smallBytes is what a record may have at most to be kept locally, if its kind
+// is not small as a whole.
+const smallBytes = 2 << 10
 
 func (p Policy) withDefaults() Policy {
 	p.Fresh = wholeMillis(positiveOr(p.Fresh, 10*time.Minute))
+	p.Grace = max(p.Grace.Truncate(time.Millisecond), 0)
+	p.Beta = max(p.Beta, 0)
 	p.Negative = wholeMillis(positiveOr(p.Negative, 30*time.Second))
 	p.LoadTimeout = wholeMillis(positiveOr(p.LoadTimeout, 2*time.Second))
 	p.LeaseTTL = wholeMillis(positiveOr(p.LeaseTTL, p.LoadTimeout+time.Second))
 	p.Jitter = min(max(cmp.Or(p.Jitter, 0.1), 0), 1)
+	p.MaxLoads = positiveOr(p.MaxLoads, 32)
 	p.MaxBytes = positiveOr(p.MaxBytes, 16<<10)
+	p.Local.MaxAge = positiveOr(p.Local.MaxAge, time.Second)
 	return p
 }
 
-// named reports whether the name can stand in a key, where a colon or a brace
-// would mean something else.
-func (p Policy) named() bool {
-	return p.Name != "" && strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
+// check says what is wrong with a policy, if anything.
+func (p Policy) check() error {
+	if p.Name == "" || strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+		return fmt.Errorf("%q cannot be the name of a policy", p.Name) // a colon or a brace would mean something else in a key
+	}
+	if p.Local.Share < 0 || p.Local.Share > 1 {
+		return fmt.Errorf("policy %s: a share of the local cache is 0 to 1, not %v", p.Name, p.Local.Share)
+	}
+	if p.Local.Share > 0 && p.Local.Suits&MayBeStale == 0 {
+		return fmt.Errorf("policy %s: what may not be stale for a moment has no place in the local cache", p.Name)
+	}
+	return nil
 }
 
 // spread shortens a life of whole milliseconds by up to jitter of itself, where

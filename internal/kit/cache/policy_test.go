@@ -11,7 +11,7 @@ import (
 func TestZeroPolicyIsAGoodSetting(t *testing.T) {
 	want := Policy{
 		Name: "shop", Fresh: 10 * time.Minute, Negative: 30 * time.Second, LeaseTTL: 3 * time.Second,
-		LoadTimeout: 2 * time.Second, Jitter: 0.1, MaxBytes: 16384,
+		LoadTimeout: 2 * time.Second, Jitter: 0.1, MaxLoads: 32, MaxBytes: 16384, Local: Local{MaxAge: time.Second},
 	}
 	if diff := cmp.Diff(want, Policy{Name: "shop"}.withDefaults()); diff != "" {
 		t.Error(diff)

@@ -1,9 +1,11 @@
 package cache
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -11,7 +13,7 @@ import (
 // the payload.
 //
 //	byte  0      magic 0xCA
-//	byte  1      codec: 1 = compact JSON
+//	byte  1      codec: 1 = compact JSON; 2 = the bytes themselves, of a string or []byte
 //	byte  2      flags: 1 = negative, there is no such value; 2 = bare, there is
 //	             one but it is not kept. Both have no payload
 //	bytes 3–5    delta: what the load took, microseconds, at most 16.7 s
@@ -26,6 +28,7 @@ const (
 	headerSize = 24
 	magic      = 0xCA
 	codecJSON  = 1
+	codecRaw   = 2
 
 	flagNegative = 1 << 0
 	flagBare     = 1 << 1
@@ -34,6 +37,7 @@ const (
 var errRecord = errors.New("not a record of this cache")
 
 type header struct {
+	codec   byte // 0 is codecJSON when it is written
 	flags   byte
 	version int64
 	created time.Time
@@ -44,7 +48,7 @@ type header struct {
 // appendTo appends the 24 bytes to b. Times out of range are cut to the range.
 func (h header) appendTo(b []byte) []byte {
 	delta := uint32(clamp(h.delta.Microseconds(), 1<<24-1))
-	b = append(b, magic, codecJSON, h.flags, byte(delta>>16), byte(delta>>8), byte(delta))
+	b = append(b, magic, cmp.Or(h.codec, codecJSON), h.flags, byte(delta>>16), byte(delta>>8), byte(delta))
 	b = binary.BigEndian.AppendUint64(b, uint64(h.version))
 	created := uint64(clamp(h.created.UnixMilli(), 1<<48-1))
 	b = binary.BigEndian.AppendUint16(b, uint16(created>>32))
@@ -56,12 +60,13 @@ func clamp(n, most int64) int64 { return min(max(n, 0), most) }
 
 // parse splits a record. The payload shares b's bytes.
 func parse(b []byte) (h header, payload []byte, err error) {
-	if len(b) < headerSize || b[0] != magic || b[1] != codecJSON || b[2] > flagNegative|flagBare {
+	if len(b) < headerSize || b[0] != magic || b[1] != codecJSON && b[1] != codecRaw || b[2] > flagNegative|flagBare {
 		return header{}, nil, errRecord
 	}
 	delta := uint32(b[3])<<16 | uint32(b[4])<<8 | uint32(b[5])
 	created := uint64(binary.BigEndian.Uint16(b[14:]))<<32 | uint64(binary.BigEndian.Uint32(b[16:]))
 	h = header{
+		codec:   b[1],
 		flags:   b[2],
 		version: int64(binary.BigEndian.Uint64(b[6:])),
 		created: time.UnixMilli(int64(created)),
@@ -82,19 +87,65 @@ const (
 )
 
 // decode reads a record. With an error the record counts as nothing.
-func decode[V any](b []byte) (v V, a answer, err error) {
+func decode[V any](b []byte) (v V, h header, a answer, err error) {
 	h, payload, err := parse(b)
 	switch {
 	case err != nil:
-		return v, nothing, err
+		return v, h, nothing, err
 	case h.flags&flagNegative != 0:
-		return v, negative, nil
+		return v, h, negative, nil
 	case h.flags&flagBare != 0:
-		return v, bare, nil
+		return v, h, bare, nil
 	}
-	if err := json.Unmarshal(payload, &v); err != nil {
+	if err := unpack(h.codec, payload, &v); err != nil {
 		var none V
-		return none, nothing, err
+		return none, h, nothing, err
 	}
-	return v, value, nil
+	return v, h, value, nil
 }
+
+// pack turns a value into a payload. Texts and bytes stand for themselves: a
+// reader of them pays for the copy alone.
+func pack[V any](v V) (codec byte, payload []byte, err error) {
+	switch v := any(v).(type) {
+	case string:
+		return codecRaw, []byte(v), nil
+	case []byte:
+		return codecRaw, v, nil
+	}
+	payload, err = json.Marshal(v)
+	return codecJSON, payload, err
+}
+
+// unpack is the reverse of pack. Bytes share those of the payload.
+func unpack[V any](codec byte, payload []byte, to *V) error {
+	wants := byte(codecJSON)
+	switch to := any(to).(type) {
+	case *string:
+		wants = codecRaw
+		*to = string(payload)
+	case *[]byte:
+		wants = codecRaw
+		*to = payload
+	}
+	switch {
+	case codec != wants:
+		return errRecord
+	case codec == codecJSON:
+		return json.Unmarshal(payload, to)
+	}
+	return nil
+}
+
+// due reports whether a value should be loaded anew: its time is over, or a
+// draw in [0, 1) says that this reader is the one to refresh it a little early.
+// The method is XFetch, from "Optimal Probabilistic Cache Stampede Prevention"
+// (Vattani, Chierichetti, Lowenstein, VLDB 2015): the earlier, the longer the
+// load takes and the larger beta is.
+func (h header) due(now time.Time, beta, draw float64) bool {
+	early := time.Duration(-float64(h.delta) * beta * math.Log(1-draw))
+	return !now.Add(early).Before(h.created.Add(h.soft))
+}
+
+// head is what tells a record from the one that replaces it.
+func head(record []byte) []byte { return record[:min(len(record), headerSize)] }

@@ -12,10 +12,13 @@ import (
 var (
 	//go:embed lua/acquire.lua
 	acquireLua string
+	//go:embed lua/put.lua
+	putLua string
 	//go:embed lua/store.lua
 	storeLua string
 
 	acquireScript = redis.NewScript(acquireLua)
+	putScript     = redis.NewScript(putLua)
 	storeScript   = redis.NewScript(storeLua)
 )
 

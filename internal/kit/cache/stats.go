@@ -7,37 +7,55 @@ import (
 )
 
 // Stats counts what one cache did since its process started. Every key that a
-// read asks for is exactly one of Hits, NegativeHits and Misses.
+// read asks for is one of LocalHits, Excluded, Hits, NegativeHits and Misses, or
+// Limited. LocalHits are exact up to some thousands and estimated beyond.
 type Stats struct {
-	Hits          int64 // keys answered by a record
-	NegativeHits  int64 // keys answered by a record that says there is none
-	Misses        int64 // keys that the first look did not find, for whatever reason
-	Waits         int64 // keys that waited for a load of somebody else
-	Loads         int64 // keys given to the loader
-	LoadCalls     int64 // calls of the loader
-	LoadErrors    int64 // calls of the loader that failed
-	StoresRefused int64 // loaded keys not stored because the lease was gone
-	RedisErrors   int64 // round trips to Redis in which something failed
-	Undecodable   int64 // records that could not be read, values that could not be written
-	Oversize      int64 // values found too big to be kept
+	Name          string // of the policy
+	LocalHits     int64  // keys answered by this process's own memory
+	Excluded      int64  // keys that the guard knows to be absent
+	Hits          int64  // keys answered by a record
+	NegativeHits  int64  // keys answered by a record that says there is none
+	Misses        int64  // keys that the first look did not find, for whatever reason
+	StaleServed   int64  // values served after their time, while they were refreshed or could not be
+	Limited       int64  // keys not asked for because the process had used up its reads of Redis
+	Waits         int64  // keys that waited for a load of somebody else
+	Loads         int64  // keys given to the loader
+	LoadCalls     int64  // calls of the loader
+	LoadErrors    int64  // calls of the loader that failed
+	Busy          int64  // calls of the loader that found no place in time
+	Refreshes     int64  // keys that a refresh in the background was begun for
+	StoresRefused int64  // loaded keys not stored because the lease was gone
+	RedisErrors   int64  // round trips to Redis in which something failed
+	Undecodable   int64  // records that could not be read, values that could not be written
+	Oversize      int64  // values found too big to be kept
 }
 
 type counters struct {
-	hits, negativeHits, misses, waits atomic.Int64
-	loads, loadCalls, loadErrors      atomic.Int64
-	storesRefused, redisErrors        atomic.Int64
-	undecodable, oversize             atomic.Int64
+	name string // of the policy
+
+	localHits, excluded, hits, negativeHits, misses atomic.Int64
+	staleServed, limited, waits                     atomic.Int64
+	loads, loadCalls, loadErrors, busy, refreshes   atomic.Int64
+	storesRefused, redisErrors                      atomic.Int64
+	undecodable, oversize                           atomic.Int64
 }
 
 func (c *counters) snapshot() Stats {
 	return Stats{
+		Name:          c.name,
+		LocalHits:     c.localHits.Load(),
+		Excluded:      c.excluded.Load(),
 		Hits:          c.hits.Load(),
 		NegativeHits:  c.negativeHits.Load(),
 		Misses:        c.misses.Load(),
+		StaleServed:   c.staleServed.Load(),
+		Limited:       c.limited.Load(),
 		Waits:         c.waits.Load(),
 		Loads:         c.loads.Load(),
 		LoadCalls:     c.loadCalls.Load(),
 		LoadErrors:    c.loadErrors.Load(),
+		Busy:          c.busy.Load(),
+		Refreshes:     c.refreshes.Load(),
 		StoresRefused: c.storesRefused.Load(),
 		RedisErrors:   c.redisErrors.Load(),
 		Undecodable:   c.undecodable.Load(),
@@ -56,13 +74,19 @@ func newMetrics() []metric {
 		return metric{prometheus.NewDesc("tandian_cache_"+name+"_total", help, []string{"policy"}, nil), of}
 	}
 	return []metric{
-		series("hits", "Keys answered from the cache.", func(s Stats) int64 { return s.Hits }),
+		series("local_hits", "Keys answered by the process's own memory.", func(s Stats) int64 { return s.LocalHits }),
+		series("excluded", "Keys that the existence guard knows to be absent.", func(s Stats) int64 { return s.Excluded }),
+		series("hits", "Keys answered from Redis.", func(s Stats) int64 { return s.Hits }),
 		series("negative_hits", "Keys answered by an entry that says there is none.", func(s Stats) int64 { return s.NegativeHits }),
 		series("misses", "Keys that the first look did not find.", func(s Stats) int64 { return s.Misses }),
+		series("stale_served", "Values served after their time.", func(s Stats) int64 { return s.StaleServed }),
+		series("limited", "Reads refused by the limit on reads of Redis.", func(s Stats) int64 { return s.Limited }),
 		series("waits", "Keys that waited for somebody else's load.", func(s Stats) int64 { return s.Waits }),
 		series("loads", "Keys given to the loader.", func(s Stats) int64 { return s.Loads }),
 		series("load_calls", "Calls of the loader.", func(s Stats) int64 { return s.LoadCalls }),
 		series("load_errors", "Calls of the loader that failed.", func(s Stats) int64 { return s.LoadErrors }),
+		series("busy", "Calls of the loader that found no place in time.", func(s Stats) int64 { return s.Busy }),
+		series("refreshes", "Keys that a refresh in the background was begun for.", func(s Stats) int64 { return s.Refreshes }),
 		series("stores_refused", "Loaded keys not stored because their lease was gone.", func(s Stats) int64 { return s.StoresRefused }),
 		series("redis_errors", "Round trips to Redis in which something failed.", func(s Stats) int64 { return s.RedisErrors }),
 		series("undecodable", "Records that could not be read, values that could not be written.", func(s Stats) int64 { return s.Undecodable }),
@@ -80,12 +104,9 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 }
 
 func (c collector) Collect(to chan<- prometheus.Metric) {
-	c.hub.mu.Lock()
-	defer c.hub.mu.Unlock()
-	for name, counts := range c.hub.policies {
-		s := counts.snapshot()
+	for _, s := range c.hub.Stats() {
 		for _, m := range c.hub.metrics {
-			to <- prometheus.MustNewConstMetric(m.desc, prometheus.CounterValue, float64(m.of(s)), name)
+			to <- prometheus.MustNewConstMetric(m.desc, prometheus.CounterValue, float64(m.of(s)), s.Name)
 		}
 	}
 }

@@ -14,21 +14,9 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
-
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // it reports each dial of a server that is not up yet
-	// A pool that could not dial tries again each second, and sees only then that
-	// it was closed.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
-}
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // backend is one Redis, or what stands for it, under a whole suite.
 type backend struct {

@@ -36,6 +36,7 @@ func TestTheSecurityPageHasEveryLimitWithItsDefault(t *testing.T) {
 	flags := map[string]*int{
 		"--rate-anonymous": &defaults.AnonymousRate, "--rate-user": &defaults.UserRate,
 		"--conns-per-address": &defaults.SocketsPerAddress, "--conns-per-user": &defaults.SocketsPerUser,
+		"--absent-reads": &defaults.AbsentReads,
 	}
 	rows := map[string]string{}
 	for _, row := range rowOf.FindAllStringSubmatch(securityText(t), -1) {

@@ -86,6 +86,7 @@ type Door struct {
 
 	anonymous, users *buckets // requests of networks and of users
 	looks, refusals  *buckets // requests of networks with a token, and with a bad one
+	absent           *buckets // reads of callers that ended in nothing
 	memory           *budget  // bytes of large requests and answers
 	running          *places  // points of complexity
 	uploads          *budget  // multipart bodies
@@ -108,6 +109,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 		users:     newBuckets(l.UserRate, l.UserBurst, time.Now),
 		looks:     newBuckets(l.Looks, 2*l.Looks, time.Now),
 		refusals:  newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
+		absent:    newBudgets(l.AbsentReads, time.Minute, time.Now),
 		memory:    newBudget(l.Memory, l.Memory/4), running: newPlaces(l.Running, l.Running/4),
 		uploads:    newBudget(l.Uploads, max(l.Uploads/4, 1)),
 		perAddress: newCounts(l.SocketsPerAddress), perUser: newSeats(l.SocketsPerUser),

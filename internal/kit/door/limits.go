@@ -64,6 +64,7 @@ type Limits struct {
 	AnonymousRate, AnonymousBurst int // of a client address; 1000, 2000
 	UserRate, UserBurst           int // of a user; 200, 400
 	Looks                         int // at who has a token, of a client network, twice as many at once; 5000
+	AbsentReads                   int // reads by id that end in nothing, of a caller, a minute, see [MayRead]; 50
 
 	// Sockets and event streams.
 
@@ -145,6 +146,7 @@ func (l *Limits) all() []limit {
 		number("", &l.UserRate, 200),
 		number("", &l.UserBurst, 400),
 		number("looks", &l.Looks, 5000),
+		number("", &l.AbsentReads, 50),
 
 		number("", &l.SocketsPerAddress, 100),
 		number("", &l.SocketsPerUser, 10),

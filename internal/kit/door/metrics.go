@@ -21,7 +21,7 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_door_refused_total", Help: "Requests that were refused before they ran, by the code of the first error.",
+			Name: "tandian_door_refused_total", Help: "Requests, and reads by id within requests, that were refused before they ran, by the code of the first error.",
 		}, []string{"code"}),
 		documents: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_door_documents_total", Help: "Documents looked up among those that were found valid before: hit, miss.",

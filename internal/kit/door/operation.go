@@ -21,6 +21,7 @@ type caller struct {
 	network   string     // "a:NETWORK", whoever it is
 	addr      netip.Addr // of the client; may be zero
 	admission Admission
+	door      *Door   // that runs its operation; nil before
 	memory    *memory // what its request takes as long as it runs; nil is not counted
 }
 
@@ -54,6 +55,7 @@ func (d *Door) start(ctx context.Context, exec graphql.GraphExecutor, c caller, 
 			op, res = nil, &graphql.Response{Errors: d.caught(ctx, p)}
 		}
 	}()
+	c.door = d
 	ctx = context.WithValue(ctx, callerKey{}, c)
 	if c.admission.Enter != nil {
 		ctx = c.admission.Enter(ctx)

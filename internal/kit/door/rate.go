@@ -30,6 +30,7 @@ const (
 type buckets struct {
 	interval time.Duration // between two tokens; 0 is no limit
 	span     time.Duration // from an empty bucket to a full one
+	debt     time.Duration // how much later than that spend may make it full
 	now      func() time.Time
 	epoch    time.Time // the instants below count from here
 
@@ -47,13 +48,24 @@ func newBuckets(rate, burst int, now func() time.Time) *buckets {
 	}
 	interval := max(time.Second/time.Duration(rate), 1)
 	tokens := min(max(int64(burst), 1), math.MaxInt64/4/int64(interval))
-	b := &buckets{
-		interval: interval,
-		span:     time.Duration(tokens) * interval,
-		now:      now,
-		epoch:    now(),
-		young:    map[string]time.Duration{},
+	return (&buckets{interval: interval, span: time.Duration(tokens) * interval, now: now}).open()
+}
+
+// newBudgets returns full buckets of n tokens, which get n new ones in each
+// period. They are for what is known only afterwards: see left and spend. No more
+// than 0 is no limit.
+func newBudgets(n int, period time.Duration, now func() time.Time) *buckets {
+	if n <= 0 {
+		return &buckets{}
 	}
+	interval := max(period/time.Duration(n), 1)
+	span := time.Duration(n) * interval
+	return (&buckets{interval: interval, span: span, debt: span, now: now}).open()
+}
+
+// open begins the first generation.
+func (b *buckets) open() *buckets {
+	b.epoch, b.young = b.now(), map[string]time.Duration{}
 	b.nextRotation = b.window()
 	return b
 }
@@ -83,15 +95,43 @@ func (b *buckets) take(key string) (wait time.Duration, ok bool) {
 
 // empty reports whether take would find no token now.
 func (b *buckets) empty(key string) bool {
+	_, ok := b.left(key)
+	return !ok
+}
+
+// left reports whether take would find a token now, and if not, how long until
+// there is one.
+func (b *buckets) left(key string) (wait time.Duration, ok bool) {
 	if b.interval == 0 {
-		return false
+		return 0, true
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := b.now().Sub(b.epoch)
 	b.rotate(at)
 	full, _ := b.find(key)
-	return max(full, at)+b.interval-b.span > at
+	if wait := max(full, at) + b.interval - b.span - at; wait > 0 {
+		return wait, false
+	}
+	return 0, true
+}
+
+// spend takes n tokens, whether they are there or not. What is missing is owed,
+// up to as many as a bucket holds; more is forgiven. Of somebody for whom there is
+// no place nothing is taken, not even from the bucket for all others: who comes
+// later and asks for nothing wrong must not pay for a flood.
+func (b *buckets) spend(key string, n int) {
+	if b.interval == 0 || n <= 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := b.now().Sub(b.epoch)
+	b.rotate(at)
+	if full, own := b.find(key); own {
+		n = min(n, int((b.span+b.debt)/b.interval)) // a product that cannot overflow
+		b.young[key] = min(max(full, at)+time.Duration(n)*b.interval, at+b.span+b.debt)
+	}
 }
 
 // find returns when the key's bucket is full again, and whether it is its own.
@@ -111,7 +151,7 @@ func (b *buckets) find(key string) (full time.Duration, own bool) {
 }
 
 // rotate starts a new generation when it is time. What it drops was last taken
-// from before the rotation before this, at least a span ago.
+// from before the rotation before this, at least a window ago, and must be full again.
 func (b *buckets) rotate(at time.Duration) {
 	if at < b.nextRotation {
 		return
@@ -120,5 +160,6 @@ func (b *buckets) rotate(at time.Duration) {
 	b.nextRotation = at + b.window()
 }
 
-// window is how long a generation is young at least.
-func (b *buckets) window() time.Duration { return max(b.span, time.Second) }
+// window is how long a generation is young at least: as long as any bucket can
+// take to be full again.
+func (b *buckets) window() time.Duration { return max(b.span+b.debt, time.Second) }

@@ -14,8 +14,12 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/app"
@@ -23,6 +27,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/keytable"
 )
 
 // A Stack is a pair of stores, empty at first. Servers and commands of one
@@ -175,7 +180,8 @@ type UserError struct {
 }
 
 // Start starts a server on the stack and waits until it is ready. It stops
-// with the test, or before by [Server.Stop].
+// with the test, or before by [Server.Stop]. The keys that are in Redis at the end
+// of the test must follow the table in ARCHITECTURE.md.
 func (s *Stack) Start(tb testing.TB) *Server {
 	tb.Helper()
 	log, out := &Log{}, &Log{}
@@ -187,7 +193,8 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
-	stop := sync.OnceValue(func() error { cancel(); return <-done })
+	var stopped atomic.Bool
+	stop := sync.OnceValue(func() error { stopped.Store(true); cancel(); return <-done })
 	select {
 	case <-a.Ready():
 	case err := <-done:
@@ -198,6 +205,9 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	}
 	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, stop: stop, heard: &testkit.Secrets{}}
 	tb.Cleanup(func() {
+		if !stopped.Load() { // a Redis in the server's process ends with it
+			checkKeys(tb, a, cfg)
+		}
 		if err := stop(); err != nil {
 			tb.Errorf("the server did not stop well: %v", err)
 		}
@@ -209,6 +219,29 @@ func (s *Stack) Start(tb testing.TB) *Server {
 		}
 	})
 	return server
+}
+
+// checkKeys looks at the keys of a running server, with clients that nothing was
+// done to where there can be others.
+func checkKeys(tb testing.TB, a *app.App, cfg config.Config) {
+	if cfg.RedisURL == "" {
+		if one, ok := a.House().State.(*redis.Client); ok {
+			keytable.Check(tb, one.WithTimeout(keytable.Patience), cfg.RedisPrefix)
+		}
+		return
+	}
+	for _, url := range []string{cfg.RedisURL, cfg.RedisCacheURL} {
+		if url == "" {
+			continue
+		}
+		rdb, err := store.OpenRedis(store.RedisConfig{URL: url, Role: "test", Timeout: keytable.Patience}, store.NewRedisMetrics(prometheus.NewRegistry()))
+		if err != nil {
+			tb.Error(err)
+			continue
+		}
+		keytable.Check(tb, rdb, cfg.RedisPrefix)
+		_ = rdb.Close()
+	}
 }
 
 // Stop ends the server as Ctrl-C would and returns what Run returned.

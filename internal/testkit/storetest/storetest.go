@@ -19,6 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/keytable"
 )
 
 // Stores are where a room's test keeps its data: empty at first, shared by all
@@ -26,7 +27,11 @@ import (
 type Stores struct {
 	SQL   store.SQLConfig
 	Redis store.RedisConfig
+
+	untouched store.RedisConfig // Redis as it was given out: a test may cut its wires
 }
+
+func stores(sql store.SQLConfig, redis store.RedisConfig) Stores { return Stores{sql, redis, redis} }
 
 // Each runs a test on SQLite with the embedded Redis, and on PostgreSQL
 // with a real one.
@@ -34,7 +39,7 @@ func Each(t *testing.T, test func(*testing.T, Stores)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) { test(t, embedded(t)) })
 	t.Run("real", func(t *testing.T) {
-		test(t, Stores{store.SQLConfig{URL: testkit.Postgres(t)}, store.RedisConfig{URL: testkit.Redis(t), Role: "state"}})
+		test(t, stores(store.SQLConfig{URL: testkit.Postgres(t)}, store.RedisConfig{URL: testkit.Redis(t), Role: "state"}))
 	})
 }
 
@@ -44,7 +49,7 @@ func EachAndCluster(t *testing.T, test func(*testing.T, Stores)) {
 	t.Helper()
 	Each(t, test)
 	t.Run("cluster", func(t *testing.T) {
-		test(t, Stores{store.SQLConfig{URL: testkit.Postgres(t)}, store.RedisConfig{URL: testkit.RedisCluster(t), Role: "state"}})
+		test(t, stores(store.SQLConfig{URL: testkit.Postgres(t)}, store.RedisConfig{URL: testkit.RedisCluster(t), Role: "state"}))
 	})
 }
 
@@ -62,7 +67,7 @@ func embedded(t *testing.T) Stores {
 		clock.Wait()
 		_ = s.Close()
 	})
-	return Stores{store.SQLConfig{DataDir: t.TempDir()}, store.RedisConfig{URL: "redis://embedded", Role: "state", Dial: s.Dial}}
+	return stores(store.SQLConfig{DataDir: t.TempDir()}, store.RedisConfig{URL: "redis://embedded", Role: "state", Dial: s.Dial})
 }
 
 // Prefix begins the Redis keys of a Process.
@@ -80,7 +85,8 @@ type Process struct {
 	Secrets  *testkit.Secrets // that the log must not show: it is searched when the test ends
 }
 
-// Open opens stores and migrates the database. All is closed with the test.
+// Open opens stores and migrates the database. All is closed with the test. The
+// keys that are in Redis then must follow the table in ARCHITECTURE.md.
 func Open(t *testing.T, on Stores) Process {
 	t.Helper()
 	reg, out := prometheus.NewRegistry(), &log{}
@@ -108,6 +114,7 @@ func Open(t *testing.T, on Stores) Process {
 	}
 	t.Cleanup(func() {
 		p.Hub.Wait()
+		checkKeys(t, on.untouched)
 		_ = rdb.Close()
 		_ = db.Close()
 		for _, line := range p.Secrets.Leaks(out.String()) {
@@ -115,6 +122,19 @@ func Open(t *testing.T, on Stores) Process {
 		}
 	})
 	return p
+}
+
+// checkKeys looks at the keys with a client of its own: what a test did to its
+// clients does not matter.
+func checkKeys(t *testing.T, cfg store.RedisConfig) {
+	cfg.Timeout = keytable.Patience
+	rdb, err := store.OpenRedis(cfg, store.NewRedisMetrics(prometheus.NewRegistry()))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	keytable.Check(t, rdb, Prefix)
+	_ = rdb.Close()
 }
 
 // log collects lines. It is safe for concurrent use.

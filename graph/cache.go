@@ -1,0 +1,51 @@
+package graph
+
+import (
+	"math"
+
+	"github.com/tandian-dev/tandian/graph/model"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+)
+
+// Caches says what the caches of this process did since it started.
+type Caches interface {
+	Stats() []cache.Stats       // by name
+	Hot(top int) []cache.HotKey // at most top, the hottest first
+}
+
+// cacheStats shows what one cache did.
+func cacheStats(s cache.Stats) model.CacheStats {
+	remote := s.Hits + s.NegativeHits
+	out := model.CacheStats{
+		Name: s.Name, LocalHits: count(s.LocalHits), RemoteHits: count(remote), Misses: count(s.Misses),
+		Loads: count(s.Loads), LoadErrors: count(s.LoadErrors), StaleServed: count(s.StaleServed),
+	}
+	if hits := s.LocalHits + remote; hits > 0 {
+		out.HitRatio = float64(hits) / float64(hits+s.Misses)
+	}
+	return out
+}
+
+func hotKey(k cache.HotKey) model.HotKey { return model.HotKey{Key: k.Key, Hits: count(k.Hits)} }
+
+// convert converts each element of a list.
+func convert[F, T any](list []F, to func(F) T) []T {
+	out := make([]T, len(list))
+	for i, v := range list {
+		out[i] = to(v)
+	}
+	return out
+}
+
+// checkTop returns a fault unless top is 1 to [page.Max].
+func checkTop(top int) error {
+	if top < 1 || top > page.Max {
+		return fault.BadInput("top is 1 to %d, not %d", page.Max, top)
+	}
+	return nil
+}
+
+// count is n as an Int, which has 32 bits.
+func count(n int64) int { return int(min(n, math.MaxInt32)) }

@@ -1,0 +1,50 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+)
+
+// openCaches says how users are cached. Every request of somebody who is logged
+// in reads one, for the role: that may not end because others read too much.
+func (s *Service) openCaches(hub *cache.Hub) {
+	s.users = cache.New(hub, cache.Policy{
+		Name: "user", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: time.Minute, Essential: true,
+		// Those who are here now are read all the time. No stale entry stands in
+		// when the stores are away: it could be of an administrator that was.
+		Local: cache.Local{Share: 0.2, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+	}, cache.Source[int64, User]{
+		Key: decimal, Load: s.loadUsers, All: s.allUsers, Parse: parseDecimal,
+		Version: func(u User) int64 { return u.Version },
+	})
+}
+
+func decimal(id int64) string { return strconv.FormatInt(id, 10) }
+
+func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+
+func (s *Service) loadUsers(ctx context.Context, ids []int64) (map[int64]User, error) {
+	rows, err := s.db.User.Query().Where(entuser.IDIn(ids...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select %d users: %w", len(ids), err)
+	}
+	found := make(map[int64]User, len(rows))
+	for _, r := range rows {
+		found[r.ID] = *fromRow(r)
+	}
+	return found, nil
+}
+
+// allUsers yields the ids of all users, some thousands a statement.
+func (s *Service) allUsers(ctx context.Context) iter.Seq2[int64, error] {
+	return ent.AllIDs(func(after int64, limit int) ([]int64, error) {
+		return s.db.User.Query().Where(entuser.IDGT(after)).Order(entuser.ByID()).Limit(limit).IDs(ctx)
+	})
+}

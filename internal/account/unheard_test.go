@@ -1,0 +1,123 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/ent"
+	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func reviewAlone(t *testing.T, from storetest.Process) (*Service, *mailbox) {
+	t.Helper()
+	hub, err := cache.NewHub(from.Redis, cache.Options{Prefix: storetest.Prefix, Log: from.Log, Alone: true, LocalBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := &mailbox{heard: from.Secrets}
+	s := New(from.DB, from.Redis, hub, Config{Prefix: storetest.Prefix, Sender: box, CodesPerAddress: 0, LoginsPerAddress: 0}, prometheus.NewRegistry(), from.Log)
+	ctx, cancel := context.WithCancel(context.Background())
+	var g sync.WaitGroup
+	g.Go(func() { _ = hub.Run(ctx) })
+	t.Cleanup(func() { cancel(); g.Wait(); hub.Wait() })
+	for deadline := time.Now().Add(10 * time.Second); s.users.Stats().Excluded == 0; time.Sleep(10 * time.Millisecond) {
+		_, _ = s.ByID(t.Context(), 987654+rand.Int64N(1e9))
+		if time.Now().After(deadline) {
+			t.Fatal("no guard")
+		}
+	}
+	return s, box
+}
+
+// A login that is hung up while the account is made; the next one succeeds.
+func TestAnAccountMadeInAnAbandonedLoginCanBeUsed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		s, _ := reviewAlone(t, storetest.Open(t, on))
+		orphans := 0
+		for i := range 3000 {
+			p, err := ParsePhone(fmt.Sprintf("+8490%07d", i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(1500))*time.Microsecond)
+			_, _, err = s.register(ctx, p)
+			cancel()
+			if err == nil {
+				continue
+			}
+			row, err := s.byPhone(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row == nil {
+				continue
+			}
+			again, _, err := s.register(t.Context(), p) // the next login
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.ByID(t.Context(), again.ID); err != nil {
+				orphans++
+			}
+		}
+		if orphans > 0 {
+			t.Errorf("%d accounts exist, log in, and are unknown to every request after it", orphans)
+		}
+	})
+}
+
+// Retire that fails after the roles were taken away, and is repeated.
+func TestRetireIsMendedByRepeatingIt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		from := storetest.Open(t, on)
+		p := New(from.DB, from.Redis, from.Hub, Config{Prefix: storetest.Prefix, Sender: &mailbox{heard: from.Secrets}}, from.Registry, from.Log)
+		phone, err := ParsePhone("+84901234567")
+		if err != nil {
+			t.Fatal(err)
+		}
+		us, err := p.Furnish(t.Context(), "correct horse", Furnished{Phone: phone, Nickname: "Boss", Role: Admin})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pw := "correct horse"
+		if _, err := p.Login(t.Context(), Credentials{Phone: "+84901234567", Password: &pw}); err != nil {
+			t.Fatal(err)
+		}
+		if u, err := p.ByID(t.Context(), us[0].ID); err != nil || u.Role != Admin {
+			t.Fatal(u, err)
+		}
+		var fail atomic.Bool
+		from.DB.Session.Use(func(next ent.Mutator) ent.Mutator {
+			return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+				if fail.Load() && m.Op().Is(ent.OpUpdate) {
+					return nil, errors.New("the database hiccups")
+				}
+				return next.Mutate(ctx, m)
+			})
+		})
+		fail.Store(true)
+		if err := p.Retire(t.Context(), phone); err == nil {
+			t.Fatal("no error")
+		}
+		fail.Store(false)
+		if err := p.Retire(t.Context(), phone); err != nil {
+			t.Fatal(err)
+		}
+		if row := from.DB.User.Query().Where(entuser.ID(us[0].ID)).OnlyX(t.Context()); Role(row.Role) != Customer {
+			t.Fatal(row.Role)
+		}
+		if u, err := p.ByID(t.Context(), us[0].ID); err != nil || u.Role != Customer {
+			t.Errorf("retired, repeated, and everybody still sees %s, %v", u.Role, err)
+		}
+	})
+}

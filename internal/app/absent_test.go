@@ -1,0 +1,155 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// absent is the id of something that there is not.
+func absent(typ string) string { return scalar.ID{Type: typ, N: 987_654_321}.String() }
+
+// from is a server as somebody of a network asks it who has not asked before.
+func from(s *apptest.Server, network int) *apptest.Server {
+	return s.With("X-Forwarded-For", fmt.Sprintf("203.0.113.%d", network))
+}
+
+// asked counts what the stores are asked for by f.
+func asked(t *testing.T, s *apptest.Server, f func()) (statements, trips float64) {
+	t.Helper()
+	count := func() (float64, float64) {
+		return s.Counter(t, "tandian_sql_statement_seconds"), s.Counter(t, "tandian_redis_round_trip_seconds")
+	}
+	statements, trips = count()
+	f()
+	nowStatements, nowTrips := count()
+	return nowStatements - statements, nowTrips - trips
+}
+
+// Every field that takes an id and may end in null.
+func TestWhoKeepsAskingForWhatThereIsNotReachesNoStore(t *testing.T) {
+	const limit = 4 // a minute: one in 15 s
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		stack.Config.AbsentReads, stack.Config.TrustedProxies = limit, []string{"127.0.0.1"}
+		s := hire(t, stack).nobody
+		shop := someShop(t, s)
+		for network, tt := range []struct {
+			name, field string // with an id for %[1]q
+			gone, there string
+			counts      int
+			null        string // what the field is when it is refused
+		}{
+			{"a shop", `it: shop(id: %[1]q) { id }`, absent("Shop"), shop, 1, `null`},
+			{"a user", `it: user(id: %[1]q) { id }`, absent("User"), absent("User"), 1, `null`},
+			{"a node", `it: node(id: %[1]q) { id }`, absent("Shop"), shop, 1, `null`},
+			{"a node of another type", `it: node(id: %[1]q) { id }`, absent("ShopType"), absent("User"), 1, `null`},
+			{"one of several nodes", `it: nodes(ids: [%[1]q]) { id }`, absent("Shop"), shop, 1, `[null]`},
+			{"several nodes", `it: nodes(ids: [%[1]q, %[1]q]) { id }`, absent("User"), shop, 2, `[null,null]`},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				s := from(s, network)
+				gone, there := fmt.Sprintf("{ "+tt.field+" }", tt.gone), fmt.Sprintf("{ "+tt.field+" }", tt.there)
+				for range limit / tt.counts {
+					s.Must(t, gone, nil, nil)
+				}
+				refused := s.Counter(t, "tandian_door_refused_total", "code", "RATE_LIMITED")
+				var answers []apptest.Answer
+				statements, trips := asked(t, s, func() {
+					answers = append(answers, s.Do(t, gone, nil, nil), s.Do(t, there, nil, nil))
+				})
+				if statements != 0 || trips != 0 {
+					t.Errorf("what is refused asked for %v statements and %v round trips to Redis", statements, trips)
+				}
+				for _, a := range append(answers, s.Do(t, strings.Replace(there, "{", "{ shopTypes { id } ", 1), nil, nil)) {
+					if c := code(t, a); c != "RATE_LIMITED" {
+						t.Fatalf("answered with %q: %s", c, a.Data)
+					}
+					e := a.Errors[0]
+					if after := e.Extensions.RetryAfterSeconds; after < 1 || after > 60/limit || fmt.Sprint(e.Path) != "[it]" {
+						t.Errorf("the error of %v says to come again after %d s", e.Path, after)
+					}
+				}
+				var rest struct {
+					It        json.RawMessage
+					ShopTypes []any
+				}
+				last := s.Do(t, strings.Replace(there, "{", "{ shopTypes { id } ", 1), nil, nil)
+				if err := json.Unmarshal(last.Data, &rest); err != nil || string(rest.It) != tt.null || len(rest.ShopTypes) == 0 {
+					t.Errorf("what else was asked for is not answered: %v, %s", err, last.Data)
+				}
+				if n := s.Counter(t, "tandian_door_refused_total", "code", "RATE_LIMITED") - refused; n != 4 {
+					t.Errorf("%v refusals are counted, want 4", n)
+				}
+			})
+		}
+	})
+}
+
+func TestOnlyWhatThereIsNotCountsAndOnlyForWhoAskedForIt(t *testing.T) {
+	const limit = 4
+	stack := apptest.Embedded(t)
+	stack.Config.AbsentReads, stack.Config.TrustedProxies = limit, []string{"127.0.0.1"}
+	staff := hire(t, stack)
+	shop := someShop(t, staff.nobody)
+	s := from(staff.nobody, 1)
+	for range 3 * limit {
+		s.Must(t, shopByID, map[string]any{"id": shop}, nil)
+		s.Must(t, `query N($ids: [ID!]!) { nodes(ids: $ids) { id } }`, map[string]any{"ids": []string{shop, shop, shop}}, nil)
+		for _, query := range []string{`{ shop(id: %q) { id } }`, `{ user(id: %q) { id } }`, `{ node(id: %q) { id } }`, `{ nodes(ids: [%q]) { id } }`} {
+			for _, id := range []string{absent("Voucher"), "no id"} {
+				if c := code(t, s.Do(t, fmt.Sprintf(query, id), nil, nil)); c != "BAD_USER_INPUT" {
+					t.Fatalf("%s of %q: %q", query, id, c)
+				}
+			}
+		}
+	}
+	gone := map[string]any{"id": absent("Shop")}
+	for range limit - 1 {
+		s.Must(t, shopByID, gone, nil)
+	}
+	s.Must(t, shopByID, map[string]any{"id": shop}, nil)
+	three := fmt.Sprintf(`{ nodes(ids: [%q, %q, %[1]q, %[1]q]) { id } }`, absent("User"), shop)
+	s.Must(t, three, nil, nil) // two of them are beyond the limit
+	a := s.Do(t, shopByID, map[string]any{"id": shop}, nil)
+	if c := code(t, a); c != "RATE_LIMITED" {
+		t.Fatalf("beyond the limit: %q", c)
+	}
+	if after := a.Errors[0].Extensions.RetryAfterSeconds; after <= 30 || after > 45 {
+		t.Errorf("to come again after %d s, want up to 45: those beyond the limit are waited for", after)
+	}
+	if c := code(t, s.Do(t, fmt.Sprintf(`{ shop(id: %q) { id } }`, absent("User")), nil, nil)); c != "BAD_USER_INPUT" {
+		t.Errorf("an id of another type: %q", c)
+	}
+	from(staff.nobody, 2).Must(t, shopByID, map[string]any{"id": shop}, nil)
+	for range limit {
+		from(staff.customer, 1).Must(t, shopByID, gone, nil)
+	}
+	if c := code(t, from(staff.customer, 2).Do(t, shopByID, gone, nil)); c != "RATE_LIMITED" {
+		t.Errorf("a user who comes from another network: %q", c)
+	}
+	from(staff.merchant, 1).Must(t, shopByID, gone, nil)
+}
+
+func TestASocketIsHeldToTheLimitOfWhatThereIsNot(t *testing.T) {
+	stack := apptest.Embedded(t)
+	stack.Config.AbsentReads = 2
+	s := hire(t, stack).nobody
+	shop := someShop(t, s)
+	c := dial(t, s, "")
+	c.acknowledged(t)
+	for range 2 {
+		if got, _ := c.ask(t, fmt.Sprintf(`{ shop(id: %q) { id } }`, absent("Shop"))); got != `{"data":{"shop":null}}` {
+			t.Errorf("what there is not: %s", got)
+		}
+	}
+	if got, _ := c.ask(t, fmt.Sprintf(`{ shop(id: %q) { id } shopTypes { sort } }`, shop)); !strings.Contains(got, `"RATE_LIMITED"`) || !strings.Contains(got, `"shop":null,"shopTypes":[{"sort":`) {
+		t.Errorf("beyond the limit: %s", got)
+	}
+	if c := code(t, s.Do(t, shopByID, map[string]any{"id": shop}, nil)); c != "RATE_LIMITED" {
+		t.Errorf("a request from the same network: %q", c)
+	}
+}

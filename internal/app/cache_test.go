@@ -1,0 +1,138 @@
+package app_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+const cacheStats = `{ cacheStats { name localHits remoteHits misses loads loadErrors staleServed hitRatio } }`
+
+// A cacheFigures is what cacheStats says of one cache.
+type cacheFigures struct {
+	Name                                                          string
+	LocalHits, RemoteHits, Misses, Loads, LoadErrors, StaleServed int
+	HitRatio                                                      float64
+}
+
+// figures are what cacheStats says, by the caches' names.
+func figures(t *testing.T, admin *apptest.Server) map[string]cacheFigures {
+	t.Helper()
+	var got struct{ CacheStats []cacheFigures }
+	admin.Must(t, cacheStats, nil, &got)
+	named := map[string]cacheFigures{}
+	var names []string
+	for _, c := range got.CacheStats {
+		named[c.Name] = c
+		names = append(names, c.Name)
+	}
+	if !slices.IsSorted(names) || len(named) != len(names) {
+		t.Errorf("the caches are %q, want them by name, each once", names)
+	}
+	return named
+}
+
+// A staff is a server as people of each role ask it, with some shops.
+type staff struct{ nobody, customer, merchant, admin *apptest.Server }
+
+// hire starts a server with some shops and one of each role.
+func hire(t *testing.T, stack *apptest.Stack) staff {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens")
+	if _, errs, code := stack.Command(t, "seed", "--users", "3", "--shops", "20", "--tokens", path); code != 0 {
+		t.Fatal(errs)
+	}
+	stack.Config.Run = []string{"api"} // workers read on their own
+	s, people := stack.Start(t), tokens(t, path)
+	return staff{s, s.As(people[2].token), s.As(people[1].token), s.As(people[0].token)}
+}
+
+// someShop is the id of a shop.
+func someShop(t *testing.T, s *apptest.Server) string {
+	t.Helper()
+	var p shopPage
+	s.Must(t, listQuery, map[string]any{"first": 1}, &p)
+	return p.Shops.Edges[0].Node.ID
+}
+
+const shopByID = `query S($id: ID!) { shop(id: $id) { id } }`
+
+func TestCacheStatsMoveWithWhatIsRead(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		s := hire(t, stack)
+		before := figures(t, s.admin)["shop"]
+		id := map[string]any{"id": someShop(t, s.nobody)}
+		cold := figures(t, s.admin)["shop"]
+		if read := cold.Misses - before.Misses; read < 1 || cold.Loads != before.Loads+read || cold.RemoteHits != before.RemoteHits {
+			t.Errorf("after the first read %+v, before it %+v; want misses and as many loads more", cold, before)
+		}
+		const again = 3
+		for range again {
+			s.nobody.Must(t, shopByID, id, nil)
+		}
+		warm := figures(t, s.admin)["shop"]
+		if warm.RemoteHits != cold.RemoteHits+again || warm.Misses != cold.Misses || warm.Loads != cold.Loads {
+			t.Errorf("after %d more reads %+v, before them %+v; want as many remote hits more", again, warm, cold)
+		}
+		hits := warm.LocalHits + warm.RemoteHits
+		if want := float64(hits) / float64(hits+warm.Misses); warm.HitRatio != want {
+			t.Errorf("the hit ratio is %v, want %v", warm.HitRatio, want)
+		}
+		var hot struct {
+			HotKeys []struct {
+				Key  string
+				Hits int
+			}
+		}
+		s.admin.Must(t, `{ hotKeys(top: 100) { key hits } }`, nil, &hot)
+		found := 0
+		for i, k := range hot.HotKeys {
+			if i > 0 && k.Hits > hot.HotKeys[i-1].Hits {
+				t.Errorf("the key %d is hotter than the one before it: %+v", i, hot.HotKeys)
+			}
+			if strings.Contains(k.Key, "shop") {
+				found = max(found, k.Hits)
+			}
+		}
+		if found < again {
+			t.Errorf("the shop was read %d times; the hot keys are %+v", again, hot.HotKeys)
+		}
+	})
+}
+
+func TestFiguresOfCachesAreForAdministrators(t *testing.T) {
+	s := hire(t, apptest.Embedded(t))
+	for _, tt := range []struct {
+		name, query string
+		who         *apptest.Server
+		want        string
+	}{
+		{"nobody asks for figures", cacheStats, s.nobody, "UNAUTHENTICATED"},
+		{"a customer asks for figures", cacheStats, s.customer, "FORBIDDEN"},
+		{"a merchant asks for figures", cacheStats, s.merchant, "FORBIDDEN"},
+		{"an administrator asks for figures", cacheStats, s.admin, ""},
+		{"nobody asks for hot keys", `{ hotKeys { key } }`, s.nobody, "UNAUTHENTICATED"},
+		{"a customer asks for hot keys", `{ hotKeys { key } }`, s.customer, "FORBIDDEN"},
+		{"a merchant asks for hot keys", `{ hotKeys { key } }`, s.merchant, "FORBIDDEN"},
+		{"an administrator asks for hot keys", `{ hotKeys { key } }`, s.admin, ""},
+		{"fewer than one", `{ hotKeys(top: 0) { key } }`, s.admin, "BAD_USER_INPUT"},
+		{"fewer than none", `{ hotKeys(top: -1) { key } }`, s.admin, "BAD_USER_INPUT"},
+		{"more than a hundred", `{ hotKeys(top: 101) { key } }`, s.admin, "BAD_USER_INPUT"},
+		{"a hundred", `{ hotKeys(top: 100) { key } }`, s.admin, ""},
+		{"none that a customer may see", `{ hotKeys(top: 0) { key } }`, s.customer, "FORBIDDEN"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if c := code(t, tt.who.Do(t, tt.query, nil, nil)); c != tt.want {
+				t.Errorf("got %q, want %q", c, tt.want)
+			}
+		})
+	}
+	s.nobody.Must(t, shopByID, map[string]any{"id": someShop(t, s.nobody)}, nil)
+	var one struct{ HotKeys []struct{ Key string } }
+	if s.admin.Must(t, `{ hotKeys(top: 1) { key } }`, nil, &one); len(one.HotKeys) != 1 {
+		t.Errorf("of several the hottest is %+v", one.HotKeys)
+	}
+}

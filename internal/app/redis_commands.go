@@ -1,0 +1,250 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v3"
+
+	"github.com/tandian-dev/tandian/internal/bench"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/town"
+)
+
+// Roles of a Redis, as --role names them.
+const (
+	stateRole = "state"
+	cacheRole = "cache"
+)
+
+const (
+	catMembers   = 100              // of a collection that redis cat shows
+	toolPatience = 30 * time.Second // of a tool with one answer of Redis
+)
+
+// redisCommands are what operators look into Redis with.
+func (c *commands) redisCommands() *cli.Command {
+	return &cli.Command{
+		Name: "redis", Usage: "look into the Redis of this installation",
+		Commands: []*cli.Command{
+			{
+				Name: "bigkeys", Usage: "walk over all keys, a few at a time, and sum them up by pattern: how many, how large, which do not expire", Action: c.bigKeys,
+				Flags: []cli.Flag{
+					roleFlag(stateRole),
+					&cli.IntFlag{Name: "rate", Value: 2000, Usage: "keys looked at a second at most; 0 is no limit", Local: true},
+					&cli.IntFlag{Name: "top", Value: 20, Usage: "`NUMBER` of patterns to show, those with the most bytes", Local: true},
+				},
+			},
+			{
+				Name: "cat", Usage: "print type, life, size and value of one key; what is secret is masked", ArgsUsage: "KEY", Action: c.cat,
+				Flags: []cli.Flag{roleFlag("")},
+			},
+		},
+	}
+}
+
+func roleFlag(value string) cli.Flag {
+	usage := "`ROLE` of the Redis: state or cache"
+	if value == "" {
+		usage += "; the one where the key belongs if empty"
+	}
+	return &cli.StringFlag{Name: "role", Value: value, Usage: usage, Local: true}
+}
+
+// openTool opens the Redis of a role for an operator's tool.
+func (c *commands) openTool(ctx context.Context, role string) (redis.UniversalClient, error) {
+	cfg := store.RedisConfig{URL: c.cfg.RedisURL, Role: role, Timeout: toolPatience}
+	switch {
+	case role != stateRole && role != cacheRole:
+		return nil, usageError{fmt.Errorf("there is no role %q; there are %s and %s", role, stateRole, cacheRole)}
+	case c.cfg.RedisURL == "":
+		return nil, usageError{errors.New("this needs --redis-url: an embedded Redis lives inside the server's process, where no other can look")}
+	case role == cacheRole && c.cfg.RedisCacheURL != "":
+		cfg.URL = c.cfg.RedisCacheURL
+	}
+	rdb, err := store.OpenRedis(cfg, store.NewRedisMetrics(newRegistry()))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
+	defer cancel()
+	if err := rdb.Ping(ctx).Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("reach the %s Redis: %w", role, err), rdb.Close())
+	}
+	return rdb, nil
+}
+
+func (c *commands) bigKeys(ctx context.Context, cmd *cli.Command) (err error) {
+	rate, top := cmd.Int("rate"), cmd.Int("top")
+	switch {
+	case cmd.Args().Present():
+		return usageError{fmt.Errorf("bigkeys takes no %q", cmd.Args().First())}
+	case rate < 0 || top < 1:
+		return usageError{errors.New("--rate is 0 or more, --top 1 or more")}
+	}
+	rdb, err := c.openTool(ctx, cmd.String("role"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rdb.Close()) }()
+	total, err := store.KeyCount(ctx, rdb)
+	if err != nil {
+		return err
+	}
+	progress := town.NewProgress(c.stderr, "keys", int(total))
+	defer progress.Close()
+	var patterns store.KeyPatterns
+	scan := store.KeyScan{Prefix: c.cfg.RedisPrefix + ":", Rate: rate, Seen: progress.Set}
+	if err := scan.Each(ctx, rdb, patterns.Add); err != nil {
+		return err
+	}
+	progress.Close()
+	return printPatterns(c.stdout, patterns.All(), top)
+}
+
+// printPatterns prints the first of the patterns, and a sum over all.
+func printPatterns(out io.Writer, list []store.KeyPattern, top int) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "PATTERN\tTYPE\tKEYS\tBYTES\tMAX BYTES\tMAX MEMBERS\tNO TTL\tLARGEST KEY")
+	var all store.KeyPattern
+	for i, p := range list {
+		all.Keys, all.Bytes, all.NoTTL = all.Keys+p.Keys, all.Bytes+p.Bytes, all.NoTTL+p.NoTTL
+		if i < top {
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n",
+				printable(p.Name), p.Type, p.Keys, p.Bytes, p.MaxBytes, p.MaxMembers, p.NoTTL, printable(p.Example))
+		}
+	}
+	_, _ = fmt.Fprintf(table, "all %d patterns\t\t%d\t%d\t\t\t%d\t\n", len(list), all.Keys, all.Bytes, all.NoTTL)
+	return table.Flush()
+}
+
+// secretNouns begin keys, after the prefix, whose values nobody is shown: what
+// they hold would let somebody in.
+func secretNouns() []string { return []string{"code", "code-limit", "password-tries", "session"} }
+
+func (c *commands) cat(ctx context.Context, cmd *cli.Command) (err error) {
+	key, prefix := cmd.Args().First(), c.cfg.RedisPrefix+":"
+	noun, ours := strings.CutPrefix(key, prefix)
+	switch {
+	case cmd.Args().Len() != 1:
+		return usageError{errors.New("cat needs one KEY")}
+	case !ours:
+		return usageError{fmt.Errorf("cat shows keys that begin with %s (--redis-prefix)", prefix)}
+	}
+	noun, _, _ = strings.Cut(noun, ":")
+	role := cmd.String("role")
+	if role == "" && noun == "cache" {
+		role = cacheRole
+	} else if role == "" {
+		role = stateRole
+	}
+	rdb, err := c.openTool(ctx, role)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rdb.Close()) }()
+	found, err := store.Measure(ctx, rdb, key)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("the %s Redis has no key %s", role, printable(key))
+	}
+	members, err := store.Peek(ctx, rdb, found[0], catMembers)
+	if err != nil {
+		return err
+	}
+	return printKey(c.stdout, found[0], members, noun)
+}
+
+// printKey prints one key and what was read of it.
+func printKey(out io.Writer, k store.Key, members []store.Member, noun string) error {
+	unit, ttl := "members", "none: it does not expire"
+	if k.Type == "string" {
+		unit = "bytes of text"
+	}
+	if k.TTL != store.NoTTL {
+		ttl = k.TTL.String()
+	}
+	var b strings.Builder
+	_, _ = fmt.Fprintf(&b, "key      %s\ntype     %s\nttl      %s\nsize     %d %s, %d bytes of memory\n\n",
+		printable(k.Name), k.Type, ttl, k.Members, unit, k.Bytes)
+	secret := false
+	for _, s := range secretNouns() {
+		secret = secret || s == noun
+	}
+	switch {
+	case secret:
+		printMasked(&b, k, members)
+	case k.Type == "string" && noun == "cache":
+		if text, err := cache.Describe([]byte(members[0].Value)); err == nil {
+			b.WriteString(text)
+			break
+		}
+		fallthrough // a lease, or what another release wrote
+	default:
+		for _, m := range members {
+			b.WriteString(strings.TrimSpace(printable(m.Name)+"\t"+printable(m.Value)) + "\n")
+		}
+	}
+	if k.Type != "string" && k.Members > int64(len(members)) {
+		_, _ = fmt.Fprintf(&b, "… %d more\n", k.Members-int64(len(members)))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// printMasked prints how a secret is built: the fields of a hash, and how long
+// everything is.
+func printMasked(b *strings.Builder, k store.Key, members []store.Member) {
+	for _, m := range members {
+		name := ""
+		switch k.Type {
+		case "hash":
+			name = printable(m.Name) + "\t"
+		case "set", "zset":
+			m.Value = m.Name
+		}
+		_, _ = fmt.Fprintf(b, "%s(masked, %d bytes)\n", name, len(m.Value))
+	}
+}
+
+// printable is text as a terminal may have it: as it is, or quoted if it has
+// what is no letter, digit, sign or space.
+func printable(text string) string {
+	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !strconv.IsGraphic(r) }) < 0 {
+		return text
+	}
+	return strconv.Quote(text)
+}
+
+// benchRedisDelete measures what it costs others that a large key is deleted.
+func (c *commands) benchRedisDelete(ctx context.Context, cmd *cli.Command) (err error) {
+	members := cmd.Int("members")
+	if members < 1 {
+		return usageError{errors.New("--members is 1 or more")}
+	}
+	// Two clients: what one of them waits for must not be a connection of the other's pool.
+	var clients [2]redis.UniversalClient
+	for i := range clients {
+		rdb, err := c.openTool(ctx, cmd.String("role"))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rdb.Close() }()
+		clients[i] = rdb
+	}
+	return bench.RedisDelete(ctx, bench.RedisDeletePlan{
+		Work: clients[0], Probe: clients[1], Prefix: c.cfg.RedisPrefix, Members: members,
+		Progress: func(what string, total int) bench.Progress { return town.NewProgress(c.stderr, what, total) },
+	}, c.stdout)
+}

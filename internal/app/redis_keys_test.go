@@ -1,0 +1,360 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+	"github.com/tandian-dev/tandian/internal/testkit/keytable"
+)
+
+// mentioned notes every word of every command that begins as our keys do, also
+// of keys that are gone a moment later.
+type mentioned struct {
+	mu   sync.Mutex
+	keys map[string]bool
+}
+
+func (m *mentioned) note(cmds ...redis.Cmder) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, cmd := range cmds {
+		for _, arg := range cmd.Args() {
+			if word, ok := arg.(string); ok && strings.HasPrefix(word, "td:") {
+				m.keys[word] = true
+			}
+		}
+	}
+}
+
+func (m *mentioned) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		m.note(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (m *mentioned) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		m.note(cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+func (m *mentioned) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+// TestEveryKeyOfAServerFollowsTheTable sends what clients send, at least once
+// each field of the API, and then looks at what is in Redis. That the rules hold
+// for all other tests of the server too is looked at as each of them ends: see
+// keytable.
+func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
+	stack := apptest.Real(t)
+	if _, errs, code := stack.Command(t, "import", "../town/demo.csv"); code != 0 {
+		t.Fatal(errs)
+	}
+	s := stack.Start(t)
+	table, seen := keytable.Read(t), &mentioned{keys: map[string]bool{}}
+	s.House().State.AddHook(seen)
+	sent := traffic(t, stack, s)
+	hub, ok := s.House().Caches.(*cache.Hub)
+	if !ok {
+		t.Fatal("the caches are no hub")
+	}
+	hub.Remember(t.Context()) // which it does once a minute by itself
+
+	for _, field := range rootFields(t, s) {
+		if !regexp.MustCompile(`\b` + field + `\b`).MatchString(sent) {
+			t.Errorf("the traffic does not ask for %s", field)
+		}
+	}
+	wrong, err := table.Scan(t.Context(), s.House().State, "td")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range wrong {
+		t.Error(line)
+	}
+	used := map[string]bool{}
+	for key := range seen.keys {
+		row, ok := table.Row("td", key)
+		if !ok {
+			t.Errorf("a command names %s, which the table does not", key)
+		}
+		used[row.Template] = true
+	}
+	for _, row := range table {
+		if !used[row.Template] {
+			t.Errorf("the table names %s, which no command did", row.Template)
+		}
+	}
+	t.Logf("%d keys of %d templates were used", len(seen.keys), len(used))
+	t.Run("none of them shows a secret by redis cat", func(t *testing.T) { catAll(t, stack, s) })
+}
+
+// traffic sends all golden documents, and what people do who sign in and keep
+// shops. It returns all documents.
+func traffic(t *testing.T, stack *apptest.Stack, s *apptest.Server) (sent string) {
+	t.Helper()
+	files, err := filepath.Glob("../../graph/testdata/*.graphql")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d golden documents, %v", len(files), err)
+	}
+	for _, file := range files {
+		query, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var variables map[string]any
+		if text, err := os.ReadFile(strings.TrimSuffix(file, ".graphql") + ".vars.json"); err == nil {
+			if err := json.Unmarshal(text, &variables); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // from the rows, then from caches and cells
+			s.Must(t, string(query), variables, nil)
+		}
+		sent += string(query)
+	}
+	const phone = "+8613800001111"
+	if _, errs, code := stack.Command(t, "grant", phone, "MERCHANT"); code != 0 {
+		t.Fatal(errs)
+	}
+	ask := func(who *apptest.Server, query string, variables map[string]any) {
+		t.Helper()
+		who.Must(t, query, variables, nil)
+		sent += query
+	}
+	const boss = "+8613800009999"
+	if _, errs, code := stack.Command(t, "grant", boss, "ADMIN"); code != 0 {
+		t.Fatal(errs)
+	}
+	admin, _ := s.Login(t, boss)
+	ask(admin, `{ cacheStats { name hitRatio } hotKeys(top: 5) { key hits } }`, nil)
+	ann, id := s.Login(t, phone)
+	sent += " sendLoginCode login " // apptest does
+	ask(ann, createShop, map[string]any{"input": shopInput(nil)})
+	ask(ann, `{ me { id phone shops(first: 5) { edges { node { id name } } } } }`, nil)
+	ask(ann, `query U($id: ID!) { user(id: $id) { nickname } }`, map[string]any{"id": id})
+	ask(ann, `query U($id: ID!) { missing: user(id: $id) { nickname } }`, map[string]any{"id": "VXNlcjo5OTk5OTk"})
+	ask(ann, `mutation { updateProfile(input: {nickname: "Ann"}) { userErrors { code } } }`, nil)
+	ask(ann, `mutation { setPassword(password: "correct horse") { userErrors { code } } }`, nil)
+	var mine struct {
+		Me struct {
+			Shops struct {
+				Edges []struct{ Node struct{ ID string } }
+			}
+		}
+	}
+	ann.Must(t, `{ me { shops(first: 1) { edges { node { id } } } } }`, nil, &mine)
+	ask(ann, `mutation U($input: UpdateShopInput!) { updateShop(input: $input) { userErrors { code } } }`,
+		map[string]any{"input": map[string]any{"id": mine.Me.Shops.Edges[0].Node.ID, "name": "Moved", "location": map[string]any{"lat": 30.2, "lng": 120.1}}})
+	ask(s, `mutation { login(input: {phone: "`+phone+`", password: "wrong horse"}) { userErrors { code } } }`, nil)
+	ask(s, `mutation { sendLoginCode(phone: "+8613800002222") { userErrors { code } } }`, nil) // one that is never used
+	ben, _ := s.Login(t, "+8613800003333")
+	ask(ben, `mutation { logout { userErrors { code } } }`, nil)
+	return sent
+}
+
+// rootFields are the fields of Query, Mutation and Subscription.
+func rootFields(t *testing.T, s *apptest.Server) (names []string) {
+	t.Helper()
+	type fields struct{ Fields []struct{ Name string } }
+	var schema struct {
+		Schema struct{ QueryType, MutationType, SubscriptionType *fields } `json:"__schema"`
+	}
+	s.Must(t, `{ __schema { queryType { fields { name } } mutationType { fields { name } } subscriptionType { fields { name } } } }`, nil, &schema)
+	for _, of := range []*fields{schema.Schema.QueryType, schema.Schema.MutationType, schema.Schema.SubscriptionType} {
+		if of != nil {
+			for _, f := range of.Fields {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	if len(names) < 10 {
+		t.Fatalf("the API has the fields %v", names)
+	}
+	return names
+}
+
+// catAll prints every key as an operator would.
+func catAll(t *testing.T, stack *apptest.Stack, s *apptest.Server) {
+	t.Helper()
+	var keys []string
+	iter := s.House().State.Scan(t.Context(), 0, "td:*", 500).Iterator()
+	for iter.Next(t.Context()) {
+		keys = append(keys, iter.Val())
+	}
+	if iter.Err() != nil || len(keys) < 20 {
+		t.Fatalf("%d keys, %v", len(keys), iter.Err())
+	}
+	var secrets testkit.Secrets
+	for _, m := range regexp.MustCompile(`login code for \S*: (\d{6})`).FindAllStringSubmatch(s.Out.String(), -1) {
+		secrets.Add(m[1])
+	}
+	nouns := map[string]bool{}
+	for _, key := range keys {
+		out, errs, code := stack.Command(t, "redis", "cat", key)
+		if code != 0 {
+			if !strings.Contains(errs, "has no key") { // it ended meanwhile
+				t.Errorf("cat %s: %s", key, errs)
+			}
+			continue
+		}
+		nouns[strings.Split(key, ":")[1]] = true
+		_, shown, _ := strings.Cut(out, "\n") // behind the name, whose hash looks like a token
+		for _, line := range secrets.Leaks(shown) {
+			t.Errorf("cat %s shows %s", key, line)
+		}
+	}
+	for _, noun := range []string{"cache", "code", "code-limit", "password-tries", "session", "shop"} {
+		if !nouns[noun] {
+			t.Errorf("no key of %s was shown", noun)
+		}
+	}
+}
+
+func TestAnOperatorSeesWhatFillsRedis(t *testing.T) {
+	stack := apptest.Real(t)
+	s := stack.Start(t)
+	_, _ = s.Login(t, "+8613800001111")
+	state := s.House().State
+	for i := range 30 {
+		if err := state.Set(t.Context(), fmt.Sprintf("test:many:{%d}", i), "0123456789", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stack.Config.RedisPrefix = "test" // another installation on the same Redis, for the commands
+	out, errs, code := stack.Command(t, "redis", "bigkeys", "--rate", "0")
+	want := regexp.MustCompile(`(?s)^PATTERN +TYPE +KEYS +BYTES .*\ntest:many:\{\*\} +string +30 +\d{4} +\d+ +10 +30 +test:many:\{\d+\}\nall 1 patterns +30 +\d{4} +30 *\n$`)
+	if code != 0 || !want.MatchString(out) {
+		t.Errorf("exit %d, stdout\n%s\nstderr\n%s", code, out, errs)
+	}
+	if !regexp.MustCompile(`keys: (\d+) of \d+ in `).MatchString(errs) {
+		t.Errorf("stderr shows no progress:\n%s", errs)
+	}
+	stack.Config.RedisPrefix = "td"
+	out, errs, code = stack.Command(t, "redis", "bigkeys", "--role", "cache", "--top", "1")
+	if code != 0 || strings.Count(out, "\n") != 3 || !strings.Contains(out, "td:") || strings.Contains(out, "test:") {
+		t.Errorf("exit %d, stdout\n%s\nstderr\n%s", code, out, errs)
+	}
+}
+
+func TestCatShowsARecordAndMasksSecrets(t *testing.T) {
+	stack := apptest.Real(t)
+	s := stack.Start(t)
+	ann, _ := s.Login(t, "+8613800001111")
+	ann.Must(t, meQuery, nil, nil)
+	key := func(pattern string) string {
+		t.Helper()
+		keys, _, err := s.House().State.Scan(t.Context(), 0, pattern, 10_000).Result()
+		if err != nil || len(keys) == 0 {
+			t.Fatalf("no key %s, %v", pattern, err)
+		}
+		return slices.Min(keys)
+	}
+	tests := []struct {
+		name, key string
+		want      []string // in this order
+	}{
+		{"a cached row", key("td:cache:user:{?}"), []string{"type     string", "ttl      3", "bytes of text", "record   value", "created  20", `"phone": "138****1111"`}},
+		{"a session", key("td:session:*"), []string{"type     hash", "ttl      35h", "size     3 members", "(masked, "}},
+		{"a counter of codes", key("td:code-limit:*:day"), []string{"type     string", "(masked, 1 bytes)"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			out, errs, code := stack.Command(t, "redis", "cat", tt.key)
+			if code != 0 {
+				t.Fatal(errs)
+			}
+			rest := out
+			for _, want := range tt.want {
+				_, after, ok := strings.Cut(rest, want)
+				if !ok {
+					t.Errorf("no %q in its place in\n%s", want, out)
+				}
+				rest = after
+			}
+		})
+	}
+	t.Run("a long set", func(t *testing.T) {
+		members := make([]any, 250)
+		for i := range members {
+			members[i] = fmt.Sprintf("line\n%d", i)
+		}
+		if err := s.House().State.SAdd(t.Context(), "test:set", members...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		other := *stack
+		other.Config.RedisPrefix = "test"
+		out, errs, code := other.Command(t, "redis", "cat", "test:set")
+		if code != 0 || strings.Count(out, `"line\n`) != 100 || !strings.HasSuffix(out, "… 150 more\n") || !strings.Contains(out, "none: it does not expire") {
+			t.Errorf("%s%s", out, errs)
+		}
+	})
+}
+
+func TestRedisCommandsSayWhatTheyNeed(t *testing.T) {
+	embedded, away := apptest.Embedded(t), apptest.Embedded(t)
+	away.Config.RedisURL = "redis://127.0.0.1:1"
+	tests := []struct {
+		name  string
+		stack *apptest.Stack
+		args  []string
+		code  int
+		want  string
+	}{
+		{"bigkeys without a Redis", embedded, []string{"redis", "bigkeys"}, 2, "inside the server's process"},
+		{"cat without a Redis", embedded, []string{"redis", "cat", "td:x"}, 2, "inside the server's process"},
+		{"redis-delete without a Redis", embedded, []string{"bench", "redis-delete"}, 2, "inside the server's process"},
+		{"a role that is none", away, []string{"redis", "bigkeys", "--role", "queen"}, 2, `no role "queen"`},
+		{"a rate that is none", away, []string{"redis", "bigkeys", "--rate", "-1"}, 2, "--rate is 0 or more"},
+		{"a word too many", away, []string{"redis", "bigkeys", "td"}, 2, `takes no "td"`},
+		{"no key", away, []string{"redis", "cat"}, 2, "one KEY"},
+		{"a key of somebody else", away, []string{"redis", "cat", "x:y"}, 2, "begin with td:"},
+		{"no members", away, []string{"bench", "redis-delete", "--members", "0"}, 2, "--members is 1 or more"},
+		{"a Redis that is away", away, []string{"redis", "cat", "td:x"}, 1, "reach the state Redis"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, errs, code := tt.stack.Command(t, tt.args...); code != tt.code || !strings.Contains(errs, tt.want) {
+				t.Errorf("exit %d and %q, want %d and %q", code, errs, tt.code, tt.want)
+			}
+		})
+	}
+}
+
+// The figures are for docs/benchmarks.md; here it counts that every way is
+// measured and nothing is left.
+func TestBenchRedisDeleteMeasuresEveryWayAndLeavesNothing(t *testing.T) {
+	stack := apptest.Real(t)
+	out, errs, code := stack.Command(t, "bench", "redis-delete", "--members", "12345")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, row := range []string{
+		"nothing is deleted", "hash, DEL", "hash, expiry", "hash, UNLINK", "hash, Sweep", "zset, DEL", "zset, expiry", "zset, UNLINK", "zset, Sweep",
+	} {
+		if !regexp.MustCompile(regexp.QuoteMeta(row) + `( +\d+\.\d+){3} +\d+`).MatchString(out) {
+			t.Errorf("no row of %s in\n%s", row, out)
+		}
+	}
+	out, errs, code = stack.Command(t, "redis", "bigkeys")
+	if code != 0 || !strings.Contains(out, "all 0 patterns") {
+		t.Errorf("left are\n%s%s", out, errs)
+	}
+}

@@ -1,0 +1,261 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The linter forbids methods of the Redis client by name (.golangci.yml). What
+// depends on an argument, and what Lua calls, is looked at here.
+
+// banned are commands that no code may send by Do: those that the linter
+// forbids, which Do would get around.
+func banned() []string {
+	return strings.Fields(`KEYS FLUSHALL FLUSHDB SELECT SWAPDB MOVE MONITOR DEBUG SHUTDOWN SAVE BGSAVE BGREWRITEAOF REPLICAOF SLAVEOF
+		CONFIG SORT SORT_RO HGETALL HKEYS HVALS SMEMBERS LRANGE ZRANGE XRANGE XREVRANGE DEL EVAL SCRIPT FUNCTION`)
+}
+
+// redisProblem says what is wrong with a call, or "".
+func redisProblem(call *ast.CallExpr) string {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	arg := func(i int) string {
+		if i >= len(call.Args) {
+			return ""
+		}
+		return expression(call.Args[i])
+	}
+	switch name := method.Sel.Name; name {
+	case "LRange", "ZRange", "ZRangeWithScores", "ZRevRange", "ZRevRangeWithScores":
+		if arg(2) == "0" && arg(3) == "-1" {
+			return name + " reads a collection whole: name a last member"
+		}
+	case "Do":
+		if len(call.Args) < 2 { // of an http.Client, a sync.Once
+			return ""
+		}
+		word := strings.ToUpper(strings.Trim(arg(1), "\"`"))
+		if !strings.HasPrefix(arg(1), `"`) {
+			return "Do without the name of a command as its first word cannot be looked at"
+		}
+		if slices.Contains(banned(), word) {
+			return "Do sends " + word
+		}
+	}
+	return ""
+}
+
+// expression is a literal number or text as it is written, else "?".
+func expression(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return e.Value
+	case *ast.UnaryExpr:
+		return e.Op.String() + expression(e.X)
+	}
+	return "?"
+}
+
+func TestRedisProblemsOfCalls(t *testing.T) {
+	tests := []struct{ name, call, want string }{
+		{"a whole list", `rdb.LRange(ctx, key, 0, -1)`, "LRange reads"},
+		{"a part of a list", `rdb.LRange(ctx, key, 0, 99)`, ""},
+		{"all but the first of a list", `rdb.LRange(ctx, key, 1, -1)`, ""},
+		{"a whole sorted set", `p.ZRangeWithScores(ctx, key, 0, -1)`, "ZRangeWithScores reads"},
+		{"as many as the caller says", `p.ZRange(ctx, key, 0, n-1)`, ""},
+		{"KEYS by Do", `rdb.Do(ctx, "keys", "*")`, "Do sends KEYS"},
+		{"CONFIG by Do", `rdb.Do(ctx, "CONFIG", "SET", "x", "y")`, "Do sends CONFIG"},
+		{"a hidden command", `rdb.Do(ctx, words...)`, "cannot be looked at"},
+		{"a command that go-redis lacks", `pipe.Do(ctx, "ZMSCORE", key, "built")`, ""},
+		{"a request", `client.Do(req)`, ""},
+		{"something else", `f(ctx, key, 0, -1)`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := parser.ParseExpr(tt.call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := redisProblem(e.(*ast.CallExpr)); !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") { //nolint:forcetypeassert // all are calls
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestNoCallReadsARedisCollectionWhole(t *testing.T) {
+	calls := 0
+	for _, path := range files(t, ".go") {
+		if strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/testkit/") || strings.Contains(path, "/cachebench/") { // which empties a Redis of its own
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				calls++
+				if why := redisProblem(call); why != "" {
+					t.Errorf("%v: %s", set.Position(call.Pos()), why)
+				}
+			}
+			return true
+		})
+	}
+	if calls < 1000 {
+		t.Errorf("only %d calls were looked at", calls)
+	}
+}
+
+// luaCommands are what a script may call: each costs O(1), O(log n) or what its
+// own arguments bound.
+func luaCommands() []string {
+	return strings.Fields(`EXISTS TYPE PTTL TTL PEXPIRE PEXPIREAT EXPIRE UNLINK RENAME RENAMENX TIME
+		GET MGET SET GETEX INCR INCRBY DECR DECRBY STRLEN GETBIT SETBIT BITFIELD PFADD
+		HGET HMGET HSET HSETNX HDEL HINCRBY HEXISTS HLEN
+		ZADD ZREM ZCARD ZSCORE ZMSCORE ZINCRBY ZRANK ZREVRANK ZPOPMIN ZPOPMAX ZREMRANGEBYRANK ZRANGE ZCOUNT GEOADD GEOSEARCH
+		SADD SREM SCARD SISMEMBER SMISMEMBER LPUSH RPUSH LPOP RPOP LLEN LTRIM
+		XADD XLEN XACK PUBLISH`)
+}
+
+// luaDel says whose scripts may DEL, and why UNLINK would gain nothing there.
+func luaDel() map[string]string {
+	return map[string]string{
+		"internal/kit/cache/lua/": "a record of 16 KB at most, a lease",
+		"internal/account/lua/":   "hashes of three fields, counters",
+	}
+}
+
+var (
+	luaCall    = regexp.MustCompile(`redis\.p?call\s*\(([^)]*)`)
+	luaLiteral = regexp.MustCompile(`^\s*'([A-Z]+)'\s*(?:,\s*([^,]*))?`)
+	luaMention = regexp.MustCompile(`redis\.p?call|redis\.setresp|redis\.replicate_commands|loadstring|KEYS\s*=[^=]`)
+)
+
+// luaProblems says what is wrong with a script, line by line.
+func luaProblems(path, text string) (problems []string) {
+	header, body := "", ""
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "--") {
+			if body == "" {
+				header += line
+			}
+			continue
+		}
+		body += line
+	}
+	for _, part := range []string{"KEYS[1]", "returns"} {
+		if !strings.Contains(header, part) {
+			problems = append(problems, "its header does not say "+part)
+		}
+	}
+	calls := luaCall.FindAllStringSubmatch(body, -1)
+	if mentions := luaMention.FindAllString(body, -1); len(mentions) != len(calls) {
+		problems = append(problems, fmt.Sprintf("it says %q but calls %d commands by redis.call(…)", mentions, len(calls)))
+	}
+	for _, call := range calls {
+		m := luaLiteral.FindStringSubmatch(call[1])
+		if m == nil {
+			problems = append(problems, "the command of redis.call("+call[1]+" is no literal in capitals")
+			continue
+		}
+		command, key := m[1], m[2]
+		if !slices.Contains(luaCommands(), command) && (command != "DEL" || !mayDel(path)) {
+			problems = append(problems, command+" is not on the list of commands for scripts")
+		}
+		if strings.Contains(key, "..") || strings.ContainsAny(key, `'"`) || strings.HasPrefix(key, "ARGV") {
+			problems = append(problems, command+" takes its key from "+key+", not from KEYS")
+		}
+	}
+	return problems
+}
+
+func mayDel(path string) bool {
+	for dir := range luaDel() {
+		if strings.Contains(filepath.ToSlash(path), dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestLuaProblems(t *testing.T) {
+	const head = "-- take: take one.\n--\n-- KEYS[1]  stock\n-- returns  1\n"
+	tests := []struct{ name, path, text, want string }{
+		{"all is well", "internal/sale/lua/a.lua", head + "return redis.call('DECR', KEYS[1])", ""},
+		{"nothing is called", "internal/sale/lua/a.lua", head + "-- redis.call('KEYS', '*')\nreturn 1", ""},
+		{"KEYS", "internal/sale/lua/a.lua", head + "return redis.call('KEYS', KEYS[1])", "KEYS is not on the list"},
+		{"HGETALL by pcall", "internal/sale/lua/a.lua", head + "return redis.pcall('HGETALL', KEYS[1])", "HGETALL is not on the list"},
+		{"DEL", "internal/sale/lua/a.lua", head + "redis.call('DEL', KEYS[1])", "DEL is not on the list"},
+		{"DEL of what is small", "../../internal/kit/cache/lua/a.lua", head + "redis.call('DEL', KEYS[1])", ""},
+		{"small letters", "internal/sale/lua/a.lua", head + "redis.call('keys', KEYS[1])", "no literal in capitals"},
+		{"a computed command", "internal/sale/lua/a.lua", head + "redis.call(ARGV[1], KEYS[1])", "no literal in capitals"},
+		{"another name for call", "internal/sale/lua/a.lua", head + "local c = redis.call\nc('KEYS', '*')", "but calls 0 commands"},
+		{"a key that is built", "internal/sale/lua/a.lua", head + "redis.call('GET', 'stock:' .. ARGV[1])", "not from KEYS"},
+		{"a key that is built at its end", "internal/sale/lua/a.lua", head + "redis.call('GET', KEYS[1] .. ':l')", "not from KEYS"},
+		{"a key from an argument", "internal/sale/lua/a.lua", head + "redis.call('GET', ARGV[1])", "not from KEYS"},
+		{"a key of a loop", "internal/sale/lua/a.lua", head + "for _, key in ipairs(KEYS) do redis.call('UNLINK', key) end", ""},
+		{"no key", "internal/sale/lua/a.lua", head + "return redis.call('TIME')", ""},
+		{"no header", "internal/sale/lua/a.lua", "return redis.call('DECR', KEYS[1])", "does not say KEYS[1]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := strings.Join(luaProblems(tt.path, tt.text), "; ")
+			if !strings.Contains(got, tt.want) || (got == "") != (tt.want == "") {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestScriptsCallListedCommandsOnTheirKeys(t *testing.T) {
+	scripts := files(t, ".lua")
+	if len(scripts) < 14 {
+		t.Errorf("only %d scripts were found", len(scripts))
+	}
+	for _, path := range scripts {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range luaProblems(path, string(text)) {
+			t.Errorf("%s: %s", path, problem)
+		}
+	}
+}
+
+// files are the files of internal and graph with an extension; not what others
+// wrote, and not what tests are made of.
+func files(t *testing.T, extension string) (paths []string) {
+	t.Helper()
+	for _, dir := range []string{"../../internal", "../../graph"} {
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && slices.Contains([]string{"node_modules", "testdata", "generated", "dist"}, entry.Name()):
+				return filepath.SkipDir
+			case filepath.Ext(path) == extension:
+				paths = append(paths, path)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return paths
+}

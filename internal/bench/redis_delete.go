@@ -1,0 +1,266 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+const (
+	fillBatch   = 500                    // members of one command
+	fillPipe    = 10                     // commands of one pipeline
+	fillLife    = time.Hour              // of a key, should this program be killed
+	probeBefore = 300 * time.Millisecond // of quiet, in each measurement
+	probeAfter  = 300 * time.Millisecond
+	expiryPoll  = 5 * time.Millisecond
+	rounds      = 3 // of each measurement; the one with the shortest wait counts, since other work can only lengthen it
+)
+
+// Progress shows how far a known amount of work has come.
+type Progress interface {
+	Set(done int)
+	Close()
+}
+
+// RedisDeletePlan is what RedisDelete works with. All fields are required.
+type RedisDeletePlan struct {
+	Work     redis.UniversalClient // fills and deletes; patient enough for a DEL of all members
+	Probe    redis.UniversalClient // asks meanwhile, on connections of its own
+	Prefix   string                // begins the keys
+	Members  int                   // of each key
+	Progress func(what string, total int) Progress
+}
+
+// RedisDelete makes a hash and a sorted set with so many members, deletes each
+// in all ways that there are, and writes a table to out: how long the deleting
+// took, and the longest that another client, who sends one GET after the other
+// meanwhile, waited for an answer; of three rounds, the one where that was
+// shortest. The first row has what it waits for when
+// nothing is deleted. The keys have random names; they are removed in the end,
+// also when ctx ends.
+func RedisDelete(ctx context.Context, p RedisDeletePlan, out io.Writer) (err error) {
+	b := &deleteBench{RedisDeletePlan: p, key: p.Prefix + ":bench:{" + rand.Text() + "}"}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		err = errors.Join(err, store.Sweep(ctx, p.Work, b.key), p.Work.Unlink(ctx, b.probed()).Err())
+	}()
+	if err := p.Work.Set(ctx, b.probed(), "1", fillLife).Err(); err != nil {
+		return fmt.Errorf("prepare the probe: %w", err)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, _ = fmt.Fprintf(table, "%d members\ttook ms\tlongest wait ms\tp99 ms\tasked\t\n", p.Members)
+	quiet, err := b.best(ctx, "", func(ctx context.Context) error { return pause(ctx, time.Second) })
+	if err != nil {
+		return err
+	}
+	quiet.print(table, "nothing is deleted")
+	for _, kind := range []string{"hash", "zset"} {
+		for _, way := range b.ways() {
+			got, err := b.best(ctx, kind, way.remove)
+			if err != nil {
+				return fmt.Errorf("%s of a %s: %w", way.name, kind, err)
+			}
+			got.print(table, kind+", "+way.name)
+		}
+	}
+	return table.Flush()
+}
+
+// deleteBench is one run with one key.
+type deleteBench struct {
+	RedisDeletePlan
+	key string
+}
+
+// probed is what the probe reads: on the same node of a cluster.
+func (b *deleteBench) probed() string { return b.key + ":probe" }
+
+type way struct {
+	name   string
+	remove func(ctx context.Context) error
+}
+
+// ways are all ways to get rid of the key.
+func (b *deleteBench) ways() []way {
+	return []way{
+		{"DEL", func(ctx context.Context) error {
+			return b.Work.Del(ctx, b.key).Err() //nolint:forbidigo // this is what is measured
+		}},
+		{"expiry", func(ctx context.Context) error {
+			if err := b.Work.PExpire(ctx, b.key, 10*time.Millisecond).Err(); err != nil {
+				return err
+			}
+			return until(ctx, func() (bool, error) {
+				n, err := b.Work.Exists(ctx, b.key).Result()
+				return n == 0, err
+			})
+		}},
+		{"UNLINK", func(ctx context.Context) error {
+			if err := b.Work.Unlink(ctx, b.key).Err(); err != nil {
+				return err
+			}
+			// Another thread frees the memory: the probe looks on until it is done.
+			return until(ctx, func() (bool, error) {
+				info, err := b.Work.Info(ctx, "memory").Result()
+				return !strings.Contains(info, "lazyfree_pending_objects:") || strings.Contains(info, "lazyfree_pending_objects:0"), err
+			})
+		}},
+		{"Sweep", func(ctx context.Context) error { return store.Sweep(ctx, b.Work, b.key) }},
+	}
+}
+
+// fill makes the key.
+func (b *deleteBench) fill(ctx context.Context, kind string) error {
+	progress := b.Progress("members of a "+kind, b.Members)
+	defer progress.Close()
+	for done := 0; done < b.Members; {
+		_, err := b.Work.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for range fillPipe {
+				n := min(fillBatch, b.Members-done)
+				if n == 0 {
+					break
+				}
+				add(ctx, p, kind, b.key, done, n)
+				done += n
+			}
+			p.PExpire(ctx, b.key, fillLife)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("fill a %s: %w", kind, err)
+		}
+		progress.Set(done)
+	}
+	return nil
+}
+
+// add adds the members from, from+1, … to a key.
+func add(ctx context.Context, p redis.Pipeliner, kind, key string, from, n int) {
+	if kind == "hash" {
+		fields := make([]any, 0, 2*n)
+		for i := from; i < from+n; i++ {
+			fields = append(fields, fmt.Sprintf("member:%08d", i), "value")
+		}
+		p.HSet(ctx, key, fields...)
+		return
+	}
+	members := make([]redis.Z, 0, n)
+	for i := from; i < from+n; i++ {
+		members = append(members, redis.Z{Score: float64(i), Member: fmt.Sprintf("member:%08d", i)})
+	}
+	p.ZAdd(ctx, key, members...)
+}
+
+// stall is what one measurement showed.
+type stall struct {
+	took         time.Duration // of the work
+	longest, p99 time.Duration // that the probe waited for one answer
+	asked        int
+}
+
+func (s stall) print(out io.Writer, what string) {
+	_, _ = fmt.Fprintf(out, "%s\t%.1f\t%.1f\t%.2f\t%d\t\n", what, millis(s.took), millis(s.longest), millis(s.p99), s.asked)
+}
+
+// best measures some work several times, each time on a key of the given type;
+// "" is none.
+func (b *deleteBench) best(ctx context.Context, kind string, work func(context.Context) error) (best stall, err error) {
+	for round := range rounds {
+		if kind != "" {
+			if err := b.fill(ctx, kind); err != nil {
+				return stall{}, err
+			}
+		}
+		got, err := b.measure(ctx, work)
+		if err != nil {
+			return stall{}, err
+		}
+		if round == 0 || got.longest < best.longest {
+			best = got
+		}
+	}
+	return best, nil
+}
+
+// measure probes before, during and after the work.
+func (b *deleteBench) measure(ctx context.Context, work func(context.Context) error) (s stall, err error) {
+	probing, stop := context.WithCancel(ctx)
+	defer stop()
+	type result struct {
+		waits []time.Duration
+		err   error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		waits, err := b.probe(ctx, probing)
+		ended <- result{waits, err}
+	}()
+	err = pause(ctx, probeBefore)
+	if err == nil {
+		begin := time.Now()
+		err = work(ctx)
+		s.took = time.Since(begin)
+	}
+	if err == nil {
+		err = pause(ctx, probeAfter)
+	}
+	stop()
+	r := <-ended
+	if err := errors.Join(err, r.err); err != nil {
+		return stall{}, err
+	}
+	if len(r.waits) == 0 {
+		return stall{}, errors.New("the probe got no answer")
+	}
+	slices.Sort(r.waits)
+	s.longest, s.p99, s.asked = r.waits[len(r.waits)-1], r.waits[len(r.waits)*99/100], len(r.waits)
+	return s, nil
+}
+
+// probe asks again and again until probing ends; the question under way then is
+// still waited for.
+func (b *deleteBench) probe(ctx, probing context.Context) (waits []time.Duration, err error) {
+	for probing.Err() == nil {
+		begin := time.Now()
+		if err := b.Probe.Get(ctx, b.probed()).Err(); err != nil {
+			return nil, fmt.Errorf("probe: %w", err)
+		}
+		waits = append(waits, time.Since(begin))
+	}
+	return waits, nil
+}
+
+// until asks every few milliseconds until the answer is yes.
+func until(ctx context.Context, yes func() (bool, error)) error {
+	for {
+		ok, err := yes()
+		if err != nil || ok {
+			return err
+		}
+		if err := pause(ctx, expiryPoll); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,14 @@
+//go:build unix
+
+package cachetest
+
+import (
+	"os"
+	"syscall"
+)
+
+// mapFile shows a file as memory that is shared with every process that maps it.
+func mapFile(file *os.File, size int) (memory []byte, unmap func() error, err error) {
+	memory, err = syscall.Mmap(int(file.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	return memory, func() error { return syscall.Munmap(memory) }, err
+}

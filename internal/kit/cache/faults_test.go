@@ -1,0 +1,341 @@
+package cache
+
+// Faults that reading the code found, each with the test that showed it first.
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/time/rate"
+)
+
+// A reader joined the flight of one that looked under an older generation, and
+// a list of that generation was taken for both.
+func TestAReaderDoesNotJoinOneOfAnOlderGeneration(t *testing.T) {
+	w := mini(t)
+	rows := newTable(1)
+	load, nextLoad := pausingList(t, rows)
+	_, loading := queriesOf(w.process(t), load)
+	_, here := queriesOf(w.process(t), rows.list)
+	writer, _ := queriesOf(w.process(t), rows.list)
+
+	first := listLater(t.Context(), loading, shelf{1, 10})
+	release := nextLoad() // holds the lease, has read the table
+	second := listLater(t.Context(), here, shelf{1, 10})
+	eventually(t, "a reader waits for the lease", func() bool { return here.lists.Stats().Waits == 1 })
+	rows.commit(2)
+	mustChange(t, writer)
+	third := listLater(t.Context(), here, shelf{1, 10}) // begins after the write
+	eventually(t, "another reader joined it", func() bool { return here.lists.Stats().Waits == 2 })
+	close(release)
+	receive(t, first)
+	receive(t, second)
+	if diff := cmp.Diff([]int{1, 2}, receive(t, third).ids); diff != "" {
+		t.Error("a reader that began after the write got", diff)
+	}
+}
+
+// Fresh passes over what this process holds itself; with StaleIfError it was
+// served as soon as Redis or its read limit refused.
+func TestAFreshReadIsNeverServedAnEntryOfThisProcess(t *testing.T) {
+	cases := map[string]func(x *hands, away *outage){
+		"Redis is away":        func(_ *hands, away *outage) { away.on.Store(true) },
+		"above the read limit": func(x *hands, _ *outage) { x.reads = rate.NewLimiter(0, 0) },
+	}
+	for name, refuse := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := mini(t)
+			away := new(outage)
+			x := w.hands(t, Options{LocalBytes: 1 << 20}, away)
+			p := localPolicy()
+			p.StaleIfError = time.Hour
+			rows := newTable(1)
+			c, there := rowsOf(x.Hub, p, rows.load), cacheOf(w.process(t), rows.load, Policy{})
+			mustGet(t, c, 1)
+			rows.commit(1)
+			mustInvalidate(t, there, 1)
+			refuse(x, away)
+			if r, err := c.Get(Fresh(t.Context()), 1); err == nil && r.Version != 2 {
+				t.Errorf("Get: version %d, want 2 or an error", r.Version)
+			}
+			if m, err := c.GetMany(Fresh(t.Context()), []int{1}); err == nil && m[1].Version != 2 {
+				t.Errorf("GetMany: version %d, want 2 or an error", m[1].Version)
+			}
+		})
+	}
+}
+
+// Each key that was not found was taken for one that could not be read, also
+// one that Redis had just said to be absent.
+func TestAStaleEntryDoesNotStandInForAKeyThatIsKnownToBeAbsent(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{LocalBytes: 1 << 20})
+	p := localPolicy()
+	p.Local.Suits &^= Hot
+	p.StaleIfError = 3 * time.Hour
+	var broken atomic.Bool
+	rows := newTable(1, 2)
+	c, there := rowsOf(x.Hub, p, rows.failingAfter(&broken)), cacheOf(w.process(t), rows.load, Policy{})
+	x.hot.add(c.nameOf(1), 2*hotEnough)
+	mustGet(t, c, 1)
+	x.hot = newTopKeys() // not hot any more
+	x.pass(2 * time.Second)
+	rows.mu.Lock()
+	delete(rows.rows, 1)
+	rows.mu.Unlock()
+	mustInvalidate(t, there, 1)
+	if _, err := there.Get(t.Context(), 1); !errors.Is(err, ErrNotFound) {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	found, err := c.GetMany(t.Context(), []int{1, 2}) // 1 is absent in Redis, 2 cannot be loaded
+	if diff := cmp.Diff(map[int]row{}, found); !errors.Is(err, errDatabase) || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+// An absent key has no stale entry, so one beside stale keys brought the error
+// back, though every key was answered.
+func TestAnAbsentKeyDoesNotSpoilStaleOnes(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	p := localPolicy()
+	p.StaleIfError = 3 * time.Hour
+	var broken atomic.Bool
+	c := rowsOf(x.Hub, p, newTable(1).failingAfter(&broken))
+	mustGet(t, c, 1)
+	ownHit(t, c, 9) // absent
+	w.expire(t, c.nameOf(1))
+	broken.Store(true)
+	x.pass(time.Hour)
+	found, err := c.GetMany(t.Context(), []int{1, 9})
+	if diff := cmp.Diff(map[int]row{1: {1, 1}}, found); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+// What was put before the clock moved was born at the end of time: it was over
+// after Fresh and could never be replaced. Run starts the clock beside Warm.
+func TestAnEntryFromBeforeTheClockMovedCanBeReplaced(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x.clock.start(true)
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	p := localPolicy()
+	p.Grace = time.Hour
+	warm, c := rowsOf(w.process(t), p, rows.load), rowsOf(x.Hub, p, load)
+	mustGet(t, warm, 1)
+	late := c.want(1) // asked for while the clock stands
+	r := c.ask(t.Context(), late.name)
+	x.pass(0) // Run
+	c.look(t.Context(), &late, r)
+	x.pass(p.Fresh + time.Minute) // it is over
+	mustGet(t, c, 1)
+	nextLoad().end <- nil // the refresh
+	x.Wait()
+	if !ownHit(t, c, 1) {
+		t.Error("the refreshed value is not kept")
+	}
+}
+
+// Before the hub's clock moves its time is the end of time, at which every pin
+// was over. Run starts the clock beside the tending.
+func TestAPinFromBeforeRunIsKept(t *testing.T) {
+	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x.clock.start(true)
+	c := rowsOf(x.Hub, localPolicy(), newTable(1).load)
+	if err := c.Pin(t.Context(), time.Now().Add(time.Hour), 1); err != nil {
+		t.Fatal(err)
+	}
+	c.tend(t.Context()) // as Run does at once
+	x.pass(0)
+	c.tend(t.Context())
+	if _, _, ok := c.local.get(1); !ok {
+		t.Error("the pin is gone")
+	}
+}
+
+// A pinned entry that was about to end was read from Redis, which has the same
+// record with the same end; nobody loaded it before, and then readers waited.
+func TestAPinnedEntryIsRefreshedBeforeItsEnd(t *testing.T) {
+	for name, grace := range map[string]time.Duration{"with Grace": time.Hour, "without": 0} {
+		t.Run(name, func(t *testing.T) {
+			x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+			p := localPolicy()
+			p.Grace = grace
+			rows := newTable(1)
+			c := rowsOf(x.Hub, p, rows.load)
+			if err := c.Pin(t.Context(), time.Now().Add(10*time.Hour), 1); err != nil {
+				t.Fatal(err)
+			}
+			x.pass(p.Fresh - tendEvery)
+			c.tend(t.Context())
+			x.Wait()
+			x.pass(tendEvery)
+			if _, _, ok := c.local.get(1); !ok || len(rows.loads()) != 2 {
+				t.Errorf("still here after its end: %v, with %d loads, want true and 2", ok, len(rows.loads()))
+			}
+		})
+	}
+}
+
+// A loader that ended its goroutine kept its place for ever, and its lease until
+// that ended.
+func TestALoaderThatEndsItsGoroutineGivesItsPlaceAndItsLeaseBack(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{})
+	c := rowsOf(x.Hub, Policy{MaxLoads: 1}, func(context.Context, []int) (map[int]row, error) {
+		runtime.Goexit()
+		return nil, nil
+	})
+	if _, err := c.Get(t.Context(), 1); !errors.Is(err, errExited) {
+		t.Fatal(err)
+	}
+	x.Wait()
+	if !c.places.TryAcquire(1) {
+		t.Error("the place is not free")
+	}
+	if n := w.rdb.Exists(t.Context(), leaseOf(c.nameOf(1))).Val(); n != 0 {
+		t.Error("the lease is still there")
+	}
+}
+
+// The end of a local entry was counted from the clock of the process that wrote
+// the record, without a bound: with a clock an hour ahead an entry of ten minutes
+// lived for seventy. It ends Fresh after it was read at the latest.
+func TestALocalEntryEndsByFreshWhateverTheWritersClock(t *testing.T) {
+	w := mini(t)
+	rows := newTable(1)
+	ahead, x := w.hands(t, Options{}), w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	ahead.pass(time.Hour)
+	p := localPolicy()
+	p.Fresh = 10 * time.Minute
+	c := rowsOf(x.Hub, p, rows.load)
+	mustGet(t, rowsOf(ahead.Hub, p, rows.load), 1)
+	mustGet(t, c, 1)
+	x.pass(p.Fresh)
+	if _, _, ok := c.local.get(1); ok {
+		t.Error("still served after Fresh")
+	}
+}
+
+// Absent keys that were read past the guard, because their reader asked for it or
+// the process was out of sync, counted as let through by it.
+func TestOnlyWhatTheGuardLetThroughIsMeasured(t *testing.T) {
+	rows := newTable(1)
+	x, c, _ := guarded(t, mini(t), rows, rows.ids)
+	c.tend(t.Context())
+	x.Wait()
+	absent := -1
+	for !c.guard.excludes(absent) {
+		absent--
+	}
+	c.guard.measure()
+	for range 5 {
+		_, _ = c.Get(Fresh(t.Context()), absent)
+	}
+	x.clock.synced.Store(0)
+	for range 5 {
+		_, _ = c.Get(t.Context(), absent)
+	}
+	if got := c.guard.passed.Load(); got != 0 {
+		t.Errorf("%d keys count as passed, want none: the guard excludes them", got)
+	}
+}
+
+// With a database in trouble all keys were asked for again at every look, each
+// second.
+func TestAFailedBuildIsNotTriedAgainAtOnce(t *testing.T) {
+	calls := 0
+	rows := newTable(1)
+	x, c, _ := guarded(t, mini(t), rows, func(context.Context) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) {
+			calls++
+			yield(0, errDatabase)
+		}
+	})
+	for range 5 {
+		c.tend(t.Context())
+		x.Wait()
+		x.pass(tendEvery)
+	}
+	if calls > 2 {
+		t.Errorf("read all keys %d times in five seconds", calls)
+	}
+}
+
+// A reader whose deadline passed got stale values without an error, though Redis
+// was well.
+func TestAReadThatEndsIsNotAnsweredWithStaleValues(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{LocalBytes: 1 << 20})
+	p := localPolicy()
+	p.StaleIfError = time.Hour
+	rows := newTable(1)
+	c := rowsOf(x.Hub, p, rows.load)
+	mustGet(t, c, 1)
+	x.pass(2 * time.Second)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if got, err := c.GetMany(gone, []int{1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("GetMany: %v, %v, want context.Canceled as Get returns", got, err)
+	}
+}
+
+// A reader that had to read again forgot its generation, so what it loaded was
+// stored under none and the next reader loaded once more.
+func TestAListThatALaterReaderLoadedIsKept(t *testing.T) {
+	w := mini(t)
+	rows := newTable(1)
+	loads := make(chan chan error)
+	var calls atomic.Int64
+	_, lists := queriesOf(w.process(t), func(ctx context.Context, s shelf) ([]int, error) {
+		if calls.Add(1) == 1 {
+			end := make(chan error)
+			loads <- end
+			return nil, <-end
+		}
+		return rows.list(ctx, s)
+	})
+	first := listLater(t.Context(), lists, shelf{1, 10})
+	end := receive(t, loads)
+	later := listLater(t.Context(), lists, shelf{1, 10})
+	eventually(t, "another reader joined it", func() bool { return lists.lists.Stats().Waits == 1 })
+	end <- errDatabase
+	receive(t, first)
+	receive(t, later)
+	mustList(t, lists, shelf{1, 10}, 1)
+	if got := calls.Load(); got != 2 {
+		t.Errorf("%d queries, want the one that failed and one more", got)
+	}
+}
+
+// Only panics of the loader were caught. Version and the value's own MarshalJSON
+// run in the same goroutine, which is not the reader's.
+func TestAPanicOfTheVersionDoesNotEndTheProcess(t *testing.T) {
+	if os.Getenv("TANDIAN_TEST_PANIC") == "" {
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=20s")
+		child.Env = append(os.Environ(), "TANDIAN_TEST_PANIC=1")
+		if out, err := child.CombinedOutput(); err != nil {
+			t.Errorf("the process ended: %v\n%.300s", err, out)
+		}
+		return
+	}
+	rows := newTable(1)
+	c := New(mini(t).process(t), Policy{Name: "row"}.withTestTimes(), Source[int, row]{
+		Key: strconv.Itoa, Load: rows.load, Version: func(row) int64 { panic("no version") },
+	})
+	if _, err := c.Get(t.Context(), 1); err == nil {
+		t.Error("no error")
+	}
+}

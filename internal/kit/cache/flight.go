@@ -1,0 +1,181 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// want is one key that a read has to find.
+type want[K comparable] struct {
+	k        K
+	name     string // its key in Redis
+	stamp    stamp  // before Redis was asked
+	rejected []byte // what a record begins with that counts as absent, not nil if there is one
+	direct   bool   // to be loaded without a lease and not stored
+	guarded  bool   // the guard let it through
+
+	generation int64 // of the table when Redis was asked; 0: none
+}
+
+// load is one detached run of acquire, load and store for some keys.
+type load struct {
+	ctx        context.Context
+	cancel     context.CancelFunc
+	keeps      bool // it takes leases: what it loads is of use when all readers are gone
+	background bool // nobody waits for it
+	readers    int  // that wait for any of its flights; guarded by flights.mu
+}
+
+// flight is the way of one key through a load. Readers of the same key in this
+// process join it instead of asking Redis again and again.
+//
+// A flight proceeds in rounds: each command or call that may decide its outcome
+// begins one. The outcome counts for those who joined before the round that
+// decided it, for it was read after they came. Who came later reads again: an
+// invalidation may have returned in between.
+type flight[K comparable, V any] struct {
+	want[K]
+	load  *load
+	round int // guarded by flights.mu; written by the load alone
+	done  chan struct{}
+
+	// The outcome, once done is closed.
+	outcome[V]
+	decided int // the round; 0 if the outcome counts for nobody who joined
+}
+
+type outcome[V any] struct {
+	v   V
+	is  answer // value, negative, or nothing with an error
+	err error
+}
+
+// flights are those under way in one cache, by key.
+type flights[K comparable, V any] struct {
+	mu    sync.Mutex
+	under map[K]*flight[K, V]
+}
+
+// seat is a reader's place in a flight.
+type seat[K comparable, V any] struct {
+	*flight[K, V]
+	asked want[K] // what the reader wants, as it was before the flight
+	own   bool    // the flight began for this reader
+	since int     // the round in which the reader joined
+}
+
+// board finds a seat for each want, in a flight under way or in one of a new
+// load, which is nil if none had to begin. Nobody joins a flight of another
+// generation, for what counts for the one may be over for the other, nor one
+// that was given up.
+func (f *flights[K, V]) board(ctx context.Context, wants []want[K]) (seats []seat[K, V], own []*flight[K, V], begun *load) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, w := range wants {
+		if at, ok := f.under[w.k]; ok && at.generation == w.generation && at.load.ctx.Err() == nil {
+			at.load.readers++
+			seats = append(seats, seat[K, V]{flight: at, asked: w, since: at.round})
+			continue
+		}
+		if begun == nil {
+			begun = newLoad(ctx)
+		}
+		begun.readers++
+		begun.keeps = begun.keeps || !w.direct
+		at := newFlight[K, V](w, begun)
+		f.under[w.k] = at
+		own = append(own, at)
+		seats = append(seats, seat[K, V]{flight: at, asked: w, own: true})
+	}
+	return seats, own, begun
+}
+
+// newLoad begins a load that has the reader's values and does not end with it.
+func newLoad(ctx context.Context) *load {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	return &load{ctx: ctx, cancel: cancel}
+}
+
+func newFlight[K comparable, V any](w want[K], l *load) *flight[K, V] {
+	return &flight[K, V]{want: w, load: l, done: make(chan struct{})}
+}
+
+// leave gives a seat back. A load that nobody waits for any more, and that would
+// keep nothing, ends.
+func (f *flights[K, V]) leave(s seat[K, V]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.load.readers--
+	if s.load.readers == 0 && !s.load.keeps {
+		s.load.cancel()
+	}
+}
+
+// deserted reports whether nobody waits for a load any more.
+func (f *flights[K, V]) deserted(l *load) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return l.readers == 0
+}
+
+// begin is to be called before what may decide the outcome of these flights.
+func (f *flights[K, V]) begin(list []*flight[K, V]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, at := range list {
+		at.round++
+	}
+}
+
+// end settles a flight, once. It takes it out first: nobody joins what is over.
+func (f *flights[K, V]) end(at *flight[K, V], o outcome[V], decided int) {
+	f.shut([]*flight[K, V]{at})
+	at.outcome, at.decided = o, decided
+	close(at.done)
+}
+
+// forget keeps new readers from joining what is under way for these keys.
+func (f *flights[K, V]) forget(wants []want[K]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, w := range wants {
+		delete(f.under, w.k)
+	}
+}
+
+// forgetAll is forget for every key.
+func (f *flights[K, V]) forgetAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.under)
+}
+
+// shut keeps new readers from joining these flights.
+func (f *flights[K, V]) shut(list []*flight[K, V]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, at := range list {
+		if f.under[at.k] == at {
+			delete(f.under, at.k)
+		}
+	}
+}
+
+// over reports whether a flight is settled.
+func (at *flight[K, V]) over() bool {
+	select {
+	case <-at.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// counts reports whether the outcome may be served to the reader in this seat.
+func (s seat[K, V]) counts() bool { return s.own || s.since < s.decided }
+
+var (
+	errExited   = errors.New("the loader's goroutine exited")
+	errDeserted = errors.New("nobody waits for this load any more")
+)

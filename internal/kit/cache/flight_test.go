@@ -1,0 +1,173 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+func TestFlights(t *testing.T) {
+	cases := []struct {
+		name string
+		run  func(t *testing.T, w *world)
+	}{
+		{"who joined a load that had begun reads again if its store is refused", laterReaderReadsAgain},
+		{"who joined before the load began is served by it, stored or not", earlierReaderIsServed},
+		{"who joined a load that had begun does not get its error", laterReaderGetsNoError},
+		{"a load goes on as long as one reader waits", loadGoesOnForOne},
+		{"an older load's end leaves a younger one to be joined", olderLoadLeavesTheYounger},
+		{"nobody joins a load without a lease once it has begun", nobodyJoinsALoadWithoutALease},
+	}
+	onEach(t, func(t *testing.T, b *backend) {
+		for _, c := range cases {
+			t.Run(c.name, func(t *testing.T) { c.run(t, b.world(t)) })
+		}
+	})
+}
+
+func waiting(t *testing.T, c *Cache[int, row], n int64) {
+	t.Helper()
+	eventually(t, "readers wait", func() bool { return c.Stats().Waits == n })
+}
+
+func laterReaderReadsAgain(t *testing.T, w *world) {
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	here, there := cacheOf(w.process(t), load, Policy{}), cacheOf(w.process(t), rows.load, Policy{})
+	first := getLater(t.Context(), here, 1)
+	old := nextLoad()
+	rows.commit(1)
+	mustInvalidate(t, there, 1)
+	later := getLater(t.Context(), here, 1)
+	waiting(t, here, 1)
+	old.end <- nil
+	if got := receive(t, first); got.row.Version != 1 {
+		t.Errorf("the first reader got %v, want its own version 1", got)
+	}
+	nextLoad().end <- nil
+	if got := receive(t, later); got.err != nil || got.row.Version != 2 {
+		t.Errorf("the later reader got %v, want version 2", got)
+	}
+}
+
+func earlierReaderIsServed(t *testing.T, w *world) {
+	rows := newTable(1, 2)
+	load, nextLoad := rows.pausing(t)
+	here := cacheOf(w.process(t), load, Policy{MaxLoads: 1})
+	there := cacheOf(w.process(t), rows.load, Policy{})
+	holder := getLater(t.Context(), here, 2)
+	held := nextLoad() // there is no place for another load
+	first := getLater(t.Context(), here, 1)
+	eventually(t, "the first reader has a lease", func() bool {
+		return w.rdb.Exists(t.Context(), leaseOf(here.nameOf(1))).Val() == 1
+	})
+	joined := getLater(t.Context(), here, 1)
+	waiting(t, here, 1)
+	held.end <- nil
+	receive(t, holder)
+	p := nextLoad()
+	rows.commit(1)
+	mustInvalidate(t, there, 1) // after both had begun
+	p.end <- nil
+	for _, reader := range []<-chan answered{first, joined} {
+		if got := receive(t, reader); got != (answered{row: row{1, 1}}) {
+			t.Errorf("got %v, want version 1", got)
+		}
+	}
+	if got := here.Stats(); got.StoresRefused != 1 || got.LoadCalls != 2 {
+		t.Errorf("%d stores refused and %d loads, want 1 and 2", got.StoresRefused, got.LoadCalls)
+	}
+}
+
+func laterReaderGetsNoError(t *testing.T, w *world) {
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	c := cacheOf(w.process(t), load, Policy{})
+	first := getLater(t.Context(), c, 1)
+	p := nextLoad()
+	later := getLater(t.Context(), c, 1)
+	waiting(t, c, 1)
+	p.end <- errDatabase
+	if got := receive(t, first); !errors.Is(got.err, errDatabase) {
+		t.Errorf("the first reader got %v", got)
+	}
+	nextLoad().end <- nil
+	if got := receive(t, later); got != (answered{row: row{1, 1}}) {
+		t.Errorf("the later reader got %v", got)
+	}
+}
+
+func loadGoesOnForOne(t *testing.T, w *world) {
+	away := new(outage)
+	x := w.hands(t, Options{MaxLoads: 1}, away)
+	rows := newTable(1, 2)
+	load, nextLoad := rows.pausing(t)
+	c := cacheOf(x.Hub, load, Policy{})
+	away.on.Store(true) // what is loaded now nobody keeps
+	holder := getLater(t.Context(), c, 2)
+	held := nextLoad()
+	ctx, leave := context.WithCancel(t.Context())
+	first := getLater(ctx, c, 1)
+	eventually(t, "the first reader has a load", func() bool {
+		c.flights.mu.Lock()
+		defer c.flights.mu.Unlock()
+		return c.flights.under[1] != nil
+	})
+	joined := getLater(t.Context(), c, 1)
+	waiting(t, c, 1)
+	leave()
+	if got := receive(t, first); !errors.Is(got.err, context.Canceled) {
+		t.Errorf("the reader that left got %v", got)
+	}
+	held.end <- nil
+	receive(t, holder)
+	p := nextLoad()
+	if p.ctx.Err() != nil {
+		t.Error("the load ended though a reader waits")
+	}
+	p.end <- nil
+	if got := receive(t, joined); got != (answered{row: row{1, 1}}) {
+		// whoever joined after a round that decides nothing reads again
+		t.Errorf("got %v", got)
+	}
+}
+
+func nobodyJoinsALoadWithoutALease(t *testing.T, w *world) {
+	away := new(outage)
+	x := w.hands(t, Options{}, away)
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	c := cacheOf(x.Hub, load, Policy{})
+	away.on.Store(true)
+	first := getLater(t.Context(), c, 1)
+	old := nextLoad()
+	rows.commit(1) // and another process's invalidation, of which nobody hears
+	second := getLater(t.Context(), c, 1)
+	nextLoad().end <- nil
+	if got := receive(t, second); got.row.Version != 2 {
+		t.Errorf("got %v, want version 2", got)
+	}
+	old.end <- nil
+	receive(t, first)
+}
+
+func olderLoadLeavesTheYounger(t *testing.T, w *world) {
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	c := cacheOf(w.process(t), load, Policy{})
+	first := getLater(t.Context(), c, 1)
+	old := nextLoad()
+	mustInvalidate(t, c, 1)
+	second := getLater(t.Context(), c, 1)
+	young := nextLoad()
+	old.end <- nil
+	receive(t, first)
+	c.flights.mu.Lock()
+	joinable := c.flights.under[1] != nil
+	c.flights.mu.Unlock()
+	if !joinable {
+		t.Error("the younger load cannot be joined")
+	}
+	young.end <- nil
+	receive(t, second)
+}

@@ -1,0 +1,441 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// guarded is a cache of rows with a guard over the ids of its table, in a
+// process on its own.
+func guarded(t *testing.T, w *world, rows *table, all func(context.Context) iter.Seq2[int, error]) (*hands, *Cache[int, row], *tally) {
+	t.Helper()
+	sent := new(tally)
+	x := w.hands(t, Options{Alone: true}, sent)
+	c := New(x.Hub, Policy{Name: "row"}.withTestTimes(), Source[int, row]{
+		Key: strconv.Itoa, Load: rows.load, All: all, Version: func(r row) int64 { return int64(r.Version) },
+	})
+	return x, c, sent
+}
+
+// ids yields what the table had when the reading began: a snapshot.
+func (t *table) ids(context.Context) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		for id := range t.all() {
+			if !yield(id, nil) {
+				return
+			}
+		}
+	}
+}
+
+func isAbsent(t *testing.T, c *Cache[int, row], id int) bool {
+	t.Helper()
+	_, err := c.Get(t.Context(), id)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		t.Fatal(err)
+	}
+	return err != nil
+}
+
+func TestAKeyThatCannotExistCostsNoRoundTrip(t *testing.T) {
+	rows := newTable(1, 2)
+	x, c, sent := guarded(t, mini(t), rows, rows.ids)
+	if !isAbsent(t, c, -1) {
+		t.Fatal("found")
+	}
+	if got := sent.reset(); got == "0 round trips, 0 of a single command" {
+		t.Error("excluded before the guard was built")
+	}
+	c.tend(t.Context())
+	x.Wait()
+	const n = 1000
+	for id := -n; id < 0; id++ {
+		if !isAbsent(t, c, id) {
+			t.Fatalf("found %d", id)
+		}
+	}
+	if got := c.Stats().Excluded; got < n*9/10 || len(rows.loads()) > n/10 {
+		t.Errorf("%d of %d keys excluded, %d loads", got, n, len(rows.loads()))
+	}
+	var none []int
+	for id := -n; id < 0; id++ {
+		if c.guard.excludes(id) {
+			none = append(none, id)
+		}
+	}
+	sent.reset()
+	before := c.Stats().Excluded
+	if got, err := c.GetMany(t.Context(), none); err != nil || len(got) != 0 {
+		t.Error(got, err)
+	}
+	if got := sent.reset(); got != "0 round trips, 0 of a single command" {
+		t.Errorf("%d excluded keys: %s", len(none), got)
+	}
+	got, err := c.GetMany(t.Context(), append(none, 1, 2))
+	if diff := cmp.Diff(rows.all(), got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	if got := c.Stats().Excluded - before; got != int64(2*len(none)) {
+		t.Errorf("%d counted as excluded, want %d", got, 2*len(none))
+	}
+}
+
+func TestAGuardThatMayHaveMissedAnInsertExcludesNothing(t *testing.T) {
+	w := mini(t)
+	rows := newTable(1)
+	x, c, _ := guarded(t, w, rows, rows.ids)
+	c.tend(t.Context())
+	x.Wait()
+	added := 2
+	for !c.guard.excludes(added) {
+		added++
+	}
+	rows.commit(added) // by somebody of whom this process does not hear
+	if !isAbsent(t, c, added) {
+		t.Fatal("found in sync: this test shows nothing")
+	}
+	if _, err := c.Get(Fresh(t.Context()), added); err != nil {
+		t.Errorf("a fresh read: %v", err)
+	}
+	if got, err := c.GetMany(Fresh(t.Context()), []int{added}); err != nil || len(got) != 1 {
+		t.Errorf("a fresh read: %v, %v", got, err)
+	}
+	x.clock.synced.Store(0)
+	if isAbsent(t, c, added) {
+		t.Error("excluded out of sync")
+	}
+}
+
+func TestAGuardIsBuiltInSyncAlone(t *testing.T) {
+	rows := newTable(1)
+	x, c, _ := guarded(t, mini(t), rows, rows.ids)
+	x.clock.synced.Store(0)
+	c.tend(t.Context())
+	x.Wait()
+	if c.guard.filter.Load() != nil {
+		t.Error("built out of sync")
+	}
+	x.inSyncFor(1)
+	c.tend(t.Context())
+	x.Wait()
+	if c.guard.filter.Load() == nil {
+		t.Error("not built in sync")
+	}
+	first := c.guard.filter.Load()
+	c.tend(t.Context())
+	x.Wait()
+	if c.guard.filter.Load() != first {
+		t.Error("built anew without need")
+	}
+}
+
+// A19: an insert is never lost to the guard, whenever it comes.
+func TestAnInsertIsKnownToTheGuard(t *testing.T) {
+	tell := map[string]func(t *testing.T, c *Cache[int, row], r row){
+		"Invalidate": func(t *testing.T, c *Cache[int, row], r row) { mustInvalidate(t, c, r.ID) },
+		"Put":        func(t *testing.T, c *Cache[int, row], r row) { mustPut(t, c, r) },
+	}
+	for name, tell := range tell {
+		t.Run(name, func(t *testing.T) {
+			rows := newTable(1)
+			reading, goOn := make(chan struct{}), make(chan error)
+			slowly := func(ctx context.Context) iter.Seq2[int, error] {
+				return func(yield func(int, error) bool) {
+					snapshot := rows.ids(ctx)
+					var ids []int
+					for id := range snapshot {
+						ids = append(ids, id)
+					}
+					reading <- struct{}{}
+					if err := <-goOn; err != nil {
+						yield(0, err)
+						return
+					}
+					for _, id := range ids {
+						if !yield(id, nil) {
+							return
+						}
+					}
+				}
+			}
+			x, c, _ := guarded(t, mini(t), rows, slowly)
+			insert := func(when string) {
+				for range 50 {
+					id := len(rows.all()) + 1
+					tell(t, c, rows.commit(id))
+					if isAbsent(t, c, id) {
+						t.Errorf("%s: row %d is invisible", when, id)
+					}
+				}
+			}
+			allThere := func(when string) {
+				t.Helper()
+				for id := range rows.all() {
+					if c.excludes(t.Context(), id) {
+						t.Errorf("%s: row %d is excluded", when, id)
+					}
+				}
+			}
+			build := func(fails error) {
+				x.pass(10 * time.Minute)
+				if c.guard.filter.Load() != nil {
+					c.guard.filter.Load().keys.Store(1 << 40) // worn
+				}
+				c.tend(t.Context())
+				receive(t, reading)
+				c.tend(t.Context()) // does not begin a second one
+				insert("during a build")
+				goOn <- fails
+				x.Wait()
+				allThere("after a build")
+			}
+			insert("before the first build")
+			build(nil)
+			first := c.guard.filter.Load()
+			insert("after a build")
+			build(errDatabase)
+			if c.guard.filter.Load() != first {
+				t.Error("a failed build replaced the filter")
+			}
+			insert("after a failed build")
+			build(nil)
+			if c.guard.filter.Load() == first {
+				t.Error("the build after a failed one did not come about")
+			}
+			insert("at the end")
+			allThere("at the end")
+		})
+	}
+}
+
+func TestAFailedBuildIsAnError(t *testing.T) {
+	g := newGuard(func(context.Context) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) {
+			if yield(1, nil) {
+				yield(0, errDatabase)
+			}
+		}
+	})
+	if !g.claim() || g.claim() {
+		t.Error("a build is claimed once")
+	}
+	if err := g.build(t.Context()); !errors.Is(err, errDatabase) {
+		t.Errorf("got %v", err)
+	}
+	if g.filter.Load() != nil {
+		t.Error("half of the keys count as all")
+	}
+	if !g.claim() {
+		t.Error("nobody may try again")
+	}
+}
+
+func countTo(n int) func(context.Context) iter.Seq2[int, error] {
+	return func(context.Context) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) {
+			for i := range n {
+				if !yield(i, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func buildGuard(t *testing.T, g *guard[int]) {
+	t.Helper()
+	if !g.claim() {
+		t.Fatal("another build is under way")
+	}
+	if err := g.build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The rate is measured with the room that a new filter has used up.
+func TestAboutOneInAHundredAbsentKeysPassesTheGuard(t *testing.T) {
+	const keys, probes = 100_000, 200_000
+	g := newGuard(countTo(keys))
+	buildGuard(t, g)
+	for i := keys; i < keys+keys/4+1000; i++ { // to its room
+		g.add(i)
+	}
+	if f := g.filter.Load(); g.worn() || f.keys.Load() < f.room*98/100 {
+		t.Errorf("worn with %d keys in a room of %d", f.keys.Load(), f.room)
+	}
+	for i := range keys + keys/4 + 1000 {
+		if g.excludes(i) {
+			t.Fatalf("%d is in and excluded", i)
+		}
+	}
+	passed := 0
+	for i := range probes {
+		if !g.excludes(-1 - i) {
+			passed++
+		}
+	}
+	if got := float64(passed) / probes; got < 0.007 || got > 0.013 {
+		t.Errorf("%.4f of absent keys pass, want about %v", got, falsePositives)
+	}
+}
+
+func TestAGuardIsBuiltAnewWhenItHasOutgrownItsRoom(t *testing.T) {
+	const keys = 1000
+	g := newGuard(countTo(keys))
+	if !g.worn() {
+		t.Error("no filter is not worn")
+	}
+	buildGuard(t, g)
+	added := keys
+	for ; !g.worn() && added < 10*keys; added++ {
+		g.add(added)
+	}
+	if added < keys+keys/4+1000 || added > keys+keys/4+1100 {
+		t.Errorf("worn with %d keys, want a quarter and a thousand more than %d", added, keys)
+	}
+}
+
+func TestKnownKeysDoNotFillTheGuard(t *testing.T) {
+	g := newGuard(countTo(1000))
+	buildGuard(t, g)
+	for range 10 {
+		for i := range 1000 {
+			g.add(i)
+		}
+	}
+	if g.worn() {
+		t.Error("worn by keys that it knew")
+	}
+}
+
+// A19b: a filter forgets nothing, so keys that were deleted pass it. Their reads
+// are seen, and it is built anew.
+func TestDeletedKeysWearTheGuardOut(t *testing.T) {
+	const keys, again = 4000, 5 // as often as a measurement takes
+	rows := newTable()
+	for id := range keys {
+		rows.rows[id] = row{ID: id, Version: 1}
+	}
+	x, c, _ := guarded(t, mini(t), rows, rows.ids)
+	c.tend(t.Context())
+	x.Wait()
+	first := c.guard.filter.Load()
+	var deleted []int
+	rows.mu.Lock()
+	for id := range keys / 2 {
+		delete(rows.rows, id)
+		deleted = append(deleted, id)
+	}
+	rows.mu.Unlock()
+	mustInvalidate(t, c, deleted...)
+	read := func() (passed int) {
+		t.Helper()
+		before := c.Stats().Excluded
+		for range again {
+			if got, err := c.GetMany(t.Context(), deleted); err != nil || len(got) != 0 {
+				t.Fatal(got, err)
+			}
+		}
+		return again*len(deleted) - int(c.Stats().Excluded-before)
+	}
+	if got := read(); got != again*len(deleted) || got < measureOver {
+		t.Errorf("%d of %d reads of deleted keys passed: this test shows nothing", got, again*len(deleted))
+	}
+	x.pass(buildPause)
+	c.tend(t.Context())
+	x.Wait()
+	if c.guard.filter.Load() == first {
+		t.Fatal("not built anew")
+	}
+	if got := read(); got > again*len(deleted)*3/100 {
+		t.Errorf("%d of %d reads of deleted keys pass the new guard", got, again*len(deleted))
+	}
+	second := c.guard.filter.Load()
+	x.pass(buildPause)
+	c.tend(t.Context())
+	x.Wait()
+	if c.guard.filter.Load() != second {
+		t.Error("built anew though it excludes what it should")
+	}
+	if c.guard.excluded.Load() > 0 {
+		t.Error("a measurement that found nothing wrong did not begin anew")
+	}
+}
+
+// Absent keys that Redis remembers as absent are measured as well.
+func TestTheGuardMeasuresAbsentKeysThatRedisRemembers(t *testing.T) {
+	rows := newTable(1)
+	x, c, _ := guarded(t, mini(t), rows, rows.ids)
+	c.tend(t.Context())
+	x.Wait()
+	c.guard.add(2) // and then rolled back
+	for range 5 {
+		if !isAbsent(t, c, 2) {
+			t.Fatal("found")
+		}
+	}
+	if got := c.guard.passed.Load(); got != 5 {
+		t.Errorf("%d absent keys passed, want 5", got)
+	}
+}
+
+// Writers commit and then tell the guard, while it is built again and again: no
+// row is ever excluded. It is for the race detector as well.
+func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
+	const writers, each = 4, 500
+	rows := newTable()
+	g := newGuard(rows.ids)
+	buildGuard(t, g)
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				id := each*w + i
+				rows.commit(id)
+				if g.add(id); g.excludes(id) {
+					t.Errorf("row %d is excluded", id)
+					return
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for range 100 {
+			buildGuard(t, g)
+			g.worn()
+			g.foundAbsent()
+		}
+	})
+	all.Wait()
+	for id := range rows.all() {
+		if g.excludes(id) {
+			t.Errorf("row %d is excluded at the end", id)
+		}
+	}
+}
+
+// What nobody told the guard of, because its writer was cut off after the commit,
+// is hidden for ten minutes at most.
+func TestAGuardIsBuiltAnewAfterAWhile(t *testing.T) {
+	rows := newTable(1)
+	x, c, _ := guarded(t, mini(t), rows, rows.ids)
+	c.tend(t.Context())
+	x.Wait()
+	rows.commit(2)
+	if !c.excludes(t.Context(), 2) {
+		t.Fatal("the guard knows of it: this test shows nothing")
+	}
+	x.pass(buildEvery)
+	c.tend(t.Context())
+	x.Wait()
+	if c.excludes(t.Context(), 2) {
+		t.Error("a row is still hidden")
+	}
+}

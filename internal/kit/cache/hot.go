@@ -1,0 +1,131 @@
+package cache
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"sync"
+)
+
+// HotKey is a key of Redis and how often it was read here of late.
+type HotKey struct {
+	Key  string
+	Hits int64 // estimated; reads of a minute ago count half, of two minutes ago a quarter
+}
+
+const (
+	hotTracked = 512 // keys that are counted at a time
+	hotEnough  = 100 // certain hits with which a key is hot
+)
+
+// topKeys finds the keys that are read most, in bounded memory. The method is
+// Space-Saving, from "Efficient Computation of Frequent and Top-k Elements in
+// Data Streams" (Metwally, Agrawal, El Abbadi, ICDT 2005): a key that is not
+// counted yet takes the place of the rarest and inherits its count as its
+// possible error. Any key with more than one in hotTracked of all hits is in.
+// It is safe for concurrent use.
+type topKeys struct {
+	mu sync.Mutex
+	of map[string]*counted
+	by rarest
+}
+
+type counted struct {
+	key   string
+	hits  int64 // at most error too many
+	error int64
+	at    int // in the heap
+}
+
+func newTopKeys() *topKeys { return &topKeys{of: make(map[string]*counted, hotTracked)} }
+
+func (t *topKeys) add(key string, hits int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.of[key]; c != nil {
+		c.hits += hits
+		heap.Fix(&t.by, c.at)
+		return
+	}
+	if len(t.by) < hotTracked {
+		c := &counted{key: key, hits: hits}
+		t.of[key] = c
+		heap.Push(&t.by, c)
+		return
+	}
+	c := t.by[0]
+	delete(t.of, c.key)
+	c.key, c.error, c.hits = key, c.hits, c.hits+hits
+	t.of[key] = c
+	heap.Fix(&t.by, 0)
+}
+
+// hot reports whether the hits that are certain are enough.
+func (t *topKeys) hot(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.of[key]
+	return c != nil && c.hits-c.error >= hotEnough
+}
+
+// top returns the n keys that were read most.
+func (t *topKeys) top(n int) []HotKey {
+	return t.most(n, func(c *counted) int64 { return c.hits })
+}
+
+// certain returns all keys with the hits that are certain.
+func (t *topKeys) certain() []HotKey {
+	return t.most(hotTracked, func(c *counted) int64 { return c.hits - c.error })
+}
+
+func (t *topKeys) most(n int, hits func(*counted) int64) []HotKey {
+	t.mu.Lock()
+	list := make([]HotKey, 0, len(t.by))
+	for _, c := range t.by {
+		list = append(list, HotKey{c.key, hits(c)})
+	}
+	t.mu.Unlock()
+	slices.SortFunc(list, func(a, b HotKey) int {
+		return cmp.Or(cmp.Compare(b.Hits, a.Hits), cmp.Compare(a.Key, b.Key))
+	})
+	return list[:min(n, len(list))]
+}
+
+// fade halves all counts: what was hot does not stay hot. All halve, so the
+// heap stays one.
+func (t *topKeys) fade() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.by {
+		c.hits /= 2
+		c.error /= 2
+	}
+	for len(t.by) > 0 && t.by[0].hits == 0 {
+		c, _ := heap.Pop(&t.by).(*counted)
+		delete(t.of, c.key)
+	}
+}
+
+// rarest is a heap with the rarest key on top.
+type rarest []*counted
+
+func (r rarest) Len() int           { return len(r) }
+func (r rarest) Less(i, j int) bool { return r[i].hits < r[j].hits }
+func (r rarest) Swap(i, j int) {
+	r[i], r[j] = r[j], r[i]
+	r[i].at, r[j].at = i, j
+}
+
+func (r *rarest) Push(x any) {
+	c, _ := x.(*counted)
+	c.at = len(*r)
+	*r = append(*r, c)
+}
+
+func (r *rarest) Pop() any {
+	last := len(*r) - 1
+	c := (*r)[last]
+	(*r)[last] = nil
+	*r = (*r)[:last]
+	return c
+}

@@ -1,0 +1,199 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// zipf counts n hits on keys whose frequencies follow Zipf's law.
+func zipf(seed uint64, top *topKeys, n int) map[string]int64 {
+	draw := rand.NewZipf(rand.New(rand.NewPCG(seed, 0)), 1.1, 1, 50_000)
+	exact := make(map[string]int64)
+	for range n {
+		key := fmt.Sprint("k", draw.Uint64())
+		exact[key]++
+		top.add(key, 1)
+	}
+	return exact
+}
+
+func TestEveryKeyWithItsShareOfTheHitsIsFound(t *testing.T) {
+	const hits = 200_000
+	top := newTopKeys()
+	exact := zipf(testkit.Seed(t), top, hits)
+	counts := make(map[string]int64)
+	for _, k := range top.top(hotTracked) {
+		counts[k.Key] = k.Hits
+	}
+	frequent := 0
+	for key, n := range exact {
+		if n > hits/hotTracked {
+			frequent++
+			if counts[key] == 0 {
+				t.Errorf("%s has %d hits and is not there", key, n)
+			}
+		}
+	}
+	if frequent < 10 || len(exact) < 10*hotTracked {
+		t.Errorf("%d frequent of %d keys: this test shows nothing", frequent, len(exact))
+	}
+	for key, c := range top.of {
+		if n := exact[key]; c.hits < n || c.hits-c.error > n {
+			t.Errorf("%s has %d hits, counted as %d with an error of %d", key, n, c.hits, c.error)
+		}
+		if c.error > hits/hotTracked {
+			t.Errorf("%s: an error of %d is more than a share", key, c.error)
+		}
+		if want := c.hits-c.error >= hotEnough; top.hot(key) != want {
+			t.Errorf("%s is hot: %v, want %v", key, !want, want)
+		}
+	}
+}
+
+func TestTheCountOfHotKeysIsBounded(t *testing.T) {
+	top := newTopKeys()
+	for i := range 100_000 {
+		top.add(fmt.Sprint(i), 1)
+	}
+	if len(top.of) != hotTracked || len(top.by) != hotTracked {
+		t.Errorf("%d and %d keys are tracked, want %d", len(top.of), len(top.by), hotTracked)
+	}
+	for _, c := range top.by {
+		if top.of[c.key] != c || top.by[c.at] != c {
+			t.Fatalf("%s is not where it should be", c.key)
+		}
+	}
+	if top.hot("99999") {
+		t.Error("a key that was read once is hot, by what it inherited")
+	}
+}
+
+func TestTheTopIsSorted(t *testing.T) {
+	top := newTopKeys()
+	for key, hits := range map[string]int64{"b": 3, "a": 3, "c": 9, "d": 1} {
+		top.add(key, hits)
+	}
+	top.add("d", 1)
+	if diff := cmp.Diff([]HotKey{{"c", 9}, {"a", 3}, {"b", 3}}, top.top(3)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]HotKey{{"c", 9}, {"a", 3}, {"b", 3}, {"d", 2}}, top.top(100)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHeatFades(t *testing.T) {
+	top := newTopKeys()
+	zipf(testkit.Seed(t), top, 50_000)
+	top.add("was hot", 2*hotEnough)
+	before := make(map[string]counted)
+	for key, c := range top.of {
+		before[key] = *c
+	}
+	top.fade()
+	for key, old := range before {
+		c := top.of[key]
+		if old.hits/2 == 0 {
+			if c != nil {
+				t.Errorf("%s is cold and still there", key)
+			}
+			continue
+		}
+		if c == nil || c.hits != old.hits/2 || c.error != old.error/2 {
+			t.Errorf("%s: %+v after %+v", key, c, old)
+		}
+	}
+	for i, c := range top.by {
+		if c.at != i || i > 0 && top.by[(i-1)/2].hits > c.hits {
+			t.Fatal("no heap any more")
+		}
+	}
+	if !top.hot("was hot") {
+		t.Error("not hot after one step")
+	}
+	for range 10 {
+		top.fade()
+	}
+	if top.hot("was hot") {
+		t.Error("what was hot stays hot")
+	}
+	for range 64 {
+		top.fade()
+	}
+	if len(top.of) != 0 || len(top.by) != 0 {
+		t.Errorf("%d keys are still counted", len(top.of))
+	}
+	top.add("new", 1)
+	if diff := cmp.Diff([]HotKey{{"new", 1}}, top.top(9)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAHubKnowsItsHotKeys(t *testing.T) {
+	const reads = 4000
+	for _, local := range []bool{true, false} {
+		t.Run(fmt.Sprintf("local %v", local), func(t *testing.T) {
+			o := Options{Alone: true}
+			if local {
+				o.LocalBytes = 1 << 20
+			}
+			x := mini(t).hands(t, o)
+			c := rowsOf(x.Hub, localPolicy(), newTable(1, 2).load)
+			for i := range reads {
+				mustGet(t, c, 1)
+				if i%4 == 0 {
+					mustGet(t, c, 2)
+				}
+			}
+			got := x.Hot(1)
+			if len(got) != 1 || got[0].Key != c.nameOf(1) || got[0].Hits < reads*8/10 || got[0].Hits > reads*12/10 {
+				t.Errorf("the hottest is %v, want %s with about %d hits", got, c.nameOf(1), reads)
+			}
+			if got := x.Hot(10); len(got) != 2 {
+				t.Errorf("got %v, want two keys", got)
+			}
+		})
+	}
+}
+
+// Beyond the first some thousands a local hit is counted by sample; the sum stays
+// about right.
+func TestManyLocalHitsAreEstimated(t *testing.T) {
+	const reads = 400_000
+	x := mini(t).hands(t, Options{Alone: true, LocalBytes: 1 << 20})
+	c := rowsOf(x.Hub, localPolicy(), newTable(1).load)
+	for i := range reads + 1 {
+		if i%100 == 0 {
+			x.pass(tickEvery)
+		}
+		if _, err := c.Get(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.Stats().LocalHits; got < reads*9/10 || got > reads*11/10 {
+		t.Errorf("%d local hits, want about %d", got, reads)
+	}
+	if got := x.Hot(1); len(got) != 1 || got[0].Hits < reads*9/10 || got[0].Hits > reads*11/10 {
+		t.Errorf("the hottest is %v, want about %d hits", got, reads)
+	}
+}
+
+func TestAbsentKeysAreCountedAsHotToo(t *testing.T) {
+	x := mini(t).hands(t, Options{Alone: true})
+	c := rowsOf(x.Hub, localPolicy(), newTable().load)
+	for range 1000 {
+		if _, err := c.Get(context.WithoutCancel(t.Context()), 7); !errors.Is(err, ErrNotFound) {
+			t.Fatal(err)
+		}
+	}
+	if got := x.Hot(1); len(got) != 1 || got[0].Key != c.nameOf(7) {
+		t.Errorf("the hottest is %v", got)
+	}
+}

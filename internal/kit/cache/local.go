@@ -1,0 +1,187 @@
+package cache
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/maypok86/otter/v2"
+)
+
+// local is one cache's part of the process's own memory (L1): decoded values,
+// bounded by bytes, in an otter, which admits by frequency, so that a flood of
+// keys that are read once does not empty it.
+//
+// An entry says itself how long it is good. What otter would add for expiry
+// costs a hit more than all of ours.
+type local[K comparable, V any] struct {
+	entries *otter.Cache[K, *entry[V]]
+	clock   *ticker
+	policy  Policy
+	seed    maphash.Seed
+	stripes [256]stripe
+	pins    pins[K]
+}
+
+// entry is a value as it was some moment ago. It is never changed.
+type entry[V any] struct {
+	v      V
+	absent bool
+	salt   uint8  // says when its hits are counted
+	name   string // the key in Redis
+	born   int64  // tick before Redis was asked or the load began: nothing that was invalidated before it is in here
+	alone  int64  // tick until which it is good without hearing of invalidations
+	until  int64  // tick until which it is good in sync
+	weight uint32 // bytes, roughly
+}
+
+// overhead is what an entry takes beside its payload, roughly.
+const overhead = 256
+
+// stripe orders puts of entries and invalidations of their keys.
+type stripe struct {
+	mu   sync.Mutex
+	seen atomic.Uint64 // invalidations of keys of this stripe
+	_    [40]byte      // a cache line of its own
+}
+
+// stamp is the moment, in invalidations of the key's stripe and in time, before
+// which nothing is known of what a read will find.
+type stamp struct {
+	seen uint64
+	tick int64
+}
+
+func newLocal[K comparable, V any](p Policy, bytes uint64, clock *ticker) *local[K, V] {
+	l := &local[K, V]{clock: clock, policy: p, seed: maphash.MakeSeed(), pins: pins[K]{until: make(map[K]int64)}}
+	l.entries = otter.Must(&otter.Options[K, *entry[V]]{
+		MaximumWeight: bytes,
+		Weigher:       func(k K, e *entry[V]) uint32 { return l.weigh(k, e) },
+		Executor:      func(work func()) { work() },
+	})
+	return l
+}
+
+// get returns an entry and whether it is good now, and when that is.
+func (l *local[K, V]) get(k K) (e *entry[V], now int64, good bool) {
+	e, ok := l.entries.GetIfPresent(k)
+	if !ok {
+		return nil, 0, false
+	}
+	now = l.clock.now.Load()
+	return e, now, now < e.until && (now < e.alone || now < l.clock.synced.Load())
+}
+
+// stale returns an entry that may be served because nothing better can be had.
+func (l *local[K, V]) stale(k K) (*entry[V], bool) {
+	if l.policy.StaleIfError == 0 {
+		return nil, false
+	}
+	e, ok := l.entries.GetIfPresent(k)
+	if !ok || e.absent {
+		return nil, false
+	}
+	return e, l.clock.now.Load() < min(e.until, max(e.alone, l.clock.synced.Load()))+int64(l.policy.StaleIfError)
+}
+
+func (l *local[K, V]) hash(k K) uint64 { return maphash.Comparable(l.seed, k) }
+
+func (l *local[K, V]) stripe(k K) *stripe { return &l.stripes[l.hash(k)%uint64(len(l.stripes))] }
+
+// stamp is to be taken before Redis is asked, and handed to put.
+func (l *local[K, V]) stamp(k K) stamp {
+	return stamp{l.stripe(k).seen.Load(), l.clock.now.Load()}
+}
+
+// put keeps what was found, unless the key was invalidated since the stamp: the
+// answer of Redis may have been on its way meanwhile.
+func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
+	if s.tick == stopped {
+		return
+	}
+	e.born = s.tick
+	e.salt = uint8(l.hash(k) >> 8)
+	e.alone = s.tick + int64(l.policy.Local.MaxAge)
+	if l.policy.Local.Suits&SeldomChanged == 0 {
+		e.until = min(e.until, e.alone)
+	}
+	if e.until <= l.clock.now.Load() {
+		return
+	}
+	at := l.stripe(k)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if at.seen.Load() != s.seen {
+		return
+	}
+	if old, ok := l.entries.GetIfPresent(k); ok && old.born > e.born {
+		return
+	}
+	l.entries.Set(k, e)
+}
+
+// drop forgets a key, and what reads under way will find for it.
+func (l *local[K, V]) drop(k K) {
+	at := l.stripe(k)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	at.seen.Add(1)
+	l.entries.Invalidate(k)
+}
+
+// dropAll is drop for every key.
+func (l *local[K, V]) dropAll() {
+	for i := range l.stripes {
+		at := &l.stripes[i]
+		at.mu.Lock()
+		at.seen.Add(1)
+		at.mu.Unlock()
+	}
+	l.entries.InvalidateAll()
+}
+
+// weigh is what an entry costs of the bytes: nothing while it is pinned, so that
+// it is never the one to be evicted.
+func (l *local[K, V]) weigh(k K, e *entry[V]) uint32 {
+	if l.pins.holds(k, l.clock.now.Load()) {
+		return 0
+	}
+	return e.weight
+}
+
+// pins are the keys that stay until a time.
+type pins[K comparable] struct {
+	mu    sync.RWMutex
+	until map[K]int64 // ticks
+}
+
+func (p *pins[K]) holds(k K, now int64) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return now < p.until[k]
+}
+
+// set pins keys; the later end of two counts.
+func (p *pins[K]) set(until int64, ks []K) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range ks {
+		p.until[k] = max(p.until[k], until)
+	}
+}
+
+// sort returns those that are pinned and those whose time is over, which it
+// forgets.
+func (p *pins[K]) sort(now int64) (held, over []K) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k, until := range p.until {
+		if now < until {
+			held = append(held, k)
+		} else {
+			over = append(over, k)
+			delete(p.until, k)
+		}
+	}
+	return held, over
+}

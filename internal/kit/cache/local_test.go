@@ -1,0 +1,483 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestALocalHitCostsNeitherRedisNorAllocations(t *testing.T) {
+	w := mini(t)
+	sent := new(tally)
+	rows := newTable(1)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}, sent)
+	c := rowsOf(x.Hub, localPolicy(), rows.load)
+	mustGet(t, c, 1)
+	if _, err := c.Get(t.Context(), 9); !errors.Is(err, ErrNotFound) {
+		t.Fatal(err)
+	}
+	sent.reset()
+	ctx := t.Context()
+	for range 2 * exactly { // beyond the part that is counted one by one
+		if r, err := c.Get(ctx, 1); err != nil || r != (row{1, 1}) {
+			t.Fatal(r, err)
+		}
+	}
+	if allocs := testing.AllocsPerRun(1000, func() { _, _ = c.Get(ctx, 1) }); allocs != 0 {
+		t.Errorf("%v allocations, want none", allocs)
+	}
+	if _, err := c.Get(ctx, 9); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an absent key that is remembered: %v", err)
+	}
+	if got, err := c.GetMany(ctx, []int{1, 9, 1}); err != nil || !cmp.Equal(map[int]row{1: {1, 1}}, got) {
+		t.Errorf("GetMany: %v, %v", got, err)
+	}
+	if got := sent.reset(); got != "0 round trips, 0 of a single command" {
+		t.Error(got)
+	}
+	if diff := cmp.Diff([][]int{{1}, {9}}, rows.loads()); diff != "" {
+		t.Error("loads", diff)
+	}
+	if got := c.Stats().LocalHits; got < exactly || got > 8*exactly {
+		t.Errorf("%d local hits counted of about %d", got, 2*exactly+1000)
+	}
+}
+
+func TestALocalEntryLives(t *testing.T) {
+	const fresh, maxAge, negative = time.Hour, 3 * time.Second, 10 * time.Minute
+	cases := []struct {
+		name   string
+		alone  bool
+		inSync time.Duration // from the read on
+		suits  Criteria
+		id     int
+		want   time.Duration
+	}{
+		{name: "to the end of Fresh where nobody else writes", alone: true, suits: everyCriterion, id: 1, want: fresh},
+		{name: "to the end of Negative if it says that there is none", alone: true, suits: everyCriterion, id: 9, want: negative},
+		{name: "to the end of Fresh in sync", inSync: 2 * fresh, suits: everyCriterion, id: 1, want: fresh},
+		{name: "to the end of the sync", inSync: time.Minute, suits: everyCriterion, id: 1, want: time.Minute},
+		{name: "for MaxAge out of sync", suits: everyCriterion, id: 1, want: maxAge},
+		{name: "for MaxAge if the sync ends before", inSync: time.Second, suits: everyCriterion, id: 1, want: maxAge},
+		{name: "for MaxAge in sync if it is not seldom changed", inSync: 2 * fresh, suits: everyCriterion &^ SeldomChanged, id: 1, want: maxAge},
+		{name: "for MaxAge alone if it is not seldom changed", alone: true, suits: everyCriterion &^ SeldomChanged, id: 1, want: maxAge},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			w := mini(t)
+			x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: test.alone})
+			x.pass(time.Minute)
+			if !test.alone {
+				x.inSyncFor(test.inSync)
+			}
+			p := localPolicy()
+			p.Local.Suits, p.Local.MaxAge = test.suits, maxAge
+			c := rowsOf(x.Hub, p, newTable(1).load)
+			if ownHit(t, c, test.id) {
+				t.Fatal("the first read was a local hit")
+			}
+			x.pass(test.want - 1)
+			if !ownHit(t, c, test.id) {
+				t.Errorf("gone before %v", test.want)
+			}
+			x.pass(1)
+			if ownHit(t, c, test.id) {
+				t.Errorf("served after %v", test.want)
+			}
+		})
+	}
+}
+
+// An entry counts from the moment at which Redis was asked, not from that of the
+// answer: what was invalidated in between it may not contain.
+func TestAnEntrysAgeBeginsBeforeItsRead(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{LocalBytes: 1 << 20})
+	p := localPolicy()
+	p.Local.MaxAge = time.Second
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	c := rowsOf(x.Hub, p, load)
+	first := getLater(t.Context(), c, 1)
+	loading := nextLoad()
+	x.pass(900 * time.Millisecond)
+	loading.end <- nil
+	receive(t, first)
+	if !ownHit(t, c, 1) {
+		t.Error("the loaded value was not kept")
+	}
+	x.pass(100 * time.Millisecond)
+	if ownHit(t, c, 1) {
+		t.Error("served more than MaxAge after its load began")
+	}
+}
+
+func TestNothingIsServedLocallyUnlessTheHubRuns(t *testing.T) {
+	w := mini(t)
+	h := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}).Hub
+	h.clock.start(true) // as NewHub leaves it
+	c := rowsOf(h, localPolicy(), newTable(1).load)
+	for range 3 {
+		if ownHit(t, c, 1) {
+			t.Fatal("a local hit before Run")
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- h.Run(ctx) }()
+	eventually(t, "a local hit while the hub runs", func() bool { return ownHit(t, c, 1) })
+	stop()
+	if err := receive(t, done); err != nil {
+		t.Error(err)
+	}
+	if ownHit(t, c, 1) {
+		t.Error("a local hit after Run")
+	}
+}
+
+func TestWithoutLocalBytesOrAShareNothingIsKept(t *testing.T) {
+	w := mini(t)
+	none := w.hands(t, Options{Alone: true})
+	some := w.hands(t, Options{Alone: true, LocalBytes: 1 << 20})
+	unshared := localPolicy()
+	unshared.Local.Share = 0
+	for name, c := range map[string]*Cache[int, row]{
+		"no bytes": rowsOf(none.Hub, localPolicy(), newTable(1).load),
+		"no share": rowsOf(some.Hub, unshared, newTable(1).load),
+	} {
+		for range 3 {
+			if ownHit(t, c, 1) {
+				t.Errorf("%s: a local hit", name)
+			}
+		}
+	}
+}
+
+func TestOwnWritesAreSeenAtOnce(t *testing.T) {
+	writes := map[string]func(t *testing.T, c *Cache[int, row], r row){
+		"Invalidate": func(t *testing.T, c *Cache[int, row], r row) { mustInvalidate(t, c, r.ID) },
+		"Put":        func(t *testing.T, c *Cache[int, row], r row) { mustPut(t, c, r) },
+	}
+	for name, write := range writes {
+		t.Run(name, func(t *testing.T) {
+			w := mini(t)
+			x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+			rows := newTable(1)
+			c := rowsOf(x.Hub, localPolicy(), rows.load)
+			for _, id := range []int{1, 2} { // 2 is absent (A8)
+				ownHit(t, c, id)
+				if !ownHit(t, c, id) {
+					t.Fatal("not kept")
+				}
+				r := rows.commit(id)
+				write(t, c, r)
+				if got := mustGet(t, c, id); got != r {
+					t.Errorf("got %v, want %v", got, r)
+				}
+			}
+		})
+	}
+}
+
+// A15: the reply of Redis was on its way when the invalidation came.
+func TestAReplyUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
+	w := mini(t)
+	late := &lateReply{held: make(chan chan struct{})}
+	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}, late)
+	rows := newTable(1)
+	c := rowsOf(x.Hub, localPolicy(), rows.load)
+	mustGet(t, c, 1)
+	c.local.entries.Invalidate(1) // Redis has it, the process has not
+	late.on.Store(true)
+	first := getLater(t.Context(), c, 1)
+	release := receive(t, late.held)
+	late.on.Store(false)
+	rows.commit(1)
+	mustInvalidate(t, c, 1)
+	close(release)
+	if got := receive(t, first); got.err != nil || got.row.Version != 1 {
+		t.Errorf("the overtaken reader got %v, want its own version 1", got)
+	}
+	if got := mustGet(t, c, 1); got.Version != 2 {
+		t.Errorf("got version %d after the invalidation, want 2", got.Version)
+	}
+}
+
+// The same for what a load brings.
+func TestALoadUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
+	w := mini(t)
+	away := new(outage)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}, away)
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	c := rowsOf(x.Hub, localPolicy(), load)
+	away.on.Store(true) // loaded without a lease, kept for a moment
+	first := getLater(t.Context(), c, 1)
+	p := nextLoad()
+	away.on.Store(false)
+	rows.commit(1)
+	mustInvalidate(t, c, 1)
+	p.end <- nil
+	receive(t, first)
+	second := getLater(t.Context(), c, 1)
+	nextLoad().end <- nil
+	if got := receive(t, second); got.row.Version != 2 {
+		t.Errorf("got %v, want version 2", got)
+	}
+}
+
+func TestAnOlderAnswerDoesNotReplaceANewerEntry(t *testing.T) {
+	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	c := rowsOf(x.Hub, localPolicy(), newTable().load)
+	entryOf := func(version int) *entry[row] {
+		return &entry[row]{v: row{1, version}, until: int64(time.Hour), weight: 300}
+	}
+	early := c.local.stamp(1)
+	x.pass(time.Second)
+	c.local.put(1, c.local.stamp(1), entryOf(2))
+	c.local.put(1, early, entryOf(1))
+	if e, _, ok := c.local.get(1); !ok || e.v.Version != 2 {
+		t.Errorf("got %v, %v, want version 2", e, ok)
+	}
+	c.local.put(1, c.local.stamp(1), entryOf(3))
+	if e, _, ok := c.local.get(1); !ok || e.v.Version != 3 {
+		t.Errorf("got %v, %v, want version 3", e, ok)
+	}
+}
+
+func TestAHotKindsKeysAreAllKeptAndOthersOnlyWhenHot(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	p := localPolicy()
+	p.Local.Suits &^= Hot
+	c := rowsOf(x.Hub, p, newTable(1, 2).load)
+	for range 3 {
+		if ownHit(t, c, 1) {
+			t.Fatal("kept though nobody found it hot")
+		}
+	}
+	x.hot.add(c.nameOf(1), hotEnough-1) // sampling may have counted some of the reads above
+	x.hot.add(c.nameOf(1), 1)
+	ownHit(t, c, 1)
+	if !ownHit(t, c, 1) {
+		t.Error("not kept though it is hot")
+	}
+	ownHit(t, c, 2)
+	if ownHit(t, c, 2) {
+		t.Error("another key is kept as well")
+	}
+}
+
+func TestBigValuesStayOutUnlessTheKindIsSmall(t *testing.T) {
+	cases := []struct {
+		name  string
+		suits Criteria
+		bytes int // of the record
+		want  bool
+	}{
+		{"up to 2 KB of any kind", everyCriterion &^ Small, smallBytes, true},
+		{"not above 2 KB", everyCriterion &^ Small, smallBytes + 1, false},
+		{"above 2 KB of a kind that is small as a whole", everyCriterion, smallBytes + 1, true},
+		{"not what is too big for Redis", everyCriterion, 16<<10 + 1, false},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+			p := localPolicy()
+			p.Local.Suits = test.suits
+			text := strings.Repeat("x", test.bytes-headerSize)
+			c := newCache(x.Hub, p, strconv.Itoa, func(context.Context, []int) (map[int]string, error) {
+				return map[int]string{1: text}, nil
+			})
+			for range 3 {
+				if got, err := c.Get(t.Context(), 1); err != nil || got != text {
+					t.Fatalf("%d bytes, %v", len(got), err)
+				}
+			}
+			if got := c.Stats().LocalHits > 0; got != test.want {
+				t.Errorf("kept: %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestNewRefusesALocalPartThatMakesNoSense(t *testing.T) {
+	cases := map[string][]Local{
+		"what may not be stale": {{Share: 0.1, Suits: everyCriterion &^ MayBeStale}},
+		"a share above one":     {{Share: 1.1, Suits: everyCriterion}},
+		"a negative share":      {{Share: -0.1, Suits: everyCriterion}},
+		"shares above one":      {{Share: 0.6, Suits: everyCriterion}, {Share: 0.5, Suits: everyCriterion}},
+	}
+	for name, locals := range cases {
+		t.Run(name, func(t *testing.T) {
+			x := mini(t).hands(t, Options{LocalBytes: 1 << 20})
+			defer func() {
+				if recover() == nil {
+					t.Error("New took it")
+				}
+			}()
+			for i, l := range locals {
+				rowsOf(x.Hub, Policy{Name: "p" + strconv.Itoa(i), Local: l}, newTable().load)
+			}
+		})
+	}
+	x := mini(t).hands(t, Options{LocalBytes: 1 << 20})
+	for i := range 10 {
+		rowsOf(x.Hub, Policy{Name: "tenth" + strconv.Itoa(i), Local: Local{Share: 0.1, Suits: everyCriterion}}, newTable().load)
+	}
+}
+
+func TestALocalCacheHoldsItsShareOfTheBytesAndNoMore(t *testing.T) {
+	const bytes, share, n = 200_000, 0.25, 2000
+	x := mini(t).hands(t, Options{LocalBytes: bytes, Alone: true})
+	p := localPolicy()
+	p.Local.Share = share
+	text := strings.Repeat("x", 1000)
+	c := newCache(x.Hub, p, strconv.Itoa, func(_ context.Context, ids []int) (map[int]string, error) {
+		m := make(map[int]string)
+		for _, id := range ids {
+			m[id] = text
+		}
+		return m, nil
+	})
+	ids := make([]int, n)
+	for i := range ids {
+		ids[i] = i
+	}
+	if _, err := c.GetMany(t.Context(), ids); err != nil {
+		t.Fatal(err)
+	}
+	c.local.entries.CleanUp()
+	size := 0
+	for _, e := range c.local.entries.All() {
+		size += len(e.v)
+	}
+	if most := int(bytes * share); size > most || size < most/2 {
+		t.Errorf("%d bytes of text kept, want a good part of %d", size, most)
+	}
+}
+
+func TestAFreshReadSeesWhatOthersInvalidated(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{LocalBytes: 1 << 20})
+	rows := newTable(1, 2)
+	c, there := rowsOf(x.Hub, localPolicy(), rows.load), cacheOf(w.process(t), rows.load, Policy{})
+	read := func(ctx context.Context, id int) int {
+		r, err := c.Get(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Version
+	}
+	read(t.Context(), 1)
+	read(t.Context(), 2)
+	rows.commit(1)
+	rows.commit(2)
+	mustInvalidate(t, there, 1, 2)
+	if got := read(t.Context(), 1); got != 1 {
+		t.Errorf("a read of an entry out of sync got version %d, want 1: this test shows nothing", got)
+	}
+	if got := read(Fresh(t.Context()), 1); got != 2 {
+		t.Errorf("a fresh read got version %d, want 2", got)
+	}
+	if got := read(t.Context(), 1); got != 2 {
+		t.Errorf("the read after a fresh one got version %d, want 2", got)
+	}
+	got, err := c.GetMany(Fresh(t.Context()), []int{1, 2})
+	if diff := cmp.Diff(rows.all(), got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+// What was loaded while Redis was away is kept for MaxAge at most, even where
+// nobody else writes: another process's writes are not heard of without Redis.
+func TestWhatWasLoadedWithoutRedisIsKeptForAMoment(t *testing.T) {
+	for _, id := range []int{1, 9} { // 9 is absent
+		w := mini(t)
+		away := new(outage)
+		x := w.hands(t, Options{LocalBytes: 1 << 20}, away)
+		x.inSyncFor(time.Hour)
+		p := localPolicy()
+		p.Local.MaxAge = time.Second
+		rows := newTable(1)
+		c := rowsOf(x.Hub, p, rows.load)
+		away.on.Store(true)
+		ownHit(t, c, id)
+		x.pass(time.Second - 1)
+		if !ownHit(t, c, id) {
+			t.Errorf("key %d: each read without Redis goes to the database", id)
+		}
+		x.pass(1)
+		if ownHit(t, c, id) {
+			t.Errorf("key %d: kept for more than MaxAge", id)
+		}
+	}
+}
+
+// A store that Redis refused says that somebody invalidated the key elsewhere.
+func TestARefusedStoreIsNotKeptLocally(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	c, there := rowsOf(x.Hub, localPolicy(), load), cacheOf(w.process(t), rows.load, Policy{})
+	first := getLater(t.Context(), c, 1)
+	p := nextLoad()
+	rows.commit(1)
+	mustInvalidate(t, there, 1)
+	p.end <- nil
+	receive(t, first)
+	second := getLater(t.Context(), c, 1)
+	nextLoad().end <- nil
+	if got := receive(t, second); got.row.Version != 2 {
+		t.Errorf("got %v, want version 2", got)
+	}
+}
+
+func TestARefreshReplacesTheLocalEntry(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	p := localPolicy()
+	p.Grace = time.Hour
+	var broken atomic.Bool
+	rows := newTable(1)
+	c := rowsOf(x.Hub, p, rows.failingAfter(&broken))
+	mustGet(t, c, 1)
+	x.pass(p.Fresh)
+	rows.commit(1)
+	if got := mustGet(t, c, 1); got.Version != 1 || c.Stats().LocalHits != 0 {
+		t.Errorf("got %v with %d local hits, want version 1 out of Redis", got, c.Stats().LocalHits)
+	}
+	x.Wait()
+	if !ownHit(t, c, 1) || mustGet(t, c, 1).Version != 2 {
+		t.Error("the refreshed value is not here")
+	}
+}
+
+// Who has to read again, because the load that it joined failed, keeps what it
+// then loads: since when it may be kept is counted from that load.
+func TestWhatALaterReaderLoadsIsKept(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	rows := newTable(1)
+	load, nextLoad := rows.pausing(t)
+	c := rowsOf(x.Hub, localPolicy(), load)
+	mustInvalidate(t, c, 1)
+	first := getLater(t.Context(), c, 1)
+	p := nextLoad()
+	later := getLater(t.Context(), c, 1)
+	waiting(t, c, 1)
+	p.end <- errDatabase
+	receive(t, first)
+	nextLoad().end <- nil
+	receive(t, later)
+	if !ownHit(t, c, 1) {
+		t.Error("not kept")
+	}
+}

@@ -1,0 +1,47 @@
+-- put: replace a record by that of a newer version, whatever order writers
+-- arrive in. What cannot be compared is removed instead, so that the next reader
+-- loads: that is always right.
+--
+-- KEYS[1]  <prefix>:cache:<name>:{<k>}    string, the record (header, payload)
+-- KEYS[2]  <prefix>:cache:<name>:{<k>}:l  string, the lease: token of one load
+-- ARGV[1]  the new record, with its version in bytes 6-13 of the header
+-- ARGV[2]  life of the record, milliseconds, at least 1
+--
+-- returns  1  stored: the record that was there is older
+--          2  nothing done: the record that is there is as new, or newer
+--          0  removed: there was no record with a version to compare with
+--
+-- A missing record says nothing about what was current last, so a late writer
+-- must not store there; neither over "there is none", for the row may have been
+-- deleted after that writer's commit. In both removals and stores the lease
+-- goes, so that a load that began before the commit cannot store after it.
+-- Versions are compared byte by byte: a Lua number holds only 53 bits. The time
+-- that a load took (bytes 3-5) stays that of the old record: nothing was loaded.
+--
+-- Both keys share the hash tag {<k>}: one slot. O(1).
+local HEADER, FLAGS, DELTA, VERSION = 24, 3, 4, 7 -- Lua counts bytes from 1
+
+local function compare(a, b)
+  for i = VERSION, VERSION + 7 do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y and -1 or 1
+    end
+  end
+  return 0
+end
+
+local old = redis.call('GET', KEYS[1])
+local comparable = old and #old >= HEADER and string.sub(old, 1, 2) == string.sub(ARGV[1], 1, 2)
+  and string.byte(old, FLAGS) == 0 and string.sub(old, VERSION, VERSION + 7) ~= string.rep('\0', 8)
+if not comparable then
+  redis.call('DEL', KEYS[1], KEYS[2])
+  return 0
+end
+if compare(old, ARGV[1]) >= 0 then
+  return 2
+end
+local new = string.sub(ARGV[1], 1, DELTA - 1) .. string.sub(old, DELTA, DELTA + 2) .. string.sub(ARGV[1], DELTA + 3)
+redis.call('SET', KEYS[1], new, 'PX', ARGV[2])
+redis.call('DEL', KEYS[2])
+return 1

@@ -1,0 +1,140 @@
+package cache
+
+import (
+	"testing"
+	"time"
+)
+
+// flood reads many other keys, each a few times, which fills the local cache
+// many times over.
+func flood(t *testing.T, c *Cache[int, row], rows *table) {
+	t.Helper()
+	for id := 1000; id < 2500; id++ {
+		rows.commit(id)
+	}
+	for id := 1000; id < 2500; id += 100 {
+		var ids []int
+		for i := range 100 {
+			ids = append(ids, id+i)
+		}
+		for range 3 {
+			if _, err := c.GetMany(t.Context(), ids); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c.local.entries.CleanUp()
+}
+
+func TestWhatIsPinnedSurvivesAFlood(t *testing.T) {
+	x := mini(t).hands(t, Options{LocalBytes: 20_000, Alone: true})
+	rows := newTable()
+	var ids []int
+	for id := range 40 {
+		rows.commit(id)
+		ids = append(ids, id)
+	}
+	c := rowsOf(x.Hub, localPolicy(), rows.load)
+	here := func() (n int) {
+		for _, id := range ids {
+			if _, _, ok := c.local.get(id); ok {
+				n++
+			}
+		}
+		return n
+	}
+	for _, id := range ids { // some are here before they are pinned
+		if id%2 == 0 {
+			mustGet(t, c, id)
+		}
+	}
+	if err := c.Pin(t.Context(), time.Now().Add(30*time.Minute), ids...); err != nil {
+		t.Fatal(err)
+	}
+	flood(t, c, rows)
+	if got := here(); got != len(ids) {
+		t.Errorf("%d of %d pinned keys survived", got, len(ids))
+	}
+	x.pass(31 * time.Minute)
+	c.tend(t.Context())
+	for _, id := range ids {
+		mustGet(t, c, id)
+	}
+	flood(t, c, rows)
+	if got := here(); got > len(ids)/2 {
+		t.Errorf("%d of %d keys survived after the pin's end", got, len(ids))
+	}
+	c.local.pins.mu.Lock()
+	defer c.local.pins.mu.Unlock()
+	if n := len(c.local.pins.until); n != 0 {
+		t.Errorf("%d pins are remembered for ever", n)
+	}
+}
+
+// A pin is a promise that a key is here: it holds for kinds of which only hot
+// keys are, and after an invalidation.
+func TestWhatIsPinnedIsReadAgainWhenItIsGone(t *testing.T) {
+	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	p := localPolicy()
+	p.Local.Suits &^= Hot
+	rows := newTable(1)
+	c := rowsOf(x.Hub, p, rows.load)
+	until := time.Now().Add(30 * time.Minute)
+	if err := c.Pin(t.Context(), until, 1); err != nil {
+		t.Fatal(err)
+	}
+	if !ownHit(t, c, 1) {
+		t.Error("not here after Pin")
+	}
+	if err := c.Pin(t.Context(), until.Add(-20*time.Minute), 1); err != nil { // the later end counts
+		t.Fatal(err)
+	}
+	x.pass(15 * time.Minute)
+	rows.commit(1)
+	mustInvalidate(t, c, 1)
+	c.tend(t.Context())
+	if e, _, ok := c.local.get(1); !ok || e.v.Version != 2 {
+		t.Errorf("after an invalidation: %v, %v", e, ok)
+	}
+	loads := len(rows.loads())
+	c.tend(t.Context())
+	if len(rows.loads()) != loads {
+		t.Error("loaded without need")
+	}
+}
+
+// Where an entry is good for MaxAge only, it is read anew each time.
+func TestAPinnedEntryThatEndsSoonIsReadAnewInTime(t *testing.T) {
+	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	p := localPolicy()
+	p.Local.Suits &^= SeldomChanged
+	p.Local.MaxAge = 10 * time.Second
+	c := rowsOf(x.Hub, p, newTable(1).load)
+	if err := c.Pin(t.Context(), time.Now().Add(time.Hour), 1); err != nil {
+		t.Fatal(err)
+	}
+	for range 30 {
+		x.pass(tendEvery)
+		if _, _, ok := c.local.get(1); !ok {
+			t.Fatal("gone between two looks")
+		}
+		c.tend(t.Context())
+	}
+	if s := c.Stats(); s.Hits < 2 || s.Hits > 6 {
+		t.Errorf("read %d times in 30 seconds of entries that are good for 10", s.Hits)
+	}
+}
+
+func TestPinWithoutALocalCacheSeesToItThatRedisHasTheKeys(t *testing.T) {
+	w := mini(t)
+	rows := newTable(1, 2)
+	c := rowsOf(w.process(t), Policy{}, rows.load)
+	if err := c.Pin(t.Context(), time.Now().Add(time.Hour), 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []int{1, 2} {
+		if _, _, is := w.stored(t, c, id); is != value {
+			t.Errorf("row %d is not in Redis", id)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// shelf is a query's arguments: the rows from a version on.
+type shelf struct{ From, Limit int }
+
+func (s shelf) text() string { return fmt.Sprintf("rows from %d limit %d", s.From, s.Limit) }
+
+// list reads the ids of a shelf from the table.
+func (t *table) list(_ context.Context, s shelf) ([]int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls = append(t.calls, []int{s.From, s.Limit})
+	ids := []int{}
+	for id := range t.rows {
+		if id >= s.From {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids[:min(len(ids), s.Limit)], nil
+}
+
+func queriesOf(h *Hub, load func(context.Context, shelf) ([]int, error)) (*Table, *Queries[shelf, int]) {
+	t := h.Table("rows")
+	return t, NewQueries(t, Policy{Name: "list"}.withTestTimes(), shelf.text, load)
+}
+
+func mustList(t *testing.T, q *Queries[shelf, int], s shelf, want ...int) {
+	t.Helper()
+	got, err := q.Get(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func mustChange(t *testing.T, table *Table) {
+	t.Helper()
+	if err := table.Changed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestQueries(t *testing.T) {
+	cases := []struct {
+		name string
+		run  func(t *testing.T, w *world)
+	}{
+		{"a list is read once in all processes, and anew after a write to its table", listIsReadOnce},
+		{"a list that was read before a write does not count after it", overtakenListDoesNotCount},
+		{"a reader after a write does not rely on a list that is being read since before", readerAfterWriteReads},
+		{"a lost counter ends all lists", lostCounterEndsLists},
+		{"a record from another generation never counts, larger or smaller", otherGenerationIsNone},
+		{"arguments are told apart, an empty list is kept", argumentsAreToldApart},
+		{"every key of a table has one slot, and a life but for the counter", listsHaveLives},
+		{"a list costs one round trip", listCostsOneRoundTrip},
+	}
+	onEach(t, func(t *testing.T, b *backend) {
+		for _, c := range cases {
+			t.Run(c.name, func(t *testing.T) { c.run(t, b.world(t)) })
+		}
+	})
+}
+
+func listIsReadOnce(t *testing.T, w *world) {
+	rows := newTable(1, 2, 3)
+	here, lists := queriesOf(w.process(t), rows.list)
+	_, elsewhere := queriesOf(w.process(t), rows.list)
+	for range 2 {
+		mustList(t, lists, shelf{1, 10}, 1, 2, 3)
+		mustList(t, elsewhere, shelf{1, 10}, 1, 2, 3)
+	}
+	rows.commit(4)
+	mustChange(t, here)
+	mustList(t, elsewhere, shelf{1, 10}, 1, 2, 3, 4)
+	mustList(t, lists, shelf{1, 10}, 1, 2, 3, 4)
+	if got := len(rows.loads()); got != 2 {
+		t.Errorf("%d queries, want one before and one after the write", got)
+	}
+}
+
+// pausingList is a query that waits between its reading and its answer.
+func pausingList(t *testing.T, rows *table) (load func(context.Context, shelf) ([]int, error), next func() chan struct{}) {
+	loads := make(chan chan struct{})
+	load = func(ctx context.Context, s shelf) ([]int, error) {
+		ids, err := rows.list(ctx, s)
+		end := make(chan struct{})
+		select {
+		case loads <- end:
+			<-end
+		case <-t.Context().Done():
+		}
+		return ids, err
+	}
+	return load, func() chan struct{} { return receive(t, loads) }
+}
+
+type listed struct {
+	ids []int
+	err error
+}
+
+func listLater(ctx context.Context, q *Queries[shelf, int], s shelf) <-chan listed {
+	done := make(chan listed, 1)
+	go func() {
+		ids, err := q.Get(ctx, s)
+		done <- listed{ids, err}
+	}()
+	return done
+}
+
+func overtakenListDoesNotCount(t *testing.T, w *world) {
+	rows := newTable(1)
+	load, next := pausingList(t, rows)
+	_, slow := queriesOf(w.process(t), load)
+	there, quick := queriesOf(w.process(t), rows.list)
+	first := listLater(t.Context(), slow, shelf{0, 10})
+	end := next()
+	rows.commit(2)
+	mustChange(t, there)
+	close(end)
+	if got := receive(t, first); got.err != nil || len(got.ids) != 1 {
+		t.Errorf("the overtaken reader got %v, want what it read", got)
+	}
+	mustList(t, quick, shelf{0, 10}, 1, 2)
+}
+
+func readerAfterWriteReads(t *testing.T, w *world) {
+	rows := newTable(1)
+	load, next := pausingList(t, rows)
+	_, slow := queriesOf(w.process(t), load)
+	there, quick := queriesOf(w.process(t), rows.list)
+	first := listLater(t.Context(), slow, shelf{0, 10})
+	end := next()
+	rows.commit(2)
+	mustChange(t, there)
+	second := listLater(t.Context(), quick, shelf{0, 10})
+	eventually(t, "the second reader waits", func() bool { return quick.lists.Stats().Waits == 1 })
+	close(end)
+	receive(t, first)
+	if got := receive(t, second); got.err != nil || len(got.ids) != 2 {
+		t.Errorf("got %v, want both rows", got)
+	}
+	before := len(rows.loads())
+	mustList(t, quick, shelf{0, 10}, 1, 2)
+	if got := len(rows.loads()); got != before {
+		t.Error("the second reader's list was not kept")
+	}
+}
+
+func lostCounterEndsLists(t *testing.T, w *world) {
+	rows := newTable(1)
+	table, lists := queriesOf(w.process(t), rows.list)
+	mustChange(t, table)
+	mustList(t, lists, shelf{0, 10}, 1)
+	rows.commit(2) // and its Changed is lost with the counter
+	if err := w.rdb.Del(t.Context(), table.generation).Err(); err != nil {
+		t.Fatal(err)
+	}
+	mustList(t, lists, shelf{0, 10}, 1, 2)
+	mustChange(t, table)
+	mustList(t, lists, shelf{0, 10}, 1, 2)
+}
+
+func otherGenerationIsNone(t *testing.T, w *world) {
+	for _, by := range []int64{-1, 1} {
+		rows := newTable(1)
+		w := w.world(t)
+		table, lists := queriesOf(w.process(t), rows.list)
+		mustList(t, lists, shelf{0, 10}, 1)
+		if err := w.rdb.IncrBy(t.Context(), table.generation, by).Err(); err != nil {
+			t.Fatal(err)
+		}
+		rows.commit(2)
+		mustList(t, lists, shelf{0, 10}, 1, 2)
+	}
+}
+
+func argumentsAreToldApart(t *testing.T, w *world) {
+	rows := newTable(1, 2, 3)
+	_, lists := queriesOf(w.process(t), rows.list)
+	for range 2 {
+		mustList(t, lists, shelf{1, 10}, 1, 2, 3)
+		mustList(t, lists, shelf{1, 2}, 1, 2)
+		mustList(t, lists, shelf{3, 10}, 3)
+		if got, err := lists.Get(t.Context(), shelf{9, 10}); err != nil || len(got) != 0 {
+			t.Errorf("got %v, %v, want an empty list", got, err)
+		}
+	}
+	if got := len(rows.loads()); got != 4 {
+		t.Errorf("%d queries, want 4", got)
+	}
+	load := func(context.Context, shelf) ([]int, error) { return nil, errDatabase }
+	_, broken := queriesOf(w.world(t).process(t), load)
+	if _, err := broken.Get(t.Context(), shelf{}); !errors.Is(err, errDatabase) {
+		t.Errorf("got %v, want the database's error", err)
+	}
+}
+
+func listsHaveLives(t *testing.T, w *world) {
+	rows := newTable(1)
+	table, lists := queriesOf(w.process(t), rows.list)
+	mustChange(t, table)
+	mustList(t, lists, shelf{0, 10}, 1)
+	names := w.names(t)
+	if len(names) != 2 {
+		t.Errorf("keys %q, want a list and the counter", names)
+	}
+	for _, name := range names {
+		left := w.rdb.PTTL(t.Context(), name).Val()
+		if counter := name == table.generation; counter != (left == -1) {
+			t.Errorf("%s has a life of %v", name, left)
+		}
+	}
+}
+
+func listCostsOneRoundTrip(t *testing.T, w *world) {
+	rows := newTable(1)
+	sent := new(tally)
+	_, lists := queriesOf(w.process(t, sent), rows.list)
+	mustList(t, lists, shelf{0, 10}, 1)
+	sent.reset()
+	mustList(t, lists, shelf{0, 10}, 1)
+	if got, want := sent.reset(), "1 round trips, 1 of a single command"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestListsInThisProcessEndWithAWriteOfThisProcess(t *testing.T) {
+	b := startMini(t)
+	rdb := b.client()
+	defer func() { _ = rdb.Close() }()
+	h, err := NewHub(rdb, Options{LocalBytes: 1 << 20, Alone: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.clock.now.Store(int64(time.Second))
+	rows := newTable(1)
+	table := h.Table("rows")
+	p := Policy{Name: "list", Local: Local{Share: 1, Suits: Hot | SeldomChanged | Small | MayBeStale}}
+	lists := NewQueries(table, p, shelf.text, rows.list)
+	for range 3 {
+		mustList(t, lists, shelf{0, 10}, 1)
+	}
+	if got := lists.lists.Stats().LocalHits; got != 2 {
+		t.Errorf("%d local hits, want 2", got)
+	}
+	rows.commit(2)
+	mustChange(t, table)
+	mustList(t, lists, shelf{0, 10}, 1, 2)
+}

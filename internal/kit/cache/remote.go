@@ -1,0 +1,106 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// batch bounds the keys of one command and the commands of one pipeline.
+const batch = 500
+
+// reply is Redis' answer for one key: a record, which may be empty, or none, or
+// an error. Where a generation counts, it comes with it.
+type reply struct {
+	record     []byte
+	there      bool
+	err        error
+	generation int64
+}
+
+func readGet(cmd *redis.StringCmd) reply {
+	record, err := cmd.Bytes()
+	if errors.Is(err, redis.Nil) {
+		return reply{}
+	}
+	return reply{record: record, there: err == nil, err: err}
+}
+
+// within is a context that says a deadline and does not act on it. A client
+// with ContextTimeoutEnabled puts the deadline on its socket; the timer that
+// context.WithTimeout starts, and stops again, would be a good part of what a
+// hit costs.
+type within struct {
+	context.Context
+	until time.Time
+}
+
+func (w within) Deadline() (time.Time, bool) { return w.until, true }
+
+func (h *Hub) within(ctx context.Context) context.Context {
+	until := time.Now().Add(h.timeout)
+	if earlier, ok := ctx.Deadline(); ok && earlier.Before(until) {
+		return ctx
+	}
+	return within{ctx, until}
+}
+
+// get reads one record.
+func (h *Hub) get(ctx context.Context, key string) reply {
+	return readGet(h.rdb.Get(h.within(ctx), key))
+}
+
+// getMany reads the records of up to 500 keys in one round trip: one MGET on a
+// single node, else a pipeline, which a cluster client splits by node. With a
+// generation, its counter and the records share a slot.
+func (h *Hub) getMany(ctx context.Context, keys []string, generation string) []reply {
+	ctx = h.within(ctx)
+	replies := make([]reply, len(keys))
+	if !h.single && generation == "" {
+		pipe := h.rdb.Pipeline()
+		cmds := make([]*redis.StringCmd, len(keys))
+		for i, key := range keys {
+			cmds[i] = pipe.Get(ctx, key)
+		}
+		_, _ = pipe.Exec(ctx) // each command has its own error
+		for i, cmd := range cmds {
+			replies[i] = readGet(cmd)
+		}
+		return replies
+	}
+	ask := keys
+	if generation != "" {
+		ask = slices.Concat(keys, []string{generation})
+	}
+	records, err := h.rdb.MGet(ctx, ask...).Result()
+	for i := range replies {
+		if err != nil {
+			replies[i].err = err
+			continue
+		}
+		if s, ok := records[i].(string); ok {
+			replies[i] = reply{record: []byte(s), there: true}
+		}
+		if generation != "" {
+			s, _ := records[len(keys)].(string)
+			replies[i].generation, _ = strconv.ParseInt(s, 10, 64) // what is no number counts as none
+		}
+	}
+	return replies
+}
+
+// remove deletes up to 500 keys with their leases in one round trip.
+func (h *Hub) remove(ctx context.Context, keys []string) error {
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	pipe := h.rdb.Pipeline()
+	for _, key := range keys {
+		pipe.Del(ctx, key, leaseOf(key))
+	}
+	_, err := pipe.Exec(ctx)
+	return err
+}

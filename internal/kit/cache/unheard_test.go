@@ -1,0 +1,114 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"time"
+)
+
+// A reader boarded a flight whose load was cancelled because its readers left.
+func TestNobodyBoardsACancelledLoad(t *testing.T) {
+	w := mini(t)
+	h := w.process(t)
+	c := rowsOf(h, Policy{Name: "row"}, newTable(1).load)
+	wn := c.want(1)
+	wn.direct = true
+	seats, own, begun := c.flights.board(t.Context(), []want[int]{wn})
+	c.flights.leave(seats[0]) // the first reader hangs up before its goroutine runs
+	if begun.ctx.Err() == nil {
+		t.Fatal("not cancelled")
+	}
+	got := make(chan error, 1)
+	go func() { // another reader, alive
+		found := map[int]row{}
+		_, err := c.fill(t.Context(), []want[int]{wn}, found)
+		got <- err
+	}()
+	for {
+		c.flights.mu.Lock()
+		n := begun.readers
+		c.flights.mu.Unlock()
+		if n == 1 {
+			break
+		}
+		select {
+		case err := <-got:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return // it did not board: right
+		case <-time.After(time.Millisecond):
+		}
+	}
+	c.fly(begun, own)
+	if err := <-got; err != nil {
+		t.Errorf("a live reader got %v", err)
+	}
+}
+
+// A share of a few bytes holds nothing, and is no reason to end.
+func TestAShareOfAFewBytesIsNone(t *testing.T) {
+	w := mini(t)
+	h, err := NewHub(w.rdb, Options{Prefix: "x", LocalBytes: 50, Alone: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("panic: %v", p)
+		}
+	}()
+	p := localPolicy()
+	p.Local.Share = 0.01
+	rowsOf(h, p, newTable(1).load)
+}
+
+// Limited counts parts not keys, and keys served stale are in no class.
+func TestEveryKeyIsInOneClass(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{ReadLimit: 1})
+	c := rowsOf(x.Hub, Policy{Name: "row"}, newTable(1).load)
+	ctx := context.Background()
+	for range 3 {
+		_, err := c.GetMany(ctx, []int{1, 2, 3, 4})
+		if err != nil && !errors.Is(err, ErrBusy) {
+			t.Fatal(err)
+		}
+	}
+	s := c.Stats()
+	if sum := s.LocalHits + s.Excluded + s.Hits + s.NegativeHits + s.Misses + s.Limited; sum != 12 {
+		t.Errorf("12 keys asked, %d counted: %+v", sum, s)
+	}
+}
+
+// an Invalidate that fails in its first 500 keys leaves the rest unknown to the guard.
+func TestAFailedInvalidateStillTellsTheGuard(t *testing.T) {
+	w := mini(t)
+	away := &outage{}
+	x := w.hands(t, Options{Alone: true}, away)
+	rows := newTable(1)
+	c := New(x.Hub, Policy{Name: "row"}.withTestTimes(), Source[int, row]{
+		Key: func(k int) string { return time.Duration(k).String() }, Load: rows.load,
+		All: func(context.Context) iter.Seq2[int, error] { return func(func(int, error) bool) {} },
+	})
+	buildGuard(t, c.guard)
+	var ks []int
+	for k := range 2000 {
+		ks = append(ks, k)
+	}
+	away.on.Store(true)
+	if err := c.Invalidate(t.Context(), ks...); err == nil {
+		t.Fatal("no error")
+	}
+	n := 0
+	for _, k := range ks {
+		if c.guard.excludes(k) {
+			n++
+		}
+	}
+	if n > 0 {
+		t.Errorf("%d of 2000 committed keys are still called absent", n)
+	}
+}

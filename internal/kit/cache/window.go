@@ -1,0 +1,225 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	largestWindow = 5000      // a collection that is read whole has no more members
+	largestScore  = 1<<53 - 1 // a float64 tells larger ones no longer apart
+
+	// The scores of the marker, both below every entry's.
+	markWhole = "-inf"   // the window holds the whole list
+	markCut   = "-1e300" // the list goes on below the window's oldest entry
+)
+
+// Entry is one place in a list. Lists are ordered by score, and by the bytes of
+// the member where scores are equal; newest means highest in that order.
+type Entry struct {
+	Member string // any text, once in a list; short, and of fixed width where it counts
+	Score  int64  // for instance Unix milliseconds; between −(2^53−1) and 2^53−1
+}
+
+// Compare orders entries from the oldest to the newest.
+func (e Entry) Compare(other Entry) int {
+	return cmp.Or(cmp.Compare(e.Score, other.Score), strings.Compare(e.Member, other.Member))
+}
+
+// WindowPolicy says how one kind of list is kept. Only Name is required: the
+// zero value of every other field is a good setting. Times count in whole
+// milliseconds, at least one.
+type WindowPolicy struct {
+	Name        string        // begins the keys after the hub's prefix, as "order:list"; with '-' for ':' the policy in metrics
+	Size        int           // most entries of one window; default 200, at most 5000
+	Life        time.Duration // a window that is not read lives for three quarters of this at least, and for all of it at most; default 7 days
+	LeaseTTL    time.Duration // how long other readers rely on one load that says nothing; default LoadTimeout + 1s
+	LoadTimeout time.Duration // deadline of one loader call; default 2s
+}
+
+func (p WindowPolicy) withDefaults() WindowPolicy {
+	p.Size = positiveOr(p.Size, 200)
+	p.Life = wholeMillis(positiveOr(p.Life, 7*24*time.Hour))
+	p.LoadTimeout = wholeMillis(positiveOr(p.LoadTimeout, 2*time.Second))
+	p.LeaseTTL = wholeMillis(positiveOr(p.LeaseTTL, p.LoadTimeout+time.Second))
+	return p
+}
+
+// WindowLoader reads the newest entries of a list from the truth, newest first
+// in the order of [Entry.Compare], each member once, and limit of them if there
+// are so many: fewer say that these are all. Like a [Loader] it must begin to read
+// after it is called.
+type WindowLoader[K comparable] func(ctx context.Context, k K, limit int) ([]Entry, error)
+
+// Window keeps the newest entries of lists that grow at their new end, such as
+// the orders of a user, in one sorted set of Redis per list. It is safe for
+// concurrent use.
+//
+// A set is either there as a whole, without a hole between its newest and its
+// oldest entry, or not at all: only a load makes one, and a write changes one that
+// is there or lets the next reader load. So a set that expired never comes back
+// as a list of the one entry that was added after. A list that is longer than
+// [WindowPolicy].Size goes on below the window, in the truth, where the reader
+// has to follow it; an empty one is remembered.
+//
+// A read that begins after Add, Remove or Invalidate returned nil shows what it
+// did, in every process, because loads store under the lease of [Cache]. When
+// Redis is away, reads go to the loader; an error of Redis is never theirs.
+type Window[K comparable] struct {
+	hub    *Hub
+	policy WindowPolicy
+	prefix string
+	key    func(K) string
+	load   WindowLoader[K]
+	counts *counters
+}
+
+// NewWindow builds the windows of one kind of list. The function key gives each
+// K a text of its own, the same in every process.
+//
+// NewWindow panics if the policy's name cannot stand in a key or is taken in this
+// hub, or if its size is above 5000: these are mistakes in the program.
+func NewWindow[K comparable](hub *Hub, p WindowPolicy, key func(K) string, load WindowLoader[K]) *Window[K] {
+	p = p.withDefaults()
+	if p.Size > largestWindow {
+		panic(fmt.Sprintf("cache: window %s of %d entries, want at most %d", p.Name, p.Size, largestWindow))
+	}
+	return &Window[K]{
+		hub:    hub,
+		policy: p,
+		prefix: hub.root + p.Name + ":{", // the noun's own keys
+		key:    key,
+		load:   load,
+		counts: hub.join(Policy{Name: strings.ReplaceAll(p.Name, ":", "-")}, nil),
+	}
+}
+
+// Page returns the newest first entries of a list that are older than after,
+// newest first; without after, those at the list's new end. The cursor need not
+// be in the list any more.
+//
+// If complete is true, the truth has nothing else there: fewer than first entries
+// mean the end of the list. If it is false, the page ran past the oldest entry of
+// the window: the reader takes what is missing from the truth, older than the
+// last of entries, or than after if there are none.
+//
+// A page costs one round trip if the window is there. An error is the loader's,
+// wrapped, or that of ctx.
+func (w *Window[K]) Page(ctx context.Context, k K, after *Entry, first int) (entries []Entry, complete bool, err error) {
+	if first < 1 {
+		return nil, true, nil
+	}
+	name := w.nameOf(k)
+	part := pageRange{from: "+inf", count: min(first, largestWindow)}
+	if after != nil {
+		part.from = strconv.FormatInt(after.Score, 10)
+	}
+	a := w.read(ctx, name, part, "")
+	switch a.is {
+	case windowFound:
+		w.counts.hits.Add(1)
+	case windowFailed:
+		w.counts.misses.Add(1)
+		a, err = w.call(ctx, k)
+	default:
+		w.counts.misses.Add(1)
+		a, err = w.fill(ctx, k, name, part)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	entries, complete = a.page(after, first)
+	return entries, complete, nil
+}
+
+// Add puts entries into a list's window, in whatever order they come, and drops
+// what is then too many or too old for it. Call it after the commit that put them
+// into the truth. To add an entry again does no harm; with another score it moves.
+//
+// With an error a reader may miss the entries: repeat the call, or Invalidate,
+// until one succeeds. Add and Remove of the same member have to come in the order
+// of their commits; whoever cannot promise that invalidates. Neither ends with
+// ctx; a round trip of 500 entries has the hub's deadline.
+func (w *Window[K]) Add(ctx context.Context, k K, entries ...Entry) error {
+	err := checkScores(entries)
+	for part := range slices.Chunk(entries, batch) {
+		if err == nil {
+			err = w.write(ctx, windowAddScript, k, appendEntries([]any{w.policy.Size, markCut}, part))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("add %d entries to window %s: %w", len(entries), w.policy.Name, err)
+	}
+	return nil
+}
+
+// Remove takes members out of a list's window. Call it after the commit that took
+// them out of the truth; what [Window.Add] says of errors and order holds here too.
+// A window that goes below half of its size while its list goes on is dropped,
+// for the next reader to load.
+func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
+	for part := range slices.Chunk(members, batch) {
+		args := []any{(w.policy.Size + 1) / 2}
+		for _, m := range part {
+			args = append(args, stored(m))
+		}
+		if err := w.write(ctx, windowRemoveScript, k, args); err != nil {
+			return fmt.Errorf("remove %d members from window %s: %w", len(members), w.policy.Name, err)
+		}
+	}
+	return nil
+}
+
+// Invalidate drops the windows of lists and makes loads under way unable to store
+// what they read. It is for changes that Add and Remove cannot say; what
+// [Cache.Invalidate] says of commits, errors and ctx holds here too.
+func (w *Window[K]) Invalidate(ctx context.Context, ks ...K) error {
+	for part := range slices.Chunk(ks, batch) {
+		if err := w.unlink(context.WithoutCancel(ctx), part); err != nil {
+			w.counts.redisErrors.Add(1)
+			return fmt.Errorf("invalidate %d windows %s: %w", len(ks), w.policy.Name, err)
+		}
+	}
+	return nil
+}
+
+func (w *Window[K]) unlink(ctx context.Context, ks []K) error {
+	ctx, cancel := context.WithTimeout(ctx, w.hub.timeout)
+	defer cancel()
+	pipe := w.hub.rdb.Pipeline()
+	for _, k := range ks {
+		name := w.nameOf(k)
+		pipe.Unlink(ctx, name, leaseOf(name))
+	}
+	_, err := pipe.Exec(ctx)
+	return err
+}
+
+func (w *Window[K]) write(ctx context.Context, s *redis.Script, k K, args []any) error {
+	err := w.hub.run(context.WithoutCancel(ctx), s, []call{{w.nameOf(k), args}})[0].Err()
+	if err != nil {
+		w.counts.redisErrors.Add(1)
+	}
+	return err
+}
+
+// Stats returns what these windows did in this process so far. A page counts as
+// one key.
+func (w *Window[K]) Stats() Stats { return w.counts.snapshot() }
+
+// nameOf is the key in Redis, under the rule of [Cache]: a hash tag must not be
+// empty.
+func (w *Window[K]) nameOf(k K) string {
+	text := w.key(k)
+	if text == "" || text[0] == '}' || text[0] == '_' {
+		text = "_" + text
+	}
+	return w.prefix + text + "}"
+}

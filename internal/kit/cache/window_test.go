@@ -1,0 +1,896 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+)
+
+// TestWindow is the behaviour on every kind of Redis. The letters are the
+// anomalies of cached lists that each case excludes.
+func TestWindow(t *testing.T) {
+	cases := []struct {
+		name string
+		run  func(t *testing.T, w *world)
+	}{
+		{"pages walk down to the end of a short list", pagesWalkToTheEnd},
+		{"a full window is complete down to its oldest entry only", fullWindowEndsAtItsFloor},
+		{"entries of one score are paged by member", tiesArePaged},
+		{"any member comes back as it was, in order (A27)", anyMemberComesBack},
+		{"scores come back exactly up to 2^53, and no further", scoresAreExact},
+		{"an entry added after the window expired does not look like the list (A23)", noPartialList},
+		{"a set without a marker is no window (A23)", foreignKeysAreNoWindow},
+		{"an empty list is remembered, and the first entry is its only one (A24)", emptyListIsRemembered},
+		{"entries added in any order make the same window (A25)", orderOfAddsDoesNotMatter},
+		{"a full window takes what is newer than its floor and drops what is older", fullWindowKeepsItsNewest},
+		{"a window that an added entry filled up goes on below", addedEntryMayFillIt},
+		{"a floor that moved ends the window", floorThatMovedEndsIt},
+		{"a removed entry is gone, and a removed floor rises", removedIsGone},
+		{"a window that removals emptied is loaded anew", drainedWindowIsLoadedAgain},
+		{"a load that a write overtook is not stored (A1)", overtakenWindowIsNotStored},
+		{"a load cannot store under the lease of a later load of its process (A2)", windowLeaseBelongsToOneLoad},
+		{"a read after an added entry does not wait for an older load (A3)", windowReadDoesNotJoin},
+		{"two processes load a hot missing window once (A4)", hotMissingWindowIsLoadedOnce},
+		{"a load survives its reader and is stored (A5)", windowLoadSurvivesItsReader},
+		{"lease and window always have a life (A7)", windowHasALife},
+		{"lives are spread, and reads renew them (A22)", windowLivesSlide},
+		{"a failed load is an error, is not kept and hands over", failedWindowLoadHandsOver},
+		{"a list out of order is an error and not stored", unorderedListIsAnError},
+		{"a reader that waited long enough loads without storing", windowPatienceEnds},
+		{"writes larger than a batch arrive whole", largeWindow},
+		{"a server that forgot the scripts is taught them", windowScriptsAreTaught},
+		{"reads and writes cost one round trip", windowRoundTrips},
+	}
+	onEach(t, func(t *testing.T, b *backend) {
+		for _, c := range cases {
+			t.Run(c.name, func(t *testing.T) { c.run(t, b.world(t)) })
+		}
+	})
+}
+
+// lists stands for a table of the database with a list for each user.
+type lists struct {
+	mu    sync.Mutex
+	of    map[int][]Entry // newest first
+	loads int
+}
+
+func newLists(user int, entries ...Entry) *lists {
+	l := &lists{of: make(map[int][]Entry)}
+	l.insert(user, entries...)
+	return l
+}
+
+// insert commits entries, newest first.
+func (l *lists) insert(user int, entries ...Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of[user] = newestFirst(append(l.of[user], entries...))
+}
+
+// remove commits that members are gone.
+func (l *lists) remove(user int, members ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of[user] = slices.DeleteFunc(l.of[user], func(e Entry) bool { return slices.Contains(members, e.Member) })
+}
+
+func (l *lists) load(_ context.Context, user, limit int) ([]Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loads++
+	all := l.of[user]
+	return slices.Clone(all[:min(limit, len(all))]), nil
+}
+
+func (l *lists) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.loads
+}
+
+// pausing is a loader of which each call reads the list and then waits for its
+// end, and a function that waits for the next such call.
+func (l *lists) pausing(t *testing.T) (WindowLoader[int], func() paused) {
+	calls, over := make(chan paused), t.Context()
+	load := func(ctx context.Context, user, limit int) ([]Entry, error) {
+		found, _ := l.load(ctx, user, limit)
+		p := paused{ctx, make(chan error)}
+		select {
+		case calls <- p:
+		case <-over.Done():
+			return nil, over.Err()
+		}
+		select {
+		case err := <-p.end:
+			return found, err
+		case <-over.Done():
+			return nil, over.Err()
+		}
+	}
+	return load, func() paused { return receive(t, calls) }
+}
+
+func newestFirst(entries []Entry) []Entry {
+	entries = slices.Clone(entries)
+	slices.SortFunc(entries, func(a, b Entry) int { return b.Compare(a) })
+	return entries
+}
+
+// numbered is the entries of the given scores, whose members are unlike them.
+func numbered(scores ...int) []Entry {
+	entries := make([]Entry, len(scores))
+	for i, s := range scores {
+		entries[i] = Entry{Member: fmt.Sprintf("m%03d", s), Score: int64(s)}
+	}
+	return entries
+}
+
+// windowOf builds windows as one process has them. Its times are so long that
+// nothing expires unless the test says so.
+func windowOf(h *Hub, load WindowLoader[int], p WindowPolicy) *Window[int] {
+	p.Name = "order:list"
+	p.LoadTimeout = positiveOr(p.LoadTimeout, slow)
+	p.LeaseTTL = positiveOr(p.LeaseTTL, slow)
+	return NewWindow(h, p, strconv.Itoa, load)
+}
+
+// shown is the outcome of one Page.
+type shown struct {
+	Entries  []Entry
+	Complete bool
+}
+
+func mustPage(t *testing.T, w *Window[int], user int, after *Entry, first int) shown {
+	t.Helper()
+	entries, complete, err := w.Page(t.Context(), user, after, first)
+	if err != nil {
+		t.Fatalf("Page(%d, %v, %d): %v", user, after, first, err)
+	}
+	return shown{append([]Entry{}, entries...), complete}
+}
+
+type shownLater struct {
+	shown
+	err error
+}
+
+func pageLater(ctx context.Context, w *Window[int], user int) <-chan shownLater {
+	done := make(chan shownLater, 1)
+	go func() {
+		entries, complete, err := w.Page(ctx, user, nil, 100)
+		done <- shownLater{shown{append([]Entry{}, entries...), complete}, err}
+	}()
+	return done
+}
+
+func wantPage(t *testing.T, what string, want, got shown) {
+	t.Helper()
+	want.Entries = append([]Entry{}, want.Entries...)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantLoads(t *testing.T, l *lists, want int) {
+	t.Helper()
+	if got := l.count(); got != want {
+		t.Errorf("%d loads, want %d", got, want)
+	}
+}
+
+// members is how many the set in Redis has, the marker included.
+func (w *world) members(t *testing.T, name string) int64 {
+	t.Helper()
+	n, err := w.rdb.ZCard(t.Context(), name).Result()
+	must(t, err)
+	return n
+}
+
+func pagesWalkToTheEnd(t *testing.T, w *world) {
+	l := newLists(1, numbered(1, 2, 3, 4, 5)...)
+	here, there := windowOf(w.process(t), l.load, WindowPolicy{Size: 8}), windowOf(w.process(t), l.load, WindowPolicy{Size: 8})
+	for _, win := range []*Window[int]{here, here, there} {
+		wantPage(t, "first page", shown{numbered(5, 4), true}, mustPage(t, win, 1, nil, 2))
+		wantPage(t, "second page", shown{numbered(3, 2), true}, mustPage(t, win, 1, &numbered(4)[0], 2))
+		wantPage(t, "last page", shown{numbered(1), true}, mustPage(t, win, 1, &numbered(2)[0], 2))
+		wantPage(t, "beyond the end", shown{nil, true}, mustPage(t, win, 1, &numbered(1)[0], 2))
+		wantPage(t, "more than there is", shown{numbered(5, 4, 3, 2, 1), true}, mustPage(t, win, 1, nil, 1000))
+		wantPage(t, "after an entry that is not there", shown{numbered(2, 1), true}, mustPage(t, win, 1, &Entry{"m0029", 2}, 1000))
+		wantPage(t, "after everything", shown{numbered(5), true}, mustPage(t, win, 1, &Entry{"", 1 << 60}, 1))
+		wantPage(t, "before everything", shown{nil, true}, mustPage(t, win, 1, &Entry{"", -1 << 60}, 1))
+		wantPage(t, "nothing", shown{nil, true}, mustPage(t, win, 1, nil, 0))
+	}
+	wantLoads(t, l, 1)
+	if diff := cmp.Diff(Stats{Name: "order-list", Hits: 15, Misses: 1, Loads: 1, LoadCalls: 1}, here.Stats()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(Stats{Name: "order-list", Hits: 8}, there.Stats()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{w.prefix + ":order:list:{1}"}, w.names(t)); diff != "" {
+		t.Error("keys", diff)
+	}
+}
+
+func fullWindowEndsAtItsFloor(t *testing.T, w *world) {
+	l := newLists(1, numbered(1, 2, 3, 4, 5)...)
+	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 3})
+	for _, when := range []string{"loaded", "cached"} {
+		wantPage(t, when+", within", shown{numbered(5, 4, 3), true}, mustPage(t, win, 1, nil, 3))
+		wantPage(t, when+", past the floor", shown{numbered(5, 4, 3), false}, mustPage(t, win, 1, nil, 4))
+		wantPage(t, when+", over the floor", shown{numbered(3), false}, mustPage(t, win, 1, &numbered(4)[0], 2))
+		wantPage(t, when+", from the floor", shown{nil, false}, mustPage(t, win, 1, &numbered(3)[0], 2))
+		wantPage(t, when+", below the floor", shown{nil, false}, mustPage(t, win, 1, &numbered(2)[0], 2))
+	}
+	wantLoads(t, l, 1)
+}
+
+func tiesArePaged(t *testing.T, w *world) {
+	var all []Entry
+	for i := range 30 {
+		all = append(all, Entry{fmt.Sprintf("%02d", i), 7})
+	}
+	all = append(all, Entry{"00", 6}, Entry{"99", 8})
+	all[30].Member, all[31].Member = "older", "newer"
+	all = newestFirst(all)
+	for _, size := range []int{100, 20} {
+		l := newLists(size, all...)
+		win := NewWindow(w.process(t), WindowPolicy{Name: "tie", Size: size}, strconv.Itoa, l.load)
+		for range 2 { // as loaded, then from Redis
+			var got []Entry
+			var after *Entry
+			for {
+				page := mustPage(t, win, size, after, 4)
+				got = append(got, page.Entries...)
+				if len(page.Entries) < 4 {
+					if page.Complete != (size == 100) {
+						t.Errorf("size %d: complete is %v at the end", size, page.Complete)
+					}
+					break
+				}
+				after = &page.Entries[3]
+			}
+			if diff := cmp.Diff(all[:min(size, len(all))], got); diff != "" {
+				t.Errorf("size %d (-want +got):\n%s", size, diff)
+			}
+		}
+		wantLoads(t, l, 1)
+	}
+}
+
+func anyMemberComesBack(t *testing.T, w *world) {
+	members := []string{
+		"", "\x00", "\x00\x00", "\x00a", "\x01", "null", "*", "-inf", "0", "a", "A", "ä", "z", "é", "\xff", "\xff\xfe", "{1}", "a b\r\n",
+	}
+	var all []Entry
+	for _, m := range members {
+		all = append(all, Entry{m, 7})
+	}
+	all = newestFirst(all)
+	l := newLists(1)
+	win := windowOf(w.process(t), l.load, WindowPolicy{})
+	mustPage(t, win, 1, nil, 1)
+	l.insert(1, all...)
+	must(t, win.Add(t.Context(), 1, all...))
+	wantPage(t, "added", shown{all, true}, mustPage(t, win, 1, nil, 100))
+	wantLoads(t, l, 1)
+
+	must(t, win.Invalidate(t.Context(), 1))
+	for i := range all { // the first page loads, the others are from Redis
+		wantPage(t, "one by one", shown{all[i : i+1], true}, mustPage(t, win, 1, cursorAt(all, i-1), 1))
+	}
+	wantLoads(t, l, 2)
+
+	must(t, win.Remove(t.Context(), 1, members...))
+	wantPage(t, "removed", shown{nil, true}, mustPage(t, win, 1, nil, 100))
+	wantLoads(t, l, 2)
+}
+
+func cursorAt(all []Entry, i int) *Entry {
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+func scoresAreExact(t *testing.T, w *world) {
+	all := newestFirst([]Entry{
+		{"a", largestScore},
+		{"b", largestScore - 1},
+		{"c", 1_700_000_000_000},
+		{"d", 1_700_000_000_001},
+		{"e", 1_795_303_468_123},
+		{"f", 0},
+		{"g", -1},
+		{"h", -largestScore},
+	})
+	l := newLists(1, all[:4]...)
+	win := windowOf(w.process(t), l.load, WindowPolicy{})
+	mustPage(t, win, 1, nil, 1)
+	must(t, win.Add(t.Context(), 1, all[4:]...))
+	wantPage(t, "all", shown{all, true}, mustPage(t, win, 1, nil, 100))
+	for i := range all {
+		wantPage(t, "one by one", shown{all[i : i+1], true}, mustPage(t, win, 1, cursorAt(all, i-1), 1))
+	}
+	for _, score := range []int64{largestScore + 1, -largestScore - 1} {
+		if err := win.Add(t.Context(), 1, Entry{"x", 1}, Entry{"y", score}); err == nil || !strings.Contains(err.Error(), "2^53") {
+			t.Errorf("Add of score %d: %v", score, err)
+		}
+		l.insert(2, Entry{"y", score})
+		if _, _, err := win.Page(t.Context(), 2, nil, 1); err == nil || !strings.Contains(err.Error(), "2^53") {
+			t.Errorf("a load of score %d: %v", score, err)
+		}
+	}
+	wantPage(t, "nothing of a refused Add", shown{all, true}, mustPage(t, win, 1, nil, 100))
+}
+
+func noPartialList(t *testing.T, w *world) {
+	l := newLists(1, numbered(1, 2, 3)...)
+	win := windowOf(w.process(t), l.load, WindowPolicy{})
+	mustPage(t, win, 1, nil, 10)
+	must(t, w.rdb.Del(t.Context(), win.nameOf(1)).Err()) // as its expiry does
+	l.insert(1, numbered(4)...)
+	must(t, win.Add(t.Context(), 1, numbered(4)...))
+	if diff := cmp.Diff([]string(nil), w.names(t)); diff != "" {
+		t.Error("keys", diff)
+	}
+	for range 2 {
+		wantPage(t, "the list", shown{numbered(4, 3, 2, 1), true}, mustPage(t, win, 1, nil, 10))
+	}
+	wantLoads(t, l, 2)
+}
+
+func foreignKeysAreNoWindow(t *testing.T, w *world) {
+	l := newLists(1, numbered(1, 2)...)
+	win := windowOf(w.process(t), l.load, WindowPolicy{})
+	name := win.nameOf(1)
+	makes := map[string]func() error{
+		"a set": func() error { return w.rdb.ZAdd(t.Context(), name, redis.Z{Member: "m009", Score: 9}).Err() },
+		"text":  func() error { return w.rdb.Set(t.Context(), name, "[]", 0).Err() },
+	}
+	writes := map[string]func() error{
+		"read":   func() error { return nil },
+		"add":    func() error { return win.Add(t.Context(), 1, numbered(2)...) },
+		"remove": func() error { return win.Remove(t.Context(), 1, "m009") },
+	}
+	for what, foreign := range makes {
+		for how, write := range writes {
+			before := l.count()
+			must(t, w.rdb.Del(t.Context(), name).Err())
+			must(t, foreign())
+			must(t, write())
+			for range 2 {
+				wantPage(t, what+", "+how, shown{numbered(2, 1), true}, mustPage(t, win, 1, nil, 10))
+			}
+			wantLoads(t, l, before+1)
+		}
+	}
+	if got := win.Stats().RedisErrors; got != 0 {
+		t.Errorf("%d errors of Redis, want none", got)
+	}
+}
+
+func emptyListIsRemembered(t *testing.T, w *world) {
+	l := newLists(1)
+	win := windowOf(w.process(t), l.load, WindowPolicy{})
+	for range 2 {
+		wantPage(t, "empty", shown{nil, true}, mustPage(t, win, 1, nil, 10))
+	}
+	l.insert(1, numbered(5)...)
+	must(t, win.Add(t.Context(), 1, numbered(5)...))
+	wantPage(t, "after the first", shown{numbered(5), true}, mustPage(t, win, 1, nil, 10))
+	must(t, win.Remove(t.Context(), 1, "m005", ""))
+	wantPage(t, "empty again", shown{nil, true}, mustPage(t, win, 1, nil, 10))
+	wantLoads(t, l, 1)
+}
+
+func orderOfAddsDoesNotMatter(t *testing.T, w *world) {
+	l := newLists(1)
+	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 4})
+	all := numbered(1, 2, 3, 4, 5, 6, 7)
+	for user := range 10 {
+		mustPage(t, win, user, nil, 10)
+		for _, i := range rand.Perm(len(all)) {
+			must(t, win.Add(t.Context(), user, all[i]))
+		}
+		wantPage(t, "added", shown{numbered(7, 6, 5, 4), false}, mustPage(t, win, user, nil, 10))
+	}
+	wantLoads(t, l, 10)
+}
+
+func fullWindowKeepsItsNewest(t *testing.T, w *world) {
+	ties := []Entry{{"c", 5}, {"b", 5}}
+	l := newLists(1, append(numbered(1, 2, 3, 7, 6), ties...)...)
+	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 4})
+	want := append(numbered(7, 6), ties...)
+	wantPage(t, "loaded", shown{want, false}, mustPage(t, win, 1, nil, 10))
+	for _, e := range []Entry{{"a", 5}, {"m004", 4}, {"", 5}, {"b", 5}} { // below the floor, and the floor once more
+		must(t, win.Add(t.Context(), 1, e))
+		wantPage(t, fmt.Sprint("added ", e), shown{want, false}, mustPage(t, win, 1, nil, 10))
+	}
+	must(t, win.Add(t.Context(), 1, Entry{"bb", 5}))
+	wantPage(t, "just above the floor", shown{append(numbered(7, 6), Entry{"c", 5}, Entry{"bb", 5}), false}, mustPage(t, win, 1, nil, 10))
+	must(t, win.Add(t.Context(), 1, numbered(9, 4, 8)...))
+	wantPage(t, "newer ones", shown{numbered(9, 8, 7, 6), false}, mustPage(t, win, 1, nil, 10))
+	if got := w.members(t, win.nameOf(1)); got != 5 {
+		t.Errorf("%d members in the set, want 4 and the marker", got)
+	}
+	// The window has room now, but below its floor m005 and others are missing.
+	must(t, win.Remove(t.Context(), 1, "m009", "m008"))
+	must(t, win.Add(t.Context(), 1, numbered(4)...))
+	wantPage(t, "room below the floor stays empty", shown{numbered(7, 6), false}, mustPage(t, win, 1, nil, 10))
+	wantLoads(t, l, 1)
+}
+
+func addedEntryMayFillIt(t *testing.T, w *world) {
+	l := newLists(1, numbered(1, 2)...)
+	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 3})
+	mustPage(t, win, 1, nil, 10)
+	must(t, win.Add(t.Context(), 1, numbered(3)...))
+	wantPage(t, "three of three", shown{numbered(3, 2, 1), true}, mustPage(t, win, 1, nil, 10))
+	must(t, win.Add(t.Context(), 1, numbered(4)...))
+	wantPage(t, "three of four", shown{numbered(4, 3, 2), false}, mustPage(t, win, 1, nil, 10))
+	must(t, win.Remove(t.Context(), 1, "m003"))
+	wantPage(t, "two of three", shown{numbered(4, 2), false}, mustPage(t, win, 1, nil, 10))
+	wantLoads(t, l, 1)
+}
+
+// The truth holds 3 below the window. When the floor moves there, the window must
+// not say that nothing lies between.
+func floorThatMovedEndsIt(t *testing.T, w *world) {
+	for _, to := range []int64{1, 9} {
+		l := newLists(1, numbered(3, 4, 5, 6)...)
+		win := windowOf(w.process(t), l.load, WindowPolicy{Size: 3})
+		must(t, win.Invalidate(t.Context(), 1))
+		mustPage(t, win, 1, nil, 10)
+		l.remove(1, "m004")
+		l.insert(1, Entry{"m004", to})
+		must(t, win.Add(t.Context(), 1, Entry{"m004", to}))
+		all := newestFirst(append(numbered(3, 5, 6), Entry{"m004", to}))
+		wantPage(t, fmt.Sprint("moved to ", to), shown{all[:3], false}, mustPage(t, win, 1, nil, 10))
+		wantLoads(t, l, 2)
+	}
+}
+
+func removedIsGone(t *testing.T, w *world) {
+	l := newLists(1, numbered(1, 2, 3, 4, 5, 6)...)
+	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 4})
+	mustPage(t, win, 1, nil, 10)
+	must(t, win.Remove(t.Context(), 1, "m005", "m003", "m001", "unknown"))
+	wantPage(t, "removed", shown{numbered(6, 4), false}, mustPage(t, win, 1, nil, 10))
+	must(t, win.Add(t.Context(), 1, numbered(3)...))
+	wantPage(t, "below the new floor", shown{numbered(6, 4), false}, mustPage(t, win, 1, nil, 10))
+	wantLoads(t, l, 1)
+}
+
+func drainedWindowIsLoadedAgain(t *testing.T, w *world) {
+	for _, size := range []int{1, 3} {
+		l := newLists(size, numbered(1, 2, 3, 4, 5)...)
+		win := NewWindow(w.process(t), WindowPolicy{Name: "drain", Size: size}, strconv.Itoa, l.load)
+		mustPage(t, win, size, nil, 10)
+		l.remove(size, "m005", "m004")
+		must(t, win.Remove(t.Context(), size, "m005", "m004"))
+		wantPage(t, "loaded again", shown{newestFirst(numbered(1, 2, 3))[:size], false}, mustPage(t, win, size, nil, 10))
+		wantLoads(t, l, 2)
+	}
+}
+
+func overtakenWindowIsNotStored(t *testing.T, w *world) {
+	writes := map[string]func(l *lists, win *Window[int]) error{
+		"add": func(l *lists, win *Window[int]) error {
+			l.insert(1, numbered(9)...)
+			return win.Add(t.Context(), 1, numbered(9)...)
+		},
+		"remove": func(l *lists, win *Window[int]) error {
+			l.remove(1, "m002")
+			return win.Remove(t.Context(), 1, "m002")
+		},
+		"invalidate": func(l *lists, win *Window[int]) error {
+			l.insert(1, numbered(9)...)
+			return win.Invalidate(t.Context(), 2, 1)
+		},
+	}
+	for name, write := range writes {
+		l := newLists(1, numbered(1, 2)...)
+		load, nextLoad := l.pausing(t)
+		here, there := windowOf(w.process(t), load, WindowPolicy{}), windowOf(w.process(t), l.load, WindowPolicy{})
+		must(t, there.Invalidate(t.Context(), 1))
+		first := pageLater(t.Context(), here, 1)
+		p := nextLoad()
+		must(t, write(l, there))
+		p.end <- nil
+
+		if got := receive(t, first); got.err != nil || len(got.Entries) != 2 {
+			t.Errorf("%s: the overtaken reader got %v, want what it read", name, got)
+		}
+		l.mu.Lock()
+		want := shown{l.of[1], true}
+		l.mu.Unlock()
+		wantPage(t, name+", the next reader", want, mustPage(t, there, 1, nil, 10))
+		wantPage(t, name+", the first process then", want, mustPage(t, here, 1, nil, 10))
+		if diff := cmp.Diff(Stats{Name: "order-list", Hits: 1, Misses: 1, Loads: 1, LoadCalls: 1, StoresRefused: 1}, here.Stats()); diff != "" {
+			t.Error(name, diff)
+		}
+	}
+}
+
+func windowLeaseBelongsToOneLoad(t *testing.T, w *world) {
+	l := newLists(1, numbered(1)...)
+	load, nextLoad := l.pausing(t)
+	here, there := windowOf(w.process(t), load, WindowPolicy{}), windowOf(w.process(t), l.load, WindowPolicy{})
+	first := pageLater(t.Context(), here, 1)
+	old := nextLoad()
+	l.insert(1, numbered(2)...)
+	must(t, here.Add(t.Context(), 1, numbered(2)...))
+	second := pageLater(t.Context(), here, 1)
+	young := nextLoad() // holds the lease now
+	old.end <- nil
+	receive(t, first)
+	if n := w.rdb.Exists(t.Context(), here.nameOf(1)).Val(); n != 0 {
+		t.Error("the older load stored its list under the lease of the younger one")
+	}
+	young.end <- nil
+	wantPage(t, "the second reader", shown{numbered(2, 1), true}, receive(t, second).shown)
+	wantPage(t, "another process", shown{numbered(2, 1), true}, mustPage(t, there, 1, nil, 10))
+	wantLoads(t, l, 2)
+}
+
+func windowReadDoesNotJoin(t *testing.T, w *world) {
+	l := newLists(1, numbered(1)...)
+	load, nextLoad := l.pausing(t)
+	here := windowOf(w.process(t), load, WindowPolicy{})
+	first := pageLater(t.Context(), here, 1)
+	old := nextLoad()
+	l.insert(1, numbered(2)...)
+	must(t, here.Add(t.Context(), 1, numbered(2)...))
+	second := pageLater(t.Context(), here, 1)
+	nextLoad().end <- nil // while the old load still runs
+	wantPage(t, "the second reader", shown{numbered(2, 1), true}, receive(t, second).shown)
+	old.end <- nil
+	wantPage(t, "the first reader", shown{numbered(1), true}, receive(t, first).shown)
+}
+
+func hotMissingWindowIsLoadedOnce(t *testing.T, w *world) {
+	l := newLists(1, numbered(1, 2)...)
+	load, nextLoad := l.pausing(t)
+	windows := []*Window[int]{windowOf(w.process(t), load, WindowPolicy{}), windowOf(w.process(t), load, WindowPolicy{})}
+	var readers []<-chan shownLater
+	for i := range 16 {
+		readers = append(readers, pageLater(t.Context(), windows[i%2], 1))
+	}
+	p := nextLoad()
+	eventually(t, "15 readers wait", func() bool { return windows[0].Stats().Waits+windows[1].Stats().Waits == 15 })
+	p.end <- nil
+	for _, r := range readers {
+		got := receive(t, r)
+		must(t, got.err)
+		wantPage(t, "a reader", shown{numbered(2, 1), true}, got.shown)
+	}
+	wantLoads(t, l, 1)
+}
+
+func windowLoadSurvivesItsReader(t *testing.T, w *world) {
+	l := newLists(1, numbered(1)...)
+	load, nextLoad := l.pausing(t)
+	h := w.process(t)
+	win := windowOf(h, load, WindowPolicy{})
+	there := windowOf(w.process(t), l.load, WindowPolicy{LeaseTTL: 5 * time.Second, LoadTimeout: 5 * time.Second})
+	ctx, leave := context.WithCancel(t.Context())
+	first := pageLater(ctx, win, 1)
+	p := nextLoad()
+	leave()
+	if got := receive(t, first); !errors.Is(got.err, context.Canceled) {
+		t.Errorf("the reader that left got %v, want context.Canceled", got)
+	}
+	if _, ok := p.ctx.Deadline(); !ok || p.ctx.Err() != nil {
+		t.Errorf("the load has a deadline: %v, and ended: %v", ok, p.ctx.Err())
+	}
+	p.end <- nil
+	h.Wait()
+	wantPage(t, "another reader", shown{numbered(1), true}, mustPage(t, there, 1, nil, 10))
+	wantLoads(t, l, 1)
+}
+
+func windowHasALife(t *testing.T, w *world) {
+	l := newLists(1, numbered(1)...)
+	load, nextLoad := l.pausing(t)
+	here := windowOf(w.process(t), load, WindowPolicy{LeaseTTL: time.Minute})
+	there := windowOf(w.process(t), l.load, WindowPolicy{})
+	mustPage(t, there, 7, nil, 10) // empty
+	crashed := pageLater(t.Context(), here, 1)
+	p := nextLoad() // as far as Redis can see, its process is dead from here on
+	left := w.rdb.PTTL(t.Context(), leaseOf(here.nameOf(1))).Val()
+	if left <= 0 || left > time.Minute {
+		t.Errorf("the lease has %v left, want more than 0 and at most a minute", left)
+	}
+	must(t, w.rdb.Del(t.Context(), leaseOf(here.nameOf(1))).Err()) // as its expiry does
+	wantPage(t, "its successor", shown{numbered(1), true}, mustPage(t, there, 1, nil, 10))
+	p.end <- nil
+	receive(t, crashed)
+	if got := here.Stats().StoresRefused; got != 1 {
+		t.Errorf("%d stores refused after the lease expired, want 1", got)
+	}
+	must(t, there.Add(t.Context(), 1, numbered(2)...))
+	must(t, there.Remove(t.Context(), 1, "m001"))
+	names := w.names(t)
+	if len(names) != 2 {
+		t.Errorf("keys %q, want two windows", names)
+	}
+	for _, name := range names {
+		if left := w.rdb.PTTL(t.Context(), name).Val(); left <= 0 {
+			t.Errorf("%s has no life: %v", name, left)
+		}
+	}
+}
+
+func windowLivesSlide(t *testing.T, w *world) {
+	const life = time.Hour
+	l := newLists(1)
+	win := windowOf(w.process(t), l.load, WindowPolicy{Life: life})
+	least, most := life, time.Duration(0)
+	for user := range 100 {
+		mustPage(t, win, user, nil, 10)
+		left := w.rdb.PTTL(t.Context(), win.nameOf(user)).Val()
+		least, most = min(least, left), max(most, left)
+	}
+	if least < life*8/10 || most > life || most-least < life/50 {
+		t.Errorf("lives from %v to %v, want them spread over the last tenth of %v", least, most, life)
+	}
+	tests := []struct {
+		name  string
+		left  time.Duration
+		do    func() error
+		renew bool
+	}{
+		{"an old one read", life / 2, func() error { mustPage(t, win, 1, nil, 10); return nil }, true},
+		{"one read not long ago", life * 4 / 5, func() error { mustPage(t, win, 1, nil, 10); return nil }, false},
+		{"an old one written", life / 2, func() error { return win.Add(t.Context(), 1, numbered(1)...) }, false},
+	}
+	for _, test := range tests {
+		must(t, w.rdb.PExpire(t.Context(), win.nameOf(1), test.left).Err())
+		must(t, test.do())
+		left := w.rdb.PTTL(t.Context(), win.nameOf(1)).Val()
+		if left < test.left/2 || left > life || test.renew != (left > test.left) {
+			t.Errorf("%s: %v left of %v, want it renewed: %v", test.name, left, test.left, test.renew)
+		}
+	}
+}
+
+func failedWindowLoadHandsOver(t *testing.T, w *world) {
+	l := newLists(1, numbered(1)...)
+	failures := map[string]func() error{
+		"an error": func() error { return errDatabase },
+		"a panic":  func() error { panic(errDatabase) },
+		"an exit":  func() error { runtime.Goexit(); return nil },
+	}
+	for name, fail := range failures {
+		failing := true
+		win := windowOf(w.process(t), func(ctx context.Context, user, limit int) ([]Entry, error) {
+			if failing {
+				return nil, fail()
+			}
+			return l.load(ctx, user, limit)
+		}, WindowPolicy{LeaseTTL: time.Second, LoadTimeout: 20 * time.Second})
+		must(t, win.Invalidate(t.Context(), 1))
+		if _, _, err := win.Page(t.Context(), 1, nil, 10); err == nil {
+			t.Errorf("%s of the loader is no error", name)
+		} else if name == "an error" && (!errors.Is(err, errDatabase) || !strings.Contains(err.Error(), "order:list")) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if w.elapse != nil {
+			w.elapse(time.Second) // an exit leaves the lease to its end
+		}
+		failing = false
+		wantPage(t, name, shown{numbered(1), true}, mustPage(t, win, 1, nil, 10))
+		if got := win.Stats(); name != "an exit" && got.Waits != 0 || got.LoadErrors > 1 {
+			t.Errorf("%s: %+v, want nobody to wait", name, got)
+		}
+	}
+}
+
+func unorderedListIsAnError(t *testing.T, w *world) {
+	for _, scores := range [][]int{{1, 2}, {3, 2, 2}, {3, 1, 2}} {
+		win := windowOf(w.process(t), func(context.Context, int, int) ([]Entry, error) { return numbered(scores...), nil }, WindowPolicy{})
+		if got, _, err := win.Page(t.Context(), 1, nil, 10); err == nil || got != nil {
+			t.Errorf("%d: %v, %v", scores, got, err)
+		}
+		if names := w.names(t); len(names) != 0 {
+			t.Fatalf("%d left %q", scores, names)
+		}
+	}
+	long := windowOf(w.process(t), func(context.Context, int, int) ([]Entry, error) { return numbered(4, 3, 2, 1), nil }, WindowPolicy{Size: 2})
+	for range 2 {
+		wantPage(t, "more than the limit", shown{numbered(4, 3), false}, mustPage(t, long, 1, nil, 10))
+	}
+}
+
+func windowPatienceEnds(t *testing.T, w *world) {
+	l := newLists(1, numbered(1)...)
+	load, nextLoad := l.pausing(t)
+	slowOne := windowOf(w.process(t), load, WindowPolicy{})
+	hasty := windowOf(w.process(t), l.load, WindowPolicy{LeaseTTL: 10 * time.Millisecond, LoadTimeout: 500 * time.Millisecond})
+	first := pageLater(t.Context(), slowOne, 1)
+	p := nextLoad()
+	wantPage(t, "the reader that waited", shown{numbered(1), true}, mustPage(t, hasty, 1, nil, 10))
+	if diff := cmp.Diff(Stats{Name: "order-list", Misses: 1, Waits: 1, Loads: 1, LoadCalls: 1}, hasty.Stats()); diff != "" {
+		t.Error(diff)
+	}
+	if n := w.rdb.Exists(t.Context(), hasty.nameOf(1)).Val(); n != 0 {
+		t.Error("it stored without a lease")
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	patient := windowOf(w.process(t), l.load, WindowPolicy{})
+	waiting := pageLater(ctx, patient, 1)
+	eventually(t, "a reader waits", func() bool { return patient.Stats().Waits == 1 })
+	leave()
+	if got := receive(t, waiting); !errors.Is(got.err, context.Canceled) {
+		t.Errorf("the reader that left got %v, want context.Canceled", got)
+	}
+	p.end <- nil
+	receive(t, first)
+}
+
+func largeWindow(t *testing.T, w *world) {
+	var all []Entry
+	for i := range 1700 {
+		all = append(all, Entry{strconv.Itoa(i), int64(i / 3)})
+	}
+	all = newestFirst(all)
+	l := newLists(1, all[1100:]...)
+	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 1200})
+	mustPage(t, win, 1, nil, 1)
+	must(t, win.Add(t.Context(), 1, all[:1100]...))
+	wantPage(t, "added", shown{all[:1200], false}, mustPage(t, win, 1, nil, 1700))
+	wantLoads(t, l, 1)
+	must(t, win.Invalidate(t.Context(), 1))
+	l.insert(1, all[:1100]...)
+	for range 2 {
+		wantPage(t, "loaded", shown{all[:1200], false}, mustPage(t, win, 1, nil, 1700))
+	}
+	wantLoads(t, l, 2)
+	var gone []string
+	for _, e := range all[:600] {
+		gone = append(gone, e.Member)
+	}
+	must(t, win.Remove(t.Context(), 1, gone...))
+	wantPage(t, "removed", shown{all[600:1200], false}, mustPage(t, win, 1, nil, 1700))
+	wantLoads(t, l, 2)
+	must(t, win.Add(t.Context(), 1))
+	must(t, win.Remove(t.Context(), 1))
+	must(t, win.Invalidate(t.Context()))
+}
+
+func windowScriptsAreTaught(t *testing.T, w *world) {
+	l := newLists(1, numbered(1)...)
+	win := windowOf(w.process(t), l.load, WindowPolicy{})
+	steps := []func() error{
+		func() error { mustPage(t, win, 1, nil, 10); return nil },
+		func() error { return win.Add(t.Context(), 1, numbered(2, 3)...) },
+		func() error { return win.Remove(t.Context(), 1, "m002") },
+		func() error {
+			wantPage(t, "at the end", shown{numbered(3, 1), true}, mustPage(t, win, 1, nil, 10))
+			return nil
+		},
+	}
+	for _, step := range steps {
+		must(t, w.rdb.ScriptFlush(t.Context()).Err())
+		must(t, step())
+	}
+	wantLoads(t, l, 1)
+}
+
+func windowRoundTrips(t *testing.T, w *world) {
+	l := newLists(1, numbered(1, 2, 3)...)
+	sent := new(tally)
+	win := windowOf(w.process(t, sent), l.load, WindowPolicy{})
+	page := func() error { _, _, err := win.Page(t.Context(), 1, nil, 10); return err }
+	steps := []struct {
+		name string
+		do   func() error
+		want int
+	}{
+		{"teach reading", page, 0},
+		{"teach adding", func() error { return win.Add(t.Context(), 1, numbered(4)...) }, 0},
+		{"teach removing", func() error { return win.Remove(t.Context(), 1, "m004") }, 0},
+		{"a hit", page, 1},
+		{"an added entry", func() error { return win.Add(t.Context(), 1, numbered(4)...) }, 1},
+		{"a removed one", func() error { return win.Remove(t.Context(), 1, "m004") }, 1},
+		{"invalidating 100", func() error { return win.Invalidate(t.Context(), make([]int, 100)...) }, 1},
+		{"dropping one", func() error { return win.Invalidate(t.Context(), 1) }, 1},
+		{"a miss", page, 3},
+	}
+	for _, step := range steps {
+		must(t, step.do())
+		got := sent.roundTrips
+		sent.reset()
+		if step.want != 0 && got != step.want {
+			t.Errorf("%s: %d round trips, want %d", step.name, got, step.want)
+		}
+	}
+}
+
+func TestWindowsAreReadFromTheTruthWhenRedisIsAway(t *testing.T) {
+	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
+	defer func() { _ = rdb.Close() }()
+	h, err := NewHub(rdb, Options{})
+	must(t, err)
+	l := newLists(1, numbered(1, 2, 3)...)
+	win := windowOf(h, l.load, WindowPolicy{Size: 2})
+	wantPage(t, "first page", shown{numbered(3), true}, mustPage(t, win, 1, nil, 1))
+	wantPage(t, "past the floor", shown{numbered(2), false}, mustPage(t, win, 1, &numbered(3)[0], 5))
+	for name, err := range map[string]error{
+		"add 2 entries to window order:list":      win.Add(t.Context(), 1, numbered(4, 5)...),
+		"remove 1 members from window order:list": win.Remove(t.Context(), 1, "m003"),
+		"invalidate 1 windows order:list":         win.Invalidate(t.Context(), 1),
+	} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want an error that says %q", err, name)
+		}
+	}
+	if diff := cmp.Diff(Stats{Name: "order-list", Misses: 2, Loads: 2, LoadCalls: 2, RedisErrors: 5}, win.Stats()); diff != "" {
+		t.Error(diff)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := win.Page(ctx, 1, nil, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("a reader that had left got %v", err)
+	}
+	wantLoads(t, l, 2)
+}
+
+func TestAWindowSurvivesARedisThatFallsDuringItsLoad(t *testing.T) {
+	m := miniredis.RunT(t)
+	rdb := newClient("tcp", m.Addr())
+	defer func() { _ = rdb.Close() }()
+	h, err := NewHub(rdb, Options{})
+	must(t, err)
+	l := newLists(1, numbered(1)...)
+	win := windowOf(h, func(ctx context.Context, user, limit int) ([]Entry, error) {
+		m.Close()
+		return l.load(ctx, user, limit)
+	}, WindowPolicy{})
+	wantPage(t, "loaded", shown{numbered(1), true}, mustPage(t, win, 1, nil, 10))
+	if diff := cmp.Diff(Stats{Name: "order-list", Misses: 1, Loads: 1, LoadCalls: 1, RedisErrors: 1}, win.Stats()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNewWindowRefusesWhatCannotBe(t *testing.T) {
+	rdb := newClient("tcp", "localhost:0")
+	defer func() { _ = rdb.Close() }()
+	h, err := NewHub(rdb, Options{})
+	must(t, err)
+	l := newLists(1)
+	NewWindow(h, WindowPolicy{Name: "taken:list", Size: largestWindow}, strconv.Itoa, l.load)
+	for _, p := range []WindowPolicy{{}, {Name: "taken:list"}, {Name: "a{b}"}, {Name: "Order"}, {Name: "large", Size: largestWindow + 1}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("NewWindow took %+v", p)
+				}
+			}()
+			NewWindow(h, p, strconv.Itoa, l.load)
+		}()
+	}
+}

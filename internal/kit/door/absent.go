@@ -1,0 +1,46 @@
+package door
+
+import (
+	"context"
+	"time"
+)
+
+// Ids that name nothing are what no cache holds: each is a question for the
+// stores (the field calls it cache penetration), and there are any number of them.
+// A client that follows what it was shown meets few. Whether a read ends in
+// nothing is known only afterwards, so a resolver asks before it reads, and says
+// afterwards what was absent:
+//
+//	if wait, ok := door.MayRead(ctx); !ok {
+//		return nil, rateLimited(wait)
+//	}
+//	v, err := read(ctx, id)
+//	if errors.Is(err, errNotFound) {
+//		door.CountAbsent(ctx, 1)
+//	}
+
+// MayRead says whether the caller of the operation that ctx belongs to may read
+// by an id that it names, and if not, how long until it may. It may not while as
+// many of its reads as [Limits].AbsentReads ended in nothing within a minute. Reads
+// that run at once may go beyond that together; the surplus, up to as many again, is
+// waited for too. A caller is a user, or else a client network. A refusal is counted
+// by tandian_door_refused_total. Where there is no operation, everything may be read.
+func MayRead(ctx context.Context) (wait time.Duration, ok bool) {
+	c := callerOf(ctx)
+	if c.door == nil {
+		return 0, true
+	}
+	wait, ok = c.door.absent.left(c.key)
+	if !ok {
+		c.door.metrics.refuse(tooMany(wait))
+	}
+	return wait, ok
+}
+
+// CountAbsent says that n reads of the caller of the operation that ctx belongs to
+// ended in nothing.
+func CountAbsent(ctx context.Context, n int) {
+	if c := callerOf(ctx); c.door != nil {
+		c.door.absent.spend(c.key, n)
+	}
+}

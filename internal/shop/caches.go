@@ -1,0 +1,92 @@
+package shop
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	entshop "github.com/tandian-dev/tandian/ent/shop"
+	"github.com/tandian-dev/tandian/ent/shoptype"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+)
+
+// openCaches says how each kind is cached. What a write does to them stands in
+// announce.go.
+//
+// What changes with every order or comment (sold, commentCount) must not stay in
+// the cached row this long once something writes it.
+func (s *Service) openCaches(hub *cache.Hub) {
+	s.shops = cache.New(hub, cache.Policy{
+		Name: "shop", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: time.Minute, StaleIfError: 10 * time.Minute,
+		// A million shops are not hot, but some of them are; a moment's delay of a
+		// new opening hour harms nobody.
+		Local: cache.Local{Share: 0.4, Suits: cache.SeldomChanged | cache.Small | cache.MayBeStale},
+	}, cache.Source[int64, Shop]{
+		Key: decimal, Load: s.loadShops, All: s.allShops, Parse: parseDecimal,
+		Version: func(shop Shop) int64 { return shop.Version },
+	})
+	s.types = cache.New(hub, cache.Policy{
+		Name: "shop-type", Fresh: time.Hour, Grace: time.Hour, Beta: 1, Negative: time.Minute, StaleIfError: time.Hour,
+		// A few dozen, on every page, that only a release changes.
+		Local: cache.Local{Share: 0.01, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+	}, cache.Source[int64, Type]{Key: decimal, Load: s.loadTypes, Parse: parseDecimal})
+
+	s.tables.shops, s.tables.types = hub.Table("shops"), hub.Table("shop_types")
+	s.heads = cache.NewQueries(s.tables.shops, cache.Policy{
+		Name: "shop-list", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
+		// What every visitor sees first: a few dozen lists. Any new shop ends them
+		// all, so they change often, and they are not small.
+		Local: cache.Local{Share: 0.01, Suits: cache.Hot | cache.MayBeStale},
+	}, head.statement, s.loadHead)
+	s.kinds = cache.NewQueries(s.tables.types, cache.Policy{
+		Name: "shop-type-list", Fresh: 30 * time.Minute, Grace: time.Hour, Beta: 1, StaleIfError: time.Hour,
+		Local: cache.Local{Share: 0.01, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+	}, func(struct{}) string { return "all types" }, s.loadKinds)
+}
+
+func decimal(id int64) string { return strconv.FormatInt(id, 10) }
+
+func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+
+func (s *Service) loadShops(ctx context.Context, ids []int64) (map[int64]Shop, error) {
+	rows, err := s.db.Shop.Query().Where(entshop.IDIn(ids...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select %d shops: %w", len(ids), err)
+	}
+	found := make(map[int64]Shop, len(rows))
+	for _, r := range rows {
+		found[r.ID] = *fromRow(r)
+	}
+	return found, nil
+}
+
+// allShops yields the ids of all shops, some thousands a statement.
+func (s *Service) allShops(ctx context.Context) iter.Seq2[int64, error] {
+	return ent.AllIDs(func(after int64, limit int) ([]int64, error) {
+		return s.db.Shop.Query().Where(entshop.IDGT(after)).Order(entshop.ByID()).Limit(limit).IDs(ctx)
+	})
+}
+
+func (s *Service) loadTypes(ctx context.Context, ids []int64) (map[int64]Type, error) {
+	rows, err := s.db.ShopType.Query().Where(shoptype.IDIn(ids...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select %d shop types: %w", len(ids), err)
+	}
+	found := make(map[int64]Type, len(rows))
+	for _, r := range rows {
+		found[r.ID] = *typeFromRow(r)
+	}
+	return found, nil
+}
+
+// loadKinds reads the ids of all types, in their order.
+func (s *Service) loadKinds(ctx context.Context, _ struct{}) ([]int64, error) {
+	ids, err := s.db.ShopType.Query().Order(shoptype.BySort(), shoptype.ByID()).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select shop types: %w", err)
+	}
+	return ids, nil
+}

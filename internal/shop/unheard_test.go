@@ -1,0 +1,146 @@
+package shop
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// alone is a Service as the embedded mode has it: L1 and guard on.
+func alone(t *testing.T, from storetest.Process) *Service {
+	t.Helper()
+	hub, err := cache.NewHub(from.Redis, cache.Options{Prefix: storetest.Prefix, Log: from.Log, Alone: true, LocalBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(from.DB, from.Dialect, from.Redis, hub, storetest.Prefix, prometheus.NewRegistry(), from.Log)
+	if err := s.PlantCatalogue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var g sync.WaitGroup
+	g.Go(func() { _ = hub.Run(ctx) })
+	t.Cleanup(func() { cancel(); g.Wait(); hub.Wait() })
+	return s
+}
+
+// A new type that somebody asked for before it was there.
+func TestANewTypeIsListedAtOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		from := storetest.Open(t, on)
+		s := New(from.DB, from.Dialect, from.Redis, from.Hub, storetest.Prefix, from.Registry, from.Log)
+		if _, err := s.TypesByID(t.Context(), []int64{1, 2, 3}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PlantCatalogue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		types, err := s.Types(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(types) != len(Catalogue()) {
+			t.Errorf("%d types listed, %d stored", len(types), len(Catalogue()))
+		}
+		page, err := s.List(t.Context(), Query{TypeID: 1, First: 5})
+		_ = page
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A restart after PlantCatalogue committed and could not tell Redis.
+func TestPlantingIsRepeatedUntilRedisWasTold(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		from := storetest.Open(t, on)
+		s := New(from.DB, from.Dialect, from.Redis, from.Hub, storetest.Prefix, from.Registry, from.Log)
+		if err := s.PlantCatalogue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		first, err := s.Types(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// An older release's name, cached; then the new release's planting, that dies before it told Redis.
+		from.DB.ShopType.UpdateOneID(first[0].ID).SetName("Old").ExecX(t.Context())
+		if err := s.types.Invalidate(t.Context(), first[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		if old, err := s.Types(t.Context()); err != nil || old[0].Name != "Old" {
+			t.Fatal(old, err)
+		}
+		from.DB.ShopType.UpdateOneID(first[0].ID).SetName(first[0].Name).ExecX(t.Context())
+		// … and is started again:
+		if err := s.PlantCatalogue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := s.Types(t.Context()); err != nil || now[0].Name == "Old" {
+			t.Errorf("after the restart the list still says %q, %v", now[0].Name, err)
+		}
+	})
+}
+
+func many(n int, typ string) []Draft {
+	var d []Draft
+	for i := range n {
+		d = append(d, Draft{ExternalID: fmt.Sprint("r", i), Type: typ, Name: fmt.Sprint("Shop ", i), Address: "a", Lat: 21, Lng: 105, Score: 3})
+	}
+	return d
+}
+
+// A row in the database that the entity cache calls absent: committed, and not
+// announced yet (or never: the reply to the INSERT was lost).
+func TestAnUnannouncedRowDoesNotEndTheList(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		s := alone(t, storetest.Open(t, on))
+		put(t, s, many(10, Catalogue()[0].Key)...)
+		deadline := time.Now().Add(5 * time.Second)
+		for { // until the guard is built
+			if _, err := s.ByID(t.Context(), 999); err == nil {
+				t.Fatal("there is 999")
+			}
+			excluded := int64(0)
+			for _, st := range s.hubStats() {
+				excluded += st.Excluded
+			}
+			if excluded > 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("no guard")
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		first, err := s.List(t.Context(), Query{Order: ByNewest, First: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := s.db.Shop.GetX(t.Context(), first.Edges[0].Node.ID)
+		orphan := s.db.Shop.Create().SetTypeID(model.TypeID).SetName("Orphan").SetLat(21).SetLng(105).SetGeo(geo.Hash(geo.Point{Lat: 21, Lng: 105})).SetSearch("orphan").SaveX(t.Context())
+		// any later write to the table
+		put(t, s, Draft{ExternalID: "later", Type: Catalogue()[0].Key, Name: "Later", Address: "a", Lat: 21, Lng: 105, Score: 3})
+		page, err := s.List(t.Context(), Query{Order: ByNewest, First: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Edges) != 5 || !page.Info.HasNextPage {
+			t.Errorf("12 shops stored; first 5: %d edges, hasNextPage %v", len(page.Edges), page.Info.HasNextPage)
+		}
+		if _, err := s.ByID(t.Context(), orphan.ID); err != nil {
+			t.Errorf("a committed row cannot be read: %v", err)
+		}
+		_ = ent.IsNotFound
+	})
+}
+
+func (s *Service) hubStats() []cache.Stats { return []cache.Stats{s.shops.Stats()} }

@@ -1,0 +1,314 @@
+// Package keytable holds Redis to the table of keys in ARCHITECTURE.md: each key
+// that a server leaves must be named there, have the type that stands there, end
+// in time and be no larger than it may. apptest and storetest look at every Redis
+// that they served, so every test of the server is one of this table too.
+package keytable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// What holds where a row says nothing else: DESIGN's rules.
+const (
+	maxText    = 16<<10 + 24 // bytes of a string: 16 KB and a cache's header
+	maxMembers = 5000        // of a collection: it may be read whole
+)
+
+// A Row is one key template of the table.
+type Row struct {
+	Template   string        // as it stands there
+	Type       string        // as TYPE answers
+	Life       time.Duration // longest TTL; store.NoTTL if the row says that there is none
+	MaxMembers int64         // of a collection
+	MaxText    int64         // bytes of a string
+	name       *regexp.Regexp
+}
+
+// A Table is all rows.
+type Table []Row
+
+// Read reads the table of this repository.
+func Read(tb testing.TB) Table {
+	tb.Helper()
+	text, err := os.ReadFile(filepath.Join(repository(tb), "ARCHITECTURE.md"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	t, err := Parse(string(text))
+	if err != nil {
+		tb.Fatalf("the table of Redis keys in ARCHITECTURE.md: %v", err)
+	}
+	return t
+}
+
+// repository is the directory of our go.mod.
+func repository(tb testing.TB) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			tb.Fatal("no go.mod above the working directory")
+		}
+		dir = above
+	}
+}
+
+// Parse reads the first table of the section "Redis keys". Its columns are key,
+// type, bound, lifetime and others. Several keys may share a row, between commas.
+//
+//   - key: text between backquotes after the prefix, with the placeholders below
+//   - type: begins with string, counter, hash, zset, set, list, stream, bitmap or HyperLogLog
+//   - bound: "N KB" bounds a string, "N members" or "N entries" a collection;
+//     other words leave it at 16 KB and 5 000 members
+//   - lifetime: the longest of the times that it names is the bound of the TTL; "none"
+//     means that the key does not expire, and wants one of the bounds above
+func Parse(markdown string) (Table, error) {
+	_, section, ok := strings.Cut(markdown, "\n## Redis keys\n")
+	if !ok {
+		return nil, errors.New(`there is no section "Redis keys"`)
+	}
+	var t Table
+	begun := false
+	for line := range strings.Lines(section) {
+		if strings.HasPrefix(line, "## ") || begun && !strings.HasPrefix(line, "|") {
+			break
+		}
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if begun = begun || strings.HasPrefix(line, "|"); !begun || !strings.Contains(line, "`") {
+			continue
+		}
+		if len(cells) < 6 {
+			return nil, fmt.Errorf("a row of %d columns: %s", len(cells)-2, line)
+		}
+		rows, err := parseRow(cells[1], cells[2], cells[3], cells[4])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", strings.TrimSpace(cells[1]), err)
+		}
+		t = append(t, rows...)
+	}
+	if len(t) == 0 {
+		return nil, errors.New("it has no row")
+	}
+	return t, nil
+}
+
+var (
+	quoted  = regexp.MustCompile("`([^`]+)`")
+	bytesOf = regexp.MustCompile(`(\d+) KB`)
+	countOf = regexp.MustCompile(`(\d[\d ]*) (?:members|entries)`)
+	timeOf  = regexp.MustCompile(`(\d+) (s|min|h|days?)\b`)
+)
+
+func parseRow(keys, kind, bound, life string) (Table, error) {
+	row := Row{MaxText: maxText, MaxMembers: maxMembers}
+	var err error
+	if row.Type, err = typeOf(kind); err != nil {
+		return nil, err
+	}
+	bounded := false
+	if m := bytesOf.FindStringSubmatch(bound); m != nil {
+		row.MaxText, bounded = number(m[1])<<10+24, true
+	}
+	if m := countOf.FindStringSubmatch(bound); m != nil {
+		row.MaxMembers, bounded = number(m[1]), true
+	}
+	if row.Life, err = lifeOf(life); err != nil {
+		return nil, err
+	}
+	if row.Life == store.NoTTL && !bounded {
+		return nil, errors.New("it does not expire and has no bound (N KB, N members, N entries)")
+	}
+	var t Table
+	for _, m := range quoted.FindAllStringSubmatch(keys, -1) {
+		row.Template = m[1]
+		if row.name, err = pattern(m[1]); err != nil {
+			return nil, err
+		}
+		t = append(t, row)
+	}
+	return t, nil
+}
+
+// typeOf is what TYPE answers for a word of the table.
+func typeOf(text string) (string, error) {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	word = strings.TrimRight(word, ",:")
+	switch word {
+	case "string", "counter", "counters", "bitmap", "HyperLogLog":
+		return "string", nil
+	case "hash", "zset", "set", "list", "stream":
+		return word, nil
+	}
+	return "", fmt.Errorf("the type %q is none that this knows", word)
+}
+
+func lifeOf(text string) (longest time.Duration, err error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "none") {
+		return store.NoTTL, nil
+	}
+	units := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour}
+	for _, m := range timeOf.FindAllStringSubmatch(text, -1) {
+		longest = max(longest, time.Duration(number(m[1]))*units[m[2]])
+	}
+	if longest == 0 {
+		return 0, fmt.Errorf("the lifetime %q names no time, and does not begin with none", strings.TrimSpace(text))
+	}
+	return longest, nil
+}
+
+// number reads digits, with spaces between the thousands.
+func number(digits string) int64 {
+	n, _ := strconv.ParseInt(strings.ReplaceAll(digits, " ", ""), 10, 64) // the pattern has digits only
+	return n
+}
+
+// placeholders are the words of templates that stand for something, and how it
+// looks. Another capital word in a template is an error: a new one is added here.
+func placeholders() map[string]string {
+	return map[string]string{
+		"k":     `[^{}]+`,                // what identifies a cached value
+		"S":     `[A-Za-z0-9_-]{43}`,     // SHA-256 of a token
+		"P":     `[A-Za-z0-9_-]{22}`,     // half a SHA-256, of a phone
+		"A":     `[A-Za-z0-9_-]{22}`,     // the same of an address
+		"U":     `[1-9][0-9]*`,           // user
+		"KIND":  `all|[1-9][0-9]*`,       // number of a shop type
+		"NAME":  `[a-z][a-z0-9_-]*`,      // of a cache policy
+		"TABLE": `[a-z][a-z0-9_]*`,       // of the database
+		"QUERY": `[0-9a-f]{32}`,          // half a SHA-256, of a statement and its arguments
+		"CELL":  `[0-9b-hjkmnp-z]{4,12}`, // geohash
+	}
+}
+
+var templateWord = regexp.MustCompile(`[A-Za-z]+(?:-[a-z]+)*|[^A-Za-z]`)
+
+// pattern turns a template into the pattern of the names after the prefix.
+func pattern(template string) (*regexp.Regexp, error) {
+	var b strings.Builder
+	inTag := false
+	for _, word := range templateWord.FindAllString(template, -1) {
+		look, ok := placeholders()[word]
+		switch {
+		case ok && (inTag || word != "k"):
+			b.WriteString("(?:" + look + ")")
+		case word != strings.ToLower(word) || inTag && word != "}":
+			return nil, fmt.Errorf("%q is a placeholder that keytable does not know", word)
+		default:
+			b.WriteString(regexp.QuoteMeta(word))
+		}
+		inTag = word == "{" || inTag && word != "}"
+	}
+	return regexp.Compile("^" + b.String() + "$")
+}
+
+// Row finds the row that a key belongs to.
+func (t Table) Row(prefix, key string) (Row, bool) {
+	name, ok := strings.CutPrefix(key, prefix+":")
+	for _, row := range t {
+		if ok && row.name.MatchString(name) {
+			return row, true
+		}
+	}
+	return Row{}, false
+}
+
+// Wrong says what is wrong with a key, or "".
+func (t Table) Wrong(prefix string, k store.Key) string {
+	row, ok := t.Row(prefix, k.Name)
+	switch {
+	case !ok:
+		return "no row of the table of Redis keys in ARCHITECTURE.md names it"
+	case k.Type != row.Type:
+		return fmt.Sprintf("it is a %s; the row %s says %s", k.Type, row.Template, row.Type)
+	case k.TTL == store.NoTTL && row.Life != store.NoTTL:
+		return fmt.Sprintf("it does not expire; the row %s says %v at most", row.Template, row.Life)
+	case k.TTL > row.Life && row.Life != store.NoTTL:
+		return fmt.Sprintf("it lives for another %v; the row %s says %v at most", k.TTL, row.Template, row.Life)
+	case k.Type == "string" && k.Members > row.MaxText:
+		return fmt.Sprintf("it has %d bytes; the row %s allows %d", k.Members, row.Template, row.MaxText)
+	case k.Type != "string" && k.Members > row.MaxMembers:
+		return fmt.Sprintf("it has %d members; the row %s allows %d", k.Members, row.Template, row.MaxMembers)
+	}
+	return ""
+}
+
+// Scan looks at every key of a Redis and returns what is wrong, a line for each
+// key that is. Keys that begin with "test:" are a test's own.
+func (t Table) Scan(ctx context.Context, rdb redis.UniversalClient, prefix string) (wrong []string, err error) {
+	err = store.KeyScan{}.Each(ctx, rdb, func(k store.Key) {
+		if strings.HasPrefix(k.Name, "test:") {
+			return
+		}
+		if why := t.Wrong(prefix, k); why != "" {
+			wrong = append(wrong, fmt.Sprintf("Redis key %s: %s", k.Name, why))
+		}
+	})
+	return wrong, err
+}
+
+// Check scans and fails the test for what is wrong. The client should have
+// [Patience]. Only a Redis that the test
+// itself ended is not looked at, which is logged.
+func Check(tb testing.TB, rdb redis.UniversalClient, prefix string) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), time.Minute)
+	defer cancel()
+	ended := false
+	waiting, stop := context.WithTimeout(ctx, Patience)
+	defer stop()
+	err := store.AwaitRedis(waiting, "Redis", rdb, func(err error) {
+		if ended = gone(err); ended {
+			stop()
+		}
+	})
+	switch {
+	case ended:
+		tb.Logf("the test ended its Redis: nobody looked at the keys (%v)", err)
+		return
+	case err != nil:
+		tb.Errorf("look at the Redis keys: %v", err)
+		return
+	}
+	wrong, err := Read(tb).Scan(ctx, rdb, prefix)
+	if err != nil {
+		tb.Errorf("look at the Redis keys: %v", err)
+	}
+	for _, line := range wrong {
+		tb.Error(line)
+	}
+}
+
+// Patience is how long a client that checks should wait for an answer: other
+// tests may have the machine.
+const Patience = 30 * time.Second
+
+// gone reports whether nobody listens any more where a Redis was.
+func gone(err error) bool {
+	for _, end := range []error{syscall.ECONNREFUSED, fs.ErrNotExist, net.ErrClosed, redis.ErrClosed} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
+}
