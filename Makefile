@@ -30,7 +30,7 @@ build: ## the binary ./tandian
 	go build -buildvcs=auto -o tandian .
 
 test: servers ## all tests, on the embedded stores and on PostgreSQL and Redis
-	scripts/servers.sh run go test $(PACKAGES)
+	scripts/servers.sh run sh -c 'go test $(PACKAGES) && go test -C bench ./...'
 
 check: $(CHECKS) ## generated code, format, lint, web app, race detector, vulnerabilities
 
@@ -74,9 +74,11 @@ LINTED = $(wildcard . ./graph ./graph/scalar ./ent/schema) ./internal/...
 
 lint: golangci ## vet, static analysis, format
 	$(GOLANGCI) run $(LINTED)
+	cd bench && $(abspath $(GOLANGCI)) run ./...
 
 format: golangci ## format all code
 	$(GOLANGCI) fmt $(LINTED)
+	cd bench && $(abspath $(GOLANGCI)) fmt ./...
 
 golangci:
 	@test -x $(GOLANGCI) || { \

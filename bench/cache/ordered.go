@@ -1,0 +1,176 @@
+package cache
+
+import (
+	"context"
+	_ "embed" // the script
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+//go:embed lua/set_newer.lua
+var setNewerLua string
+
+// stamped is the first answer of the field to concurrent sets of one key: a
+// lock for the key, and in the value a timestamp, so that an older set is
+// refused. The timestamp here is the row's version: clocks of several machines
+// would not do.
+//
+// Right: whatever the order of arrival, the newest row stays, for loads too.
+// Wrong: a lock and its round trips for every set, though one script compares
+// as well; and it forgets with the key: what is deleted or expires takes its
+// timestamp along, and then an old load may set.
+type stamped struct {
+	mutex
+	newer *redis.Script
+}
+
+func newStamped(p Process) (Scheme, error) {
+	m, err := newMutex(true)(p)
+	if err != nil {
+		return nil, err
+	}
+	return &stamped{mutex: *m.(*mutex), newer: redis.NewScript(setNewerLua)}, nil
+}
+
+func (s *stamped) Read(ctx context.Context, key string) (string, error) {
+	v, err := s.Redis.HGet(ctx, s.key(key), "value").Result()
+	if err == nil {
+		return v, nil
+	}
+	if !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("look for %s: %w", key, err)
+	}
+	r, err := s.DB.Load(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	return r.Value, s.setNewer(ctx, r)
+}
+
+func (s *stamped) Write(ctx context.Context, key string) (int64, error) {
+	r, err := s.DB.Update(ctx, key, nil)
+	if err != nil {
+		return 0, err
+	}
+	return r.Version, s.setNewer(ctx, r)
+}
+
+func (s *stamped) setNewer(ctx context.Context, r Row) (err error) {
+	for {
+		token, got, err := s.lock(ctx, r.Key)
+		if err != nil {
+			return err
+		}
+		if !got {
+			if err := clock.Sleep(ctx, time.Millisecond); err != nil {
+				return err
+			}
+			continue
+		}
+		err = s.newer.Run(ctx, s.Redis, []string{s.key(r.Key)}, r.Version, r.Value, s.TTL.Milliseconds()).Err()
+		if err != nil {
+			err = fmt.Errorf("set %s: %w", r.Key, err)
+		}
+		return errors.Join(err, s.free(context.WithoutCancel(ctx), r.Key, token))
+	}
+}
+
+// queued is the second answer: nobody sets but one consumer of a queue, so that
+// there are no concurrent sets.
+//
+// Right: no lock. Wrong: the queue keeps the order of arrival, which is not
+// that of the commits (A25), unless the database's log feeds it; a write has
+// returned before readers see it; one process has to live.
+type queued struct {
+	Process
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+func newQueued(p Process) (Scheme, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	s := &queued{Process: p, stop: stop, done: make(chan struct{})}
+	if p.Index == 0 {
+		go s.consume(ctx)
+	} else {
+		close(s.done)
+	}
+	return s, nil
+}
+
+func (s *queued) Read(ctx context.Context, key string) (string, error) {
+	if v, ok, err := s.get(ctx, key); ok || err != nil {
+		return v, err
+	}
+	r, err := s.DB.Load(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	return r.Value, s.send(ctx, r)
+}
+
+func (s *queued) Write(ctx context.Context, key string) (int64, error) {
+	r, err := s.DB.Update(ctx, key, nil)
+	if err != nil {
+		return 0, err
+	}
+	return r.Version, s.send(ctx, r)
+}
+
+func (s *queued) queue() string  { return s.key("queue") }
+func (s *queued) moving() string { return s.key("queue:moving") }
+
+func (s *queued) send(ctx context.Context, r Row) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("write the message of %s: %w", r.Key, err)
+	}
+	if err := s.Redis.LPush(ctx, s.queue(), text).Err(); err != nil {
+		return fmt.Errorf("send %s: %w", r.Key, err)
+	}
+	return nil
+}
+
+// consume sets what comes, in order of arrival. A message lies in a list of its
+// own while it is set, so that Settle can tell that nothing is under way.
+func (s *queued) consume(ctx context.Context) {
+	defer close(s.done)
+	for ctx.Err() == nil {
+		text, err := s.Redis.BLMove(ctx, s.queue(), s.moving(), "RIGHT", "LEFT", time.Second).Result()
+		if err != nil {
+			continue // nothing came, or the end
+		}
+		var r Row
+		if json.Unmarshal([]byte(text), &r) == nil {
+			_ = s.set(ctx, r) // the next write sets it again
+		}
+		_ = s.Redis.LTrim(ctx, s.moving(), 1, 0).Err()
+	}
+}
+
+func (s *queued) Settle(ctx context.Context) error {
+	for {
+		left, err := s.Redis.Exists(ctx, s.queue(), s.moving()).Result()
+		if err != nil {
+			return fmt.Errorf("look into the queue: %w", err)
+		}
+		if left == 0 {
+			return nil
+		}
+		if err := clock.Sleep(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *queued) Close() error {
+	s.stop()
+	<-s.done
+	return nil
+}

@@ -1,0 +1,89 @@
+// Package redisserver starts a Redis of one's own.
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+// ErrNone says that there is no Redis on this machine to start.
+var ErrNone = errors.New("no redis-server and no valkey-server on PATH: install one, or name a Redis with --redis")
+
+// Start starts an empty redis-server without persistence on a unix socket in a
+// temporary directory, and returns its address once it answers, and a function
+// that ends it and removes the directory. On Linux it ends with this process
+// too, in whatever way that ends.
+func Start(ctx context.Context) (url string, stop func(), err error) {
+	program, err := find()
+	if err != nil {
+		return "", nil, err
+	}
+	dir, err := os.MkdirTemp("", "tandian-bench")
+	if err != nil {
+		return "", nil, fmt.Errorf("make a directory for Redis: %w", err)
+	}
+	socket := filepath.Join(dir, "redis.sock")
+	cmd := exec.Command(program, //nolint:noctx // it ends by stop
+		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", dir, "--save", "", "--appendonly", "no")
+	dieWithParent(cmd)
+	started, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		// A child that dies with its parent dies with the thread that started it.
+		runtime.LockOSThread()
+		defer close(ended)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // always "killed"
+		}
+	}()
+	stop = func() {
+		if cmd.Process != nil {
+			_ = cmd.Process.Kill() // it keeps nothing
+		}
+		<-ended
+		_ = os.RemoveAll(dir)
+	}
+	url = "unix://" + socket
+	if err := errors.Join(<-started, answers(ctx, socket)); err != nil {
+		stop()
+		return "", nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	return url, stop, nil
+}
+
+func find() (string, error) {
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", ErrNone
+}
+
+// answers waits until the server answers a PING.
+func answers(ctx context.Context, socket string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+	defer func() { _ = rdb.Close() }()
+	for {
+		err := rdb.Ping(ctx).Err()
+		if err == nil {
+			return nil
+		}
+		if ended := clock.Sleep(ctx, 5*time.Millisecond); ended != nil {
+			return errors.Join(ended, err)
+		}
+	}
+}
