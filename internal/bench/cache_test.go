@@ -44,7 +44,7 @@ func TestTheComparisonIsFoundFromWithinACheckoutOnly(t *testing.T) {
 
 func TestOutsideOfACheckoutCacheSaysSo(t *testing.T) {
 	var out, progress strings.Builder
-	if err := Cache(t.Context(), CacheConfig{Dir: t.TempDir()}, &out, &progress); err != nil {
+	if err := Cache(t.Context(), CacheConfig{Dir: t.TempDir(), Only: "stale"}, &out, &progress); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "needs a checkout") {

@@ -87,7 +87,7 @@ func (c *Cache[K, V]) remembers() (prefix string, ok bool) {
 // ones are larger, so nobody has to touch what is there.
 func (h *Hub) Remember(ctx context.Context) {
 	hottest := h.hot.certain()
-	age := float64(h.wall().Unix()) / halfLife.Seconds()
+	now := float64(h.wall().Unix())
 	for _, m := range h.joined() {
 		prefix, ok := m.remembers()
 		if !ok {
@@ -96,7 +96,7 @@ func (h *Hub) Remember(ctx context.Context) {
 		var keys []redis.Z
 		for _, k := range hottest {
 			if text, ours := strings.CutPrefix(k.Key, prefix); ours && k.Hits > 0 {
-				keys = append(keys, redis.Z{Member: strings.TrimSuffix(text, "}"), Score: age + math.Log2(float64(k.Hits))})
+				keys = append(keys, redis.Z{Member: strings.TrimSuffix(text, "}"), Score: now + halfLife.Seconds()*math.Log2(float64(k.Hits))})
 			}
 		}
 		if len(keys) == 0 {

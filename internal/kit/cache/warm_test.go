@@ -82,8 +82,8 @@ func TestNewHeatBeatsOld(t *testing.T) {
 	if diff := cmp.Diff([]string{"is late", "is hot", "was very hot", "is warm", "was hot"}, got); diff != "" {
 		t.Error(diff)
 	}
-	now := float64(x.began.Unix()) / halfLife.Seconds()
-	if got, want := w.rdb.ZScore(t.Context(), x.warmKey("texts"), "was hot").Val(), now+math.Log2(100); math.Abs(got-want) > 0.01 {
+	now := float64(x.began.Unix())
+	if got, want := w.rdb.ZScore(t.Context(), x.warmKey("texts"), "was hot").Val(), now+halfLife.Seconds()*math.Log2(100); math.Abs(got-want) > 1 {
 		t.Errorf("score %v, want %v", got, want)
 	}
 }
