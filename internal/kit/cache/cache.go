@@ -146,7 +146,7 @@ func (c *Cache[K, V]) near(ctx context.Context, k K) (*entry[V], bool) {
 const (
 	exactly    = 4096
 	nearSample = 64
-	farSample  = 4
+	farSample  = 16
 )
 
 // turn reports whether the hits of an entry are counted at this tick: each key
