@@ -171,7 +171,7 @@ func (c *Cache[K, V]) get(ctx context.Context, k K) (none V, err error) {
 		if e, ok := c.stale(ctx, k); ok {
 			return e.v, nil
 		}
-		return none, c.overLimit()
+		return none, c.overLimit(1)
 	}
 	w := c.want(k)
 	w.guarded = c.guarding(ctx)
@@ -244,8 +244,7 @@ func (c *Cache[K, V]) getMany(ctx context.Context, ks []K, found map[K]V) (missi
 	guarded := c.guarding(ctx)
 	for part := range slices.Chunk(c.wants(ks), batch) {
 		if !c.permitted() {
-			err = c.overLimit()
-			c.counts.limited.Add(int64(len(part) - 1))
+			err = c.overLimit(len(part))
 			for _, w := range part {
 				refused = append(refused, w.k)
 			}
@@ -414,8 +413,8 @@ func (c *Cache[K, V]) permitted() bool {
 	return c.policy.Essential || c.hub.reads == nil || c.hub.reads.Allow()
 }
 
-func (c *Cache[K, V]) overLimit() error {
-	c.counts.limited.Add(1)
+func (c *Cache[K, V]) overLimit(keys int) error {
+	c.counts.limited.Add(int64(keys))
 	return fmt.Errorf("read of cache %s: %w", c.policy.Name, ErrBusy)
 }
 
@@ -517,18 +516,24 @@ func names[K comparable](wants []want[K]) []string {
 	return list
 }
 
-// nameOf is the key in Redis. Its text is the hash tag that keeps value and
-// lease in one slot; a tag must not be empty, so a text that would make it so
-// gets an underscore, and so does one that begins with an underscore already.
+// nameOf is the key in Redis.
 func (c *Cache[K, V]) nameOf(k K) string {
 	text := c.source.Key(k)
 	if c.table != nil {
 		return c.prefix + text // the table is the tag
 	}
+	return tagged(c.prefix, text)
+}
+
+// tagged ends a key whose prefix has the opening brace. The text is the hash tag
+// that keeps value and lease in one slot; a tag must not be empty, so a text that
+// would make it so gets an underscore, and so does one that begins with an
+// underscore already.
+func tagged(prefix, text string) string {
 	if text == "" || text[0] == '}' || text[0] == '_' {
 		text = "_" + text
 	}
-	return c.prefix + text + "}"
+	return prefix + text + "}"
 }
 
 func leaseOf(name string) string { return name + ":l" }

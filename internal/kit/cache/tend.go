@@ -132,7 +132,7 @@ func (c *Cache[K, V]) Warm(ctx context.Context) error {
 	}
 	var ks []K
 	for _, text := range texts {
-		if k, err := c.source.Parse(strings.TrimPrefix(text, "_")); err == nil { // see nameOf
+		if k, err := c.source.Parse(strings.TrimPrefix(text, "_")); err == nil { // see tagged
 			ks = append(ks, k)
 		}
 	}

@@ -214,12 +214,5 @@ func (w *Window[K]) write(ctx context.Context, s *redis.Script, k K, args []any)
 // one key.
 func (w *Window[K]) Stats() Stats { return w.counts.snapshot() }
 
-// nameOf is the key in Redis, under the rule of [Cache]: a hash tag must not be
-// empty.
-func (w *Window[K]) nameOf(k K) string {
-	text := w.key(k)
-	if text == "" || text[0] == '}' || text[0] == '_' {
-		text = "_" + text
-	}
-	return w.prefix + text + "}"
-}
+// nameOf is the key in Redis.
+func (w *Window[K]) nameOf(k K) string { return tagged(w.prefix, w.key(k)) }
