@@ -1,0 +1,73 @@
+package store
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+func TestABlockingClientWaitsLongerThanItsOriginal(t *testing.T) {
+	for name, url := range map[string]string{"one server": testkit.Redis(t), "a cluster": testkit.RedisCluster(t)} {
+		t.Run(name, func(t *testing.T) {
+			rdb := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: url, Role: "state", Timeout: time.Second})
+			blocking, err := Blocking(rdb, 30*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = blocking.Close() }()
+			read := func(rdb redis.UniversalClient) error {
+				_, err := rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+					p.XRead(t.Context(), &redis.XReadArgs{Streams: []string{"none", "0"}, Block: 2 * time.Second})
+					return nil
+				})
+				return err
+			}
+			if err := read(rdb); err == nil || err == redis.Nil { //nolint:errorlint // it is not wrapped
+				t.Errorf("the original waits for more than its second: %v", err)
+			}
+			if err := read(blocking); err != redis.Nil { //nolint:errorlint // it is not wrapped
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Nobody would tell it of a failover.
+func TestABlockingClientAsksSentinelAgain(t *testing.T) {
+	for url, want := range map[string]time.Duration{
+		"redis+sentinel://host?master_name=m": masterAgain,
+		"redis://host":                        0,
+	} {
+		rdb, err := newClient(RedisConfig{URL: url, Role: "state", Dial: refuse})
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocking, err := Blocking(rdb, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := blocking.(*redis.Client).Options() //nolint:forcetypeassert // both are
+		if diff := cmp.Diff(want, o.ConnMaxLifetime); diff != "" {
+			t.Errorf("%s: %s", url, diff)
+		}
+		if o.MaxRetries != 0 {
+			t.Errorf("%s: it retries %d times", url, o.MaxRetries)
+		}
+		_ = blocking.Close()
+		_ = rdb.Close()
+	}
+}
+
+func TestAClientOfAnotherKindCannotBlock(t *testing.T) {
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer func() { _ = ring.Close() }()
+	if _, err := Blocking(ring, time.Second); err == nil || !strings.Contains(err.Error(), "*redis.Ring") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,46 @@
+package stream
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// What a message needs from the call of Publish until a hearer of another client
+// has it: its median and the slowest of a hundred, in microseconds. Run it on an
+// idle machine, with -benchtime 200x or more.
+func BenchmarkPublishedToHeard(b *testing.B) {
+	url := testkit.Redis(b)
+	publisher, follower := newStream(open(b, url)), newStream(open(b, url))
+	heard := make(chan time.Time, 1)
+	follower.Subscribe("t", func(context.Context, [][]byte) { heard <- time.Now() })
+	e := new(ear)
+	follower.Follow(e)
+	run(b, follower)
+	e.await(b)
+	took := make([]time.Duration, 0, b.N)
+	for b.Loop() {
+		begin := time.Now()
+		if err := publisher.Publish(b.Context(), Message{"t", []byte("shop 1234567")}); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, (<-heard).Sub(begin))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}
+
+func BenchmarkPublishLocally(b *testing.B) {
+	l := NewLocal()
+	l.Subscribe("t", func(context.Context, [][]byte) {})
+	body := []byte("shop 1234567")
+	for b.Loop() {
+		if err := l.Publish(b.Context(), Message{"t", body}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
