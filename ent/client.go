@@ -15,6 +15,7 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
@@ -28,6 +29,8 @@ type Client struct {
 	config
 	// Schema is the client for creating, migrating and dropping schema.
 	Schema *migrate.Schema
+	// OutboxJob is the client for interacting with the OutboxJob builders.
+	OutboxJob *OutboxJobClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
 	// Shop is the client for interacting with the Shop builders.
@@ -47,6 +50,7 @@ func NewClient(opts ...Option) *Client {
 
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
+	c.OutboxJob = NewOutboxJobClient(c.config)
 	c.Session = NewSessionClient(c.config)
 	c.Shop = NewShopClient(c.config)
 	c.ShopType = NewShopTypeClient(c.config)
@@ -141,12 +145,13 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:      ctx,
-		config:   cfg,
-		Session:  NewSessionClient(cfg),
-		Shop:     NewShopClient(cfg),
-		ShopType: NewShopTypeClient(cfg),
-		User:     NewUserClient(cfg),
+		ctx:       ctx,
+		config:    cfg,
+		OutboxJob: NewOutboxJobClient(cfg),
+		Session:   NewSessionClient(cfg),
+		Shop:      NewShopClient(cfg),
+		ShopType:  NewShopTypeClient(cfg),
+		User:      NewUserClient(cfg),
 	}, nil
 }
 
@@ -164,19 +169,20 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:      ctx,
-		config:   cfg,
-		Session:  NewSessionClient(cfg),
-		Shop:     NewShopClient(cfg),
-		ShopType: NewShopTypeClient(cfg),
-		User:     NewUserClient(cfg),
+		ctx:       ctx,
+		config:    cfg,
+		OutboxJob: NewOutboxJobClient(cfg),
+		Session:   NewSessionClient(cfg),
+		Shop:      NewShopClient(cfg),
+		ShopType:  NewShopTypeClient(cfg),
+		User:      NewUserClient(cfg),
 	}, nil
 }
 
 // Debug returns a new debug-client. It's used to get verbose logging on specific operations.
 //
 //	client.Debug().
-//		Session.
+//		OutboxJob.
 //		Query().
 //		Count(ctx)
 func (c *Client) Debug() *Client {
@@ -198,6 +204,7 @@ func (c *Client) Close() error {
 // Use adds the mutation hooks to all the entity clients.
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
+	c.OutboxJob.Use(hooks...)
 	c.Session.Use(hooks...)
 	c.Shop.Use(hooks...)
 	c.ShopType.Use(hooks...)
@@ -207,6 +214,7 @@ func (c *Client) Use(hooks ...Hook) {
 // Intercept adds the query interceptors to all the entity clients.
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
+	c.OutboxJob.Intercept(interceptors...)
 	c.Session.Intercept(interceptors...)
 	c.Shop.Intercept(interceptors...)
 	c.ShopType.Intercept(interceptors...)
@@ -216,6 +224,8 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 // Mutate implements the ent.Mutator interface.
 func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
+	case *OutboxJobMutation:
+		return c.OutboxJob.mutate(ctx, m)
 	case *SessionMutation:
 		return c.Session.mutate(ctx, m)
 	case *ShopMutation:
@@ -226,6 +236,139 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.User.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
+	}
+}
+
+// OutboxJobClient is a client for the OutboxJob schema.
+type OutboxJobClient struct {
+	config
+}
+
+// NewOutboxJobClient returns a client for the OutboxJob from the given config.
+func NewOutboxJobClient(c config) *OutboxJobClient {
+	return &OutboxJobClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `outboxjob.Hooks(f(g(h())))`.
+func (c *OutboxJobClient) Use(hooks ...Hook) {
+	c.hooks.OutboxJob = append(c.hooks.OutboxJob, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `outboxjob.Intercept(f(g(h())))`.
+func (c *OutboxJobClient) Intercept(interceptors ...Interceptor) {
+	c.inters.OutboxJob = append(c.inters.OutboxJob, interceptors...)
+}
+
+// Create returns a builder for creating a OutboxJob entity.
+func (c *OutboxJobClient) Create() *OutboxJobCreate {
+	mutation := newOutboxJobMutation(c.config, OpCreate)
+	return &OutboxJobCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of OutboxJob entities.
+func (c *OutboxJobClient) CreateBulk(builders ...*OutboxJobCreate) *OutboxJobCreateBulk {
+	return &OutboxJobCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *OutboxJobClient) MapCreateBulk(slice any, setFunc func(*OutboxJobCreate, int)) *OutboxJobCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &OutboxJobCreateBulk{err: fmt.Errorf("calling to OutboxJobClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*OutboxJobCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &OutboxJobCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for OutboxJob.
+func (c *OutboxJobClient) Update() *OutboxJobUpdate {
+	mutation := newOutboxJobMutation(c.config, OpUpdate)
+	return &OutboxJobUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *OutboxJobClient) UpdateOne(_m *OutboxJob) *OutboxJobUpdateOne {
+	mutation := newOutboxJobMutation(c.config, OpUpdateOne, withOutboxJob(_m))
+	return &OutboxJobUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *OutboxJobClient) UpdateOneID(id int64) *OutboxJobUpdateOne {
+	mutation := newOutboxJobMutation(c.config, OpUpdateOne, withOutboxJobID(id))
+	return &OutboxJobUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for OutboxJob.
+func (c *OutboxJobClient) Delete() *OutboxJobDelete {
+	mutation := newOutboxJobMutation(c.config, OpDelete)
+	return &OutboxJobDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *OutboxJobClient) DeleteOne(_m *OutboxJob) *OutboxJobDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *OutboxJobClient) DeleteOneID(id int64) *OutboxJobDeleteOne {
+	builder := c.Delete().Where(outboxjob.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &OutboxJobDeleteOne{builder}
+}
+
+// Query returns a query builder for OutboxJob.
+func (c *OutboxJobClient) Query() *OutboxJobQuery {
+	return &OutboxJobQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeOutboxJob},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a OutboxJob entity by its id.
+func (c *OutboxJobClient) Get(ctx context.Context, id int64) (*OutboxJob, error) {
+	return c.Query().Where(outboxjob.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *OutboxJobClient) GetX(ctx context.Context, id int64) *OutboxJob {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *OutboxJobClient) Hooks() []Hook {
+	return c.hooks.OutboxJob
+}
+
+// Interceptors returns the client interceptors.
+func (c *OutboxJobClient) Interceptors() []Interceptor {
+	return c.inters.OutboxJob
+}
+
+func (c *OutboxJobClient) mutate(ctx context.Context, m *OutboxJobMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&OutboxJobCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&OutboxJobUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&OutboxJobUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&OutboxJobDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown OutboxJob mutation op: %q", m.Op())
 	}
 }
 
@@ -860,10 +1003,10 @@ func (c *UserClient) mutate(ctx context.Context, m *UserMutation) (Value, error)
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Session, Shop, ShopType, User []ent.Hook
+		OutboxJob, Session, Shop, ShopType, User []ent.Hook
 	}
 	inters struct {
-		Session, Shop, ShopType, User []ent.Interceptor
+		OutboxJob, Session, Shop, ShopType, User []ent.Interceptor
 	}
 )
 

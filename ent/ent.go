@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
@@ -76,10 +77,11 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
-			session.Table:  session.ValidColumn,
-			shop.Table:     shop.ValidColumn,
-			shoptype.Table: shoptype.ValidColumn,
-			user.Table:     user.ValidColumn,
+			outboxjob.Table: outboxjob.ValidColumn,
+			session.Table:   session.ValidColumn,
+			shop.Table:      shop.ValidColumn,
+			shoptype.Table:  shoptype.ValidColumn,
+			user.Table:      user.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

@@ -11,6 +11,7 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
+	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/session"
@@ -28,11 +29,1146 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
-	TypeSession  = "Session"
-	TypeShop     = "Shop"
-	TypeShopType = "ShopType"
-	TypeUser     = "User"
+	TypeOutboxJob = "OutboxJob"
+	TypeSession   = "Session"
+	TypeShop      = "Shop"
+	TypeShopType  = "ShopType"
+	TypeUser      = "User"
 )
+
+// OutboxJobMutation represents an operation that mutates the OutboxJob nodes in the graph.
+type OutboxJobMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	topic         *string
+	payload       *string
+	tries         *int
+	addtries      *int
+	failures      *int
+	addfailures   *int
+	last_error    *string
+	created_at    *int64
+	addcreated_at *int64
+	due_at        *int64
+	adddue_at     *int64
+	done_at       *int64
+	adddone_at    *int64
+	parked_at     *int64
+	addparked_at  *int64
+	keep_until    *int64
+	addkeep_until *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*OutboxJob, error)
+	predicates    []predicate.OutboxJob
+}
+
+var _ ent.Mutation = (*OutboxJobMutation)(nil)
+
+// outboxjobOption allows management of the mutation configuration using functional options.
+type outboxjobOption func(*OutboxJobMutation)
+
+// newOutboxJobMutation creates new mutation for the OutboxJob entity.
+func newOutboxJobMutation(c config, op Op, opts ...outboxjobOption) *OutboxJobMutation {
+	m := &OutboxJobMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeOutboxJob,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withOutboxJobID sets the ID field of the mutation.
+func withOutboxJobID(id int64) outboxjobOption {
+	return func(m *OutboxJobMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *OutboxJob
+		)
+		m.oldValue = func(ctx context.Context) (*OutboxJob, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().OutboxJob.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withOutboxJob sets the old OutboxJob of the mutation.
+func withOutboxJob(node *OutboxJob) outboxjobOption {
+	return func(m *OutboxJobMutation) {
+		m.oldValue = func(context.Context) (*OutboxJob, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m OutboxJobMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m OutboxJobMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of OutboxJob entities.
+func (m *OutboxJobMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *OutboxJobMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *OutboxJobMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().OutboxJob.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetTopic sets the "topic" field.
+func (m *OutboxJobMutation) SetTopic(s string) {
+	m.topic = &s
+}
+
+// Topic returns the value of the "topic" field in the mutation.
+func (m *OutboxJobMutation) Topic() (r string, exists bool) {
+	v := m.topic
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTopic returns the old "topic" field's value of the OutboxJob entity.
+// If the OutboxJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OutboxJobMutation) OldTopic(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTopic is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTopic requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTopic: %w", err)
+	}
+	return oldValue.Topic, nil
+}
+
+// ResetTopic resets all changes to the "topic" field.
+func (m *OutboxJobMutation) ResetTopic() {
+	m.topic = nil
+}
+
+// SetPayload sets the "payload" field.
+func (m *OutboxJobMutation) SetPayload(s string) {
+	m.payload = &s
+}
+
+// Payload returns the value of the "payload" field in the mutation.
+func (m *OutboxJobMutation) Payload() (r string, exists bool) {
+	v := m.payload
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPayload returns the old "payload" field's value of the OutboxJob entity.
+// If the OutboxJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OutboxJobMutation) OldPayload(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPayload is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPayload requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPayload: %w", err)
+	}
+	return oldValue.Payload, nil
+}
+
+// ResetPayload resets all changes to the "payload" field.
+func (m *OutboxJobMutation) ResetPayload() {
+	m.payload = nil
+}
+
+// SetTries sets the "tries" field.
+func (m *OutboxJobMutation) SetTries(i int) {
+	m.tries = &i
+	m.addtries = nil
+}
+
+// Tries returns the value of the "tries" field in the mutation.
+func (m *OutboxJobMutation) Tries() (r int, exists bool) {
+	v := m.tries
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTries returns the old "tries" field's value of the OutboxJob entity.
+// If the OutboxJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OutboxJobMutation) OldTries(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTries is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTries requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTries: %w", err)
+	}
+	return oldValue.Tries, nil
+}
+
+// AddTries adds i to the "tries" field.
+func (m *OutboxJobMutation) AddTries(i int) {
+	if m.addtries != nil {
+		*m.addtries += i
+	} else {
+		m.addtries = &i
+	}
+}
+
+// AddedTries returns the value that was added to the "tries" field in this mutation.
+func (m *OutboxJobMutation) AddedTries() (r int, exists bool) {
+	v := m.addtries
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTries resets all changes to the "tries" field.
+func (m *OutboxJobMutation) ResetTries() {
+	m.tries = nil
+	m.addtries = nil
+}
+
+// SetFailures sets the "failures" field.
+func (m *OutboxJobMutation) SetFailures(i int) {
+	m.failures = &i
+	m.addfailures = nil
+}
+
+// Failures returns the value of the "failures" field in the mutation.
+func (m *OutboxJobMutation) Failures() (r int, exists bool) {
+	v := m.failures
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailures returns the old "failures" field's value of the OutboxJob entity.
+// If the OutboxJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OutboxJobMutation) OldFailures(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailures is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailures requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailures: %w", err)
+	}
+	return oldValue.Failures, nil
+}
+
+// AddFailures adds i to the "failures" field.
+func (m *OutboxJobMutation) AddFailures(i int) {
+	if m.addfailures != nil {
+		*m.addfailures += i
+	} else {
+		m.addfailures = &i
+	}
+}
+
+// AddedFailures returns the value that was added to the "failures" field in this mutation.
+func (m *OutboxJobMutation) AddedFailures() (r int, exists bool) {
+	v := m.addfailures
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFailures resets all changes to the "failures" field.
+func (m *OutboxJobMutation) ResetFailures() {
+	m.failures = nil
+	m.addfailures = nil
+}
+
+// SetLastError sets the "last_error" field.
+func (m *OutboxJobMutation) SetLastError(s string) {
+	m.last_error = &s
+}
+
+// LastError returns the value of the "last_error" field in the mutation.
+func (m *OutboxJobMutation) LastError() (r string, exists bool) {
+	v := m.last_error
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLastError returns the old "last_error" field's value of the OutboxJob entity.
+// If the OutboxJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OutboxJobMutation) OldLastError(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLastError is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLastError requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLastError: %w", err)
+	}
+	return oldValue.LastError, nil
+}
+
+// ClearLastError clears the value of the "last_error" field.
+func (m *OutboxJobMutation) ClearLastError() {
+	m.last_error = nil
+	m.clearedFields[outboxjob.FieldLastError] = struct{}{}
+}
+
+// LastErrorCleared returns if the "last_error" field was cleared in this mutation.
+func (m *OutboxJobMutation) LastErrorCleared() bool {
+	_, ok := m.clearedFields[outboxjob.FieldLastError]
+	return ok
+}
+
+// ResetLastError resets all changes to the "last_error" field.
+func (m *OutboxJobMutation) ResetLastError() {
+	m.last_error = nil
+	delete(m.clearedFields, outboxjob.FieldLastError)
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *OutboxJobMutation) SetCreatedAt(i int64) {
+	m.created_at = &i
+	m.addcreated_at = nil
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *OutboxJobMutation) CreatedAt() (r int64, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the OutboxJob entity.
+// If the OutboxJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OutboxJobMutation) OldCreatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// AddCreatedAt adds i to the "created_at" field.
+func (m *OutboxJobMutation) AddCreatedAt(i int64) {
+	if m.addcreated_at != nil {
+		*m.addcreated_at += i
+	} else {
+		m.addcreated_at = &i
+	}
+}
+
+// AddedCreatedAt returns the value that was added to the "created_at" field in this mutation.
+func (m *OutboxJobMutation) AddedCreatedAt() (r int64, exists bool) {
+	v := m.addcreated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *OutboxJobMutation) ResetCreatedAt() {
+	m.created_at = nil
+	m.addcreated_at = nil
+}
+
+// SetDueAt sets the "due_at" field.
+func (m *OutboxJobMutation) SetDueAt(i int64) {
+	m.due_at = &i
+	m.adddue_at = nil
+}
+
+// DueAt returns the value of the "due_at" field in the mutation.
+func (m *OutboxJobMutation) DueAt() (r int64, exists bool) {
+	v := m.due_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDueAt returns the old "due_at" field's value of the OutboxJob entity.
+// If the OutboxJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OutboxJobMutation) OldDueAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDueAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDueAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDueAt: %w", err)
+	}
+	return oldValue.DueAt, nil
+}
+
+// AddDueAt adds i to the "due_at" field.
+func (m *OutboxJobMutation) AddDueAt(i int64) {
+	if m.adddue_at != nil {
+		*m.adddue_at += i
+	} else {
+		m.adddue_at = &i
+	}
+}
+
+// AddedDueAt returns the value that was added to the "due_at" field in this mutation.
+func (m *OutboxJobMutation) AddedDueAt() (r int64, exists bool) {
+	v := m.adddue_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDueAt resets all changes to the "due_at" field.
+func (m *OutboxJobMutation) ResetDueAt() {
+	m.due_at = nil
+	m.adddue_at = nil
+}
+
+// SetDoneAt sets the "done_at" field.
+func (m *OutboxJobMutation) SetDoneAt(i int64) {
+	m.done_at = &i
+	m.adddone_at = nil
+}
+
+// DoneAt returns the value of the "done_at" field in the mutation.
+func (m *OutboxJobMutation) DoneAt() (r int64, exists bool) {
+	v := m.done_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDoneAt returns the old "done_at" field's value of the OutboxJob entity.
+// If the OutboxJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OutboxJobMutation) OldDoneAt(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDoneAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDoneAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDoneAt: %w", err)
+	}
+	return oldValue.DoneAt, nil
+}
+
+// AddDoneAt adds i to the "done_at" field.
+func (m *OutboxJobMutation) AddDoneAt(i int64) {
+	if m.adddone_at != nil {
+		*m.adddone_at += i
+	} else {
+		m.adddone_at = &i
+	}
+}
+
+// AddedDoneAt returns the value that was added to the "done_at" field in this mutation.
+func (m *OutboxJobMutation) AddedDoneAt() (r int64, exists bool) {
+	v := m.adddone_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearDoneAt clears the value of the "done_at" field.
+func (m *OutboxJobMutation) ClearDoneAt() {
+	m.done_at = nil
+	m.adddone_at = nil
+	m.clearedFields[outboxjob.FieldDoneAt] = struct{}{}
+}
+
+// DoneAtCleared returns if the "done_at" field was cleared in this mutation.
+func (m *OutboxJobMutation) DoneAtCleared() bool {
+	_, ok := m.clearedFields[outboxjob.FieldDoneAt]
+	return ok
+}
+
+// ResetDoneAt resets all changes to the "done_at" field.
+func (m *OutboxJobMutation) ResetDoneAt() {
+	m.done_at = nil
+	m.adddone_at = nil
+	delete(m.clearedFields, outboxjob.FieldDoneAt)
+}
+
+// SetParkedAt sets the "parked_at" field.
+func (m *OutboxJobMutation) SetParkedAt(i int64) {
+	m.parked_at = &i
+	m.addparked_at = nil
+}
+
+// ParkedAt returns the value of the "parked_at" field in the mutation.
+func (m *OutboxJobMutation) ParkedAt() (r int64, exists bool) {
+	v := m.parked_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldParkedAt returns the old "parked_at" field's value of the OutboxJob entity.
+// If the OutboxJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OutboxJobMutation) OldParkedAt(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldParkedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldParkedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldParkedAt: %w", err)
+	}
+	return oldValue.ParkedAt, nil
+}
+
+// AddParkedAt adds i to the "parked_at" field.
+func (m *OutboxJobMutation) AddParkedAt(i int64) {
+	if m.addparked_at != nil {
+		*m.addparked_at += i
+	} else {
+		m.addparked_at = &i
+	}
+}
+
+// AddedParkedAt returns the value that was added to the "parked_at" field in this mutation.
+func (m *OutboxJobMutation) AddedParkedAt() (r int64, exists bool) {
+	v := m.addparked_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearParkedAt clears the value of the "parked_at" field.
+func (m *OutboxJobMutation) ClearParkedAt() {
+	m.parked_at = nil
+	m.addparked_at = nil
+	m.clearedFields[outboxjob.FieldParkedAt] = struct{}{}
+}
+
+// ParkedAtCleared returns if the "parked_at" field was cleared in this mutation.
+func (m *OutboxJobMutation) ParkedAtCleared() bool {
+	_, ok := m.clearedFields[outboxjob.FieldParkedAt]
+	return ok
+}
+
+// ResetParkedAt resets all changes to the "parked_at" field.
+func (m *OutboxJobMutation) ResetParkedAt() {
+	m.parked_at = nil
+	m.addparked_at = nil
+	delete(m.clearedFields, outboxjob.FieldParkedAt)
+}
+
+// SetKeepUntil sets the "keep_until" field.
+func (m *OutboxJobMutation) SetKeepUntil(i int64) {
+	m.keep_until = &i
+	m.addkeep_until = nil
+}
+
+// KeepUntil returns the value of the "keep_until" field in the mutation.
+func (m *OutboxJobMutation) KeepUntil() (r int64, exists bool) {
+	v := m.keep_until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeepUntil returns the old "keep_until" field's value of the OutboxJob entity.
+// If the OutboxJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OutboxJobMutation) OldKeepUntil(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeepUntil is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeepUntil requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeepUntil: %w", err)
+	}
+	return oldValue.KeepUntil, nil
+}
+
+// AddKeepUntil adds i to the "keep_until" field.
+func (m *OutboxJobMutation) AddKeepUntil(i int64) {
+	if m.addkeep_until != nil {
+		*m.addkeep_until += i
+	} else {
+		m.addkeep_until = &i
+	}
+}
+
+// AddedKeepUntil returns the value that was added to the "keep_until" field in this mutation.
+func (m *OutboxJobMutation) AddedKeepUntil() (r int64, exists bool) {
+	v := m.addkeep_until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearKeepUntil clears the value of the "keep_until" field.
+func (m *OutboxJobMutation) ClearKeepUntil() {
+	m.keep_until = nil
+	m.addkeep_until = nil
+	m.clearedFields[outboxjob.FieldKeepUntil] = struct{}{}
+}
+
+// KeepUntilCleared returns if the "keep_until" field was cleared in this mutation.
+func (m *OutboxJobMutation) KeepUntilCleared() bool {
+	_, ok := m.clearedFields[outboxjob.FieldKeepUntil]
+	return ok
+}
+
+// ResetKeepUntil resets all changes to the "keep_until" field.
+func (m *OutboxJobMutation) ResetKeepUntil() {
+	m.keep_until = nil
+	m.addkeep_until = nil
+	delete(m.clearedFields, outboxjob.FieldKeepUntil)
+}
+
+// Where appends a list predicates to the OutboxJobMutation builder.
+func (m *OutboxJobMutation) Where(ps ...predicate.OutboxJob) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the OutboxJobMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *OutboxJobMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.OutboxJob, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *OutboxJobMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *OutboxJobMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (OutboxJob).
+func (m *OutboxJobMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *OutboxJobMutation) Fields() []string {
+	fields := make([]string, 0, 10)
+	if m.topic != nil {
+		fields = append(fields, outboxjob.FieldTopic)
+	}
+	if m.payload != nil {
+		fields = append(fields, outboxjob.FieldPayload)
+	}
+	if m.tries != nil {
+		fields = append(fields, outboxjob.FieldTries)
+	}
+	if m.failures != nil {
+		fields = append(fields, outboxjob.FieldFailures)
+	}
+	if m.last_error != nil {
+		fields = append(fields, outboxjob.FieldLastError)
+	}
+	if m.created_at != nil {
+		fields = append(fields, outboxjob.FieldCreatedAt)
+	}
+	if m.due_at != nil {
+		fields = append(fields, outboxjob.FieldDueAt)
+	}
+	if m.done_at != nil {
+		fields = append(fields, outboxjob.FieldDoneAt)
+	}
+	if m.parked_at != nil {
+		fields = append(fields, outboxjob.FieldParkedAt)
+	}
+	if m.keep_until != nil {
+		fields = append(fields, outboxjob.FieldKeepUntil)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *OutboxJobMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case outboxjob.FieldTopic:
+		return m.Topic()
+	case outboxjob.FieldPayload:
+		return m.Payload()
+	case outboxjob.FieldTries:
+		return m.Tries()
+	case outboxjob.FieldFailures:
+		return m.Failures()
+	case outboxjob.FieldLastError:
+		return m.LastError()
+	case outboxjob.FieldCreatedAt:
+		return m.CreatedAt()
+	case outboxjob.FieldDueAt:
+		return m.DueAt()
+	case outboxjob.FieldDoneAt:
+		return m.DoneAt()
+	case outboxjob.FieldParkedAt:
+		return m.ParkedAt()
+	case outboxjob.FieldKeepUntil:
+		return m.KeepUntil()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *OutboxJobMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case outboxjob.FieldTopic:
+		return m.OldTopic(ctx)
+	case outboxjob.FieldPayload:
+		return m.OldPayload(ctx)
+	case outboxjob.FieldTries:
+		return m.OldTries(ctx)
+	case outboxjob.FieldFailures:
+		return m.OldFailures(ctx)
+	case outboxjob.FieldLastError:
+		return m.OldLastError(ctx)
+	case outboxjob.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case outboxjob.FieldDueAt:
+		return m.OldDueAt(ctx)
+	case outboxjob.FieldDoneAt:
+		return m.OldDoneAt(ctx)
+	case outboxjob.FieldParkedAt:
+		return m.OldParkedAt(ctx)
+	case outboxjob.FieldKeepUntil:
+		return m.OldKeepUntil(ctx)
+	}
+	return nil, fmt.Errorf("unknown OutboxJob field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *OutboxJobMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case outboxjob.FieldTopic:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTopic(v)
+		return nil
+	case outboxjob.FieldPayload:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPayload(v)
+		return nil
+	case outboxjob.FieldTries:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTries(v)
+		return nil
+	case outboxjob.FieldFailures:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailures(v)
+		return nil
+	case outboxjob.FieldLastError:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLastError(v)
+		return nil
+	case outboxjob.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case outboxjob.FieldDueAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDueAt(v)
+		return nil
+	case outboxjob.FieldDoneAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDoneAt(v)
+		return nil
+	case outboxjob.FieldParkedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetParkedAt(v)
+		return nil
+	case outboxjob.FieldKeepUntil:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeepUntil(v)
+		return nil
+	}
+	return fmt.Errorf("unknown OutboxJob field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *OutboxJobMutation) AddedFields() []string {
+	var fields []string
+	if m.addtries != nil {
+		fields = append(fields, outboxjob.FieldTries)
+	}
+	if m.addfailures != nil {
+		fields = append(fields, outboxjob.FieldFailures)
+	}
+	if m.addcreated_at != nil {
+		fields = append(fields, outboxjob.FieldCreatedAt)
+	}
+	if m.adddue_at != nil {
+		fields = append(fields, outboxjob.FieldDueAt)
+	}
+	if m.adddone_at != nil {
+		fields = append(fields, outboxjob.FieldDoneAt)
+	}
+	if m.addparked_at != nil {
+		fields = append(fields, outboxjob.FieldParkedAt)
+	}
+	if m.addkeep_until != nil {
+		fields = append(fields, outboxjob.FieldKeepUntil)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *OutboxJobMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case outboxjob.FieldTries:
+		return m.AddedTries()
+	case outboxjob.FieldFailures:
+		return m.AddedFailures()
+	case outboxjob.FieldCreatedAt:
+		return m.AddedCreatedAt()
+	case outboxjob.FieldDueAt:
+		return m.AddedDueAt()
+	case outboxjob.FieldDoneAt:
+		return m.AddedDoneAt()
+	case outboxjob.FieldParkedAt:
+		return m.AddedParkedAt()
+	case outboxjob.FieldKeepUntil:
+		return m.AddedKeepUntil()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *OutboxJobMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case outboxjob.FieldTries:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTries(v)
+		return nil
+	case outboxjob.FieldFailures:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFailures(v)
+		return nil
+	case outboxjob.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCreatedAt(v)
+		return nil
+	case outboxjob.FieldDueAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDueAt(v)
+		return nil
+	case outboxjob.FieldDoneAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDoneAt(v)
+		return nil
+	case outboxjob.FieldParkedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddParkedAt(v)
+		return nil
+	case outboxjob.FieldKeepUntil:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddKeepUntil(v)
+		return nil
+	}
+	return fmt.Errorf("unknown OutboxJob numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *OutboxJobMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(outboxjob.FieldLastError) {
+		fields = append(fields, outboxjob.FieldLastError)
+	}
+	if m.FieldCleared(outboxjob.FieldDoneAt) {
+		fields = append(fields, outboxjob.FieldDoneAt)
+	}
+	if m.FieldCleared(outboxjob.FieldParkedAt) {
+		fields = append(fields, outboxjob.FieldParkedAt)
+	}
+	if m.FieldCleared(outboxjob.FieldKeepUntil) {
+		fields = append(fields, outboxjob.FieldKeepUntil)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *OutboxJobMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *OutboxJobMutation) ClearField(name string) error {
+	switch name {
+	case outboxjob.FieldLastError:
+		m.ClearLastError()
+		return nil
+	case outboxjob.FieldDoneAt:
+		m.ClearDoneAt()
+		return nil
+	case outboxjob.FieldParkedAt:
+		m.ClearParkedAt()
+		return nil
+	case outboxjob.FieldKeepUntil:
+		m.ClearKeepUntil()
+		return nil
+	}
+	return fmt.Errorf("unknown OutboxJob nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *OutboxJobMutation) ResetField(name string) error {
+	switch name {
+	case outboxjob.FieldTopic:
+		m.ResetTopic()
+		return nil
+	case outboxjob.FieldPayload:
+		m.ResetPayload()
+		return nil
+	case outboxjob.FieldTries:
+		m.ResetTries()
+		return nil
+	case outboxjob.FieldFailures:
+		m.ResetFailures()
+		return nil
+	case outboxjob.FieldLastError:
+		m.ResetLastError()
+		return nil
+	case outboxjob.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case outboxjob.FieldDueAt:
+		m.ResetDueAt()
+		return nil
+	case outboxjob.FieldDoneAt:
+		m.ResetDoneAt()
+		return nil
+	case outboxjob.FieldParkedAt:
+		m.ResetParkedAt()
+		return nil
+	case outboxjob.FieldKeepUntil:
+		m.ResetKeepUntil()
+		return nil
+	}
+	return fmt.Errorf("unknown OutboxJob field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *OutboxJobMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *OutboxJobMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *OutboxJobMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *OutboxJobMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *OutboxJobMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *OutboxJobMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *OutboxJobMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown OutboxJob unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *OutboxJobMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown OutboxJob edge %s", name)
+}
 
 // SessionMutation represents an operation that mutates the Session nodes in the graph.
 type SessionMutation struct {

@@ -5,6 +5,7 @@ package ent
 import (
 	"time"
 
+	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/shop"
@@ -16,6 +17,38 @@ import (
 // (default values, validators, hooks and policies) and stitches it
 // to their package variables.
 func init() {
+	outboxjobFields := schema.OutboxJob{}.Fields()
+	_ = outboxjobFields
+	// outboxjobDescTopic is the schema descriptor for topic field.
+	outboxjobDescTopic := outboxjobFields[1].Descriptor()
+	// outboxjob.TopicValidator is a validator for the "topic" field. It is called by the builders before save.
+	outboxjob.TopicValidator = func() func(string) error {
+		validators := outboxjobDescTopic.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(topic string) error {
+			for _, fn := range fns {
+				if err := fn(topic); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// outboxjobDescTries is the schema descriptor for tries field.
+	outboxjobDescTries := outboxjobFields[3].Descriptor()
+	// outboxjob.DefaultTries holds the default value on creation for the tries field.
+	outboxjob.DefaultTries = outboxjobDescTries.Default.(int)
+	// outboxjobDescFailures is the schema descriptor for failures field.
+	outboxjobDescFailures := outboxjobFields[4].Descriptor()
+	// outboxjob.DefaultFailures holds the default value on creation for the failures field.
+	outboxjob.DefaultFailures = outboxjobDescFailures.Default.(int)
+	// outboxjobDescLastError is the schema descriptor for last_error field.
+	outboxjobDescLastError := outboxjobFields[5].Descriptor()
+	// outboxjob.LastErrorValidator is a validator for the "last_error" field. It is called by the builders before save.
+	outboxjob.LastErrorValidator = outboxjobDescLastError.Validators[0].(func(string) error)
 	sessionFields := schema.Session{}.Fields()
 	_ = sessionFields
 	// sessionDescCreatedAt is the schema descriptor for created_at field.

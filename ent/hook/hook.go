@@ -9,6 +9,18 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 )
 
+// The OutboxJobFunc type is an adapter to allow the use of ordinary
+// function as OutboxJob mutator.
+type OutboxJobFunc func(context.Context, *ent.OutboxJobMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f OutboxJobFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.OutboxJobMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.OutboxJobMutation", m)
+}
+
 // The SessionFunc type is an adapter to allow the use of ordinary
 // function as Session mutator.
 type SessionFunc func(context.Context, *ent.SessionMutation) (ent.Value, error)

@@ -9,6 +9,52 @@ import (
 )
 
 var (
+	// OutboxJobsColumns holds the columns for the "outbox_jobs" table.
+	OutboxJobsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "topic", Type: field.TypeString, Size: 64},
+		{Name: "payload", Type: field.TypeString, Size: 2147483647},
+		{Name: "tries", Type: field.TypeInt, Default: 0},
+		{Name: "failures", Type: field.TypeInt, Default: 0},
+		{Name: "last_error", Type: field.TypeString, Nullable: true, Size: 500},
+		{Name: "created_at", Type: field.TypeInt64},
+		{Name: "due_at", Type: field.TypeInt64},
+		{Name: "done_at", Type: field.TypeInt64, Nullable: true},
+		{Name: "parked_at", Type: field.TypeInt64, Nullable: true},
+		{Name: "keep_until", Type: field.TypeInt64, Nullable: true},
+	}
+	// OutboxJobsTable holds the schema information for the "outbox_jobs" table.
+	OutboxJobsTable = &schema.Table{
+		Name:       "outbox_jobs",
+		Columns:    OutboxJobsColumns,
+		PrimaryKey: []*schema.Column{OutboxJobsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "outboxjob_due_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{OutboxJobsColumns[7], OutboxJobsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "done_at IS NULL AND parked_at IS NULL",
+				},
+			},
+			{
+				Name:    "outboxjob_keep_until",
+				Unique:  false,
+				Columns: []*schema.Column{OutboxJobsColumns[10]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "keep_until IS NOT NULL",
+				},
+			},
+			{
+				Name:    "outboxjob_topic",
+				Unique:  false,
+				Columns: []*schema.Column{OutboxJobsColumns[1]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "parked_at IS NOT NULL",
+				},
+			},
+		},
+	}
 	// SessionsColumns holds the columns for the "sessions" table.
 	SessionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 43},
@@ -203,6 +249,7 @@ var (
 	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
+		OutboxJobsTable,
 		SessionsTable,
 		ShopsTable,
 		ShopTypesTable,
@@ -211,6 +258,9 @@ var (
 )
 
 func init() {
+	OutboxJobsTable.Annotation = &entsql.Annotation{
+		Table: "outbox_jobs",
+	}
 	SessionsTable.ForeignKeys[0].RefTable = UsersTable
 	ShopsTable.ForeignKeys[0].RefTable = ShopTypesTable
 	ShopsTable.ForeignKeys[1].RefTable = UsersTable

@@ -40,6 +40,8 @@ type SQL struct {
 	Dialect string // dialect.Postgres or dialect.SQLite
 	Name    string // for people: where the data lies, without secrets
 	path    string // of the SQLite file
+
+	listenURL string // of Postgres, for [SQL.Listen]; it has the password
 }
 
 // OpenSQL prepares a pool of connections. It does not connect yet: see [SQL.Ping].
@@ -110,6 +112,8 @@ func openPostgres(rawURL string) (*SQL, error) {
 		DB:      sql.OpenDB(connector),
 		Dialect: dialect.Postgres,
 		Name:    "Postgres " + u.Host + u.Path,
+
+		listenURL: listenURL(u, cfg),
 	}, nil
 }
 

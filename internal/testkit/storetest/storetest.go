@@ -17,6 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
@@ -77,7 +78,8 @@ const Prefix = "td"
 // same stores has it.
 type Process struct {
 	DB       *ent.Client
-	Dialect  string // of DB
+	SQL      *store.SQL // under DB
+	Dialect  string     // of both
 	Redis    redis.UniversalClient
 	Hub      *cache.Hub
 	Registry *prometheus.Registry
@@ -106,7 +108,7 @@ func Open(t *testing.T, on Stores) Process {
 		t.Fatal(err)
 	}
 	p := Process{
-		DB: ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(reg, nil)))), Dialect: db.Dialect, Redis: rdb, Registry: reg,
+		DB: ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(reg, nil)))), SQL: db, Dialect: db.Dialect, Redis: rdb, Registry: reg,
 		Log: slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})), Secrets: &testkit.Secrets{},
 	}
 	if p.Hub, err = cache.NewHub(rdb, cache.Options{Prefix: Prefix, Log: p.Log}); err != nil {
@@ -122,6 +124,31 @@ func Open(t *testing.T, on Stores) Process {
 		}
 	})
 	return p
+}
+
+// NewOutbox returns an outbox on the stores, without handlers. It does not run.
+func (p Process) NewOutbox(t *testing.T) *outbox.Box {
+	t.Helper()
+	box, err := outbox.New(p.SQL.DB, outbox.Options{Dialect: p.Dialect, Log: p.Log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(box.Wait)
+	return box
+}
+
+// Relay does jobs of the outbox until the test ends.
+func Relay(t *testing.T, box *outbox.Box) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- box.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // checkKeys looks at the keys with a client of its own: what a test did to its

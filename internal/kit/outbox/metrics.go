@@ -1,0 +1,74 @@
+package outbox
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// What becomes of jobs, as the label outcome says it.
+const (
+	atOnce   = "at_once"  // done by its writer
+	relayed  = "relayed"  // done by the first that claimed it
+	late     = "late"     // done by another attempt
+	failed   = "failed"   // an attempt failed, the writer's or another
+	parked   = "parked"   // failed too often
+	replaced = "replaced" // Handler.All stood for it
+)
+
+// What the Box itself can fail at, as the label doing says it.
+const (
+	claiming   = "claim"
+	settling   = "settle"
+	sweeping   = "sweep"
+	summing    = "stats"
+	replacing  = "replace"
+	listening  = "listen"
+	overflowed = "overflow"
+)
+
+type metrics struct {
+	jobs, errors            *prometheus.CounterVec
+	waiting, oldest, parked *prometheus.GaugeVec
+}
+
+func newMetrics() *metrics {
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tandian_outbox_" + name, Help: help}, []string{"topic"})
+	}
+	m := &metrics{
+		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_outbox_jobs_total", Help: "What became of outbox jobs in this process, by topic.",
+		}, []string{"topic", "outcome"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_outbox_errors_total", Help: "What the outbox itself failed at and tries again.",
+		}, []string{"doing"}),
+		waiting: gauge("waiting", "Outbox jobs that wait, over all processes."),
+		oldest:  gauge("oldest_seconds", "Time since the oldest waiting outbox job was added."),
+		parked:  gauge("parked", "Outbox jobs that failed too often and wait for an operator."),
+	}
+	for _, doing := range []string{claiming, settling, sweeping, summing, replacing, listening, overflowed} {
+		m.errors.WithLabelValues(doing)
+	}
+	return m
+}
+
+func (m *metrics) register(reg prometheus.Registerer) error {
+	return errors.Join(reg.Register(m.jobs), reg.Register(m.errors), reg.Register(m.waiting), reg.Register(m.oldest), reg.Register(m.parked))
+}
+
+// show has the series of a topic there from the start, at 0.
+func (m *metrics) show(topic string) {
+	for _, outcome := range []string{atOnce, relayed, late, failed, parked, replaced} {
+		m.jobs.WithLabelValues(topic, outcome)
+	}
+	m.set(Stats{Name: topic})
+}
+
+func (m *metrics) count(topic, outcome string) { m.jobs.WithLabelValues(topic, outcome).Inc() }
+
+func (m *metrics) set(s Stats) {
+	m.waiting.WithLabelValues(s.Name).Set(float64(s.Waiting))
+	m.oldest.WithLabelValues(s.Name).Set(s.Oldest.Seconds())
+	m.parked.WithLabelValues(s.Name).Set(float64(s.Parked))
+}

@@ -1,0 +1,233 @@
+// Package outbox does, at least once, what must happen after a transaction
+// committed: it is the transactional outbox, with its writer as the first to try.
+//
+// A job is a row that a transaction inserts beside its own changes ([Box.Add]):
+// both are there or neither is. After the commit the writer does the work itself,
+// at once, and says how that ended ([Box.Settle]). If it died, or failed, any
+// process that runs [Box.Run] does it instead.
+//
+// # Who does a job, and when
+//
+// For a head start of 15 ms a job belongs to its writer. From then on it is due,
+// and processes claim it: an UPDATE moves its due time behind a lease, which is
+// twice as long as a handler may take, so a process that dies loses nothing. All
+// jobs of a claim begin at once: none waits for its turn while its lease runs.
+// On Postgres the commit itself wakes the processes (NOTIFY); a look each second
+// is the net beneath.
+//
+// A job that fails is tried again after a pause that doubles. One that failed ten
+// times by its own fault is parked: it stays, is shown and counted, and waits for
+// [Box.Unpark].
+//
+// # What holds
+//
+// A handler runs at least once for each committed job, and more often after
+// crashes, failures and slow writers, in several processes at once perhaps. So it
+// must be idempotent. Jobs have no order among each other.
+//
+// Each claim raises the job's number of tries, and only the latest attempt ends a
+// job, as with a fencing token. That is what lets [Box.Replay] have a job done
+// again whose attempt under way may have begun too early.
+//
+// All times are those of the database's clock. The rows are those of the table
+// outbox_jobs, whose migrations are not this package's business.
+//
+// The pattern: C. Richardson, Microservices Patterns, 2018, section 3.3.7, with
+// the polling publisher of 3.3.8. Claiming with SKIP LOCKED is as in the manual of
+// PostgreSQL, under SELECT, "The Locking Clause".
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+// Channel is what a commit with a job in it notifies on Postgres.
+const Channel = "tandian_outbox"
+
+// MaxPayload is how many bytes a job's payload may have as JSON.
+const MaxPayload = 16 << 10
+
+// An Execer runs statements: a *sql.DB, a *sql.Tx, a client or a transaction of ent.
+type Execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Options tune a Box. The zero value of each, but for Dialect, is a good
+// production setting.
+type Options struct {
+	Dialect    string                // "postgres" or "sqlite3"
+	Registerer prometheus.Registerer // nil: no metrics
+	Log        *slog.Logger          // nil: nothing is logged
+
+	// Listen calls kick after each notification on [Channel], and whenever some
+	// may have been lost, until ctx ends. Nil: commits of other processes are
+	// found by the poll alone, those of this one by Add.
+	Listen func(ctx context.Context, kick func()) error
+
+	Poll       time.Duration // how often to look without being woken; default 1 s
+	HeadStart  time.Duration // how long a new job is left to its writer; default 15 ms
+	Timeout    time.Duration // what a handler may take; default 5 s. A lease is twice that
+	Batch      int           // jobs of one claim, which all begin at once; default 32
+	MaxTries   int           // failures after which a job is parked; default 10
+	Pause      time.Duration // after the first failure, doubled by each further one; default 100 ms
+	MaxPause   time.Duration // the longest such pause; default 30 s, and 5 s after Later
+	KeepParked time.Duration // how long a parked job stays; default 30 days
+	MaxWaiting int           // waiting jobs of a topic above which Handler.All replaces them; default 10 000
+	Tend       time.Duration // how often gauges, sweeping and MaxWaiting are seen to; default 5 s
+}
+
+// A Handler does the jobs of one topic.
+type Handler struct {
+	// Do does one job. It must be idempotent: a job may be done more than once, and
+	// in several processes at once. Its context ends after Options.Timeout, and not
+	// before: a process that stops finishes what is in hand. A panic is a failure.
+	Do func(ctx context.Context, payload []byte) error
+
+	// All stands for every job of the topic that waits: nil if nothing does. When
+	// there are more than Options.MaxWaiting of them, they are deleted, All is
+	// called, and then the deletion is committed; if All fails, they stay. So it
+	// covers all that it replaces, and what commits later stays. On SQLite it must
+	// not write to the database, which is locked meanwhile.
+	All func(ctx context.Context) error
+
+	// Keep is how long a job stays that is done, to be repeated by Replay. 0: it is
+	// deleted at once.
+	Keep time.Duration
+}
+
+// A Ticket is a job that was added, for whoever added it. The zero Ticket is none.
+type Ticket struct {
+	id    int64
+	topic string
+}
+
+// A Box is the outbox of one process. It is safe for concurrent use.
+type Box struct {
+	db       *sql.DB
+	o        Options
+	log      *slog.Logger
+	sql      statements
+	m        *metrics
+	handlers map[string]Handler
+	topics   []string // of handlers, sorted
+	alarm    *alarm
+	hands    hands
+
+	failures, complaints clock.Seldom
+
+	mu       sync.Mutex
+	ended    []attempt // that are to be written
+	settling bool      // somebody writes them
+	settled  sync.Cond // nobody does any more
+}
+
+// New builds a Box on db. It starts nothing, sends nothing and closes nothing: db
+// belongs to the caller. It returns an error if the dialect is none, or if the
+// Registerer has these metrics already.
+func New(db *sql.DB, o Options) (*Box, error) {
+	texts, err := statementsOf(o.Dialect)
+	if err != nil {
+		return nil, fmt.Errorf("outbox: %w", err)
+	}
+	o.Poll = cmp.Or(o.Poll, time.Second)
+	o.HeadStart = cmp.Or(o.HeadStart, 15*time.Millisecond)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	o.Batch = cmp.Or(o.Batch, 32)
+	o.MaxTries = cmp.Or(o.MaxTries, 10)
+	o.Pause = cmp.Or(o.Pause, 100*time.Millisecond)
+	o.MaxPause = cmp.Or(o.MaxPause, 30*time.Second)
+	o.KeepParked = cmp.Or(o.KeepParked, 30*24*time.Hour)
+	o.MaxWaiting = cmp.Or(o.MaxWaiting, 10_000)
+	o.Tend = cmp.Or(o.Tend, 5*time.Second)
+	b := &Box{
+		db: db, o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), sql: texts, m: newMetrics(),
+		handlers: map[string]Handler{}, alarm: newAlarm(),
+	}
+	b.hands.busy = map[string]int{}
+	b.settled.L = &b.mu
+	if o.Registerer != nil {
+		if err := b.m.register(o.Registerer); err != nil {
+			return nil, fmt.Errorf("outbox: register the metrics: %w", err)
+		}
+	}
+	return b, nil
+}
+
+// Handle has the jobs of a topic done by h in this process. All calls of it come
+// before all others of the Box. It panics if the topic has a handler, or h cannot
+// do anything.
+func (b *Box) Handle(topic string, h Handler) {
+	if _, twice := b.handlers[topic]; twice || topic == "" || len(topic) > 64 || h.Do == nil {
+		panic(fmt.Sprintf("outbox: topic %q has two handlers, none, or no good name", topic))
+	}
+	b.handlers[topic] = h
+	b.topics = append(b.topics, topic)
+	b.m.show(topic)
+}
+
+// statementTimeout bounds one statement of the Box's own.
+const statementTimeout = 5 * time.Second
+
+// Add adds a job to a transaction: it will be done at least once if tx commits,
+// and never if it does not. payload is stored as JSON, of at most [MaxPayload]
+// bytes. The topic must have a handler here, or there would be none to settle by.
+//
+// After the commit the caller does what the job says, and hands the Ticket to
+// [Box.Settle].
+func (b *Box) Add(ctx context.Context, tx Execer, topic string, payload any) (Ticket, error) {
+	if _, ok := b.handlers[topic]; !ok {
+		return Ticket{}, fmt.Errorf("outbox: topic %q has no handler", topic)
+	}
+	text, err := json.Marshal(payload)
+	if err != nil {
+		return Ticket{}, fmt.Errorf("outbox: payload of a job of %s: %w", topic, err)
+	}
+	if len(text) > MaxPayload {
+		return Ticket{}, fmt.Errorf("outbox: the payload of a job of %s has %d bytes, more than %d", topic, len(text), MaxPayload)
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	t := Ticket{topic: topic}
+	if err := one(ctx, tx, b.sql.add, []any{topic, string(text), b.o.HeadStart.Milliseconds()}, &t.id); err != nil {
+		return Ticket{}, fmt.Errorf("outbox: add a job of %s: %w", topic, err)
+	}
+	if b.o.Listen == nil {
+		b.Kick() // else the commit does
+	}
+	return t, nil
+}
+
+// Later wraps what a handler returns when a failure is not the job's own fault: a
+// store that is away will be back. Such a job is tried again after a pause that
+// grows to 5 s, and never parked. Later of nil is nil.
+func Later(err error) error {
+	if err == nil {
+		return nil
+	}
+	return laterError{err}
+}
+
+type laterError struct{ error }
+
+func (e laterError) Unwrap() error { return e.error }
+
+// complain counts a failure of the Box itself, which no caller hears of, and logs
+// it seldom.
+func (b *Box) complain(ctx context.Context, doing string, err error) {
+	b.m.errors.WithLabelValues(doing).Inc()
+	if b.complaints.Due() {
+		b.log.WarnContext(ctx, "outbox failed; it tries again", "doing", doing, "err", err)
+	}
+}

@@ -1,0 +1,330 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// A writer that dies right after its commit has told nobody but the database.
+// There the other process is woken by the commit; on SQLite there is one process.
+func TestTheJobOfAWriterThatDiedIsDoneSoonAfterItsHeadStart(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		done := make(chan time.Time, 1)
+		h := handlers{"t": {Do: func(context.Context, []byte) error { done <- time.Now(); return nil }}}
+		writer := o.box(t, h, outbox.Options{Poll: never})
+		other := writer
+		if o.real() {
+			other = o.box(t, h, outbox.Options{Poll: never})
+		}
+		other.run(t)
+		took := func() time.Duration {
+			writer.add(t, "t", "x")
+			committed := time.Now()
+			select {
+			case at := <-done:
+				return at.Sub(committed)
+			case <-time.After(patience):
+				t.Fatal("nobody did it")
+				return 0
+			}
+		}
+		took() // whoever listens may have begun only now
+		var all []time.Duration
+		for range 50 {
+			all = append(all, took())
+		}
+		slices.Sort(all)
+		t.Logf("after the commit: median %v, p90 %v, longest %v", all[25], all[45], all[49])
+		if all[45] > 500*time.Millisecond {
+			t.Errorf("nine of ten jobs were done within %v, want 500ms", all[45])
+		}
+		if early := 10 * time.Millisecond; all[0] < early {
+			t.Errorf("a job was done %v after the commit: its writer had no head start", all[0])
+		}
+	})
+}
+
+func TestProcessesThatCompeteDoEachJobOnce(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		const boxes, jobs = 4, 500
+		var done book
+		h := handlers{"even": {Do: done.write}, "odd": {Do: done.write}}
+		writer := o.box(t, h, outbox.Options{})
+		want := map[string]int{}
+		for i := range jobs {
+			topic, payload := []string{"even", "odd"}[i%2], fmt.Sprint(i)
+			if _, err := writer.Add(t.Context(), o.db, topic, payload); err != nil {
+				t.Fatal(err)
+			}
+			want[payload] = 1
+		}
+		relayed := 0.0
+		var all []box
+		for range boxes {
+			b := o.box(t, h, outbox.Options{Poll: 20 * time.Millisecond})
+			b.run(t)
+			all = append(all, b)
+		}
+		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
+		if d := cmp.Diff(want, done.all()); d != "" {
+			t.Errorf("calls (-want +got)\n%s", d)
+		}
+		for _, b := range all {
+			relayed += b.outcomes(t, "even")["relayed"] + b.outcomes(t, "odd")["relayed"]
+		}
+		if relayed != jobs {
+			t.Errorf("%v jobs were counted as relayed, want %d", relayed, jobs)
+		}
+	})
+}
+
+// impatient has failures follow each other quickly.
+func impatient(tries int) outbox.Options {
+	return outbox.Options{HeadStart: time.Millisecond, Pause: time.Millisecond, MaxPause: 4 * time.Millisecond, MaxTries: tries, Poll: 20 * time.Millisecond, Tend: 20 * time.Millisecond}
+}
+
+func TestAJobThatKeepsFailingIsParkedUntilItIsUnparked(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		var calls book
+		var mended atomic.Bool
+		long := strings.Repeat("漢", 200) // 600 bytes
+		b := o.box(t, handlers{"t": {Do: func(_ context.Context, payload []byte) error {
+			if calls.note(payload); mended.Load() {
+				return nil
+			}
+			return errors.New("it is broken\x00" + long)
+		}}}, impatient(3))
+		b.run(t)
+		b.add(t, "t", "x")
+		testkit.Eventually(t, patience, func() bool { return b.stats(t, "t").Parked == 1 })
+		if d := cmp.Diff(outbox.Stats{Name: "t", Parked: 1}, b.stats(t, "t")); d != "" {
+			t.Errorf("figures (-want +got)\n%s", d)
+		}
+		testkit.Eventually(t, patience, func() bool { return b.metric(t, "tandian_outbox_parked", "t") == 1 })
+		var text string
+		if err := o.db.QueryRowContext(t.Context(), "SELECT last_error FROM outbox_jobs").Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		if want := "it is broken?" + strings.Repeat("漢", 162); text != want { // 13 and 486 bytes: the next would be cut
+			t.Errorf("the row says %q, want %q", text, want)
+		}
+		if n := calls.of("x"); n != 3 {
+			t.Errorf("tried %d times before it was parked, want 3", n)
+		}
+		if d := cmp.Diff(map[string]float64{"failed": 3, "parked": 1}, b.outcomes(t, "t")); d != "" {
+			t.Errorf("outcomes (-want +got)\n%s", d)
+		}
+		unpark := func(topic string, want int64) {
+			t.Helper()
+			if n, err := b.Unpark(t.Context(), topic); err != nil || n != want {
+				t.Fatalf("unparked %d of topic %q and %v, want %d", n, topic, err, want)
+			}
+		}
+		unpark("other", 0)
+		unpark("t", 1)
+		testkit.Eventually(t, patience, func() bool { return b.stats(t, "t").Parked == 1 && b.outcomes(t, "t")["parked"] == 2 })
+		if n := calls.of("x"); n != 6 {
+			t.Errorf("tried %d times before it was parked again, want 6: as many as the first time", n)
+		}
+		mended.Store(true)
+		unpark("", 1)
+		unpark("", 0)
+		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
+		if n := calls.of("x"); n != 7 {
+			t.Errorf("tried %d times in all, want 7", n)
+		}
+	})
+}
+
+func TestAFailureThatIsNotTheJobsFaultNeverParks(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		var calls book
+		away := errors.New("Redis is away")
+		b := o.box(t, handlers{"t": {Do: func(_ context.Context, payload []byte) error {
+			switch n := calls.note(payload); {
+			case n <= 6:
+				return fmt.Errorf("drop a key: %w", outbox.Later(away))
+			case n == 7:
+				return errors.New("its own fault, for the first time")
+			}
+			return nil
+		}}}, impatient(2))
+		b.run(t)
+		b.add(t, "t", "x")
+		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
+		if d := cmp.Diff(map[string]float64{"failed": 7, "late": 1}, b.outcomes(t, "t")); d != "" {
+			t.Errorf("outcomes (-want +got)\n%s", d)
+		}
+	})
+}
+
+func TestAPanicIsTheFailureOfItsJobAlone(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		var calls book
+		b := o.box(t, handlers{"t": {Do: func(_ context.Context, payload []byte) error {
+			if n := calls.note(payload); string(payload) == `"mine"` && n == 1 {
+				panic("a mine")
+			}
+			return nil
+		}}}, impatient(5))
+		b.add(t, "t", "mine")
+		b.add(t, "t", "other")
+		b.run(t)
+		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
+		if d := cmp.Diff(map[string]int{"mine": 2, "other": 1}, calls.all()); d != "" {
+			t.Errorf("calls (-want +got)\n%s", d)
+		}
+	})
+}
+
+func TestATopicWithoutAHandlerIsLeftToOthers(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		var news, olds book
+		newer := o.box(t, handlers{"old": {Do: news.write}, "new": {Do: news.write}}, outbox.Options{})
+		older := o.box(t, handlers{"old": {Do: olds.write}}, outbox.Options{Poll: 20 * time.Millisecond, Tend: 20 * time.Millisecond})
+		newer.add(t, "new", "n")
+		newer.add(t, "old", "o")
+		older.run(t)
+		testkit.Eventually(t, patience, func() bool { return olds.of("o") == 1 && o.rows(t) == 1 })
+		if d := cmp.Diff(outbox.Stats{Name: "new", Waiting: 1}, older.stats(t, "new")); d != "" {
+			t.Errorf("figures (-want +got)\n%s", d)
+		}
+		testkit.Eventually(t, patience, func() bool { return older.metric(t, "tandian_outbox_waiting", "new") == 1 })
+		newer.run(t)
+		testkit.Eventually(t, patience, func() bool { return news.of("n") == 1 && o.rows(t) == 0 })
+		testkit.Eventually(t, patience, func() bool { return older.metric(t, "tandian_outbox_waiting", "new") == 0 })
+	})
+}
+
+func TestATopicWhoseHandlerHangsHoldsUpNoOther(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		release := make(chan struct{})
+		var done book
+		b := o.box(t, handlers{
+			"hangs": {Do: func(context.Context, []byte) error { <-release; return nil }},
+			"works": {Do: done.write},
+		}, outbox.Options{Batch: 2, Poll: 20 * time.Millisecond})
+		for i := range 6 { // more than a claim and a half
+			b.add(t, "hangs", i)
+		}
+		for i := range 6 {
+			b.add(t, "works", fmt.Sprint(i))
+		}
+		stop := b.run(t)
+		testkit.Eventually(t, patience, func() bool { return len(done.all()) == 6 })
+		if s := b.stats(t, "hangs"); s.Pending > 3 {
+			t.Errorf("%d jobs of the topic that hangs are taken, more than a claim and a half", s.Pending)
+		}
+		close(release)
+		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
+		stop()
+	})
+}
+
+func TestRunEndsWithItsContextAndFinishesWhatIsInHand(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		begun, release := make(chan struct{}), make(chan struct{})
+		var cut atomic.Bool
+		b := o.box(t, handlers{"t": {Do: func(ctx context.Context, _ []byte) error {
+			close(begun)
+			<-release
+			cut.Store(ctx.Err() != nil)
+			return ctx.Err()
+		}}}, outbox.Options{Timeout: time.Minute})
+		b.add(t, "t", "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		<-begun
+		cancel()
+		select {
+		case err := <-ended:
+			t.Fatalf("Run returned %v with a job in hand", err)
+		case <-time.After(50 * time.Millisecond): // its other parts have ended by then
+		}
+		close(release)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(patience):
+			t.Fatal("Run did not end")
+		}
+		if cut.Load() {
+			t.Error("the handler's context ended with Run's")
+		}
+		if n := o.rows(t); n != 0 {
+			t.Errorf("%d rows are left: the end of the job was not written", n)
+		}
+	})
+}
+
+func TestAHandlerHasItsTime(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		var calls book
+		options := impatient(5)
+		options.Timeout = 100 * time.Millisecond
+		b := o.box(t, handlers{"t": {Do: func(ctx context.Context, payload []byte) error {
+			if calls.note(payload) == 1 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}}}, options)
+		b.run(t)
+		b.add(t, "t", "x")
+		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
+		if n := calls.of("x"); n < 2 {
+			t.Errorf("tried %d times", n)
+		}
+	})
+}
+
+// A process that died with a job in hand leaves a claim behind.
+func TestAJobWhoseLeaseRanOutIsClaimedAgain(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		begun, release := make(chan struct{}), make(chan struct{})
+		options := impatient(5)
+		options.Timeout = 250 * time.Millisecond // a lease of half a second
+		dead := o.box(t, handlers{"t": {Do: func(context.Context, []byte) error {
+			close(begun)
+			<-release
+			return errors.New("too late to count")
+		}}}, options)
+		dead.add(t, "t", "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- dead.Run(ctx) }()
+		<-begun
+		cancel() // it claims no more
+		var done book
+		other := o.box(t, handlers{"t": {Do: done.write}}, options)
+		other.run(t)
+		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
+		if done.of("x") != 1 {
+			t.Errorf("the other did it %d times", done.of("x"))
+		}
+		if d := cmp.Diff(map[string]float64{"late": 1}, other.outcomes(t, "t")); d != "" {
+			t.Errorf("outcomes (-want +got)\n%s", d)
+		}
+		close(release)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if n := o.rows(t); n != 0 {
+			t.Errorf("the attempt that came too late left %d rows", n)
+		}
+	})
+}

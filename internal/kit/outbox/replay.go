@@ -1,0 +1,110 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	replayTimeout = time.Minute           // of marking the jobs of a topic
+	replayLook    = 50 * time.Millisecond // between two looks whether others are done
+)
+
+// ErrLeft is what [Box.Replay] returns when its time was over: all the jobs are
+// waiting, and whoever runs a Box does those that are left.
+var ErrLeft = errors.New("jobs are left to those who run the outbox")
+
+// Replay has the jobs done once more that were done in the last time since, of
+// those topics that keep them (see [Handler]); and so those that wait, whose
+// attempts under way no longer count. It is for a store that may have lost what
+// was done to it.
+//
+// It does them in this process, beside all who run the Box, and returns when none
+// of them is left undone (done, parked or replaced) or ctx ends, with how many
+// they were. Jobs added meanwhile do not count. Once all are waiting to be done,
+// which the database remembers, the end of ctx is an [ErrLeft]: nothing is gained
+// by calling it again, which would have those done anew that were done meanwhile.
+func (b *Box) Replay(ctx context.Context, since time.Duration) (n int, err error) {
+	kept := slices.DeleteFunc(slices.Clone(b.topics), func(topic string) bool { return b.handlers[topic].Keep <= 0 })
+	for _, topic := range kept {
+		m, err := b.again(ctx, topic, since)
+		if err != nil {
+			return n, fmt.Errorf("outbox: replay %s: %w", topic, err)
+		}
+		n += int(m)
+	}
+	var newest int64
+	if err := b.ask(ctx, &newest, b.sql.newest); err != nil {
+		return n, fmt.Errorf("outbox: replay: find the newest job: %w", err)
+	}
+	b.alarm.set(0) // whoever runs in this process helps
+	for {
+		b.drain(ctx, kept)
+		left, err := b.left(ctx, kept, newest)
+		if ctx.Err() == nil && (err != nil || left == 0) {
+			return n, err
+		}
+		wait, cancel := context.WithTimeout(ctx, replayLook)
+		<-wait.Done()
+		cancel()
+		if err := ctx.Err(); err != nil {
+			return n, fmt.Errorf("outbox: replay: %w: %w", ErrLeft, err)
+		}
+	}
+}
+
+// drain does what can be claimed of these topics and has it written.
+func (b *Box) drain(ctx context.Context, topics []string) {
+	for more := true; more && ctx.Err() == nil; {
+		var jobs sync.WaitGroup
+		more = b.take(ctx, &jobs, topics)
+		jobs.Wait()
+	}
+	b.Wait()
+}
+
+// again makes the jobs of a topic due.
+func (b *Box) again(ctx context.Context, topic string, since time.Duration) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
+	defer cancel()
+	done, err := b.db.ExecContext(ctx, b.sql.replay, topic, since.Milliseconds())
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
+
+// left is how many jobs of these topics wait that are no newer than newest.
+func (b *Box) left(ctx context.Context, topics []string, newest int64) (all int64, err error) {
+	for _, topic := range topics {
+		var n int64
+		if err := b.ask(ctx, &n, b.sql.left, topic, newest); err != nil {
+			return 0, fmt.Errorf("outbox: replay: count the jobs that are left of %s: %w", topic, err)
+		}
+		all += n
+	}
+	return all, nil
+}
+
+// ask reads a number.
+func (b *Box) ask(ctx context.Context, into *int64, query string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	return one(ctx, b.db, query, args, into)
+}
+
+// Unpark has the parked jobs of a topic, or of all if it is "", tried again as if
+// they had never failed, and returns how many they are. Who runs the Box finds
+// them within Options.Poll.
+func (b *Box) Unpark(ctx context.Context, topic string) (int64, error) {
+	n, err := exec(ctx, b.db, b.sql.unpark, topic)
+	if err != nil {
+		return 0, fmt.Errorf("outbox: unpark jobs: %w", err)
+	}
+	b.alarm.set(0)
+	return n, nil
+}

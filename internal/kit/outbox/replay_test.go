@@ -1,0 +1,318 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+func TestReplayRepeatsTheJobsThatAreKeptAndOnlyThose(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		var done book
+		b := o.box(t, handlers{"kept": {Do: done.write, Keep: never}, "deleted": {Do: done.write}}, outbox.Options{HeadStart: never})
+		b.Settle(t.Context(), nil, b.add(t, "kept", "long ago"))
+		b.Wait()
+		o.exec(t, "UPDATE outbox_jobs SET done_at = done_at - 120000")
+		b.Settle(t.Context(), nil, b.add(t, "kept", "lately"), b.add(t, "kept", "lately too"), b.add(t, "deleted", "not kept"))
+		b.Wait()
+		b.add(t, "kept", "not done yet")
+		b.add(t, "deleted", "not done yet, not kept")
+		n, err := b.Replay(t.Context(), time.Minute)
+		if err != nil || n != 3 {
+			t.Errorf("replayed %d and %v, want 3", n, err)
+		}
+		if d := cmp.Diff(map[string]int{"lately": 1, "lately too": 1, "not done yet": 1}, done.all()); d != "" {
+			t.Errorf("calls (-want +got)\n%s", d)
+		}
+		// They are kept once more.
+		if n, err := b.Replay(t.Context(), time.Hour); err != nil || n != 4 {
+			t.Errorf("replayed %d and %v the second time, want 4", n, err)
+		}
+		if d := cmp.Diff(map[string]int{"long ago": 1, "lately": 2, "lately too": 2, "not done yet": 2}, done.all()); d != "" {
+			t.Errorf("calls after the second (-want +got)\n%s", d)
+		}
+		if d := cmp.Diff(outbox.Stats{Name: "deleted", Waiting: 1}, b.stats(t, "deleted")); d != "" {
+			t.Errorf("figures of what is not kept (-want +got)\n%s", d)
+		}
+	})
+}
+
+func TestReplayOfManyIsSharedWithOthersAndEnds(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		const jobs = 300
+		var done book
+		h := handlers{"t": {Do: done.write, Keep: never}}
+		b, other := o.box(t, h, outbox.Options{HeadStart: never}), o.box(t, h, outbox.Options{HeadStart: never, Poll: 20 * time.Millisecond})
+		other.run(t)
+		want := map[string]int{}
+		for i := range jobs {
+			ticket, err := b.Add(t.Context(), o.db, "t", fmt.Sprint(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Settle(t.Context(), nil, ticket)
+			want[fmt.Sprint(i)] = 1
+		}
+		b.Wait()
+		if n, err := b.Replay(t.Context(), time.Hour); err != nil || n != jobs {
+			t.Errorf("replayed %d and %v, want %d", n, err, jobs)
+		}
+		if d := cmp.Diff(want, done.all()); d != "" {
+			t.Errorf("calls (-want +got)\n%s", d)
+		}
+	})
+}
+
+func TestReplayEndsWithItsContext(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		b := o.box(t, handlers{"t": {Do: func(context.Context, []byte) error { return outbox.Later(errors.New("away")) }, Keep: never}}, outbox.Options{HeadStart: never})
+		b.Settle(t.Context(), nil, b.add(t, "t", "x"))
+		b.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if n, err := b.Replay(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) || n != 1 {
+			t.Errorf("replayed %d and %v, want 1 and that the time was over", n, err)
+		}
+	})
+}
+
+// What an attempt did before the replay was called may be lost: it must not end
+// the job, however late it reports.
+func TestAnAttemptFromBeforeAReplayDoesNotEndTheJob(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		writer bool // the attempt is the writer's
+	}{{"the writer's", true}, {"a claim's", false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			eachDialect(t, func(t *testing.T, o *office) {
+				begun, release := make(chan struct{}), make(chan struct{})
+				early := o.box(t, handlers{"t": {Do: func(context.Context, []byte) error { close(begun); <-release; return nil }, Keep: never}},
+					outbox.Options{HeadStart: map[bool]time.Duration{true: never, false: time.Millisecond}[tt.writer], Timeout: time.Minute})
+				ticket := early.add(t, "t", "x")
+				endEarly := func() {
+					early.Settle(t.Context(), nil, ticket)
+					early.Wait()
+				}
+				if !tt.writer {
+					ctx, cancel := context.WithCancel(t.Context())
+					ended := make(chan error, 1)
+					go func() { ended <- early.Run(ctx) }()
+					<-begun
+					cancel() // it claims no more
+					endEarly = func() {
+						close(release)
+						if err := <-ended; err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				var back atomic.Bool
+				var done book
+				late := o.box(t, handlers{"t": {Do: func(ctx context.Context, payload []byte) error {
+					if !back.Load() {
+						return outbox.Later(errors.New("away"))
+					}
+					return done.write(ctx, payload)
+				}, Keep: never}}, outbox.Options{HeadStart: never, Pause: time.Millisecond, MaxPause: 10 * time.Millisecond})
+				replayed := make(chan error, 1)
+				go func() {
+					n, err := late.Replay(t.Context(), time.Hour)
+					if n != 1 {
+						err = fmt.Errorf("replayed %d jobs: %w", n, err)
+					}
+					replayed <- err
+				}()
+				testkit.Eventually(t, patience, func() bool { return late.outcomes(t, "t")["failed"] > 0 })
+				endEarly()
+				if d := cmp.Diff(outbox.Stats{Name: "t", Waiting: 1, Pending: 1}, late.stats(t, "t")); d != "" {
+					t.Errorf("after the early attempt (-want +got)\n%s", d)
+				}
+				back.Store(true)
+				if err := <-replayed; err != nil {
+					t.Error(err)
+				}
+				if done.of("x") != 1 {
+					t.Errorf("after the replay the job was done %d times", done.of("x"))
+				}
+			})
+		})
+	}
+}
+
+// The same, in the moment when nobody has claimed the job anew.
+func TestAnAttemptFromBeforeAReplayDoesNotEndTheJobThatNobodyClaimedYet(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		begun, release := make(chan struct{}, 2), make(chan struct{}) // the plug comes again by the replay
+		var done book
+		b := o.box(t, handlers{"t": {Do: func(ctx context.Context, payload []byte) error {
+			if string(payload) == `"plug"` { // the only hand is busy: nothing else is claimed
+				begun <- struct{}{}
+				<-release
+			}
+			return done.write(ctx, payload)
+		}, Keep: never}}, outbox.Options{HeadStart: never, Batch: 1, Timeout: time.Minute, Poll: 20 * time.Millisecond})
+		b.run(t)
+		b.add(t, "t", "plug")
+		o.exec(t, "UPDATE outbox_jobs SET due_at = 1")
+		<-begun
+		ticket := b.add(t, "t", "x")
+		replayed := make(chan error, 1)
+		go func() { _, err := b.Replay(t.Context(), time.Hour); replayed <- err }()
+		testkit.Eventually(t, patience, func() bool {
+			var due int
+			err := o.db.QueryRowContext(t.Context(), "SELECT count(*) FROM outbox_jobs WHERE payload = '\"x\"' AND due_at < created_at + 1000000").Scan(&due)
+			return err == nil && due == 1
+		})
+		b.Settle(t.Context(), nil, ticket)
+		b.Wait()
+		if s := b.stats(t, "t"); s.Waiting != 2 {
+			t.Errorf("%d jobs wait, want the plug and the job", s.Waiting)
+		}
+		close(release)
+		if err := <-replayed; err != nil {
+			t.Error(err)
+		}
+		if done.of("x") != 1 {
+			t.Errorf("after the replay the job was done %d times", done.of("x"))
+		}
+	})
+}
+
+func TestWhatStandsForAllReplacesAPileUp(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		const jobs = 8
+		var calls atomic.Int64
+		var b box
+		all := func(ctx context.Context) error {
+			if calls.Add(1) == 1 {
+				return errors.New("not this time")
+			}
+			if !o.real() { // SQLite has one writer: nothing can commit meanwhile
+				return nil
+			}
+			_, err := b.Add(ctx, o.db, "piles", "during")
+			return err
+		}
+		h := func(all func(context.Context) error) handlers {
+			return handlers{"piles": {Do: (&book{}).write, All: all}, "other": {Do: (&book{}).write}}
+		}
+		b = o.box(t, h(all), outbox.Options{HeadStart: never, MaxWaiting: jobs - 1, Tend: 20 * time.Millisecond})
+		for i := range jobs {
+			b.add(t, "piles", i)
+			b.add(t, "other", i)
+		}
+		b.run(t)
+		want := outbox.Stats{Name: "piles"}
+		if o.real() {
+			want.Waiting = 1
+		}
+		testkit.Eventually(t, patience, func() bool { return cmp.Equal(want, b.stats(t, "piles")) })
+		if d := cmp.Diff(outbox.Stats{Name: "other", Waiting: jobs}, b.stats(t, "other")); d != "" {
+			t.Errorf("figures of the other topic (-want +got)\n%s", d)
+		}
+		testkit.Eventually(t, patience, func() bool { return b.outcomes(t, "piles")["replaced"] == jobs })
+		if n := calls.Load(); n != 2 {
+			t.Errorf("called %d times, want once that failed and once", n)
+		}
+		if n := b.metric(t, "tandian_outbox_errors_total", "replace"); n != 1 {
+			t.Errorf("%v failures counted, want 1", n)
+		}
+	})
+}
+
+func TestAFewJobsAreNotReplaced(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		var calls atomic.Int64
+		b := o.box(t, handlers{"t": {Do: (&book{}).write, All: func(context.Context) error { calls.Add(1); return nil }}},
+			outbox.Options{HeadStart: never, MaxWaiting: 3, Tend: 10 * time.Millisecond})
+		for i := range 3 {
+			b.add(t, "t", i)
+		}
+		b.run(t)
+		testkit.Eventually(t, patience, func() bool { return b.metric(t, "tandian_outbox_waiting", "t") == 3 })
+		b.add(t, "t", 3) // now they are too many: a look has passed
+		testkit.Eventually(t, patience, func() bool { return calls.Load() == 1 })
+		if n := b.outcomes(t, "t")["replaced"]; n != 0 && n != 4 {
+			t.Errorf("%v jobs were replaced, want all 4 at once", n)
+		}
+		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
+	})
+}
+
+func TestJobsThatAreKeptAreSweptWhenTheirTimeIsOver(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		const many = 2500 // more than two batches
+		fails := func(context.Context, []byte) error { return errors.New("it is broken") }
+		options := impatient(1)
+		options.KeepParked = time.Millisecond
+		b := o.box(t, handlers{"short": {Do: (&book{}).write, Keep: time.Millisecond}, "long": {Do: (&book{}).write, Keep: never}, "broken": {Do: fails}}, options)
+		o.exec(t, `INSERT INTO outbox_jobs (topic, payload, created_at, due_at, done_at, keep_until)
+			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) SELECT 'gone', '0', 1, 1, 1, 1 FROM n`, many)
+		b.Settle(t.Context(), nil, b.add(t, "short", "x"), b.add(t, "long", "x"))
+		b.Wait()
+		b.add(t, "broken", "x")
+		b.run(t)
+		testkit.Eventually(t, patience, func() bool { return b.outcomes(t, "broken")["parked"] == 1 && o.rows(t) == 1 })
+		var topic string
+		if err := o.db.QueryRowContext(t.Context(), "SELECT topic FROM outbox_jobs").Scan(&topic); err != nil || topic != "long" {
+			t.Errorf("what is left is of %q, want long (%v)", topic, err)
+		}
+	})
+}
+
+func TestStatsSumUpEachTopic(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		b := o.box(t, handlers{"b": {Do: (&book{}).write}, "idle": {Do: (&book{}).write}}, outbox.Options{HeadStart: never})
+		for range 3 {
+			b.add(t, "b", "x")
+		}
+		o.exec(t, "UPDATE outbox_jobs SET created_at = created_at - 5000, tries = 2 WHERE id = (SELECT min(id) FROM outbox_jobs)")
+		o.exec(t, "UPDATE outbox_jobs SET parked_at = 1, created_at = 1 WHERE id = (SELECT max(id) FROM outbox_jobs)")
+		o.exec(t, "INSERT INTO outbox_jobs (topic, payload, created_at, due_at, parked_at) VALUES ('a', '0', 1, 1, 1)")
+		list, err := b.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []outbox.Stats{{Name: "a", Parked: 1}, {Name: "b", Waiting: 2, Pending: 1, Parked: 1}, {Name: "idle"}}
+		oldest := list[1].Oldest
+		list[1].Oldest = 0
+		if d := cmp.Diff(want, list); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+		if oldest < 5*time.Second || oldest > time.Minute {
+			t.Errorf("the oldest is %v old, want a little more than 5 s", oldest)
+		}
+	})
+}
+
+// What a replay could not do in its time is left to the others, and not begun anew.
+func TestAReplayWhoseTimeIsOverLeavesItsJobsToTheOthers(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		hold := make(chan struct{})
+		defer close(hold)
+		b := o.box(t, handlers{"t": {Keep: never, Do: func(ctx context.Context, _ []byte) error {
+			select {
+			case <-hold:
+			case <-ctx.Done():
+			}
+			return nil
+		}}}, outbox.Options{HeadStart: never, Timeout: 300 * time.Millisecond})
+		for range 3 {
+			b.Settle(t.Context(), nil, b.add(t, "t", 1))
+		}
+		b.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if n, err := b.Replay(ctx, time.Hour); n != 3 || !errors.Is(err, outbox.ErrLeft) {
+			t.Errorf("%d jobs, %v; want 3 that are left", n, err)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package outbox
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+//go:embed sql/*.sql
+var files embed.FS
+
+// statements are the texts under sql, each by the name of its file.
+type statements struct {
+	add, claim, delete, keep, fail, sweep, stats, unpark, replay, newest, left, replace string
+}
+
+// statementsOf reads the statements of a dialect, without the comments that are
+// their contracts: those are for people, and who counts statements by their first
+// word sees the verb.
+func statementsOf(dialect string) (statements, error) {
+	ending := map[string]string{"postgres": ".postgres.sql", "sqlite3": ".sqlite.sql"}[dialect]
+	if ending == "" {
+		return statements{}, fmt.Errorf("there are no statements for the dialect %q", dialect)
+	}
+	var s statements
+	texts := map[string]*string{
+		"add": &s.add, "claim": &s.claim, "delete": &s.delete, "keep": &s.keep, "fail": &s.fail, "sweep": &s.sweep,
+		"stats": &s.stats, "unpark": &s.unpark, "replay": &s.replay, "newest": &s.newest, "left": &s.left, "replace": &s.replace,
+	}
+	for name, to := range texts {
+		text, err := files.ReadFile("sql/" + name + ending)
+		if err != nil {
+			if text, err = files.ReadFile("sql/" + name + ".sql"); err != nil {
+				return statements{}, fmt.Errorf("statement %s: %w", name, err)
+			}
+		}
+		*to = withoutComments(string(text))
+	}
+	return s, nil
+}
+
+// withoutComments is a statement without the lines that are comments.
+func withoutComments(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "--") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// one runs a statement that answers with one row.
+func one(ctx context.Context, db Execer, query string, args []any, into ...any) error {
+	found := false
+	err := each(ctx, db, query, args, func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(into...)
+	})
+	if err == nil && !found {
+		return errors.New("the statement answered nothing")
+	}
+	return err
+}
+
+// each calls row for each row of a statement's answer.
+func each(ctx context.Context, db Execer, query string, args []any, row func(*sql.Rows) error) error {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// exec runs a statement within its time and returns how many rows it changed.
+func exec(ctx context.Context, db Execer, query string, args ...any) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	done, err := db.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}

@@ -1,0 +1,4 @@
+-- replace: delete all jobs of a topic that wait.
+--
+-- $1  topic
+DELETE FROM outbox_jobs WHERE topic = $1 AND done_at IS NULL AND parked_at IS NULL
