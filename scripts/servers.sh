@@ -246,7 +246,7 @@ start_postgres() {
   # Durability is off: what is stored here lives as long as one test run.
   (cd "$place" && LC_ALL=$letters exec "${plain_user[@]+"${plain_user[@]}"}" "$1/postgres" -D "$place/data" -p "$2" \
     -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
-    -c wal_level=logical -c max_wal_senders=20 -c max_replication_slots=20 \
+    -c wal_level=logical -c max_wal_senders=100 -c max_replication_slots=100 \
     -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
     -c shared_buffers=64MB -c max_connections=300 -c max_wal_size=256MB \
     -c jit=off -c timezone=UTC -c log_timezone=UTC) >"$place/log" 2>&1 </dev/null &

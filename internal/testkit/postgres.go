@@ -118,7 +118,14 @@ func (s pgServer) create(ctx context.Context, name, template string) error {
 	return s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template)
 }
 
+// drop removes a database. Its replication slots go with it, but for one that
+// somebody reads, who is stopped first.
 func (s pgServer) drop(ctx context.Context, name string) error {
+	_, err := s.db.ExecContext(ctx,
+		"SELECT pg_terminate_backend(active_pid, 10000) FROM pg_replication_slots WHERE database = $1 AND active", name)
+	if err != nil {
+		return err
+	}
 	return s.exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 }
 

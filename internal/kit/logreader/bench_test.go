@@ -1,0 +1,39 @@
+package logreader
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+)
+
+// How long after the commit a change is told: from the moment when the statement
+// has returned, and from the one when it was sent.
+//
+//	scripts/servers.sh run go test -run '^$' -bench Latency -benchtime 200x ./internal/kit/logreader
+func BenchmarkLatency(b *testing.B) {
+	at, heard := newTown(b), make(chan time.Time, 1)
+	at.runActive(b, Options{URL: at.dsn, Tables: []Table{{
+		Name: "shops", Changed: func(context.Context, []string) error { heard <- time.Now(); return nil },
+	}}})
+	at.exec(b, `INSERT INTO shops (id) VALUES (1)`)
+	<-heard
+	var sinceSent, sinceCommit []time.Duration
+	for b.Loop() {
+		sent := time.Now()
+		at.exec(b, `UPDATE shops SET name = 'x'`)
+		committed := time.Now()
+		told := <-heard
+		sinceSent = append(sinceSent, told.Sub(sent))
+		sinceCommit = append(sinceCommit, told.Sub(committed))
+	}
+	for name, list := range map[string][]time.Duration{"sent": sinceSent, "commit": sinceCommit} {
+		slices.Sort(list)
+		for _, q := range []struct {
+			name string
+			at   int
+		}{{"p50", len(list) / 2}, {"p99", len(list) * 99 / 100}} {
+			b.ReportMetric(float64(list[q.at].Microseconds())/1000, "ms-since-"+name+"-"+q.name)
+		}
+	}
+}

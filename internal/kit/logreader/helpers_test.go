@@ -1,0 +1,245 @@
+package logreader
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/lib/pq" // the driver "postgres"
+	"go.uber.org/goleak"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// within bounds what has to happen some time. Making a slot waits for every
+// transaction on the server, those of other tests too.
+const within = time.Minute
+
+// A town is a database with a few tables.
+type town struct {
+	dsn string
+	db  *sql.DB
+}
+
+func newTown(t testing.TB) town {
+	t.Helper()
+	// The tests' server acknowledges commits before they are in the log, where
+	// they would be found up to 0.4 s later.
+	at := open(t, testkit.Postgres(t)+"&synchronous_commit=on")
+	at.exec(t, `CREATE TABLE shops (name text, id bigint PRIMARY KEY);
+		CREATE TABLE "Users" (id text PRIMARY KEY, name text);
+		CREATE TABLE other (id bigint PRIMARY KEY, text text);
+		CREATE TABLE outbox (id bigint PRIMARY KEY, done bool)`)
+	return at
+}
+
+func open(t testing.TB, dsn string) town {
+	t.Helper()
+	db, err := sql.Open("postgres", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return town{dsn: dsn, db: db}
+}
+
+func (at town) exec(t testing.TB, statement string, args ...any) {
+	t.Helper()
+	if _, err := at.db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// text is the one value that a query returns.
+func (at town) text(t testing.TB, query string, args ...any) string {
+	t.Helper()
+	var s sql.NullString
+	if err := at.db.QueryRowContext(t.Context(), query, args...).Scan(&s); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return s.String
+}
+
+// acknowledged is the position of the slot.
+func (at town) acknowledged(t testing.TB) string {
+	t.Helper()
+	return at.text(t, "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE database = current_database() AND NOT temporary")
+}
+
+// A listener writes down what it hears, in order: "shops:1,2", "missed",
+// "inserted", "truncated". It refuses while refuse says so.
+type listener struct {
+	mu     sync.Mutex
+	heard  []string
+	tries  int // of calls that can fail
+	refuse func(what string) bool
+}
+
+var errRefused = errors.New("refused")
+
+func (l *listener) hear(what string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tries++
+	if l.refuse != nil && l.refuse(what) {
+		return errRefused
+	}
+	l.heard = append(l.heard, what)
+	return nil
+}
+
+func (l *listener) refusing(refuse func(string) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuse = refuse
+}
+
+func (l *listener) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.heard)
+}
+
+func (l *listener) tried() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tries
+}
+
+// await waits until this was heard, and returns all that was, before and since.
+func (l *listener) await(t testing.TB, what string) []string {
+	t.Helper()
+	l.awaitCount(t, what, 1)
+	return l.all()
+}
+
+func (l *listener) awaitCount(t testing.TB, what string, n int) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for count(l.all(), what) < n {
+		if time.Now().After(deadline) {
+			t.Fatalf("did not hear %q %d times, but %q", what, n, l.all())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func count(list []string, what string) (n int) {
+	for _, s := range list {
+		if s == what {
+			n++
+		}
+	}
+	return n
+}
+
+func (l *listener) table(name string) Table {
+	return Table{Name: name, Changed: func(_ context.Context, keys []string) error { return l.hear(name + ":" + join(keys)) }}
+}
+
+// join keeps long lists of keys short.
+func join(keys []string) string {
+	var b bytes.Buffer
+	for i, key := range keys {
+		if i == 5 {
+			b.WriteString(",…")
+			break
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(key)
+	}
+	return b.String()
+}
+
+func (l *listener) options(at town) Options {
+	return Options{
+		URL:      at.dsn,
+		Tables:   []Table{l.table("shops"), l.table("Users")},
+		Outbox:   "outbox",
+		Inserted: func() { _ = l.hear("inserted") },
+		Missed:   func(context.Context) error { return l.hear("missed") },
+	}
+}
+
+// A running Reader.
+type running struct {
+	*Reader
+	stop func() // ends it, and waits for that; may be called twice
+	done <-chan struct{}
+	log  *logBuffer
+}
+
+// run starts a Reader that is stopped when the test ends, unless it was before.
+func (at town) run(t testing.TB, o Options, quick ...func(*pace)) running {
+	t.Helper()
+	log := new(logBuffer)
+	o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	r, err := New(at.db, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range quick {
+		f(&r.pace)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := r.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}()
+	stop := func() { cancel(); <-done }
+	t.Cleanup(func() {
+		stop()
+		if t.Failed() {
+			t.Logf("the reader said:\n%s", log)
+		}
+	})
+	return running{Reader: r, stop: stop, done: done, log: log}
+}
+
+// awaitEnd waits until Run has returned by itself.
+func (r running) awaitEnd(t testing.TB) {
+	t.Helper()
+	select {
+	case <-r.done:
+	case <-time.After(within):
+		t.Fatal("it runs on")
+	}
+}
+
+// runActive starts a Reader and waits until it reads.
+func (at town) runActive(t testing.TB, o Options, quick ...func(*pace)) running {
+	t.Helper()
+	r := at.run(t, o, quick...)
+	testkit.Eventually(t, within, r.Active)
+	return r
+}
+
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

@@ -1,0 +1,408 @@
+package logreader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+func TestWhatOthersChangeIsTold(t *testing.T) {
+	tests := []struct {
+		name       string
+		before     string // committed before the reader starts
+		statements string // in one transaction
+		want       []string
+	}{
+		{name: "an insert", statements: `INSERT INTO shops (id) VALUES (7)`, want: []string{"shops:7"}},
+		{name: "an update", before: `INSERT INTO shops (id) VALUES (7)`, statements: `UPDATE shops SET name = 'x'`, want: []string{"shops:7"}},
+		{name: "a delete", before: `INSERT INTO shops (id) VALUES (7)`, statements: `DELETE FROM shops`, want: []string{"shops:7"}},
+		{name: "another key: the old one and the new", before: `INSERT INTO shops (id) VALUES (7)`, statements: `UPDATE shops SET id = 8`, want: []string{"shops:7,8"}},
+		{name: "a text as key, in a name that wants quotes", statements: `INSERT INTO "Users" VALUES ('ann o''hara', 'x')`, want: []string{"Users:ann o'hara"}},
+		{
+			name:       "several tables and rows, each once",
+			statements: `INSERT INTO shops (id) VALUES (1), (2); INSERT INTO "Users" VALUES ('ann'); UPDATE shops SET name = 'x'`,
+			want:       []string{"shops:1,2", "Users:ann"},
+		},
+		{
+			name:   "a row under replica identity full",
+			before: `ALTER TABLE shops REPLICA IDENTITY FULL; INSERT INTO shops VALUES ('x', 7)`, statements: `DELETE FROM shops`,
+			want: []string{"shops:7"},
+		},
+		{
+			name: "a large value that did not change", before: `ALTER TABLE shops ALTER name SET STORAGE EXTERNAL; INSERT INTO shops VALUES (repeat('x', 9000), 7)`,
+			statements: `UPDATE shops SET id = id`, want: []string{"shops:7"},
+		},
+		{name: "501 rows in two calls", statements: `INSERT INTO shops (id) SELECT generate_series(1, 501)`, want: []string{"shops:1,2,3,4,5,…", "shops:501"}},
+		{
+			name:   "a column more since the reader began",
+			before: `INSERT INTO shops (id) VALUES (7)`, statements: `ALTER TABLE shops ADD COLUMN more text; UPDATE shops SET more = 'x'`,
+			want: []string{"shops:7"},
+		},
+		{name: "not another table", statements: `INSERT INTO other VALUES (1)`},
+		{name: "not a table of this name elsewhere", before: `CREATE SCHEMA b; CREATE TABLE b.shops (id int PRIMARY KEY)`, statements: `INSERT INTO b.shops VALUES (1)`},
+		{name: "not what is rolled back", statements: `INSERT INTO shops (id) VALUES (7); ROLLBACK`},
+		{name: "an insert into the outbox tells by itself", statements: `INSERT INTO shops (id) VALUES (7); INSERT INTO outbox VALUES (1)`, want: []string{"inserted"}},
+		{name: "a change of the outbox says nothing", before: `INSERT INTO outbox VALUES (1)`, statements: `UPDATE outbox SET done = true; DELETE FROM outbox`},
+		{
+			name: "what is done beside a delete in the outbox is told", before: `INSERT INTO outbox VALUES (1)`,
+			statements: `DELETE FROM outbox; INSERT INTO shops (id) VALUES (7)`, want: []string{"shops:7"},
+		},
+		{name: "an emptied table", statements: `TRUNCATE shops`, want: []string{"missed"}},
+		{name: "two emptied tables, once", statements: `TRUNCATE shops, "Users"`, want: []string{"missed"}},
+		{name: "an emptied table although the outbox tells", statements: `TRUNCATE shops; INSERT INTO outbox VALUES (1)`, want: []string{"inserted", "missed"}},
+		{name: "an emptied table that nobody reads", statements: `TRUNCATE other`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			at, heard := newTown(t), new(listener)
+			if tt.before != "" {
+				at.exec(t, tt.before)
+			}
+			at.runActive(t, heard.options(at))
+			at.exec(t, "BEGIN; "+tt.statements+"; COMMIT")
+			at.exec(t, `INSERT INTO shops (id) VALUES (999)`) // commits come in order
+			want := slices.Concat([]string{"missed"}, tt.want, []string{"shops:999"})
+			if diff := cmp.Diff(want, heard.await(t, "shops:999")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestATransactionTooLargeToRememberChangesEverything(t *testing.T) {
+	tests := []struct {
+		name       string
+		statements string
+		truncated  bool // the table has somebody who hears of that
+		want       []string
+	}{
+		{name: "20 000 rows", statements: `INSERT INTO shops (id) SELECT generate_series(1, 20000)`, want: []string{"missed"}},
+		{name: "20 000 rows of a table that can be told whole", statements: `INSERT INTO shops (id) SELECT generate_series(1, 20000)`, truncated: true, want: []string{"truncated"}},
+		{name: "as many as are remembered", statements: `INSERT INTO shops (id) SELECT generate_series(1, 10000)`, want: slices.Repeat([]string{"shops"}, 20)},
+		{
+			name:       "15 000 changes of 500 rows",
+			statements: `INSERT INTO shops (id) SELECT generate_series(1, 500); DO 'BEGIN FOR i IN 1..30 LOOP UPDATE shops SET name = i; END LOOP; END'`,
+			want:       []string{"shops"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			at, heard := newTown(t), new(listener)
+			o := heard.options(at)
+			if tt.truncated {
+				o.Tables[0].Truncated = func(context.Context) error { return heard.hear("truncated") }
+			}
+			at.runActive(t, o)
+			at.exec(t, "BEGIN; "+tt.statements+"; COMMIT")
+			at.exec(t, `INSERT INTO "Users" VALUES ('end')`)
+			var got []string
+			for _, s := range heard.await(t, "Users:end") {
+				table, _, _ := strings.Cut(s, ":")
+				got = append(got, table)
+			}
+			if diff := cmp.Diff(slices.Concat([]string{"missed"}, tt.want, []string{"Users"}), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeToldIsRepeatedAndNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	at, heard := newTown(t), new(listener)
+	r := at.runActive(t, heard.options(at), func(p *pace) { p.beat = 20 * time.Millisecond })
+	heard.refusing(func(what string) bool { return what == "shops:1" })
+	tries := heard.tried()
+	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
+	testkit.Eventually(t, within, func() bool { return heard.tried() > tries })
+
+	// The server keeps hearing from us meanwhile.
+	replied := func() string {
+		return at.text(t, "SELECT s.reply_time FROM pg_stat_replication s JOIN pg_replication_slots r ON r.active_pid = s.pid WHERE r.database = current_database()")
+	}
+	first := replied()
+	testkit.Eventually(t, within, func() bool { return replied() != first })
+	before := at.acknowledged(t)
+	at.exec(t, `INSERT INTO other VALUES (1)`)
+	second := replied()
+	testkit.Eventually(t, within, func() bool { return heard.tried() >= tries+4 && replied() != second })
+	if after := at.acknowledged(t); after != before {
+		t.Errorf("acknowledged went from %s to %s, although nobody has heard of the change", before, after)
+	}
+
+	// Nor does a stop acknowledge it: the next reader hears of it.
+	r.stop()
+	heard.refusing(nil)
+	at.run(t, heard.options(at))
+	heard.await(t, "shops:1")
+	testkit.Eventually(t, within, func() bool { return at.acknowledged(t) != before })
+}
+
+func TestWhatOneProcessCannotTellAnotherTries(t *testing.T) {
+	t.Parallel()
+	at, bad, good := newTown(t), new(listener), new(listener)
+	quick := func(p *pace) { p.patience = 100 * time.Millisecond; p.poll = 50 * time.Millisecond }
+	at.runActive(t, bad.options(at), func(p *pace) { p.patience = 100 * time.Millisecond; p.poll = 2 * time.Second })
+	at.run(t, good.options(at), quick)
+	bad.refusing(func(string) bool { return true })
+	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
+	if diff := cmp.Diff([]string{"shops:1"}, good.await(t, "shops:1")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNothingIsLostOrRepeatedOverACleanStop(t *testing.T) {
+	t.Parallel()
+	at, heard := newTown(t), new(listener)
+	want := []string{"missed"}
+	for i := range 5 {
+		r := at.runActive(t, heard.options(at))
+		for j := range 3 {
+			at.exec(t, `INSERT INTO shops (id) VALUES ($1)`, 10*i+j)
+			want = append(want, fmt.Sprintf("shops:%d", 10*i+j))
+		}
+		// Not acknowledged at once, but at the stop.
+		at.exec(t, `INSERT INTO outbox VALUES ($1)`, i)
+		want = append(want, "inserted")
+		heard.awaitCount(t, "inserted", i+1)
+		r.stop()
+		at.exec(t, `INSERT INTO shops (id) VALUES ($1)`, 10*i+9) // while nobody reads
+		want = append(want, fmt.Sprintf("shops:%d", 10*i+9))
+	}
+	at.run(t, heard.options(at))
+	heard.await(t, want[len(want)-1])
+	if diff := cmp.Diff(want, heard.all()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A stop in the middle of anything: what is told afterwards is all there is.
+func TestNothingIsLostWhereverReadersAreStopped(t *testing.T) {
+	t.Parallel()
+	at, heard := newTown(t), new(listener)
+	seed := testkit.Seed(t)
+	at.runActive(t, heard.options(at)).stop()
+	writing, wrote := context.WithCancel(t.Context())
+	go func() {
+		defer wrote()
+		for i := range 400 {
+			_, _ = at.db.ExecContext(t.Context(), `INSERT INTO shops (id) VALUES ($1)`, i)
+		}
+	}()
+	for writing.Err() == nil {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		r := at.run(t, heard.options(at), func(p *pace) { p.poll = time.Millisecond })
+		stop := time.After(time.Duration(seed>>33%60) * time.Millisecond)
+		select {
+		case <-stop:
+		case <-writing.Done():
+		}
+		r.stop()
+	}
+	at.run(t, heard.options(at))
+	for i := range 400 {
+		heard.await(t, fmt.Sprintf("shops:%d", i))
+	}
+	if n := count(heard.all(), "missed"); n != 1 {
+		t.Errorf("missed was told %d times; the slot was there all the time but once", n)
+	}
+}
+
+func TestOneReadsAndAnotherTakesOver(t *testing.T) {
+	tests := []struct {
+		name string
+		end  func(t *testing.T, at town, first running)
+	}{
+		{name: "when the first is stopped", end: func(_ *testing.T, _ town, first running) { first.stop() }},
+		{name: "when the first loses its connection", end: func(t *testing.T, at town, first running) {
+			at.exec(t, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = current_database()")
+			testkit.Eventually(t, within, func() bool { return !first.Active() })
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			at, heard := newTown(t), new(listener)
+			// The first would often be the faster one to come back.
+			first := at.runActive(t, heard.options(at), func(p *pace) { p.retry = time.Hour })
+			second := at.run(t, heard.options(at))
+			at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
+			heard.await(t, "shops:1")
+			if second.Active() {
+				t.Fatal("two read at the same time")
+			}
+			tt.end(t, at, first)
+			ended := time.Now()
+			at.exec(t, `INSERT INTO shops (id) VALUES (2)`)
+			if diff := cmp.Diff([]string{"missed", "shops:1", "shops:2"}, heard.await(t, "shops:2")); diff != "" {
+				t.Error(diff)
+			}
+			t.Logf("heard again after %v", time.Since(ended))
+			if first.Active() || !second.Active() {
+				t.Errorf("active: %v and %v, want the second", first.Active(), second.Active())
+			}
+		})
+	}
+}
+
+func TestManyThatStartAtOnceMissOnce(t *testing.T) {
+	t.Parallel()
+	at, heard := newTown(t), new(listener)
+	o := heard.options(at)
+	twice, once := make(chan struct{}), sync.Once{}
+	o.Missed = func(context.Context) error {
+		_ = heard.hear("missed")
+		if heard.tried() > 1 {
+			once.Do(func() { close(twice) })
+		}
+		select { // the others have time to come here too
+		case <-twice:
+		case <-time.After(500 * time.Millisecond):
+		}
+		return nil
+	}
+	var all []running
+	for range 4 {
+		all = append(all, at.run(t, o, func(p *pace) { p.poll = 5 * time.Millisecond }))
+	}
+	active := func() (n int) {
+		for _, r := range all {
+			if r.Active() {
+				n++
+			}
+		}
+		return n
+	}
+	testkit.Eventually(t, within, func() bool { return active() > 0 })
+	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
+	if diff := cmp.Diff([]string{"missed", "shops:1"}, heard.await(t, "shops:1")); diff != "" {
+		t.Error(diff)
+	}
+	if n := active(); n != 1 {
+		t.Errorf("%d read at the same time", n)
+	}
+	for _, r := range all {
+		if strings.Contains(r.log.String(), "failed") {
+			t.Errorf("one got in another's way:\n%s", r.log)
+		}
+	}
+}
+
+func TestSecretsStayOutOfErrorsAndLogs(t *testing.T) {
+	const secret = "s3cret-p4ss"
+	for _, bad := range []string{
+		"postgres://ann:" + secret + "@h/db?sslmode=nonsense", "postgres://ann:" + secret + "@h:port/db",
+		"mysql://ann:" + secret + "@h/db", "postgres://ann:%zz" + secret + "@h/db", "host=h password=" + secret,
+	} {
+		_, err := New(nil, Options{URL: bad, Outbox: "outbox"})
+		if err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("New: %v, want an error without the password", err)
+		}
+	}
+	at, heard := newTown(t), new(listener)
+	o := heard.options(at)
+	o.URL = "postgres://ann:" + secret + "@127.0.0.1:1/db?sslmode=disable"
+	r := at.run(t, o)
+	testkit.Eventually(t, within, func() bool { return strings.Contains(r.log.String(), "connect for replication") })
+	if strings.Contains(r.log.String(), secret) {
+		t.Errorf("the log has the password: %s", r.log)
+	}
+}
+
+func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
+	changed := func(context.Context, []string) error { return nil }
+	tests := []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"no table", Options{}, "no table"},
+		{"a table without a name", Options{Tables: []Table{{Changed: changed}}}, "no name"},
+		{"a table that nobody hears of", Options{Tables: []Table{{Name: "shops"}}}, "nobody hears"},
+		{"a table twice", Options{Tables: []Table{{Name: "a", Changed: changed}, {Name: "a", Changed: changed}}}, "named twice"},
+		{"the outbox among the tables", Options{Outbox: "a", Tables: []Table{{Name: "a", Changed: changed}}}, "named twice"},
+		{"a slot with a quote", Options{Outbox: "a", Slot: "x'; DROP"}, "a-z"},
+		{"a publication with capitals", Options{Outbox: "a", Publication: "Tandian"}, "a-z"},
+		{"metrics that are there already", Options{Outbox: "a", Registerer: taken{}}, "register"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.o.URL = "postgres://h/db"
+			_, err := New(nil, tt.o)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("New: %v, want something about %q", err, tt.want)
+			}
+		})
+	}
+}
+
+type taken struct{ prometheus.Registerer }
+
+func (taken) Register(prometheus.Collector) error { return errors.New("taken") }
+
+func TestMetricsAreThereFromTheStartAndCount(t *testing.T) {
+	t.Parallel()
+	at, heard, reg := newTown(t), new(listener), prometheus.NewPedanticRegistry()
+	o := heard.options(at)
+	o.Registerer = reg
+	r, err := New(at.db, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	show := func(changes, missed int) string {
+		return fmt.Sprintf(`
+# HELP tandian_log_reader_active 1 while this process reads the log of the database.
+# TYPE tandian_log_reader_active gauge
+tandian_log_reader_active 0
+# HELP tandian_log_reader_changes_total Rows whose changes were read in the log and told, by table.
+# TYPE tandian_log_reader_changes_total counter
+tandian_log_reader_changes_total{table="Users"} 0
+tandian_log_reader_changes_total{table="shops"} %d
+# HELP tandian_log_reader_errors_total Failures of reading the log, and of telling what was read.
+# TYPE tandian_log_reader_errors_total counter
+tandian_log_reader_errors_total 0
+# HELP tandian_log_reader_missed_total Times that changes may have gone by unheard, so that everything was told to have changed.
+# TYPE tandian_log_reader_missed_total counter
+tandian_log_reader_missed_total %d
+`, changes, missed)
+	}
+	names := []string{
+		"tandian_log_reader_active", "tandian_log_reader_changes_total",
+		"tandian_log_reader_errors_total", "tandian_log_reader_missed_total",
+	}
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(show(0, 0)), names...); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	testkit.Eventually(t, within, r.Active)
+	if n := testutil.ToFloat64(r.metrics.active); n != 1 {
+		t.Errorf("active is %v while it reads", n)
+	}
+	at.exec(t, `INSERT INTO shops (id) VALUES (1), (2)`)
+	heard.await(t, "shops:1,2")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(show(2, 1)), names...); err != nil {
+		t.Error(err)
+	}
+	if testutil.ToFloat64(r.metrics.lag) <= 0 {
+		t.Error("the lag is not shown")
+	}
+}

@@ -1,0 +1,20 @@
+-- check: may this role read the write-ahead log of this server?
+--
+-- returns one row: wal_level; whether the server is a standby; whether the role may
+--         replicate; how many replication slots are free; whether the slot that
+--         has this package's default name is there already
+--
+-- Reads catalogs only.
+SELECT current_setting('wal_level'),
+       pg_is_in_recovery(),
+       r.rolsuper OR r.rolreplication OR EXISTS (
+         SELECT FROM pg_roles g
+         WHERE g.rolname = 'rds_replication' AND pg_has_role(current_user, g.oid, 'MEMBER')
+       ),
+       current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots),
+       EXISTS (
+         SELECT FROM pg_replication_slots s JOIN pg_database d ON d.datname = s.database
+         WHERE d.datname = current_database() AND s.slot_name = 'tandian_' || d.oid
+       )
+FROM pg_roles r
+WHERE r.rolname = current_user

@@ -1,0 +1,21 @@
+-- publication: does it publish what we want to hear?
+--
+-- $1  name of the publication
+-- $2  names of tables in the schema public
+--
+-- returns one row: there; complete (every change of each of the tables is published);
+--         exact (and those of no other, or of all tables on purpose)
+--
+-- Reads catalogs only.
+WITH wanted AS (
+  SELECT to_regclass(format('public.%I', name)) AS oid FROM unnest($2::text[]) AS name
+), published AS (
+  SELECT r.prrelid AS oid
+  FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid
+  WHERE p.pubname = $1
+)
+SELECT p.oid IS NOT NULL,
+       coalesce(p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate, false)
+         AND (p.puballtables OR NOT EXISTS (SELECT oid FROM wanted EXCEPT SELECT oid FROM published)),
+       coalesce(p.puballtables, false) OR NOT EXISTS (SELECT oid FROM published EXCEPT SELECT oid FROM wanted)
+FROM (SELECT) one LEFT JOIN pg_publication p ON p.pubname = $1

@@ -1,0 +1,20 @@
+-- tables: can the changes of these tables be told by one key column?
+--
+-- $1  names of tables in the schema public
+--
+-- returns a row for each: its name; whether there is such a table; its primary key if
+--         that is one column, else ''; its replica identity (d: the primary key,
+--         f: the whole row, n: nothing, i: another index)
+--
+-- Reads catalogs only. An UPDATE or DELETE of a table that is published without a
+-- replica identity fails for whoever makes it: such a table must not be published.
+SELECT n.name,
+       c.oid IS NOT NULL,
+       coalesce((
+         SELECT a.attname
+         FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+         WHERE i.indrelid = c.oid AND i.indisprimary AND i.indnkeyatts = 1
+       ), ''),
+       coalesce(c.relreplident::text, '')
+FROM unnest($1::text[]) AS n(name)
+LEFT JOIN pg_class c ON c.oid = to_regclass(format('public.%I', n.name)) AND c.relkind = 'r'
