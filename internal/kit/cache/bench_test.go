@@ -106,7 +106,7 @@ func BenchmarkLocalHit(b *testing.B) {
 	const keys = 1000
 	for id := range keys {
 		w := c.want(id)
-		f := c.encode(b.Context(), profile{id, "Noodles", "x"}, true, h.wall(), 0)
+		f := c.encode(b.Context(), profile{id, "Noodles", "x"}, true, h.wall(), header{})
 		c.keep(&w, f)
 	}
 	ctx := b.Context()

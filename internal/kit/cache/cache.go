@@ -96,13 +96,11 @@ func build[K comparable, V any](hub *Hub, p Policy, s Source[K, V], t *Table) *C
 		flights: flights[K, V]{under: make(map[K]*flight[K, V])},
 		places:  semaphore.NewWeighted(int64(p.MaxLoads)),
 	}
-	if bytes := uint64(float64(hub.localBytes) * max(p.Local.Share, 0)); bytes > 0 {
-		c.local = newLocal[K, V](p, bytes, &hub.clock)
-	}
+	c.local = localOf[K, V](hub, p)
 	if s.All != nil {
 		c.guard = newGuard(s.All)
 	}
-	c.counts = hub.join(p, c)
+	c.counts = hub.join(p, c, c)
 	return c
 }
 
@@ -307,15 +305,88 @@ func (c *Cache[K, V]) Invalidate(ctx context.Context, ks ...K) error {
 	ctx = context.WithoutCancel(ctx)
 	all := c.wants(ks)
 	c.forget(all)
+	if err := c.remove(ctx, all); err != nil {
+		return fmt.Errorf("invalidate %d keys of cache %s: %w", len(ks), c.policy.Name, err)
+	}
+	c.removeAgain(ctx, all)
+	return nil
+}
+
+// remove deletes records, and then says so: who hears of it must not find them
+// again.
+func (c *Cache[K, V]) remove(ctx context.Context, all []want[K]) error {
 	for part := range slices.Chunk(all, batch) {
 		err := c.hub.remove(ctx, names(part))
 		c.forget(part) // what was read before the deletion and kept after the first time
+		if err == nil && len(all) <= manyKeys {
+			err = c.say(ctx, part)
+		}
 		if err != nil {
 			c.counts.redisErrors.Add(1)
-			return fmt.Errorf("invalidate %d keys of cache %s: %w", len(ks), c.policy.Name, err)
+			return err
 		}
 	}
+	if len(all) > manyKeys {
+		return c.hub.say(ctx, word{Policy: c.policy.Name})
+	}
 	return nil
+}
+
+// say tells the other processes that keys changed.
+func (c *Cache[K, V]) say(ctx context.Context, wants []want[K]) error {
+	if c.hub.bus == nil {
+		return nil
+	}
+	texts := make([]string, len(wants))
+	for i, w := range wants {
+		texts[i] = c.source.Key(w.k)
+	}
+	return c.hub.sayKeys(ctx, c.policy.Name, texts)
+}
+
+// removeAgain is the second deletion of those who ask for it. The ctx does not
+// end with the request.
+func (c *Cache[K, V]) removeAgain(ctx context.Context, all []want[K]) {
+	if c.policy.SecondDelete <= 0 {
+		return
+	}
+	c.hub.loads.Go(func() {
+		pause := time.NewTimer(c.policy.SecondDelete)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-c.hub.closing:
+		}
+		if err := c.remove(ctx, all); err != nil {
+			c.hub.complain(ctx, "deleting a second time", c.policy.Name, err)
+		}
+	})
+}
+
+// heard forgets keys that another process invalidated.
+func (c *Cache[K, V]) heard(texts []string) {
+	if c.source.Parse == nil {
+		c.reset()
+		return
+	}
+	wants := make([]want[K], 0, len(texts))
+	for _, text := range texts {
+		k, err := c.source.Parse(text)
+		if err != nil {
+			c.reset()
+			return
+		}
+		wants = append(wants, want[K]{k: k})
+	}
+	c.forget(wants)
+}
+
+// reset forgets all that this process knows.
+func (c *Cache[K, V]) reset() {
+	c.forgetAll()
+	if c.guard != nil {
+		c.guard.forget()
+	}
 }
 
 // Known says that keys exist, to the guard alone: for rows that were read past
@@ -336,7 +407,7 @@ func (c *Cache[K, V]) Known(ks ...K) {
 // that is written with Put may be invalidated as well, at any time.
 func (c *Cache[K, V]) Put(ctx context.Context, k K, v V) (kept bool, err error) {
 	ctx = context.WithoutCancel(ctx)
-	f := c.encode(ctx, v, true, time.Now(), 0)
+	f := c.encode(ctx, v, true, time.Now(), header{epoch: c.hub.epoch.Load()})
 	if f.version <= 0 || f.flags != 0 {
 		return false, c.Invalidate(ctx, k)
 	}
@@ -348,6 +419,10 @@ func (c *Cache[K, V]) Put(ctx context.Context, k K, v V) (kept bool, err error) 
 		c.counts.redisErrors.Add(1)
 		return false, fmt.Errorf("put one key of cache %s: %w", c.policy.Name, err)
 	}
+	if err := c.say(ctx, wants); err != nil {
+		return false, fmt.Errorf("put one key of cache %s: %w", c.policy.Name, err)
+	}
+	c.removeAgain(ctx, wants)
 	return code == 1, nil
 }
 
@@ -462,11 +537,13 @@ func (c *Cache[K, V]) due(f result[V]) bool {
 
 // keep puts what was found into the process's own memory, if it belongs there.
 func (c *Cache[K, V]) keep(w *want[K], f result[V]) {
-	if c.local == nil || f.flags&flagBare != 0 {
+	if c.local == nil {
 		return
 	}
 	suits := c.policy.Local.Suits
-	if suits&Small == 0 && len(f.record) > smallBytes || suits&Hot == 0 && !c.hub.hot.hot(w.name) && !c.local.pins.holds(w.k, c.hub.clock.now.Load()) {
+	if f.flags&flagBare != 0 || suits&Small == 0 && len(f.record) > smallBytes ||
+		suits&Hot == 0 && !c.hub.hot.hot(w.name) && !c.local.pins.holds(w.k, c.hub.clock.now.Load()) {
+		c.local.passBy(w.k, f.version)
 		return
 	}
 	longest := c.policy.Fresh
@@ -475,7 +552,7 @@ func (c *Cache[K, V]) keep(w *want[K], f result[V]) {
 	}
 	left := min(f.created.Add(f.soft).Sub(c.hub.wall()), longest) // the clock of who wrote it may be ahead
 	c.local.put(w.k, w.stamp, &entry[V]{
-		v: f.v, absent: f.is == negative, name: w.name,
+		v: f.v, absent: f.is == negative, name: w.name, version: f.version,
 		until: c.hub.clock.now.Load() + int64(left), weight: uint32(len(f.record) + len(w.name) + overhead),
 	})
 }
@@ -584,6 +661,12 @@ func (c *Cache[K, V]) read(ctx context.Context, w *want[K], r reply) (f result[V
 	if err != nil {
 		c.counts.undecodable.Add(1)
 		c.hub.complain(ctx, "reading a record", c.policy.Name, err)
+	}
+	if known := c.hub.epoch.Load(); f.is != nothing && f.epoch < known {
+		return result[V]{}
+	} else if f.is != nothing && f.epoch > known { // of what cannot be read, the epoch may be anything
+		c.hub.unsure.Store(true) // a still later one may have begun
+		c.hub.adopt(f.epoch)
 	}
 	if c.table != nil && !c.current(f, w.generation, r.generation) {
 		return result[V]{}

@@ -31,6 +31,7 @@ func Describe(record []byte) (string, error) {
 		{"created", h.created.UTC().Format(time.RFC3339Nano)},
 		{"soft", h.soft.String()},
 		{"delta", h.delta.String()},
+		{"epoch", fmt.Sprint(h.epoch)},
 		{"payload", fmt.Sprintf("%d bytes", len(payload))},
 	} {
 		fmt.Fprintf(&b, "%-9s%s\n", line.name, line.text)

@@ -16,11 +16,12 @@ func TestDescribeSaysWhatARecordHolds(t *testing.T) {
 		payload string
 		want    string
 	}{
-		{"a value", header{codecJSON, 0, 42, created, 90 * time.Second, 1234 * time.Microsecond}, `{"id":1,"name":"铜钟"}`, `record   value
+		{"a value", header{codecJSON, 0, 42, created, 90 * time.Second, 1234 * time.Microsecond, 5}, `{"id":1,"name":"铜钟"}`, `record   value
 version  42
 created  2027-01-15T08:00:00.123Z
 soft     1m30s
 delta    1.234ms
+epoch    5
 payload  24 bytes
 
 {
@@ -33,6 +34,7 @@ version  0
 created  2027-01-15T08:00:00.123Z
 soft     0s
 delta    0s
+epoch    0
 payload  0 bytes
 `},
 		{"a bare one", header{flags: flagBare, created: created}, "", `record   bare: there is a value, and it is not kept
@@ -40,6 +42,7 @@ version  0
 created  2027-01-15T08:00:00.123Z
 soft     0s
 delta    0s
+epoch    0
 payload  0 bytes
 `},
 	}

@@ -51,9 +51,12 @@
 // "Scaling Memcache at Facebook" (NSDI 2013, section 3.2.1) with a token per
 // load. It asks that loaders read the primary database and that Redis is read
 // from its masters: a lagging replica of either is outside of it, and so is an
-// invalidation that Redis acknowledged and then lost in a failover. What the
-// process holds itself follows its own invalidations at once, and those of others
-// while it hears of them; else for its MaxAge ([Local]). [Fresh] passes it over.
+// invalidation that Redis acknowledged and then lost in a failover; for that,
+// [Hub.ForgetAll] has everything loaded anew. What the process holds itself follows
+// its own invalidations at once, and those of others as soon as it hears of them on
+// the bus ([Options]), or after MaxAge ([Local]) if it hears nothing. No reader of a
+// process is shown an older version than one before it was. [Fresh] passes over what
+// the process holds.
 //
 // Invalidate belongs after the commit. Before it, another reader can load and
 // keep the row that is about to change. That is why it takes no transaction: there

@@ -202,11 +202,11 @@ func (c *Cache[K, V]) run(l *load, token string, granted, direct []*flight[K, V]
 	ctx, cancel := context.WithTimeout(l.ctx, c.policy.LoadTimeout)
 	defer cancel()
 	var loaded map[K]V
-	began := time.Now()
+	began, epoch := time.Now(), c.hub.epoch.Load()
 	err := c.place(ctx, l)
 	if err == nil {
-		began = time.Now()
-		c.flights.shut(direct) // who comes now could not be served by it
+		began, epoch = time.Now(), c.hub.epoch.Load() // what is read before a new one begins does not count in it
+		c.flights.shut(direct)                        // who comes now could not be served by it
 		c.begin(todo)
 		loaded, err = c.call(ctx, todo)
 	}
@@ -214,7 +214,7 @@ func (c *Cache[K, V]) run(l *load, token string, granted, direct []*flight[K, V]
 	for i, at := range todo {
 		rounds[i] = at.round
 		if v, ok := loaded[at.k]; err == nil && (i < len(granted) || c.local != nil) {
-			results[i] = c.encode(l.ctx, v, ok, began, at.generation)
+			results[i] = c.encode(l.ctx, v, ok, began, header{version: at.generation, epoch: epoch})
 		} else if ok {
 			results[i] = result[V]{v: v, is: value}
 		} else {
@@ -234,6 +234,8 @@ func (c *Cache[K, V]) run(l *load, token string, granted, direct []*flight[K, V]
 		case kept[i]:
 			rounds[i] = at.round
 			c.keep(&at.want, r)
+		case c.local != nil:
+			c.local.drop(at.k) // it was invalidated, and that may not have been heard yet
 		}
 		if r.is == negative {
 			c.foundAbsent(at.want)
@@ -336,9 +338,11 @@ type result[V any] struct {
 
 // encode makes the record of one loaded key and says how long it may live. A
 // value that cannot be kept leaves a bare record for a short while: without it
-// every reader of a hot one would queue for the lease.
-func (c *Cache[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, generation int64) result[V] {
-	f := result[V]{v: v, is: value, header: header{created: c.hub.wall(), delta: time.Since(began), version: generation}}
+// every reader of a hot one would queue for the lease. The header comes with the
+// epoch in which the load began, and with the generation of a list.
+func (c *Cache[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, h header) result[V] {
+	h.created, h.delta = c.hub.wall(), time.Since(began)
+	f := result[V]{v: v, is: value, header: h}
 	f.soft = spread(c.policy.Negative, c.policy.Jitter, mathrand.Float64())
 	f.life = f.soft
 	if !ok {

@@ -26,7 +26,8 @@ type guard[K comparable] struct {
 
 	mu       sync.Mutex // adds, and the exchange of the filter
 	building bool
-	added    []K // since the build began
+	missed   bool // something, since the build began: what it finds is of no use
+	added    []K  // since the build began
 
 	lastTried        atomic.Int64 // tick of the last build
 	excluded, passed atomic.Int64 // absent keys that were asked for since the last build: told at once, and let through
@@ -77,6 +78,15 @@ func (g *guard[K]) add(ks ...K) {
 	}
 }
 
+// forget ends the filter: inserts may have gone by unheard. The next one is built
+// when it is due.
+func (g *guard[K]) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.missed = true
+	g.filter.Store(nil)
+}
+
 // worn reports whether it is time to build a filter. A measurement that found
 // nothing wrong begins anew.
 func (g *guard[K]) worn() bool {
@@ -121,7 +131,7 @@ func (g *guard[K]) claim() bool {
 	if g.building {
 		return false
 	}
-	g.building, g.added = true, nil
+	g.building, g.missed, g.added = true, false, nil
 	return true
 }
 
@@ -138,6 +148,9 @@ func (g *guard[K]) build(ctx context.Context) error {
 	g.building, g.added = false, nil
 	if err != nil {
 		return fmt.Errorf("read all keys for the existence guard: %w", err)
+	}
+	if g.missed {
+		return nil
 	}
 	f := newFilter(seed, int64(len(hashes)))
 	for _, h := range hashes {

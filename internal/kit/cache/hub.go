@@ -3,12 +3,14 @@ package cache
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +19,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
 
 // Options tunes a Hub. The zero value is a good setting, except that it shows no
@@ -27,6 +30,8 @@ type Options struct {
 	Log          *slog.Logger          // default slog.DiscardHandler
 	RedisTimeout time.Duration         // deadline of one round trip; default 250ms
 	LocalBytes   int64                 // for the local caches of all policies together; 0: none
+	Bus          stream.Bus            // tells the other processes what changed, and this one what they changed; nil: nobody is told
+	MaxAge       time.Duration         // how long after the last word of the bus a process counts as in sync; default 1s
 	Alone        bool                  // no other process writes what is cached here: local entries and guards are always in sync
 	ReadLimit    int                   // round trips a second that reads may make to Redis, those of essential policies not counted; 0: any
 	MaxLoads     int                   // loader calls of all policies at a time; default 64
@@ -43,6 +48,11 @@ type Hub struct {
 	log        *slog.Logger
 	metrics    []metric
 	localBytes int64
+	bus        stream.Bus // nil: none
+	id         string     // on the bus
+	maxAge     time.Duration
+	unsure     atomic.Bool   // whether Redis has the epoch: it may have lost it
+	epoch      atomic.Uint32 // records of an earlier one are absent; 0: not known yet
 	reads      *rate.Limiter // nil: no limit
 	places     *semaphore.Weighted
 	hot        *topKeys
@@ -50,12 +60,16 @@ type Hub struct {
 	wall       func() time.Time // what records say about time
 
 	loads      sync.WaitGroup
+	closing    chan struct{} // closed by Wait: second deletions wait no longer
+	close      func()
 	complaints clock.Seldom
 
-	mu     sync.Mutex
-	counts map[string]*counters // by policy
-	caches []tended
-	shares float64 // of localBytes, that are given away
+	mu      sync.Mutex
+	counts  map[string]*counters // by policy
+	caches  []tended
+	members map[string]member   // by policy
+	tables  map[string][]*Table // by name
+	shares  float64             // of localBytes, that are given away
 }
 
 // tended is a cache, for the hub that looks after it.
@@ -67,6 +81,17 @@ type tended interface {
 	// hot; false for none.
 	remembers() (prefix string, ok bool)
 	Warm(ctx context.Context) error
+}
+
+// member is what holds something in this process, for the hub that hears of the
+// others.
+type member interface {
+	// heard forgets keys, by their texts, as if they were invalidated here.
+	heard(keys []string)
+	// forgetAll drops all entries, and what reads under way will find.
+	forgetAll()
+	// reset also ends what rests on having heard of all changes, the guard.
+	reset()
 }
 
 // NewHub builds a Hub on rdb. It starts nothing, sends nothing and closes
@@ -90,10 +115,21 @@ func NewHub(rdb redis.UniversalClient, o Options) (*Hub, error) {
 		localBytes: o.LocalBytes,
 		places:     semaphore.NewWeighted(int64(positiveOr(o.MaxLoads, 64))),
 		hot:        newTopKeys(),
+		bus:        o.Bus,
+		id:         rand.Text()[:10],
+		maxAge:     positiveOr(o.MaxAge, time.Second),
+		closing:    make(chan struct{}),
+		members:    make(map[string]member),
+		tables:     make(map[string][]*Table),
 		wall:       time.Now,
 		counts:     make(map[string]*counters),
 	}
+	h.close = sync.OnceFunc(func() { close(h.closing) })
 	h.clock.start(o.Alone)
+	if h.bus != nil {
+		h.bus.Subscribe(Topic, h.hear)
+		h.bus.Follow(h)
+	}
 	if o.ReadLimit > 0 {
 		h.reads = rate.NewLimiter(rate.Limit(o.ReadLimit), max(o.ReadLimit/10, 1))
 	}
@@ -124,6 +160,7 @@ const (
 )
 
 func (h *Hub) tend(ctx context.Context) {
+	h.knowEpoch(ctx)
 	for _, m := range h.joined() {
 		if err := m.Warm(ctx); err != nil {
 			h.complain(ctx, "reading what was hot", m.Stats().Name, err)
@@ -131,6 +168,7 @@ func (h *Hub) tend(ctx context.Context) {
 	}
 	next := time.Now().Add(fadeEvery)
 	for ctx.Err() == nil {
+		h.knowEpoch(ctx)
 		for _, m := range h.joined() {
 			m.tend(ctx)
 		}
@@ -140,6 +178,20 @@ func (h *Hub) tend(ctx context.Context) {
 			h.hot.fade()
 		}
 		_ = clock.Sleep(ctx, tendEvery)
+	}
+}
+
+// knowEpoch learns the epoch, if it is not known or may have gone by unheard.
+func (h *Hub) knowEpoch(ctx context.Context) {
+	now := h.clock.now.Load()
+	heard := now < h.clock.synced.Load() || now == stopped // then nothing is kept here anyway
+	if h.epoch.Load() != 0 && heard && !h.unsure.Load() {
+		return
+	}
+	h.unsure.Store(false)
+	if err := h.learnEpoch(ctx); err != nil {
+		h.unsure.Store(true)
+		h.complain(ctx, "reading the epoch", "", err)
 	}
 }
 
@@ -166,12 +218,16 @@ func (h *Hub) Hot(n int) []HotKey { return h.hot.top(n) }
 
 // Wait returns when no load is under way any more. Call it at the stop, after the
 // last read and before the stores close: a load outlives the read that began it,
-// by at most its LoadTimeout and two round trips.
-func (h *Hub) Wait() { h.loads.Wait() }
+// by at most its LoadTimeout and two round trips. Second deletions that were to
+// come later are made at once.
+func (h *Hub) Wait() {
+	h.close()
+	h.loads.Wait()
+}
 
-// join takes a policy in, with the cache under it that wants to be looked after,
-// if any.
-func (h *Hub) join(p Policy, c tended) *counters {
+// join takes a policy in, with what holds something in this process under it and
+// with the cache that wants to be looked after, if any.
+func (h *Hub) join(p Policy, m member, c tended) *counters {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := p.check(); err != nil {
@@ -182,6 +238,9 @@ func (h *Hub) join(p Policy, c tended) *counters {
 	}
 	if h.shares += p.Local.Share; h.shares > 1+1e-9 {
 		panic(fmt.Sprintf("cache: with policy %s, more than the whole local cache is given away", p.Name))
+	}
+	if m != nil {
+		h.members[p.Name] = m
 	}
 	if c != nil {
 		h.caches = append(h.caches, c)

@@ -18,6 +18,7 @@ type local[K comparable, V any] struct {
 	entries *otter.Cache[K, *entry[V]]
 	clock   *ticker
 	policy  Policy
+	early   int64 // by how much the policy trusts a sync for less than the hub
 	seed    maphash.Seed
 	stripes [256]stripe
 	pins    pins[K]
@@ -25,14 +26,15 @@ type local[K comparable, V any] struct {
 
 // entry is a value as it was some moment ago. It is never changed.
 type entry[V any] struct {
-	v      V
-	absent bool
-	salt   uint8  // says when its hits are counted
-	name   string // the key in Redis
-	born   int64  // tick before Redis was asked or the load began: nothing that was invalidated before it is in here
-	alone  int64  // tick until which it is good without hearing of invalidations
-	until  int64  // tick until which it is good in sync
-	weight uint32 // bytes, roughly
+	v       V
+	version int64 // 0: none. Of a list it is the generation
+	absent  bool
+	salt    uint8  // says when its hits are counted
+	name    string // the key in Redis
+	born    int64  // tick before Redis was asked or the load began: nothing that was invalidated before it is in here
+	alone   int64  // tick until which it is good without hearing of invalidations
+	until   int64  // tick until which it is good in sync
+	weight  uint32 // bytes, roughly
 }
 
 // overhead is what an entry takes beside its payload, roughly.
@@ -52,6 +54,18 @@ type stamp struct {
 	tick int64
 }
 
+// localOf is the policy's part of what the hub's local caches may have, nil if it
+// has none.
+func localOf[K comparable, V any](h *Hub, p Policy) *local[K, V] {
+	bytes := uint64(float64(h.localBytes) * max(p.Local.Share, 0))
+	if bytes == 0 {
+		return nil
+	}
+	l := newLocal[K, V](p, bytes, &h.clock)
+	l.early = int64(max(h.maxAge-p.Local.MaxAge, 0))
+	return l
+}
+
 func newLocal[K comparable, V any](p Policy, bytes uint64, clock *ticker) *local[K, V] {
 	l := &local[K, V]{clock: clock, policy: p, seed: maphash.MakeSeed(), pins: pins[K]{until: make(map[K]int64)}}
 	l.entries = otter.Must(&otter.Options[K, *entry[V]]{
@@ -69,7 +83,7 @@ func (l *local[K, V]) get(k K) (e *entry[V], now int64, good bool) {
 		return nil, 0, false
 	}
 	now = l.clock.now.Load()
-	return e, now, now < e.until && (now < e.alone || now < l.clock.synced.Load())
+	return e, now, now < e.until && (now < e.alone || now+l.early < l.clock.synced.Load())
 }
 
 // stale returns an entry that may be served because nothing better can be had.
@@ -105,19 +119,48 @@ func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 	if l.policy.Local.Suits&SeldomChanged == 0 {
 		e.until = min(e.until, e.alone)
 	}
-	if e.until <= l.clock.now.Load() {
-		return
-	}
 	at := l.stripe(k)
 	at.mu.Lock()
 	defer at.mu.Unlock()
-	if at.seen.Load() != s.seen {
-		return
+	old, ok := l.entries.GetIfPresent(k)
+	switch {
+	case ok && old.isNewer(e):
+	case at.seen.Load() != s.seen:
+		if ok && old.isOlder(e.version) {
+			l.entries.Invalidate(k)
+		}
+	case ok || e.until > l.clock.now.Load(): // over an older entry also what is over
+		l.entries.Set(k, e)
 	}
-	if old, ok := l.entries.GetIfPresent(k); ok && old.born > e.born {
-		return
+}
+
+// isNewer reports whether an entry is to stay where e comes. The answers of two
+// reads may arrive in another order than Redis gave them: who saw the newer one
+// must not see the older one after it. Of two whose versions do not tell, the one
+// that was asked for later stays; of one version asked for at once, which a
+// refresh brings beside a read, the one that lives longer.
+func (old *entry[V]) isNewer(e *entry[V]) bool {
+	switch {
+	case old.version != 0 && e.version != 0 && old.version != e.version:
+		return old.version > e.version
+	case old.born != e.born:
+		return old.born > e.born
 	}
-	l.entries.Set(k, e)
+	return old.version != 0 && old.version == e.version && old.until > e.until
+}
+
+// isOlder reports whether an entry may be older than what was found in this
+// version, 0 for unknown, and is not kept: who got that must not see this entry
+// after it.
+func (old *entry[V]) isOlder(version int64) bool {
+	return version == 0 || old.version < version
+}
+
+// passBy is to be told of what was found and is not to be kept.
+func (l *local[K, V]) passBy(k K, version int64) {
+	if old, ok := l.entries.GetIfPresent(k); ok && old.isOlder(version) {
+		l.drop(k)
+	}
 }
 
 // drop forgets a key, and what reads under way will find for it.

@@ -25,6 +25,12 @@ type Policy struct {
 	MaxLoads    int           // loader calls of this process at a time (bulkhead); default 32
 	MaxBytes    int           // records above this, header included, are served but not kept; default 16384
 
+	// SecondDelete is when an invalidation deletes once more (delayed double delete);
+	// 0: never. Leases make it needless where loaders read the primary database; a
+	// lagging replica behind a loader asks for it, with more than its lag. What waits
+	// for it in a process ends with a crash.
+	SecondDelete time.Duration
+
 	Essential    bool          // exempt from the hub's read limit
 	StaleIfError time.Duration // how long after its end a local entry stands in when Redis, or the loader, does not answer; 0: never
 	Local        Local         // this kind's part of the process's own memory; the zero value: none

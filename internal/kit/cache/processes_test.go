@@ -60,11 +60,7 @@ func three(t *testing.T, p cache.Policy, localBytes int64) (*cachetest.Fleet, re
 	p.Name = "row"
 	f, err := cachetest.Start(3, cachetest.Setting{
 		URL: url, Prefix: "t", Policy: p, LocalBytes: localBytes, RedisTimeout: patience,
-	}, func() *exec.Cmd {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env, cmd.Stderr = append(os.Environ(), isProcess+"=1"), os.Stderr
-		return cmd
-	})
+	}, fleetProcess)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +75,13 @@ func three(t *testing.T, p cache.Policy, localBytes int64) (*cachetest.Fleet, re
 	}
 	t.Cleanup(func() { _ = rdb.Close() })
 	return f, rdb
+}
+
+// fleetProcess is this program, as a process of a fleet.
+func fleetProcess() *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env, cmd.Stderr = append(os.Environ(), isProcess+"=1"), os.Stderr
+	return cmd
 }
 
 // within is the context of a test that would hang if it failed.

@@ -37,7 +37,11 @@ func (h *Hub) Table(name string) *Table {
 	if name == "" || strings.ContainsAny(name, "{}") {
 		panic(fmt.Sprintf("cache: %q cannot be the name of a table", name))
 	}
-	return &Table{hub: h, name: name, generation: h.root + "cache-generation:{" + name + "}"}
+	t := &Table{hub: h, name: name, generation: h.root + "cache-generation:{" + name + "}"}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tables[name] = append(h.tables[name], t)
+	return t
 }
 
 // Changed forgets all cached lists of the table. Call it after the commit of
@@ -49,6 +53,9 @@ func (t *Table) Changed(ctx context.Context) error {
 	t.forgetAll()
 	if err != nil {
 		return fmt.Errorf("raise the generation of table %s: %w", t.name, err)
+	}
+	if err := t.hub.say(ctx, word{Table: t.name}); err != nil {
+		return fmt.Errorf("table %s changed: %w", t.name, err)
 	}
 	return nil
 }

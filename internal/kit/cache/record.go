@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A record is what Redis holds under a key: 24 bytes of header, big-endian, and
+// A record is what Redis holds under a key: 28 bytes of header, big-endian, and
 // the payload.
 //
-//	byte  0      magic 0xCA
+//	byte  0      magic 0xCB
 //	byte  1      codec: 1 = compact JSON; 2 = the bytes themselves, of a string or []byte
 //	byte  2      flags: 1 = negative, there is no such value; 2 = bare, there is
 //	             one but it is not kept. Both have no payload
@@ -21,12 +21,13 @@ import (
 //	bytes 14–19  created: unix milliseconds
 //	bytes 20–23  soft: milliseconds after created when it counts as due for a
 //	             refresh, at most 49.7 days
+//	bytes 24–27  epoch in which it was written
 //
 // Clocks of several processes meet in created and soft, so nothing that must be
 // right may depend on them; lives are counted by Redis.
 const (
-	headerSize = 24
-	magic      = 0xCA
+	headerSize = 28
+	magic      = 0xCB
 	codecJSON  = 1
 	codecRaw   = 2
 
@@ -43,9 +44,10 @@ type header struct {
 	created time.Time
 	soft    time.Duration
 	delta   time.Duration
+	epoch   uint32
 }
 
-// appendTo appends the 24 bytes to b. Times out of range are cut to the range.
+// appendTo appends the 28 bytes to b. Times out of range are cut to the range.
 func (h header) appendTo(b []byte) []byte {
 	delta := uint32(clamp(h.delta.Microseconds(), 1<<24-1))
 	b = append(b, magic, cmp.Or(h.codec, codecJSON), h.flags, byte(delta>>16), byte(delta>>8), byte(delta))
@@ -53,7 +55,8 @@ func (h header) appendTo(b []byte) []byte {
 	created := uint64(clamp(h.created.UnixMilli(), 1<<48-1))
 	b = binary.BigEndian.AppendUint16(b, uint16(created>>32))
 	b = binary.BigEndian.AppendUint32(b, uint32(created))
-	return binary.BigEndian.AppendUint32(b, uint32(clamp(h.soft.Milliseconds(), 1<<32-1)))
+	b = binary.BigEndian.AppendUint32(b, uint32(clamp(h.soft.Milliseconds(), 1<<32-1)))
+	return binary.BigEndian.AppendUint32(b, h.epoch)
 }
 
 func clamp(n, most int64) int64 { return min(max(n, 0), most) }
@@ -72,6 +75,7 @@ func parse(b []byte) (h header, payload []byte, err error) {
 		created: time.UnixMilli(int64(created)),
 		soft:    time.Duration(binary.BigEndian.Uint32(b[20:])) * time.Millisecond,
 		delta:   time.Duration(delta) * time.Microsecond,
+		epoch:   binary.BigEndian.Uint32(b[24:]),
 	}
 	return h, b[headerSize:], nil
 }

@@ -14,7 +14,7 @@ func TestHeaderComesBack(t *testing.T) {
 		name    string
 		in, out header
 	}{
-		{"of a value", header{codecRaw, 0, 42, now, 90 * time.Second, 1234 * time.Microsecond}, header{codecRaw, 0, 42, now, 90 * time.Second, 1234 * time.Microsecond}},
+		{"of a value", header{codecRaw, 0, 42, now, 90 * time.Second, 1234 * time.Microsecond, 1<<32 - 1}, header{codecRaw, 0, 42, now, 90 * time.Second, 1234 * time.Microsecond, 1<<32 - 1}},
 		{"with flags", header{flags: flagNegative | flagBare, created: now}, header{flags: flagNegative | flagBare, created: now}},
 		{"with a negative version", header{version: -1, created: now}, header{version: -1, created: now}},
 		{
@@ -44,9 +44,9 @@ func TestHeaderComesBack(t *testing.T) {
 // Processes of two releases share one Redis: the bytes may change only with the
 // magic or the codec.
 func TestRecordHasTheseBytes(t *testing.T) {
-	h := header{codecJSON, flagBare, 0x0102030405060708, time.UnixMilli(0x0a0b0c0d0e0f), 0x11121314 * time.Millisecond, 0x212223 * time.Microsecond}
+	h := header{codecJSON, flagBare, 0x0102030405060708, time.UnixMilli(0x0a0b0c0d0e0f), 0x11121314 * time.Millisecond, 0x212223 * time.Microsecond, 0x31323334}
 	want := []byte{
-		0xCA, 1, 2, 0x21, 0x22, 0x23, 1, 2, 3, 4, 5, 6, 7, 8, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x11, 0x12, 0x13, 0x14,
+		0xCB, 1, 2, 0x21, 0x22, 0x23, 1, 2, 3, 4, 5, 6, 7, 8, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x11, 0x12, 0x13, 0x14, 0x31, 0x32, 0x33, 0x34,
 	}
 	if diff := cmp.Diff(want, h.appendTo(nil)); diff != "" {
 		t.Error(diff)

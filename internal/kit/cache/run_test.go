@@ -2,12 +2,16 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"math"
+	"net"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 )
 
 // attended is a cache that counts what its hub has it do.
@@ -20,12 +24,16 @@ func (m *attended) Warm(context.Context) error { m.Warmed++; return nil }
 
 func TestAHubThatRunsTendsItsCaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rdb := newClient("tcp", "localhost:0") // which nobody asks
+		rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: func(context.Context, string, string) (net.Conn, error) {
+			t.Errorf("somebody asks Redis:\n%s", debug.Stack())
+			return nil, errors.New("nobody is to ask")
+		}})
 		defer func() { _ = rdb.Close() }()
-		h, err := NewHub(rdb, Options{})
+		h, err := NewHub(rdb, Options{Alone: true})
 		if err != nil {
 			t.Fatal(err)
 		}
+		h.epoch.Store(1) // not to be asked for
 		m := new(attended)
 		h.caches = append(h.caches, m)
 		h.hot.add("key", 400)

@@ -25,7 +25,7 @@ func TestNoReadIsOlderThanAnInvalidation(t *testing.T) {
 			seed = s
 		}
 		t.Logf("seed %d", seed)
-		newRace(t, b.world(t)).run(t, seed, 2*time.Second)
+		newRace(t, b.world(t), Policy{}).run(t, seed, 2*time.Second)
 	})
 }
 
@@ -43,7 +43,7 @@ type race struct {
 	reads, writes, stale atomic.Int64
 }
 
-func newRace(t *testing.T, w *world) *race {
+func newRace(t *testing.T, w *world, p Policy) *race {
 	r := &race{rows: newTable()}
 	for id := range raceKeys - 2 { // two keys begin absent
 		r.rows.commit(id)
@@ -54,7 +54,7 @@ func newRace(t *testing.T, w *world) *race {
 		return found, err
 	}
 	for range raceHubs {
-		r.caches = append(r.caches, cacheOf(w.process(t), slowLoad, Policy{}))
+		r.caches = append(r.caches, cacheOf(w.process(t), slowLoad, p))
 	}
 	return r
 }

@@ -9,7 +9,8 @@ import (
 
 // ticker is a clock that a hit can afford: reading the system's costs more than
 // finding the entry. Ticks are nanoseconds since the hub was built, on the
-// monotonic clock, at most [tickEvery] behind while a Hub runs.
+// monotonic clock, at most [tickEvery] behind while a Hub runs,
+// and more in a process that was stopped, until its ticker runs again.
 type ticker struct {
 	zero   time.Time
 	now    atomic.Int64 // stopped while nobody moves it: no entry is good

@@ -97,7 +97,7 @@ func NewWindow[K comparable](hub *Hub, p WindowPolicy, key func(K) string, load 
 		prefix: hub.root + p.Name + ":{", // the noun's own keys
 		key:    key,
 		load:   load,
-		counts: hub.join(Policy{Name: strings.ReplaceAll(p.Name, ":", "-")}, nil),
+		counts: hub.join(Policy{Name: strings.ReplaceAll(p.Name, ":", "-")}, nil, nil),
 	}
 }
 

@@ -70,6 +70,7 @@ func Rows(ctx context.Context, o Options, out io.Writer) error {
 		{"expiries of a hot key over three processes", b.expiries, false},
 		{"strict reads over three processes that are killed", b.strict, false},
 		{"absent keys", b.absent, false},
+		{"updates that other processes hear of", b.bus, true},
 		{"an emptied Redis", b.emptied, true},
 		{"a stopped Redis", b.stopped, true},
 	} {

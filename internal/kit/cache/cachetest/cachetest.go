@@ -19,6 +19,9 @@ type Setting struct {
 	Policy       cache.Policy  // of the one cache
 	LocalBytes   int64         // for the process's own memory; 0: none
 	RedisTimeout time.Duration // deadline of one round trip; 0: the cache's default
+	BusURL       string        // of the Redis that carries the bus, to which a Fleet lays a link for each process; "": no bus, and races read past the process's own memory
+	MaxAge       time.Duration // how long a process trusts a sync; 0: the cache's default
+	Reorder      bool          // messages of the bus come late, in any order, and some of them twice
 
 	Truth  string // file of the shared memory; a Fleet fills it in
 	Number int    // of the process; a Fleet fills it in
@@ -31,7 +34,7 @@ type Command struct {
 	Version int64         // for Put
 	Readers int           // for ReadHot and Race: how many read at a time
 	For     time.Duration // for ReadHot: how long
-	Pause   time.Duration // for ReadHot: between two reads of one reader
+	Pause   time.Duration // for ReadHot: between two reads of one reader; for Race: between two writes, at most
 	Slow    time.Duration // for ReadHot: reads that took as long are counted
 	Seed    uint64        // for Race
 }

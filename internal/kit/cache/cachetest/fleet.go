@@ -1,6 +1,7 @@
 package cachetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,7 @@ type Fleet struct {
 	unmap    func() error
 	command  func() *exec.Cmd
 	children []*child
+	links    []*Link // of the processes; none if they have no bus
 }
 
 // Start starts n processes. Each is a command that calls [Serve] on its standard
@@ -39,6 +41,9 @@ func Start(n int, s Setting, command func() *exec.Cmd) (*Fleet, error) {
 	err = createTruth(s.Truth)
 	if err == nil {
 		f.truth, f.unmap, err = openTruth(s.Truth)
+	}
+	if err == nil && s.BusURL != "" {
+		err = f.openLinks(n)
 	}
 	for i := 0; i < n && err == nil; i++ {
 		f.children = append(f.children, nil)
@@ -57,6 +62,9 @@ func (f *Fleet) Truth() *Truth { return f.truth }
 func (f *Fleet) Restart(i int) error {
 	s := f.setting
 	s.Number = i
+	if len(f.links) > 0 {
+		s.BusURL = f.links[i].URL()
+	}
 	f.truth.Loading[i].Store(0)
 	c, err := startChild(f.command(), s)
 	if err == nil {
@@ -106,6 +114,7 @@ func (f *Fleet) All(ctx context.Context, c Command) ([]Answer, error) {
 type Course struct {
 	Seed    uint64                         // of every random choice, though not of how they interleave
 	Readers int                            // of each process
+	Rest    time.Duration                  // longest pause between two writes of a process; default 6ms
 	Enough  func() bool                    // whether the race may end
 	Pause   func(*rand.Rand) time.Duration // before the next process is killed; nil: none is
 }
@@ -121,7 +130,7 @@ func (f *Fleet) Race(ctx context.Context, c Course) (k Killed, err error) {
 	draw := rand.New(rand.NewPCG(c.Seed, 0))
 	racing := make([]<-chan Answer, len(f.children))
 	for i := range f.children {
-		racing[i] = f.children[i].send(Command{Do: Race, Readers: c.Readers, Seed: draw.Uint64()})
+		racing[i] = f.children[i].send(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.Rest, 6*time.Millisecond), Seed: draw.Uint64()})
 	}
 	f.truth.Stop.Store(false)
 	var due time.Time
@@ -145,7 +154,7 @@ func (f *Fleet) Race(ctx context.Context, c Course) (k Killed, err error) {
 		if err := f.Restart(i); err != nil {
 			return k, err
 		}
-		racing[i] = f.children[i].send(Command{Do: Race, Readers: c.Readers, Seed: draw.Uint64()})
+		racing[i] = f.children[i].send(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.Rest, 6*time.Millisecond), Seed: draw.Uint64()})
 		next()
 	}
 	f.truth.Stop.Store(true)
@@ -180,7 +189,7 @@ func (f *Fleet) Close() error {
 			c.kill()
 		}
 	}
-	return errors.Join(f.unmap(), os.RemoveAll(f.dir))
+	return errors.Join(f.closeLinks(), f.unmap(), os.RemoveAll(f.dir))
 }
 
 // child is one process, for its fleet.

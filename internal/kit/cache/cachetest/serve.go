@@ -16,6 +16,8 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
 
 // process is what one process of a fleet has.
@@ -23,6 +25,9 @@ type process struct {
 	truth  *Truth
 	number int
 	cache  *cache.Cache[int, Row]
+	local  bool               // races read what the process holds itself
+	seen   [Keys]atomic.Int64 // the newest version that a race read here
+	beat   atomic.Int64       // when this process ran last, unix nanoseconds
 }
 
 // asked and answered are a command and its answer on their way; several may be
@@ -80,19 +85,58 @@ func newProcess(ctx context.Context, s Setting, open func(url string) (redis.Uni
 	if err != nil {
 		return nil, fmt.Errorf("open Redis: %w", err)
 	}
-	hub, err := cache.NewHub(rdb, cache.Options{Prefix: s.Prefix, LocalBytes: s.LocalBytes, RedisTimeout: s.RedisTimeout})
+	o := cache.Options{Prefix: s.Prefix, LocalBytes: s.LocalBytes, RedisTimeout: s.RedisTimeout, MaxAge: s.MaxAge}
+	if s.BusURL != "" {
+		if o.Bus, err = openBus(s, truth, open); err != nil {
+			return nil, err
+		}
+	}
+	hub, err := cache.NewHub(rdb, o)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{truth: truth, number: s.Number}
+	p := &process{truth: truth, number: s.Number, local: o.Bus != nil}
 	p.cache = cache.New(hub, s.Policy, cache.Source[int, Row]{
-		Key: strconv.Itoa, Load: p.load, Version: func(r Row) int64 { return r.Version },
+		Key: strconv.Itoa, Parse: strconv.Atoi, Load: p.load, Version: func(r Row) int64 { return r.Version },
 	})
 	if s.LocalBytes > 0 {
 		go func() { _ = hub.Run(ctx) }() // always nil
 	}
+	if o.Bus != nil {
+		go func() { _ = o.Bus.Run(ctx) }() // it ends with the process
+		go p.live(ctx)
+	}
 	return p, nil
 }
+
+// openBus builds the bus of a process, over a client of its own.
+func openBus(s Setting, truth *Truth, open func(url string) (redis.UniversalClient, error)) (stream.Bus, error) {
+	rdb, err := open(s.BusURL)
+	if err != nil {
+		return nil, fmt.Errorf("open the Redis of the bus: %w", err)
+	}
+	var bus stream.Bus = stream.New(rdb, store.Blocking, stream.Options{Prefix: s.Prefix})
+	if s.Reorder {
+		bus = &reordering{Bus: bus, shuffled: &truth.Shuffled}
+	}
+	return bus, nil
+}
+
+// live notes again and again that this process runs: one that gets no processor
+// has a clock that stands still, as that of the cache.
+func (p *process) live(ctx context.Context) {
+	every := time.NewTicker(beats)
+	defer every.Stop()
+	for ctx.Err() == nil {
+		p.beat.Store(time.Now().UnixNano())
+		<-every.C
+	}
+}
+
+const (
+	beats = 5 * time.Millisecond
+	pause = 20 * time.Millisecond // without a beat, that is worth to be noted
+)
 
 // load reads rows and is slow to answer, as a database is.
 func (p *process) load(ctx context.Context, keys []int) (map[int]Row, error) {
@@ -179,23 +223,28 @@ var errOver = errors.New("the time is over")
 // race has one writer and some readers.
 func (p *process) race(ctx context.Context, c Command) {
 	var all sync.WaitGroup
-	all.Go(func() { p.write(ctx, rand.New(rand.NewPCG(c.Seed, 0))) })
+	all.Go(func() { p.write(ctx, rand.New(rand.NewPCG(c.Seed, 0)), c.Pause) })
 	for i := range c.Readers {
-		all.Go(func() { p.read(cache.Fresh(ctx), rand.New(rand.NewPCG(c.Seed, uint64(i+1)))) })
+		draw := rand.New(rand.NewPCG(c.Seed, uint64(i+1)))
+		if p.local {
+			all.Go(func() { p.readLocal(ctx, draw) })
+		} else {
+			all.Go(func() { p.read(cache.Fresh(ctx), draw) })
+		}
 	}
 	all.Wait()
 }
 
 // write commits, tells the cache, and only then raises the floor.
-func (p *process) write(ctx context.Context, draw *rand.Rand) {
-	for !p.truth.Stop.Load() && clock.Sleep(ctx, time.Duration(draw.Int64N(int64(6*time.Millisecond)))) == nil {
+func (p *process) write(ctx context.Context, draw *rand.Rand, rest time.Duration) {
+	for !p.truth.Stop.Load() && clock.Sleep(ctx, time.Duration(draw.Int64N(int64(rest)))) == nil {
 		key := draw.IntN(Keys)
 		version := p.truth.commit(key)
 		if err := p.tell(ctx, key, version, draw.IntN(2) == 0); err != nil {
 			p.truth.Errors.Add(1)
 			continue // not told: the floor stays, as the cache's promise says
 		}
-		p.truth.raise(key, version)
+		p.truth.told(key, version)
 		p.truth.Writes.Add(1)
 	}
 }
@@ -224,6 +273,43 @@ func (p *process) read(ctx context.Context, draw *rand.Rand) {
 		}
 		for _, k := range keys {
 			p.truth.judge(k, floor[k], found[k].Version)
+		}
+	}
+}
+
+// readLocal reads what the process may hold itself, and compares it with what was
+// told so long before the read that it has to be seen, and with what this process
+// answered before. A reader has a little pause, or it would leave the others none
+// of the processor.
+func (p *process) readLocal(ctx context.Context, draw *rand.Rand) {
+	for !p.truth.Stop.Load() && clock.Sleep(ctx, time.Duration(draw.Int64N(int64(time.Millisecond)))) == nil {
+		key := draw.IntN(Keys)
+		floor, seen := p.truth.Floor[key].Load(), p.seen[key].Load()
+		began := time.Now()
+		away := time.Duration(began.UnixNano() - p.beat.Load())
+		if away < pause {
+			away = 0
+		}
+		fresh := draw.IntN(50) == 0
+		at := ctx
+		if fresh {
+			at = cache.Fresh(ctx)
+		}
+		got, err := p.get(at, key)
+		if err != nil {
+			p.truth.Errors.Add(1)
+			continue
+		}
+		if fresh {
+			p.truth.judge(key, floor, got)
+		} else {
+			p.truth.judgeLocal(key, floor, got, began, away)
+		}
+		if got > 0 && got < seen {
+			p.truth.Back.Add(1)
+		}
+		for old := p.seen[key].Load(); old < got && !p.seen[key].CompareAndSwap(old, got); {
+			old = p.seen[key].Load()
 		}
 	}
 }

@@ -38,20 +38,82 @@ type Truth struct {
 	Overlapping atomic.Int64       // loads that began while another one of their key was under way
 
 	Reads, Writes, Errors atomic.Int64 // of races: keys read, rows changed, failures
-	Stale                 atomic.Int64 // reads older than the floor before they began
+	Stale                 atomic.Int64 // reads older than the floor before they began, or than the bound allows
 	StaleKey, StaleBy     atomic.Int64 // the last of them: its key, and how many versions older
+
+	// Of reads that processes may answer themselves:
+	Bound    atomic.Int64              // nanoseconds after which what a Put or an Invalidate returned for has to be seen
+	Told     [Keys][rings]atomic.Int64 // when it returned for a version, unix nanoseconds, at the version's remainder; 0: not yet
+	Oldest   atomic.Int64              // nanoseconds: for how long what a read missed was told when it began, the most of all reads
+	Back     atomic.Int64              // reads that a process answered with an older version than it had answered before they began
+	Shuffled atomic.Int64              // batches of messages that came in another order
+	Paused   atomic.Int64              // reads that began in a process which had not run for a while
 }
+
+// rings is how many versions of a key are remembered with their times: more than
+// a race makes in a few seconds.
+const (
+	rings  = 1024
+	margin = 16 // places ahead of the newest version that are empty
+)
 
 // absent reports whether a version says that there is no row.
 func absent(version int64) bool { return version%8 == 0 }
 
 // commit changes a row and returns its new version.
-func (t *Truth) commit(key int) int64 { return t.Version[key].Add(1) }
+func (t *Truth) commit(key int) int64 {
+	version := t.Version[key].Add(1)
+	t.Told[key][(version+margin)%rings].Store(0)
+	return version
+}
 
 // raise says that a version is what later reads may rely on.
 func (t *Truth) raise(key int, version int64) {
 	for old := t.Floor[key].Load(); old < version && !t.Floor[key].CompareAndSwap(old, version); {
 		old = t.Floor[key].Load()
+	}
+}
+
+// told says that a Put or an Invalidate returned for a version now.
+func (t *Truth) told(key int, version int64) {
+	t.Told[key][version%rings].Store(time.Now().UnixNano())
+	t.raise(key, version)
+}
+
+// missed is how long before a moment a version newer than got was told, 0 if
+// none was. The floor is that before the read.
+func (t *Truth) missed(key int, got, floor int64, at time.Time) (longest time.Duration) {
+	for v := max(got+1, floor-rings+2*margin); v <= floor; v++ {
+		if told := t.Told[key][v%rings].Load(); told != 0 {
+			longest = max(longest, time.Duration(at.UnixNano()-told))
+		}
+	}
+	return longest
+}
+
+// judgeLocal is judge for a read that began at a moment, in a process that had
+// not run for a pause then, of which its own clock knows nothing.
+func (t *Truth) judgeLocal(key int, floor, got int64, began time.Time, pause time.Duration) {
+	t.Reads.Add(1)
+	if got == 0 { // the row was absent last at this version
+		now := t.Version[key].Load()
+		got = now - now%8
+	}
+	missed := t.missed(key, got, floor, began)
+	if missed == 0 {
+		return
+	}
+	if pause > 0 {
+		t.Paused.Add(1)
+	}
+	missed -= pause
+	for old := t.Oldest.Load(); old < int64(missed) && !t.Oldest.CompareAndSwap(old, int64(missed)); {
+		old = t.Oldest.Load()
+	}
+	if missed > time.Duration(t.Bound.Load()) {
+		t.Stale.Add(1)
+		t.StaleKey.Store(int64(key))
+		t.StaleBy.Store(floor - got)
 	}
 }
 

@@ -15,6 +15,7 @@ local old = tonumber(redis.call('GET', KEYS[1]) or '')
 if old and ARGV[1] ~= 'raise' then
   return string.format('%.0f', old)
 end
+redis.call('PERSIST', KEYS[1]) -- a full Redis lets a script go on that has begun to write
 local new = math.max((old or 0) + 1, clock)
 redis.call('SET', KEYS[1], string.format('%.0f', new))
 return string.format('%.0f', new)

@@ -4,7 +4,8 @@
 --
 -- KEYS[1]  <prefix>:cache:<name>:{<k>}    string, the record (header, payload)
 -- KEYS[2]  <prefix>:cache:<name>:{<k>}:l  string, the lease: token of one load
--- ARGV[1]  the new record, with its version in bytes 6-13 of the header
+-- ARGV[1]  the new record, with its version in bytes 6-13 of the header and its
+--          epoch in bytes 24-27
 -- ARGV[2]  life of the record, milliseconds, at least 1
 --
 -- returns  1  stored: the record that was there is older
@@ -13,13 +14,14 @@
 --
 -- A missing record says nothing about what was current last, so a late writer
 -- must not store there; neither over "there is none", for the row may have been
--- deleted after that writer's commit. In both removals and stores the lease
+-- deleted after that writer's commit; nor over a record of another epoch, of
+-- which one of the two is not current. In both removals and stores the lease
 -- goes, so that a load that began before the commit cannot store after it.
 -- Versions are compared byte by byte: a Lua number holds only 53 bits. The time
 -- that a load took (bytes 3-5) stays that of the old record: nothing was loaded.
 --
 -- Both keys share the hash tag {<k>}: one slot. O(1).
-local HEADER, FLAGS, DELTA, VERSION = 24, 3, 4, 7 -- Lua counts bytes from 1
+local HEADER, FLAGS, DELTA, VERSION, EPOCH = 28, 3, 4, 7, 25 -- Lua counts bytes from 1
 
 local function compare(a, b)
   for i = VERSION, VERSION + 7 do
@@ -34,6 +36,7 @@ end
 local old = redis.call('GET', KEYS[1])
 local comparable = old and #old >= HEADER and string.sub(old, 1, 2) == string.sub(ARGV[1], 1, 2)
   and string.byte(old, FLAGS) == 0 and string.sub(old, VERSION, VERSION + 7) ~= string.rep('\0', 8)
+  and string.sub(old, EPOCH, EPOCH + 3) == string.sub(ARGV[1], EPOCH, EPOCH + 3)
 if not comparable then
   redis.call('DEL', KEYS[1], KEYS[2])
   return 0

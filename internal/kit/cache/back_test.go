@@ -1,0 +1,205 @@
+package cache
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The answers of two reads may come in another order than Redis gave them: who
+// saw the newer one must not see the older one after it.
+func TestNoReaderGoesBackInTime(t *testing.T) {
+	on, rows := new(wire), newTable(1)
+	w, late := mini(t), &lateReply{held: make(chan chan struct{})}
+	one, p := w.connected(t, on, Options{}), on.port()
+	two := w.hands(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
+	two.inSyncFor(time.Hour)
+	here, there := heardRows(one.Hub, localPolicy(), rows), heardRows(two.Hub, localPolicy(), rows)
+	mustGet(t, here, 1)
+	late.on.Store(true)
+	first := getLater(t.Context(), there, 1) // Redis said version 1
+	release := receive(t, late.held)
+	late.on.Store(false)
+	r := rows.commit(1)
+	mustPut(t, here, r) // which P2 does not hear of
+	if got := versionOf(Fresh(t.Context()), t, there, 1); got != 2 {
+		t.Fatalf("a fresh read got version %d, want 2", got)
+	}
+	close(release)
+	receive(t, first)
+	wantVersion(t, "after a fresh read saw version 2", there, 1, 2)
+}
+
+func TestAListOfAnOlderGenerationDoesNotReplaceAYoungerOne(t *testing.T) {
+	x := mini(t).connected(t, new(wire), Options{})
+	lists := localListsOf(x.Hub, newTable(1), 1).lists
+	k := shelf{1, 10}
+	entryOf := func(generation int64, ids ...int) *entry[[]int] {
+		return &entry[[]int]{v: ids, version: generation, until: int64(time.Hour), weight: 300}
+	}
+	before := lists.local.stamp(k)
+	lists.local.put(k, before, entryOf(1_700_000_000_000_002, 1, 2))
+	lists.local.put(k, before, entryOf(1_700_000_000_000_001, 1))
+	got, err := lists.Get(t.Context(), k)
+	if err != nil || !cmp.Equal([]int{1, 2}, got) {
+		t.Errorf("got %v, %v, want the list of the younger generation", got, err)
+	}
+	lists.local.put(k, before, entryOf(1_700_000_000_000_003))
+	if got, err := lists.Get(t.Context(), k); err != nil || len(got) != 0 {
+		t.Errorf("got %v, %v, want the empty list of the youngest", got, err)
+	}
+}
+
+// A read that passes over what the process holds, or that finds nothing there, and
+// whose load was overtaken by an invalidation of which nobody here has heard: its
+// value is not kept, and what is held is older.
+func TestNoReaderGoesBackBehindALoadThatWasRefused(t *testing.T) {
+	w, rows := mini(t), newTable(1)
+	two := w.connected(t, new(wire), Options{}) // which hears nothing
+	load, nextLoad := rows.pausing(t)
+	here, there := rowsOf(w.process(t), Policy{}, rows.load), heardFrom(two.Hub, localPolicy(), rows, load)
+	mustGet(t, here, 1)
+	mustGet(t, there, 1)
+	rows.commit(1)
+	mustInvalidate(t, here, 1)
+	fresh := getLater(Fresh(t.Context()), there, 1)
+	p := nextLoad() // of version 2
+	mustInvalidate(t, here, 1)
+	p.end <- nil
+	if got := receive(t, fresh); got.row.Version != 2 {
+		t.Fatalf("the fresh read got %v, want version 2", got)
+	}
+	if got := own(t, there, 1); len(got) > 0 {
+		t.Error("the older value is still held")
+	}
+}
+
+// What is found and does not belong into the process's memory does not leave
+// something older there.
+func TestWhatIsNotKeptLeavesNothingOlder(t *testing.T) {
+	cases := []struct {
+		name  string
+		suits Criteria
+		spoil func(x connected, c *Cache[int, row])
+	}{
+		{"a key that is not hot any more", everyCriterion &^ Hot, func(x connected, _ *Cache[int, row]) { x.hot = newTopKeys() }},
+		{"a value that has become too big", everyCriterion, func(_ connected, c *Cache[int, row]) { c.policy.MaxBytes = headerSize }},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			w, rows := mini(t), newTable(1)
+			x := w.connected(t, new(wire), Options{})
+			p := localPolicy()
+			p.Local.Suits = test.suits
+			here, there := rowsOf(w.process(t), Policy{}, rows.load), heardRows(x.Hub, p, rows)
+			x.hot.add(there.nameOf(1), 2*hotEnough)
+			mustGet(t, there, 1)
+			if len(own(t, there, 1)) == 0 {
+				t.Fatal("not kept")
+			}
+			test.spoil(x, there)
+			rows.commit(1)
+			mustInvalidate(t, here, 1)
+			if got := versionOf(Fresh(t.Context()), t, there, 1); got != 2 {
+				t.Fatalf("a fresh read got version %d, want 2", got)
+			}
+			wantVersion(t, "the read after it", there, 1, 2)
+		})
+	}
+}
+
+// Of two answers the one with the higher version is the newer one, whichever was
+// asked for first.
+func TestOfTwoAnswersTheHigherVersionStays(t *testing.T) {
+	cases := []struct {
+		name              string
+		firstIs, secondIs int  // versions of the answers to what was asked first, and second
+		firstComesFirst   bool // of the answers
+		want              int
+	}{
+		{"first asked, newer, comes last", 2, 1, false, 2},
+		{"first asked, newer, comes first", 2, 1, true, 2},
+		{"first asked, older, comes last", 1, 2, false, 2},
+		{"first asked, older, comes first", 1, 2, true, 2},
+		{"without versions the one that was asked for later stays", 0, 0, false, 0},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			x := mini(t).connected(t, new(wire), Options{MaxAge: time.Hour})
+			p := localPolicy()
+			p.Local.MaxAge = time.Hour
+			c := heardRows(x.Hub, p, newTable())
+			entryOf := func(version int, asked string) *entry[row] {
+				return &entry[row]{v: row{1, version}, version: int64(version), name: asked, until: int64(time.Hour), weight: 300}
+			}
+			first := c.local.stamp(1)
+			x.pass(time.Second)
+			second := c.local.stamp(1)
+			puts := []func(){
+				func() { c.local.put(1, first, entryOf(test.firstIs, "first")) },
+				func() { c.local.put(1, second, entryOf(test.secondIs, "second")) },
+			}
+			if !test.firstComesFirst {
+				puts[0], puts[1] = puts[1], puts[0]
+			}
+			for _, put := range puts {
+				put()
+			}
+			e, _, ok := c.local.get(1)
+			if !ok || e.v.Version != test.want || test.want == 0 && e.name != "second" {
+				t.Errorf("%v is held, want version %d", e, test.want)
+			}
+		})
+	}
+}
+
+// A refresh and a read may bring one version at once, with two lives.
+func TestOfOneVersionAskedForAtOnceTheLongerLifeStays(t *testing.T) {
+	for _, lives := range [][2]time.Duration{{time.Second, time.Hour}, {time.Hour, time.Second}} {
+		x := mini(t).connected(t, new(wire), Options{})
+		c := heardRows(x.Hub, localPolicy(), newTable())
+		at := c.local.stamp(1)
+		for _, life := range lives {
+			c.local.put(1, at, &entry[row]{v: row{1, 1}, version: 1, until: int64(life), weight: 300})
+		}
+		if e, _, ok := c.local.get(1); !ok || e.until != int64(time.Hour) {
+			t.Errorf("lives %v: %v is held, want the one that lives for an hour", lives, e)
+		}
+	}
+}
+
+// An answer that an invalidation overtook is not kept; who got it does not see an
+// older one after it.
+func TestAnOvertakenAnswerEndsAnOlderEntry(t *testing.T) {
+	cases := []struct {
+		name       string
+		held, came int // versions
+		want       int // 0: nothing is held
+	}{
+		{"older than the answer", 1, 2, 0},
+		{"as new as the answer", 2, 2, 2},
+		{"newer than the answer", 3, 2, 3},
+		{"an answer without a version", 3, 0, 0},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			x := mini(t).connected(t, new(wire), Options{})
+			c := heardRows(x.Hub, localPolicy(), newTable())
+			entryOf := func(version int) *entry[row] {
+				return &entry[row]{v: row{1, version}, version: int64(version), until: int64(time.Hour), weight: 300}
+			}
+			before := c.local.stamp(1)
+			c.local.drop(1)
+			c.local.put(1, c.local.stamp(1), entryOf(test.held))
+			c.local.put(1, before, entryOf(test.came))
+			got := 0
+			if e, _, ok := c.local.get(1); ok {
+				got = e.v.Version
+			}
+			if got != test.want {
+				t.Errorf("version %d is held, want %d", got, test.want)
+			}
+		})
+	}
+}

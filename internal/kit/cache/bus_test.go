@@ -1,0 +1,193 @@
+package cache
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// A8: P2 holds "there is none", and P1 inserts the row.
+func TestAnInsertElsewhereIsFound(t *testing.T) {
+	const maxAge = time.Second
+	cases := []struct {
+		name string
+		read func(t *testing.T, x *pair, id int) int
+		want int
+	}{
+		{"not while nothing is heard and the process counts as in sync", func(t *testing.T, x *pair, id int) int {
+			x.two.pass(maxAge - 1)
+			return versionOf(t.Context(), t, x.there, id)
+		}, 0},
+		{"as soon as the bus delivered", func(t *testing.T, x *pair, id int) int {
+			x.two.deliver(t.Context())
+			return versionOf(t.Context(), t, x.there, id)
+		}, 1},
+		{"with the bus silent once MaxAge is over", func(t *testing.T, x *pair, id int) int {
+			x.two.pass(maxAge)
+			return versionOf(t.Context(), t, x.there, id)
+		}, 1},
+		{"at once by a fresh read", func(t *testing.T, x *pair, id int) int {
+			return versionOf(Fresh(t.Context()), t, x.there, id)
+		}, 1},
+	}
+	for _, held := range []string{"in its own memory", "by its guard"} {
+		for _, test := range cases {
+			t.Run(held+", "+test.name, func(t *testing.T) {
+				x := newPair(t, localPolicy(), 1)
+				id := 9
+				if held == "by its guard" {
+					buildGuard(t, x.there.guard)
+					id = excludedBy(t, x.there.guard)
+				}
+				if got := versionOf(t.Context(), t, x.there, id); got != 0 {
+					t.Fatal("found before it was there")
+				}
+				x.rows.commit(id)
+				mustInvalidate(t, x.here, id)
+				if got := test.read(t, x, id); got != test.want {
+					t.Errorf("version %d, want %d", got, test.want)
+				}
+			})
+		}
+	}
+}
+
+// excludedBy is a key that a guard knows to be absent.
+func excludedBy(t *testing.T, g *guard[int]) int {
+	t.Helper()
+	for id := 1000; id < 2000; id++ {
+		if g.excludes(id) {
+			return id
+		}
+	}
+	t.Fatal("the guard excludes nothing")
+	return 0
+}
+
+// A15 over processes: the reply of Redis was on its way to P2 when P2 heard of
+// the invalidation of P1.
+func TestAReplyUnderWayWhenAnotherProcessInvalidatesIsNotKept(t *testing.T) {
+	on, rows := new(wire), newTable(1)
+	w, late := mini(t), &lateReply{held: make(chan chan struct{})}
+	one, p := w.connected(t, on, Options{}), on.port()
+	two := w.hands(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
+	two.inSyncFor(time.Hour)
+	here, there := heardRows(one.Hub, localPolicy(), rows), heardRows(two.Hub, localPolicy(), rows)
+	mustGet(t, here, 1) // Redis has it
+	late.on.Store(true)
+	first := getLater(t.Context(), there, 1)
+	release := receive(t, late.held)
+	late.on.Store(false)
+	rows.commit(1)
+	mustInvalidate(t, here, 1)
+	p.deliver(t.Context())
+	close(release)
+	if got := receive(t, first); got.err != nil || got.row.Version != 1 {
+		t.Errorf("the overtaken reader got %v, want its own version 1", got)
+	}
+	wantVersion(t, "a read after it was heard", there, 1, 2)
+}
+
+// Who comes after the invalidation of P1 was heard in P2 does not join a load
+// that began in P2 before it.
+func TestALoadUnderWayIsNotJoinedAfterAnInvalidationWasHeard(t *testing.T) {
+	w, on, rows := mini(t), new(wire), newTable(1)
+	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
+	load, nextLoad := rows.pausing(t)
+	here, there := heardRows(one.Hub, localPolicy(), rows), heardFrom(two.Hub, localPolicy(), rows, load)
+	first := getLater(t.Context(), there, 1)
+	old := nextLoad()
+	rows.commit(1)
+	mustInvalidate(t, here, 1)
+	two.deliver(t.Context())
+	second := getLater(t.Context(), there, 1)
+	young := nextLoad() // while the old load still is under way
+	young.end <- nil
+	if got := receive(t, second); got.row.Version != 2 {
+		t.Errorf("the later reader got %v, want version 2", got)
+	}
+	old.end <- nil
+	receive(t, first)
+	wantVersion(t, "a read after both loads", there, 1, 2)
+}
+
+// What a process says itself it has done already: what it read since is right.
+func TestAnOwnMessageDropsNothing(t *testing.T) {
+	x := newPair(t, localPolicy(), 1)
+	x.warm(t, 1)
+	x.rows.commit(1)
+	mustInvalidate(t, x.here, 1)
+	wantVersion(t, "a read after the own write", x.here, 1, 2)
+	x.one.deliver(t.Context())
+	if !ownHit(t, x.here, 1) {
+		t.Error("not an own hit any more")
+	}
+	if epoch := x.one.epoch.Load(); epoch != 0 {
+		t.Errorf("an epoch %d", epoch)
+	}
+}
+
+// Whatever the order in which words arrive, and however often: what they name is
+// gone, and stays right.
+func TestWordsMayComeTwiceAndInAnyOrder(t *testing.T) {
+	seed := testkit.Seed(t)
+	draw := rand.New(rand.NewPCG(seed, 0))
+	ids := []int{1, 2, 3, 4, 5, 6, 7, 8}
+	x := newPair(t, localPolicy(), ids...)
+	for range 50 {
+		x.warm(t, ids...)
+		for range 1 + draw.IntN(6) {
+			r := x.rows.commit(ids[draw.IntN(len(ids))])
+			if draw.IntN(2) == 0 {
+				mustPut(t, x.here, r)
+			} else {
+				mustInvalidate(t, x.here, r.ID)
+			}
+		}
+		bodies := x.two.take()
+		bodies = append(bodies, bodies[draw.IntN(len(bodies))])
+		draw.Shuffle(len(bodies), func(i, j int) { bodies[i], bodies[j] = bodies[j], bodies[i] })
+		x.two.hear(t.Context(), bodies)
+		for id, want := range x.rows.all() {
+			wantVersion(t, "after a shuffled delivery", x.there, id, want.Version)
+		}
+	}
+	if t.Failed() {
+		t.Logf("seed %d", seed)
+	}
+}
+
+func TestAWriteToATableEndsItsListsElsewhere(t *testing.T) {
+	w, on, rows := mini(t), new(wire), newTable(1)
+	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
+	here, there := localLists(one.Hub, rows), localLists(two.Hub, rows)
+	mustList(t, there.lists, shelf{1, 10}, 1)
+	mustList(t, there.other, shelf{1, 10}, 1)
+	rows.commit(2)
+	mustChange(t, here.table)
+	mustList(t, there.lists, shelf{1, 10}, 1) // an own hit: nothing was heard
+	if got, err := there.lists.lists.Get(Fresh(t.Context()), shelf{1, 10}); err != nil || !cmp.Equal([]int{1, 2}, got) {
+		t.Errorf("a fresh read: %v, %v", got, err)
+	}
+	two.deliver(t.Context())
+	mustList(t, there.lists, shelf{1, 10}, 1, 2)
+	mustList(t, there.other, shelf{1, 10}, 1, 2)
+}
+
+// shelves are the lists of a table in one process, by two kinds of query.
+type shelves struct {
+	table        *Table
+	lists, other *Queries[shelf, int]
+}
+
+func localLists(h *Hub, rows *table) shelves {
+	t, p := h.Table("rows"), localPolicy()
+	p.Name, p.Local.Share = "list", 0.5
+	q := p
+	q.Name = "other"
+	return shelves{t, NewQueries(t, p.withTestTimes(), shelf.text, rows.list), NewQueries(t, q.withTestTimes(), shelf.text, rows.list)}
+}

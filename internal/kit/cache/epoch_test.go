@@ -1,0 +1,286 @@
+package cache
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEpoch(t *testing.T) {
+	cases := []struct {
+		name string
+		run  func(t *testing.T, w *world)
+	}{
+		{"all processes learn one epoch, and raise it one after the other", epochIsShared},
+		{"a Redis that lost its epoch, or has a lower one, gets a higher one", lostEpochIsRaised},
+		{"each key misses once after ForgetAll", everythingMissesOnce},
+		{"a Put over a record of another epoch removes it", putComparesEpochs},
+		{"a process that hears nothing learns it from the first record", epochIsLearntFromARecord},
+		{"processes of two epochs on one key do not loop", epochsDoNotLoop},
+		{"what was loaded before ForgetAll does not count after it", overtakenLoadIsOfTheOldEpoch},
+		{"garbage brings no epoch", garbageBringsNoEpoch},
+	}
+	onEach(t, func(t *testing.T, b *backend) {
+		for _, c := range cases {
+			t.Run(c.name, func(t *testing.T) { c.run(t, b.world(t)) })
+		}
+	})
+}
+
+func mustLearn(t *testing.T, h *Hub) uint32 {
+	t.Helper()
+	if err := h.learnEpoch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return h.epoch.Load()
+}
+
+func epochIsShared(t *testing.T, w *world) {
+	one, two := w.process(t), w.process(t)
+	first := mustLearn(t, one)
+	if now := time.Now().Unix(); int64(first) < now-60 || int64(first) > now+60 {
+		t.Errorf("the first epoch is %d, want the time, %d", first, now)
+	}
+	if got := mustLearn(t, two); got != first {
+		t.Errorf("another process learnt %d, want %d", got, first)
+	}
+	mustForgetAll(t, one)
+	second := one.epoch.Load()
+	if second <= first {
+		t.Errorf("epoch %d after %d", second, first)
+	}
+	mustForgetAll(t, two)
+	if got := two.epoch.Load(); got <= second {
+		t.Errorf("epoch %d after %d", got, second)
+	}
+}
+
+func lostEpochIsRaised(t *testing.T, w *world) {
+	h := w.process(t)
+	known := mustLearn(t, h) + 1000 // ahead of every clock here
+	h.epoch.Store(known)
+	for name, value := range map[string]string{"lost": "", "lower": "17", "no number": "x"} {
+		var err error
+		if value == "" {
+			err = w.rdb.Del(t.Context(), h.root+"cache-epoch").Err()
+		} else {
+			err = w.rdb.Set(t.Context(), h.root+"cache-epoch", value, 0).Err()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := mustLearn(t, h)
+		if got <= known {
+			t.Errorf("%s: epoch %d, want one above %d", name, got, known)
+		}
+		if there := w.rdb.Get(t.Context(), h.root+"cache-epoch").Val(); there != strconv.Itoa(int(got)) {
+			t.Errorf("%s: Redis has %q, want %d", name, there, got)
+		}
+		known = got
+	}
+}
+
+// listening are a process's caches of rows and lists, in its memory too.
+type listening struct {
+	connected
+	rows  *Cache[int, row]
+	lists *Queries[shelf, int]
+}
+
+func (w *world) listening(t *testing.T, on *wire, rows *table) listening {
+	t.Helper()
+	x := w.connected(t, on, Options{})
+	p := localPolicy()
+	p.Local.Share = 0.5
+	mustLearn(t, x.Hub)
+	return listening{x, heardRows(x.Hub, p, rows), localListsOf(x.Hub, rows, 0.5)}
+}
+
+func everythingMissesOnce(t *testing.T, w *world) {
+	on, rows := new(wire), newTable(1, 2)
+	all := []listening{w.listening(t, on, rows), w.listening(t, on, rows)}
+	read := func(p listening) {
+		for _, id := range []int{1, 2, 9} { // 9 is absent
+			want := rows.all()[id].Version
+			wantVersion(t, "a row", p.rows, id, want)
+		}
+		mustList(t, p.lists, shelf{1, 10}, 1, 2)
+	}
+	loads := func() int { n := len(rows.loads()); return n }
+	for range 2 {
+		for _, p := range all {
+			read(p)
+		}
+	}
+	if got := loads(); got != 4 {
+		t.Fatalf("%d loads at first, want 4", got)
+	}
+	mustForgetAll(t, all[0].Hub)
+	all[1].deliver(t.Context())
+	for _, p := range all {
+		if got := own(t, p.rows, 1, 2, 9); len(got) > 0 {
+			t.Errorf("%v are still held", got)
+		}
+	}
+	for range 2 {
+		for _, p := range all {
+			read(p)
+		}
+	}
+	if got := loads(); got != 8 {
+		t.Errorf("%d loads after ForgetAll, want one of each key: 8", got)
+	}
+	for _, p := range all {
+		if diff := cmp.Diff([]int{1, 2, 9}, own(t, p.rows, 1, 2, 9)); diff != "" {
+			t.Error("kept again", diff)
+		}
+	}
+}
+
+func putComparesEpochs(t *testing.T, w *world) {
+	rows := newTable(1)
+	one, two := w.process(t), w.process(t)
+	mustLearn(t, one)
+	mustLearn(t, two)
+	here, there := rowsOf(one, Policy{}, rows.load), rowsOf(two, Policy{}, rows.load)
+	mustGet(t, there, 1)
+	mustForgetAll(t, one) // two does not hear of it
+	r := rows.commit(1)
+	if mustPut(t, here, r) {
+		t.Error("kept, over a record of an epoch that is over")
+	}
+	if _, _, is := w.stored(t, here, 1); is != nothing {
+		t.Error("the old record is still there")
+	}
+	wantVersion(t, "a read", here, 1, 2)
+	r = rows.commit(1)
+	if !mustPut(t, here, r) {
+		t.Error("not kept, over a record of this epoch")
+	}
+	r = rows.commit(1)
+	if mustPut(t, there, r) {
+		t.Error("kept under an epoch that is over")
+	}
+	for _, c := range []*Cache[int, row]{here, there} {
+		wantVersion(t, "a read after all", c, 1, r.Version)
+	}
+	if n := len(rows.loads()); n != 3 {
+		t.Errorf("%d loads, want 3", n)
+	}
+}
+
+func epochIsLearntFromARecord(t *testing.T, w *world) {
+	on, rows := new(wire), newTable(1, 2)
+	one, deaf := w.listening(t, on, rows), w.listening(t, new(wire), rows)
+	for _, id := range []int{1, 2} {
+		mustGet(t, deaf.rows, id)
+	}
+	mustForgetAll(t, one.Hub)
+	mustGet(t, one.rows, 1)
+	before := len(rows.loads())
+	if got := own(t, deaf.rows, 1, 2); len(got) != 2 {
+		t.Fatalf("%v are held, want both: this test shows nothing", got)
+	}
+	if _, err := deaf.rows.Get(Fresh(t.Context()), 1); err != nil { // a record of the new epoch
+		t.Fatal(err)
+	}
+	if got, want := deaf.epoch.Load(), one.epoch.Load(); got != want {
+		t.Errorf("epoch %d, want %d", got, want)
+	}
+	if got := own(t, deaf.rows, 2); len(got) > 0 {
+		t.Error("what it held from the old epoch is held still")
+	}
+	if n := len(rows.loads()) - before; n != 0 {
+		t.Errorf("%d loads to learn it, want none", n)
+	}
+	mustGet(t, deaf.rows, 2)
+	if n := len(rows.loads()) - before; n != 1 {
+		t.Errorf("%d loads of the other key, want one", n)
+	}
+}
+
+func epochsDoNotLoop(t *testing.T, w *world) {
+	rows := newTable(1)
+	oldOne, newOne := w.process(t), w.process(t)
+	mustLearn(t, oldOne)
+	mustLearn(t, newOne)
+	here, there := rowsOf(oldOne, Policy{}, rows.load), rowsOf(newOne, Policy{}, rows.load)
+	for range 5 {
+		mustGet(t, here, 1)
+		mustForgetAll(t, newOne) // the other does not hear of it
+		r := rows.commit(1)
+		mustInvalidate(t, here, 1)
+		before := len(rows.loads())
+		mustGet(t, here, 1) // stores a record of the old epoch
+		for range 10 {
+			wantVersion(t, "of the new epoch", there, 1, r.Version)
+			wantVersion(t, "of the old epoch", here, 1, r.Version)
+		}
+		if n := len(rows.loads()) - before; n > 3 {
+			t.Errorf("%d loads for 21 reads, want one of the old epoch and one of the new", n)
+		}
+		if a, b := oldOne.epoch.Load(), newOne.epoch.Load(); a != b {
+			t.Errorf("epochs %d and %d after they met", a, b)
+		}
+	}
+}
+
+// The load holds its lease all the time: only its epoch says that it read before.
+func overtakenLoadIsOfTheOldEpoch(t *testing.T, w *world) {
+	rows := newTable(1)
+	h, other := w.process(t), w.process(t)
+	mustLearn(t, h)
+	load, nextLoad := rows.pausing(t)
+	c := rowsOf(h, Policy{}, load)
+	first := getLater(t.Context(), c, 1)
+	p := nextLoad()
+	rows.commit(1) // whose invalidation is lost
+	mustForgetAll(t, h)
+	p.end <- nil
+	receive(t, first)
+	second := getLater(t.Context(), c, 1)
+	nextLoad().end <- nil
+	if got := receive(t, second); got.row.Version != 2 {
+		t.Errorf("got %v, want version 2", got)
+	}
+	wantVersion(t, "in another process", rowsOf(other, Policy{}, rows.load), 1, 2)
+}
+
+func garbageBringsNoEpoch(t *testing.T, w *world) {
+	h, rows := w.process(t), newTable(1)
+	known := mustLearn(t, h)
+	c := rowsOf(h, Policy{}, rows.load)
+	garbage := string(header{created: time.Now(), soft: time.Hour, epoch: known + 1_000_000}.appendTo(nil)) + "no JSON"
+	if err := w.rdb.Set(t.Context(), c.nameOf(1), garbage, time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantVersion(t, "a read", c, 1, 1)
+	if got := h.epoch.Load(); got != known {
+		t.Errorf("epoch %d, want %d", got, known)
+	}
+}
+
+// A Redis that failed over may have lost the epoch: who knows it begins a new one.
+func TestAnEpochThatRedisLostIsFoundOutAfterAReset(t *testing.T) {
+	w := mini(t)
+	x := w.hands(t, Options{LocalBytes: 1 << 20})
+	x.inSyncFor(time.Hour)
+	x.knowEpoch(t.Context())
+	before := x.epoch.Load()
+	if err := w.rdb.Del(t.Context(), w.prefix+":cache-epoch").Err(); err != nil {
+		t.Fatal(err)
+	}
+	x.knowEpoch(t.Context())
+	if got := x.epoch.Load(); got != before || before == 0 {
+		t.Errorf("epoch %d, before it was %d: it was asked for without a reason", got, before)
+	}
+	x.Reset(t.Context(), "lost")
+	x.inSyncFor(time.Hour)
+	x.knowEpoch(t.Context())
+	stored, err := w.rdb.Get(t.Context(), w.prefix+":cache-epoch").Uint64()
+	if got := x.epoch.Load(); err != nil || got <= before || uint64(got) != stored {
+		t.Errorf("epoch %d after %d, stored is %d, %v", got, before, stored, err)
+	}
+}

@@ -1,0 +1,88 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+// A message of a new epoch also reaches who knew none: a guard may have missed
+// inserts.
+func TestANewEpochEndsTheGuardOfWhoKnewNone(t *testing.T) {
+	x := newPair(t, localPolicy(), 1)
+	buildGuard(t, x.there.guard)
+	mustForgetAll(t, x.one.Hub)
+	x.two.deliver(t.Context())
+	if x.there.guard.built() {
+		t.Error("the guard is still in use")
+	}
+	if got, want := x.two.epoch.Load(), x.one.epoch.Load(); got != want || got == 0 {
+		t.Errorf("epoch %d, want %d", got, want)
+	}
+}
+
+// A process that learns which epoch it is has missed nothing.
+func TestAnEpochThatIsLearntLeavesTheGuard(t *testing.T) {
+	x := newPair(t, localPolicy(), 1)
+	buildGuard(t, x.there.guard)
+	mustLearn(t, x.two.Hub)
+	if !x.there.guard.built() {
+		t.Error("the guard is gone")
+	}
+}
+
+// One that cannot hear asks for itself.
+func TestAProcessOutOfSyncAsksForTheEpoch(t *testing.T) {
+	x := newPair(t, localPolicy(), 1)
+	x.two.knowEpoch(t.Context())
+	first := x.two.epoch.Load()
+	mustForgetAll(t, x.one.Hub)
+	x.two.knowEpoch(t.Context())
+	if got := x.two.epoch.Load(); got != first {
+		t.Errorf("in sync: epoch %d, want %d until it is heard", got, first)
+	}
+	x.two.pass(time.Second)
+	x.two.knowEpoch(t.Context())
+	if got, want := x.two.epoch.Load(), x.one.epoch.Load(); got != want {
+		t.Errorf("out of sync: epoch %d, want %d", got, want)
+	}
+}
+
+// Everything misses at once, and the database gets as much as it can take.
+func TestForgetAllIsBoundedByTheBulkhead(t *testing.T) {
+	const keys, most = 200, 8
+	w, rows, load := mini(t), newTable(slices.Collect(numbers(keys))...), new(gauge)
+	h := w.process(t)
+	mustLearn(t, h)
+	c := rowsOf(h, Policy{MaxLoads: most}, func(ctx context.Context, ids []int) (map[int]row, error) {
+		load.enter()
+		defer load.leave()
+		_ = clock.Sleep(ctx, time.Millisecond) // what a query takes
+		return rows.load(ctx, ids)
+	})
+	for id := range keys {
+		mustGet(t, c, id)
+	}
+	mustForgetAll(t, h)
+	before := len(rows.loads())
+	var all sync.WaitGroup
+	for id := range keys {
+		all.Go(func() {
+			if _, err := c.Get(t.Context(), id); err != nil && !errors.Is(err, ErrNotFound) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := load.mostEver(); got > most || got < 2 {
+		t.Errorf("%d loader calls at once, want 2 to %d", got, most)
+	}
+	if got := len(rows.loads()) - before; got != keys {
+		t.Errorf("%d loads, want one of each key", got)
+	}
+}

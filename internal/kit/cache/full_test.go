@@ -1,0 +1,79 @@
+package cache
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/stream"
+)
+
+// onBus is one more process, which runs, on a bus through Redis.
+func (w *world) onBus(t *testing.T) *Hub {
+	t.Helper()
+	rdb := w.client()
+	bus := stream.New(rdb, store.Blocking, stream.Options{Prefix: w.prefix})
+	h, err := NewHub(rdb, Options{Prefix: w.prefix, Bus: bus, LocalBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var all sync.WaitGroup
+	all.Go(func() { _ = bus.Run(ctx) })
+	all.Go(func() { _ = h.Run(ctx) }) // always nil
+	t.Cleanup(func() {
+		stop()
+		all.Wait()
+		h.Wait()
+		_ = rdb.Close()
+	})
+	eventually(t, "in sync", func() bool { return h.clock.inSync() && h.epoch.Load() != 0 })
+	return h
+}
+
+// A Redis that is full, and evicts nothing, takes no new record. What says that an
+// old one is not true any more it takes.
+func TestAFullRedisStillLetsGo(t *testing.T) {
+	w := startRedis(t).world(t)
+	here, there := w.onBus(t), w.onBus(t)
+	rows := newTable(1)
+	mine, theirs := rowsOf(here, localPolicy(), rows.load), rowsOf(there, localPolicy(), rows.load)
+	version := 0
+	lists := func(h *Hub) (*Table, *Queries[int, int]) {
+		table := h.Table("rows")
+		return table, NewQueries(table, Policy{Name: "list", Jitter: -1}, func(int) string { return "all" }, func(context.Context, int) ([]int, error) {
+			return []int{version}, nil
+		})
+	}
+	table, _ := lists(here)
+	_, list := lists(there)
+	eventually(t, "near", func() bool { return ownHit(t, theirs, 1) })
+	if got, err := list.Get(t.Context(), 1); err != nil || got[0] != 0 {
+		t.Fatal(got, err)
+	}
+	full, ok := w.rdb.(*redis.Client)
+	if !ok {
+		t.Fatalf("%T", w.rdb)
+	}
+	if err := full.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := full.Set(t.Context(), w.prefix+":x", "1", 0).Err(); !redis.HasErrorPrefix(err, "OOM") {
+		t.Fatalf("it is not full: %v", err)
+	}
+	want := rows.commit(1)
+	version = 1
+	if err := mine.Invalidate(t.Context(), 1); err != nil {
+		t.Error(err)
+	}
+	if err := table.Changed(t.Context()); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the other process reads the new row", func() bool { return mustGet(t, theirs, 1) == want })
+	if got, err := list.Get(t.Context(), 1); err != nil || got[0] != 1 {
+		t.Errorf("the list is that of %v, %v", got, err)
+	}
+}

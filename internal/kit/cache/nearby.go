@@ -1,0 +1,101 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Nearby keeps values in this process alone: of what lies in Redis, or
+// elsewhere, under rules of its own, so that a record beside it would be one copy
+// too many. An entry is good as one of a [Cache] is: in sync for its life, else
+// for the policy's MaxAge. "There is none" is not kept. It is safe for concurrent
+// use; values are for reading only.
+type Nearby[K comparable, V any] struct {
+	hub    *Hub
+	policy Policy
+	key    func(K) string
+	parse  func(string) (K, error)
+	counts *counters
+	local  *local[K, V] // nil: none
+}
+
+// NewNearby builds one, under the policy's Name, Fresh (the longest life of an
+// entry) and Local. It panics as [New] does. The functions give each key a text,
+// the same in every process, and back.
+func NewNearby[K comparable, V any](hub *Hub, p Policy, key func(K) string, parse func(string) (K, error)) *Nearby[K, V] {
+	p = p.withDefaults()
+	n := &Nearby[K, V]{hub: hub, policy: p, key: key, parse: parse, local: localOf[K, V](hub, p)}
+	n.counts = hub.join(p, n, nil)
+	return n
+}
+
+// Get returns the value of a key: the entry of this process, or what load
+// returns, which is kept for that life at most. It is at least as new as the last
+// [Nearby.Invalidate] that returned in this process before, and in another one
+// while this one is in sync; else MaxAge old at most. Readers at once each load.
+func (n *Nearby[K, V]) Get(ctx context.Context, k K, load func(ctx context.Context) (v V, life time.Duration, err error)) (V, error) {
+	if n.local == nil {
+		v, _, err := load(ctx)
+		return v, err
+	}
+	if e, _, ok := n.local.get(k); ok && !isFresh(ctx) {
+		n.counts.localHits.Add(1)
+		return e.v, nil
+	}
+	n.counts.misses.Add(1)
+	s := n.local.stamp(k)
+	v, life, err := load(ctx)
+	if err != nil || life <= 0 {
+		return v, err
+	}
+	n.local.put(k, s, &entry[V]{v: v, until: s.tick + int64(min(life, n.policy.Fresh)), weight: overhead + uint32(len(n.key(k)))})
+	return v, nil
+}
+
+// Invalidate forgets keys, in this process and in those that hear of it. Call it
+// when what load reads has changed for good. With an error the others may not
+// have heard: repeat it.
+func (n *Nearby[K, V]) Invalidate(ctx context.Context, ks ...K) error {
+	texts := make([]string, len(ks))
+	for i, k := range ks {
+		n.drop(k)
+		texts[i] = n.key(k)
+	}
+	if err := n.hub.sayKeys(context.WithoutCancel(ctx), n.policy.Name, texts); err != nil {
+		return fmt.Errorf("invalidate %d keys of %s: %w", len(ks), n.policy.Name, err)
+	}
+	return nil
+}
+
+// Stats returns what it did in this process so far.
+func (n *Nearby[K, V]) Stats() Stats { return n.counts.snapshot() }
+
+func (n *Nearby[K, V]) drop(k K) {
+	if n.local != nil {
+		n.local.drop(k)
+	}
+}
+
+func (n *Nearby[K, V]) heard(texts []string) {
+	var wrong error
+	for _, text := range texts {
+		k, err := n.parse(text)
+		wrong = errors.Join(wrong, err)
+		if err == nil {
+			n.drop(k)
+		}
+	}
+	if wrong != nil {
+		n.reset()
+	}
+}
+
+func (n *Nearby[K, V]) reset() { n.forgetAll() }
+
+func (n *Nearby[K, V]) forgetAll() {
+	if n.local != nil {
+		n.local.dropAll()
+	}
+}

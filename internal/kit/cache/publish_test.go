@@ -1,0 +1,104 @@
+package cache
+
+import (
+	"errors"
+	"iter"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/kit/stream"
+)
+
+// Who hears of a change must not find in Redis what it ends.
+func TestTheRecordIsGoneWhenTheWordIsOnTheBus(t *testing.T) {
+	x := newPair(t, localPolicy(), 1)
+	rowsTable, _ := queriesOf(x.one.Hub, x.rows.list)
+	raw := func(key string) string { return x.world.rdb.Get(t.Context(), key).Val() }
+	cases := []struct {
+		name string
+		do   func(t *testing.T)
+		look func() string
+		want string
+	}{
+		{"Put", func(t *testing.T) { mustPut(t, x.here, x.rows.commit(1)) }, func() string {
+			r, _, _ := x.world.stored(t, x.here, 1)
+			return strconv.Itoa(r.Version)
+		}, "2"},
+		{"Invalidate", func(t *testing.T) { mustInvalidate(t, x.here, 1) }, func() string { return raw(x.here.nameOf(1)) }, ""},
+		{
+			"Changed",
+			func(t *testing.T) {
+				if err := x.world.rdb.Set(t.Context(), rowsTable.generation, "7", 0).Err(); err != nil {
+					t.Fatal(err)
+				}
+				mustChange(t, rowsTable)
+			},
+			func() string { return strconv.FormatBool(len(raw(rowsTable.generation)) > 1) }, "true",
+		},
+		{"ForgetAll", func(t *testing.T) { mustForgetAll(t, x.one.Hub) }, func() string {
+			return strconv.FormatBool(raw(x.one.root+"cache-epoch") != "")
+		}, "true"},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			mustGet(t, x.here, 1)
+			saw := "nothing was published"
+			x.wire.before = func([]stream.Message) error { saw = test.look(); return nil }
+			test.do(t)
+			if saw != test.want {
+				t.Errorf("Redis had %q when the word was published, want %q", saw, test.want)
+			}
+		})
+	}
+}
+
+var errNoBus = errors.New("the bus is away")
+
+// A publish that fails is an error, whose repetition tells the others.
+func TestAWordThatCouldNotBeSaidIsAnError(t *testing.T) {
+	x := newPair(t, localPolicy(), 1)
+	rowsTable, _ := queriesOf(x.one.Hub, x.rows.list)
+	near := nearbyOf(x.one.Hub, Local{})
+	deeds := map[string]func() error{
+		"Invalidate":        func() error { return x.here.Invalidate(t.Context(), 1) },
+		"Invalidate many":   func() error { return x.here.Invalidate(t.Context(), slices.Collect(numbers(manyKeys+1))...) },
+		"Put":               func() error { _, err := x.here.Put(t.Context(), 1, row{1, 2}); return err },
+		"Changed":           func() error { return rowsTable.Changed(t.Context()) },
+		"Nearby.Invalidate": func() error { return near.Invalidate(t.Context(), 1) },
+		"ForgetAll":         func() error { return x.one.ForgetAll(t.Context()) },
+	}
+	for name, do := range deeds {
+		t.Run(name, func(t *testing.T) {
+			mustGet(t, x.here, 1)
+			x.wire.before = func([]stream.Message) error { return errNoBus }
+			if err := do(); !errors.Is(err, errNoBus) {
+				t.Errorf("error %v, want that of the bus", err)
+			}
+			x.wire.before = nil
+			if err := do(); err != nil {
+				t.Errorf("repeated: %v", err)
+			}
+			if words := x.two.take(); len(words) == 0 {
+				t.Error("the repetition told nobody")
+			}
+		})
+	}
+}
+
+func numbers(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range n {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func mustForgetAll(t *testing.T, h *Hub) {
+	t.Helper()
+	if err := h.ForgetAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

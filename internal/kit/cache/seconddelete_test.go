@@ -1,0 +1,138 @@
+package cache
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// lagging is a loader that reads a replica, which the test brings up to date.
+type lagging struct{ primary, replica *table }
+
+func newLagging(ids ...int) *lagging { return &lagging{newTable(ids...), newTable(ids...)} }
+
+func (l *lagging) catchUp() {
+	rows := l.primary.all()
+	l.replica.mu.Lock()
+	defer l.replica.mu.Unlock()
+	l.replica.rows = rows
+}
+
+// A13: after the invalidation a loader reads the old row from its replica, under
+// a good lease.
+func TestAReplicaThatLagsAndTheSecondDeletion(t *testing.T) {
+	const fresh = time.Hour
+	cases := []struct {
+		name   string
+		second time.Duration
+		want   int // version, once the replica caught up and the deletions were made
+	}{
+		{"without one the old row stays for its life", 0, 1},
+		{"with one it is gone", time.Minute, 2},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			w, on, lag := mini(t), new(wire), newLagging(1)
+			one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
+			p := localPolicy()
+			p.Fresh, p.SecondDelete = fresh, test.second
+			here := heardFrom(one.Hub, p, lag.primary, lag.replica.load)
+			there := heardFrom(two.Hub, p, lag.primary, lag.replica.load)
+			wantVersion(t, "at first", there, 1, 1)
+			lag.primary.commit(1)
+			mustInvalidate(t, here, 1)
+			two.deliver(t.Context())
+			wantVersion(t, "before the replica caught up", there, 1, 1)
+			lag.catchUp()
+			wantVersion(t, "once it did", there, 1, 1)
+
+			one.Wait() // makes second deletions at once
+			two.deliver(t.Context())
+			wantVersion(t, "after the second deletion, if any", there, 1, test.want)
+			wantVersion(t, "in the process that invalidated", here, 1, test.want)
+			for _, x := range []connected{one, two} {
+				x.pass(fresh)
+				x.inSyncSince(0)
+			}
+			w.expire(t, there.nameOf(1)) // as Redis does
+			wantVersion(t, "after its life", there, 1, 2)
+		})
+	}
+}
+
+func TestASecondDeletionComesAfterItsPause(t *testing.T) {
+	w, lag := mini(t), newLagging(1)
+	c := rowsOf(w.process(t), Policy{SecondDelete: 30 * time.Millisecond}, lag.replica.load)
+	mustGet(t, c, 1)
+	lag.primary.commit(1)
+	mustInvalidate(t, c, 1)
+	wantVersion(t, "from the replica", c, 1, 1)
+	lag.catchUp()
+	eventually(t, "the new row is read", func() bool { return versionOf(t.Context(), t, c, 1) == 2 })
+}
+
+func TestSecondDeletions(t *testing.T) {
+	writes := map[string]func(t *testing.T, c *Cache[int, row]){
+		"Invalidate": func(t *testing.T, c *Cache[int, row]) { mustInvalidate(t, c, 1) },
+		"Put":        func(t *testing.T, c *Cache[int, row]) { mustPut(t, c, row{1, 2}) },
+	}
+	for name, write := range writes {
+		t.Run("are off by default for "+name, func(t *testing.T) {
+			x := newPair(t, localPolicy(), 1)
+			mustGet(t, x.here, 1)
+			write(t, x.here)
+			x.one.Wait()
+			if n := len(x.wire.words(t)); n != 1 {
+				t.Errorf("%d words, want one", n)
+			}
+		})
+		t.Run("are made, and said, after "+name, func(t *testing.T) {
+			p := localPolicy()
+			p.SecondDelete = time.Hour
+			x := newPair(t, p, 1)
+			mustGet(t, x.here, 1)
+			write(t, x.here)
+			if n := len(x.wire.words(t)); n != 1 {
+				t.Errorf("%d words before the pause, want one", n)
+			}
+			versionOf(t.Context(), t, x.there, 1)
+			began := time.Now()
+			x.one.Wait()
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("Wait took %v", took)
+			}
+			if _, _, is := x.world.stored(t, x.here, 1); is != nothing {
+				t.Error("the record is still there")
+			}
+			if n := len(x.wire.words(t)); n != 2 {
+				t.Errorf("%d words, want a second one", n)
+			}
+			x.two.deliver(t.Context())
+			if got := own(t, x.there, 1); len(got) > 0 {
+				t.Error("the other process holds it still")
+			}
+		})
+	}
+	t.Run("are not owed where the first failed", func(t *testing.T) {
+		w, away := mini(t), new(outage)
+		x := w.hands(t, Options{}, away)
+		c := rowsOf(x.Hub, Policy{SecondDelete: time.Hour}, newTable(1).load)
+		away.on.Store(true)
+		if err := c.Invalidate(t.Context(), 1); err == nil {
+			t.Error("no error")
+		}
+		away.on.Store(false)
+		mustGet(t, c, 1)
+		x.Wait()
+		if _, _, is := w.stored(t, c, 1); is != value {
+			t.Error("deleted: the caller was told to repeat it")
+		}
+	})
+}
+
+// Over the primary readers see no difference: no read is stale without it (see
+// TestNoReadIsOlderThanAnInvalidation), nor with it.
+func TestASecondDeletionOverThePrimaryMakesNoReadStale(t *testing.T) {
+	newRace(t, mini(t), Policy{SecondDelete: 20 * time.Millisecond}).run(t, testkit.Seed(t), 3*time.Second)
+}

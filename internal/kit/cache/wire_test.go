@@ -1,0 +1,187 @@
+package cache
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/stream"
+)
+
+// wire is a bus between the hubs of a test. Each of them has a port, at which
+// what was published waits until the test delivers it.
+type wire struct {
+	mu        sync.Mutex
+	ports     []*port
+	published []stream.Message
+	before    func(ms []stream.Message) error // runs in Publish; an error of it is that of Publish
+}
+
+// port is the bus as one hub has it.
+type port struct {
+	*wire
+	hear     func(ctx context.Context, bodies [][]byte)
+	follower stream.Follower
+	waiting  [][]byte
+}
+
+func (w *wire) port() *port {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &port{wire: w}
+	w.ports = append(w.ports, p)
+	return p
+}
+
+func (p *port) Publish(_ context.Context, ms ...stream.Message) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.before != nil {
+		if err := p.before(ms); err != nil {
+			return err
+		}
+	}
+	p.published = append(p.published, ms...)
+	for _, at := range p.ports {
+		for _, m := range ms {
+			at.waiting = append(at.waiting, m.Body)
+		}
+	}
+	return nil
+}
+
+func (p *port) Subscribe(_ string, hear func(ctx context.Context, bodies [][]byte)) { p.hear = hear }
+
+func (p *port) Follow(f stream.Follower) { p.follower = f }
+
+func (p *port) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+
+// take is what waits at the port, which the test may deliver in its own way.
+func (p *port) take() [][]byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	waiting := p.waiting
+	p.waiting = nil
+	return waiting
+}
+
+// deliver hands over what waits, in its order.
+func (p *port) deliver(ctx context.Context) { p.hear(ctx, p.take()) }
+
+// words are the messages that were published so far.
+func (w *wire) words(t *testing.T) []word {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	words := make([]word, len(w.published))
+	for i, m := range w.published {
+		if m.Topic != Topic {
+			t.Errorf("a message of topic %q", m.Topic)
+		}
+		if err := json.Unmarshal(m.Body, &words[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return words
+}
+
+// connected is a process whose hub is on the wire. Its clocks stand still and it
+// is in sync, for as long as that lasts.
+type connected struct {
+	*hands
+	*port
+}
+
+func (w *world) connected(t *testing.T, on *wire, o Options) connected {
+	t.Helper()
+	p := on.port()
+	o.Bus = p
+	if o.LocalBytes == 0 {
+		o.LocalBytes = 1 << 20
+	}
+	x := connected{w.hands(t, o), p}
+	x.inSyncSince(0)
+	return x
+}
+
+// inSyncSince says that the process heard all that was said until some time ago.
+func (x connected) inSyncSince(ago time.Duration) {
+	x.follower.Synced(x.clock.zero.Add(time.Duration(x.passed.Load()) - ago))
+}
+
+// pair are two processes on one wire, each with the cache that build makes.
+type pair struct {
+	world    *world
+	wire     *wire
+	rows     *table
+	one, two connected
+	here     *Cache[int, row] // of one
+	there    *Cache[int, row] // of two
+}
+
+// newPair has rows in the table and the same cache of them in both processes,
+// which hear of keys one by one.
+func newPair(t *testing.T, p Policy, ids ...int) *pair {
+	t.Helper()
+	x := &pair{world: mini(t), wire: new(wire), rows: newTable(ids...)}
+	x.one, x.two = x.world.connected(t, x.wire, Options{}), x.world.connected(t, x.wire, Options{})
+	x.here, x.there = heardRows(x.one.Hub, p, x.rows), heardRows(x.two.Hub, p, x.rows)
+	return x
+}
+
+// heardRows is a cache of rows whose keys others can name, with a guard over the
+// ids of the table.
+func heardRows(h *Hub, p Policy, rows *table) *Cache[int, row] {
+	return heardFrom(h, p, rows, rows.load)
+}
+
+func heardFrom(h *Hub, p Policy, rows *table, load Loader[int, row]) *Cache[int, row] {
+	return New(h, p.withTestTimes(), Source[int, row]{
+		Key: strconv.Itoa, Parse: strconv.Atoi, Load: load, All: rows.ids, Version: func(r row) int64 { return int64(r.Version) },
+	})
+}
+
+// warm has each process keep these keys, and checks that it does.
+func (x *pair) warm(t *testing.T, ids ...int) {
+	t.Helper()
+	for _, c := range []*Cache[int, row]{x.here, x.there} {
+		for _, id := range ids {
+			ownHit(t, c, id)
+			if !ownHit(t, c, id) {
+				t.Fatalf("key %d is not kept", id)
+			}
+		}
+	}
+}
+
+// versionOf is what a reader gets, 0 for no row.
+func versionOf(ctx context.Context, t *testing.T, c *Cache[int, row], id int) int {
+	t.Helper()
+	r, err := c.Get(ctx, id)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		t.Fatalf("Get(%d): %v", id, err)
+	}
+	return r.Version
+}
+
+// wantVersion is what a reader is to get.
+func wantVersion(t *testing.T, what string, c *Cache[int, row], id, want int) {
+	t.Helper()
+	if got := versionOf(t.Context(), t, c, id); got != want {
+		t.Errorf("%s: version %d, want %d", what, got, want)
+	}
+}
+
+// own lists those of the keys that a cache answers itself.
+func own(t *testing.T, c *Cache[int, row], ids ...int) []int {
+	t.Helper()
+	return slices.DeleteFunc(slices.Clone(ids), func(id int) bool {
+		e, _, good := c.local.get(id)
+		return e == nil || !good
+	})
+}

@@ -1,0 +1,152 @@
+package cache
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// Each kind of message ends what it names in the other process, and no more
+// than it must.
+func TestAnotherProcessForgetsWhatAWordNames(t *testing.T) {
+	many := make([]int, manyKeys+1)
+	for i := range many {
+		many[i] = 1000 + i
+	}
+	cases := []struct {
+		name string
+		do   func(t *testing.T, x *pair)
+		keep []int // of 1, 2 and 3, in P2
+	}{
+		{"Invalidate", func(t *testing.T, x *pair) { mustInvalidate(t, x.here, 1, 3) }, []int{2}},
+		{"Put", func(t *testing.T, x *pair) { mustPut(t, x.here, x.rows.commit(2)) }, []int{1, 3}},
+		{"a Put that is an Invalidate", func(t *testing.T, x *pair) { mustPut(t, x.here, row{2, 0}) }, []int{1, 3}},
+		{"2000 keys, among them one", func(t *testing.T, x *pair) {
+			mustInvalidate(t, x.here, append(slices.Clone(many[:manyKeys-1]), 1)...)
+		}, []int{2, 3}},
+		{"more than 2000 keys, none of them", func(t *testing.T, x *pair) { mustInvalidate(t, x.here, many...) }, nil},
+		{"no key", func(t *testing.T, x *pair) { mustInvalidate(t, x.here) }, []int{1, 2, 3}},
+		{"a key that cannot be parsed", func(t *testing.T, x *pair) { x.say(t, `{"f":"x","p":"row","k":["1","one"]}`) }, nil},
+		{"a message that cannot be read", func(t *testing.T, x *pair) { x.say(t, `from a later release`) }, nil},
+		{"a message of an unknown policy", func(t *testing.T, x *pair) { x.say(t, `{"f":"x","p":"other","k":["1"]}`) }, []int{1, 2, 3}},
+		{"a message of an unknown table", func(t *testing.T, x *pair) { x.say(t, `{"f":"x","t":"other"}`) }, []int{1, 2, 3}},
+		{"a field of a later release beside known ones", func(t *testing.T, x *pair) { x.say(t, `{"f":"x","p":"row","k":["1"],"z":1}`) }, []int{2, 3}},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			x := newPair(t, localPolicy(), 1, 2, 3)
+			x.warm(t, 1, 2, 3)
+			test.do(t, x)
+			for _, m := range x.wire.published {
+				if len(m.Body) > 16<<10 {
+					t.Errorf("a message of %d bytes: no bus takes it", len(m.Body))
+				}
+			}
+			x.two.deliver(t.Context())
+			if diff := cmp.Diff(test.keep, own(t, x.there, 1, 2, 3), equateEmpty); diff != "" {
+				t.Error("kept", diff)
+			}
+		})
+	}
+}
+
+var equateEmpty = cmp.Transformer("empty", func(ids []int) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = strconv.Itoa(id)
+	}
+	return strings.Join(texts, " ")
+})
+
+// say publishes a body as some other process would.
+func (x *pair) say(t *testing.T, body string) {
+	t.Helper()
+	x.wire.mu.Lock()
+	defer x.wire.mu.Unlock()
+	x.two.waiting = append(x.two.waiting, []byte(body))
+}
+
+func TestAPolicyWhoseKeysCannotBeParsedIsForgottenWhole(t *testing.T) {
+	w, on, rows := mini(t), new(wire), newTable(1, 2)
+	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
+	here, there := rowsOf(one.Hub, localPolicy(), rows.load), rowsOf(two.Hub, localPolicy(), rows.load)
+	mustGet(t, there, 1)
+	mustGet(t, there, 2)
+	rows.commit(1)
+	mustInvalidate(t, here, 1)
+	two.deliver(t.Context())
+	if got := own(t, there, 1, 2); len(got) > 0 {
+		t.Errorf("%v are kept", got)
+	}
+	wantVersion(t, "a read after it was heard", there, 1, 2)
+}
+
+// A key is any text; what JSON would write as another one names no key.
+func TestAnyTextIsAKeyElsewhereToo(t *testing.T) {
+	keys := []string{"", "_", "}", "\x00\x1f\"\\", "\xff\xfe", "<&>", strings.Repeat("長", 900), strings.Repeat("\x01", 60_000)}
+	for _, key := range keys {
+		w, on := mini(t), new(wire)
+		one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
+		version := 1
+		build := func(h *Hub) *Cache[string, row] {
+			return New(h, localPolicy().withTestTimes(), Source[string, row]{
+				Key: func(k string) string { return k }, Parse: asItIs,
+				Load: func(_ context.Context, ks []string) (map[string]row, error) {
+					return map[string]row{ks[0]: {1, version}}, nil
+				},
+			})
+		}
+		here, there := build(one.Hub), build(two.Hub)
+		if _, err := there.Get(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		version = 2
+		if err := here.Invalidate(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range on.published {
+			if len(m.Body) > 16<<10 {
+				t.Errorf("a message of %d bytes for a key of %d", len(m.Body), len(key))
+			}
+		}
+		two.deliver(t.Context())
+		if got, err := there.Get(t.Context(), key); err != nil || got.Version != 2 {
+			t.Errorf("%.20q: got %v, %v, want version 2", key, got, err)
+		}
+	}
+}
+
+// Each of the keys stands in one message, in whatever way they were cut.
+func TestManyKeysAreSaidInMessagesThatABusTakes(t *testing.T) {
+	seed := testkit.Seed(t)
+	draw := rand.New(rand.NewPCG(seed, 0))
+	on := new(wire)
+	h := mini(t).connected(t, on, Options{})
+	var keys []string
+	for range 1500 {
+		keys = append(keys, strings.Repeat(string(rune(draw.IntN(200))), draw.IntN(300)))
+	}
+	if err := h.sayKeys(t.Context(), "row", keys); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for i, w := range on.words(t) {
+		if w.From != h.id || w.Policy != "row" || len(w.Keys) == 0 {
+			t.Errorf("message %d is from %q, of policy %q, with %d keys", i, w.From, w.Policy, len(w.Keys))
+		}
+		if n := len(on.published[i].Body); n > 16<<10 {
+			t.Errorf("message %d has %d bytes", i, n)
+		}
+		said = append(said, w.Keys...)
+	}
+	if diff := cmp.Diff(keys, said); diff != "" {
+		t.Errorf("seed %d: %s", seed, diff)
+	}
+}
