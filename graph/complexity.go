@@ -38,6 +38,7 @@ func complexity(c *generated.ComplexityRoot) {
 	}
 	c.User.Shops = func(child, first int, _ *page.Cursor) int { return times(first, child) }
 	c.Query.CacheStats = func(child int) int { return times(assumedList, child) }
+	c.Query.QueueStats = func(child int) int { return times(assumedList, child) }
 	c.Query.HotKeys = func(child, top int) int { return times(top, child) }
 	c.Shop.Images = func(child int) int { return times(9, child) }
 }

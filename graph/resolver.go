@@ -20,6 +20,7 @@ type Rooms struct {
 	Accounts *account.Service
 	Shops    *shop.Service
 	Caches   Caches
+	Queues   Queues
 }
 
 // Resolver is the root of all resolvers. Its only field has a name that no

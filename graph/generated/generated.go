@@ -113,10 +113,19 @@ type ComplexityRoot struct {
 		Me         func(childComplexity int) int
 		Node       func(childComplexity int, id scalar.ID) int
 		Nodes      func(childComplexity int, ids []scalar.ID) int
+		QueueStats func(childComplexity int) int
 		Shop       func(childComplexity int, id scalar.ID) int
 		ShopTypes  func(childComplexity int) int
 		Shops      func(childComplexity int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) int
 		User       func(childComplexity int, id scalar.ID) int
+	}
+
+	QueueStats struct {
+		Lag           func(childComplexity int) int
+		Name          func(childComplexity int) int
+		OldestSeconds func(childComplexity int) int
+		Parked        func(childComplexity int) int
+		Pending       func(childComplexity int) int
 	}
 
 	SendLoginCodePayload struct {
@@ -212,6 +221,7 @@ type QueryResolver interface {
 	User(ctx context.Context, id scalar.ID) (*account.User, error)
 	CacheStats(ctx context.Context) ([]model.CacheStats, error)
 	HotKeys(ctx context.Context, top int) ([]model.HotKey, error)
+	QueueStats(ctx context.Context) ([]model.QueueStats, error)
 	ShopTypes(ctx context.Context) ([]shop.Type, error)
 	Shop(ctx context.Context, id scalar.ID) (*shop.Shop, error)
 	Shops(ctx context.Context, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) (*shop.Page, error)
@@ -529,6 +539,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]scalar.ID)), true
+	case "Query.queueStats":
+		if e.ComplexityRoot.Query.QueueStats == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.QueueStats(childComplexity), true
 	case "Query.shop":
 		if e.ComplexityRoot.Query.Shop == nil {
 			break
@@ -568,6 +584,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.User(childComplexity, args["id"].(scalar.ID)), true
+
+	case "QueueStats.lag":
+		if e.ComplexityRoot.QueueStats.Lag == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueStats.Lag(childComplexity), true
+	case "QueueStats.name":
+		if e.ComplexityRoot.QueueStats.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueStats.Name(childComplexity), true
+	case "QueueStats.oldestSeconds":
+		if e.ComplexityRoot.QueueStats.OldestSeconds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueStats.OldestSeconds(childComplexity), true
+	case "QueueStats.parked":
+		if e.ComplexityRoot.QueueStats.Parked == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueStats.Parked(childComplexity), true
+	case "QueueStats.pending":
+		if e.ComplexityRoot.QueueStats.Pending == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QueueStats.Pending(childComplexity), true
 
 	case "SendLoginCodePayload.expiresInSeconds":
 		if e.ComplexityRoot.SendLoginCodePayload.ExpiresInSeconds == nil {
@@ -1115,6 +1162,28 @@ extend type Query {
   hotKeys("How many at most, 1 to 100; anything else is BAD_USER_INPUT." top: Int! = 20): [HotKey!]! @auth(role: ADMIN)
 }
 `, BuiltIn: false},
+	{Name: "../schema/queue.graphqls", Input: `"""
+One line of work that is done in the background, over all instances. Counts
+stay at 2147483647 once they are there.
+"""
+type QueueStats {
+  "Which work, such as the topic of an outbox."
+  name: String!
+  "Jobs that wait to be done. Jobs that are parked do not."
+  lag: Int!
+  "Those of the lag that were tried already, or are being tried."
+  pending: Int!
+  "Seconds since the oldest waiting job was added; 0.0 if none waits."
+  oldestSeconds: Float!
+  "Jobs that failed too often and are not tried again until an operator says so."
+  parked: Int!
+}
+
+extend type Query {
+  "What waits to be done in the background, by name, over all instances."
+  queueStats: [QueueStats!]! @auth(role: ADMIN)
+}
+`, BuiltIn: false},
 	{Name: "../schema/schema.graphqls", Input: `"""
 Who may ask for a field: somebody who is signed in and has at least this role.
 ADMIN includes MERCHANT, which includes CUSTOMER. Nobody signed in is
@@ -1517,6 +1586,22 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 		return ec.fieldContext_PageInfo_endCursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
+}
+
+func (ec *executionContext) childFields_QueueStats(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_QueueStats_name(ctx, field)
+	case "lag":
+		return ec.fieldContext_QueueStats_lag(ctx, field)
+	case "pending":
+		return ec.fieldContext_QueueStats_pending(ctx, field)
+	case "oldestSeconds":
+		return ec.fieldContext_QueueStats_oldestSeconds(ctx, field)
+	case "parked":
+		return ec.fieldContext_QueueStats_parked(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QueueStats", field.Name)
 }
 
 func (ec *executionContext) childFields_SendLoginCodePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3394,6 +3479,56 @@ func (ec *executionContext) fieldContext_Query_hotKeys(ctx context.Context, fiel
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_queueStats(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_queueStats(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().QueueStats(ctx)
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "ADMIN")
+				if err != nil {
+					var zeroVal []model.QueueStats
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal []model.QueueStats
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v []model.QueueStats) graphql.Marshaler {
+			return ec.marshalNQueueStats2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐQueueStatsᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_queueStats(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_QueueStats(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_shopTypes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3588,6 +3723,121 @@ func (ec *executionContext) fieldContext_Query___schema(_ context.Context, field
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _QueueStats_name(ctx context.Context, field graphql.CollectedField, obj *model.QueueStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueStats_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueStats_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _QueueStats_lag(ctx context.Context, field graphql.CollectedField, obj *model.QueueStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueStats_lag(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Lag, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueStats_lag(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _QueueStats_pending(ctx context.Context, field graphql.CollectedField, obj *model.QueueStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueStats_pending(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Pending, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueStats_pending(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _QueueStats_oldestSeconds(ctx context.Context, field graphql.CollectedField, obj *model.QueueStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueStats_oldestSeconds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.OldestSeconds, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
+			return ec.marshalNFloat2float64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueStats_oldestSeconds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _QueueStats_parked(ctx context.Context, field graphql.CollectedField, obj *model.QueueStats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_QueueStats_parked(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Parked, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_QueueStats_parked(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _SendLoginCodePayload_expiresInSeconds(ctx context.Context, field graphql.CollectedField, obj *model.SendLoginCodePayload) (ret graphql.Marshaler) {
@@ -6900,6 +7150,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "queueStats":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_queueStats(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "shopTypes":
 			field := field
 
@@ -6979,6 +7251,64 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var queueStatsImplementors = []string{"QueueStats"}
+
+func (ec *executionContext) _QueueStats(ctx context.Context, sel ast.SelectionSet, obj *model.QueueStats) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, queueStatsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("QueueStats")
+		case "name":
+			out.Values[i] = ec._QueueStats_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "lag":
+			out.Values[i] = ec._QueueStats_lag(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pending":
+			out.Values[i] = ec._QueueStats_pending(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "oldestSeconds":
+			out.Values[i] = ec._QueueStats_oldestSeconds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "parked":
+			out.Values[i] = ec._QueueStats_parked(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -8350,6 +8680,26 @@ func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋtandianᚑdevᚋtandi
 
 func (ec *executionContext) marshalNPageInfo2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐInfo(ctx context.Context, sel ast.SelectionSet, v page.Info) graphql.Marshaler {
 	return ec._PageInfo(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNQueueStats2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐQueueStats(ctx context.Context, sel ast.SelectionSet, v model.QueueStats) graphql.Marshaler {
+	return ec._QueueStats(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNQueueStats2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐQueueStatsᚄ(ctx context.Context, sel ast.SelectionSet, v []model.QueueStats) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNQueueStats2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐQueueStats(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx context.Context, v any) (account.Role, error) {

@@ -111,6 +111,21 @@ type NearInput struct {
 type Query struct {
 }
 
+// One line of work that is done in the background, over all instances. Counts
+// stay at 2147483647 once they are there.
+type QueueStats struct {
+	// Which work, such as the topic of an outbox.
+	Name string `json:"name"`
+	// Jobs that wait to be done. Jobs that are parked do not.
+	Lag int `json:"lag"`
+	// Those of the lag that were tried already, or are being tried.
+	Pending int `json:"pending"`
+	// Seconds since the oldest waiting job was added; 0.0 if none waits.
+	OldestSeconds float64 `json:"oldestSeconds"`
+	// Jobs that failed too often and are not tried again until an operator says so.
+	Parked int `json:"parked"`
+}
+
 // What became of a login code.
 type SendLoginCodePayload struct {
 	// How long the code can be used, in seconds; null if none was sent.

@@ -23,7 +23,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
-	"github.com/tandian-dev/tandian/internal/kit/retry"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
 // A Role is what somebody may do. Each includes those before it.
@@ -100,6 +100,8 @@ type Config struct {
 // Service answers for accounts. It is safe for concurrent use.
 type Service struct {
 	db        *ent.Client
+	hub       *cache.Hub
+	outbox    *outbox.Box
 	log       *slog.Logger
 	cfg       Config
 	users     *cache.Cache[int64, User]
@@ -108,28 +110,26 @@ type Service struct {
 	keys      keys
 	limits    *limits
 	passwords *hasher
-	late      *retry.Queue[int64] // users whose cached rows could not be dropped yet
 	now       func() time.Time
 	logins    *prometheus.CounterVec
 	failures  *failures
 }
 
 // New builds a Service. It starts nothing and closes nothing: what it is given
-// belongs to the caller. Its background work is [Service.Run] and
-// [Service.Mend].
-func New(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+// belongs to the caller. Its background work is [Service.Run].
+func New(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
 	names, often, failed := keys{cfg.Prefix}, newLimits(rdb), newFailures(reg, log)
 	s := &Service{
-		db: db, log: log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
-		sessions:  newSessions(db, rdb, names, cfg.SessionRowsAtOnce, reg, failed),
+		db: db, hub: hub, outbox: box, log: log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
+		sessions:  newSessions(db, rdb, hub, box, names, cfg.SessionRowsAtOnce, reg, failed),
 		codes:     newCodes(rdb, names, often, cfg),
 		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),
-		late:      retry.NewQueue[int64](lateQueue, lateEvery),
 		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_logins_total", Help: "Tries to log in, by method and outcome.",
 		}, []string{"method", "outcome"}),
 	}
 	s.openCaches(hub)
+	s.openOutbox()
 	reg.MustRegister(s.logins, s.codes.sent)
 	for _, method := range []string{"code", "password"} {
 		for _, outcome := range []string{"ok", "wrong", "dead", "throttled", "failed"} {
@@ -146,21 +146,13 @@ func orDefault(n, otherwise int) int {
 	return otherwise
 }
 
-// Run takes sessions that ended, or that nobody uses any more, out of Redis and
-// of the database, until ctx ends. Any number of processes may run it; one is
-// enough for all.
+// Run deletes the rows of sessions that ended, or that nobody uses any more, until
+// ctx ends. Any number of processes may run it; one is enough for all.
 func (s *Service) Run(ctx context.Context) error { return s.sessions.run(ctx) }
 
-// Mend drops the cached rows of users that this process changed while the cache
-// could not be reached, until ctx ends. Every process needs it.
-func (s *Service) Mend(ctx context.Context) error {
-	s.late.Run(ctx, func(ctx context.Context, id int64) error { return s.users.Invalidate(ctx, id) },
-		func(_ int64, err error, kept bool) { s.notForgotten(ctx, err, kept) })
-	return nil
-}
-
-// ByID returns one user, no older than the last write whose call returned, or
-// [fault.ErrNotFound]. When Redis is down it reads the row, so any other error
+// ByID returns one user, or [fault.ErrNotFound]. It sees every write whose call
+// returned in this process, those of other processes within moments, a second at
+// most. When Redis is down it reads the row, so any other error
 // means that the database failed.
 func (s *Service) ByID(ctx context.Context, id int64) (*User, error) {
 	found, err := s.ByIDs(ctx, []int64{id})
@@ -183,45 +175,4 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*User, erro
 		return nil, fmt.Errorf("read %d users: %w", len(ids), err)
 	}
 	return cache.Pointers(found), nil
-}
-
-const (
-	lateQueue = 1024        // users whose cached rows are still to be dropped; of more they are not
-	lateEvery = time.Second // between two tries to drop one
-	tellTries = 3
-)
-
-// forget drops the cached row of a user that was just committed. A cache that
-// cannot be reached is told later, by [Service.Mend]: nothing is wrong with the
-// write, and nobody reads what the cache cannot say.
-func (s *Service) forget(ctx context.Context, id int64) {
-	s.tell(ctx, id, func() error { return s.users.Invalidate(ctx, id) })
-}
-
-// show is forget for a row that is at hand: a cached one is replaced by it.
-func (s *Service) show(ctx context.Context, row *ent.User) {
-	s.tell(ctx, row.ID, func() error {
-		_, err := s.users.Put(ctx, row.ID, *fromRow(row))
-		return err
-	})
-}
-
-func (s *Service) tell(ctx context.Context, id int64, tell func() error) {
-	var err error
-	for range tellTries {
-		if err = tell(); err == nil {
-			return
-		}
-	}
-	s.notForgotten(ctx, err, s.late.Add(id))
-}
-
-// notForgotten notes that a cached row is still there. Without room for it,
-// others see it until it expires: forty minutes at most.
-func (s *Service) notForgotten(ctx context.Context, err error, kept bool) {
-	if kept {
-		s.failures.note(ctx, "forget", err)
-	} else {
-		s.failures.note(ctx, "lost", err)
-	}
 }

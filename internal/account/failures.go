@@ -23,13 +23,13 @@ func newFailures(reg prometheus.Registerer, log *slog.Logger) *failures {
 		log: log,
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_account_failures_total",
-			Help: "What failed in the background of accounts, by what was being done: sessions in Redis (read, refresh, fill, end), " +
-				"their rows (refresh_row, sweep, purge), cached users (forget; lost when too many wait).",
+			Help: "What failed in the background of accounts, by what was being done: sessions in Redis (read, refresh, fill), " +
+				"their rows (refresh_row, purge).",
 		}, []string{"doing"}),
 		complain: map[string]*clock.Seldom{},
 	}
 	reg.MustRegister(f.total)
-	for _, doing := range []string{"read", "refresh", "fill", "end", "refresh_row", "sweep", "purge", "forget", "lost"} {
+	for _, doing := range []string{"read", "refresh", "fill", "refresh_row", "purge"} {
 		f.total.WithLabelValues(doing)
 		f.complain[doing] = &clock.Seldom{}
 	}

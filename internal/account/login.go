@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/ent/predicate"
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
 // Credentials are what somebody logs in with: a phone and either the code that
@@ -183,18 +183,19 @@ func (s *Service) SetPassword(ctx context.Context, v Viewer, password string) (*
 	if err != nil {
 		return nil, fmt.Errorf("set the password of user %d: %w", v.ID, err)
 	}
-	row, over, err := s.sessions.replacePassword(ctx, v, hash)
+	row, err := s.sessions.replacePassword(ctx, v, hash)
 	if err != nil {
 		return nil, fmt.Errorf("set the password of user %d: %w", v.ID, err)
 	}
-	s.sessions.tell(ctx, over...)
 	return fromRow(row), nil
 }
 
 // replacePassword stores a password's hash and ends all sessions of its user but
 // the viewer's, which must still run: a session that was ended because somebody
-// stole it must not set another password. It returns the sessions that ended.
-func (s *sessions) replacePassword(ctx context.Context, v Viewer, hash string) (row *ent.User, over []string, err error) {
+// stole it must not set another password.
+func (s *sessions) replacePassword(ctx context.Context, v Viewer, hash string) (row *ent.User, err error) {
+	var over []string
+	var job []outbox.Ticket
 	err = s.whole(ctx, func(ctx context.Context, tx *ent.Tx) error {
 		if _, err := lockUser(ctx, tx, v.ID); err != nil {
 			return err
@@ -209,14 +210,11 @@ func (s *sessions) replacePassword(ctx context.Context, v Viewer, hash string) (
 		if row, err = tx.User.UpdateOneID(v.ID).SetPasswordHash(hash).Save(ctx); err != nil {
 			return fmt.Errorf("update user: %w", err)
 		}
-		others := []predicate.Session{entsession.UserID(v.ID), entsession.IDNEQ(v.session), entsession.EndedAtIsNil()}
-		if over, err = tx.Session.Query().Where(others...).IDs(ctx); err != nil {
-			return fmt.Errorf("select the other sessions: %w", err)
-		}
-		if err := tx.Session.Update().Where(others...).SetEndedAt(s.now().UTC()).Exec(ctx); err != nil {
-			return fmt.Errorf("end the other sessions: %w", err)
-		}
-		return nil
+		over, job, err = s.endAll(ctx, tx, entsession.UserID(v.ID), entsession.IDNEQ(v.session))
+		return err
 	})
-	return row, over, err
+	if err == nil {
+		s.announce(ctx, job, over...)
+	}
+	return row, err
 }

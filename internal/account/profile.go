@@ -12,6 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
@@ -40,19 +41,36 @@ type Changes struct {
 func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User, error) {
 	ctx, span := observe.Span(ctx, "account.UpdateProfile")
 	defer span.End()
-	u := s.db.User.UpdateOneID(v.ID)
-	if err := s.change(u, c).OrNil(); err != nil {
+	if err := s.change(s.db.User.UpdateOneID(v.ID), c).OrNil(); err != nil {
 		return nil, err
 	}
 	// Not until the client hangs up: what was committed must be forgotten.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	row, err := u.AddVersion(1).Save(ctx)
+	row, err := s.update(ctx, v.ID, func(u *ent.UserUpdateOne) { _ = s.change(u, c) }) // nothing is wrong with it, see above
 	if err != nil {
 		return nil, fmt.Errorf("update the profile of user %d: %w", v.ID, err)
 	}
-	s.show(ctx, row)
 	return fromRow(row), nil
+}
+
+// update changes one user and shows everybody the row as it is then.
+func (s *Service) update(ctx context.Context, id int64, change func(*ent.UserUpdateOne)) (row *ent.User, err error) {
+	var job []outbox.Ticket
+	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
+		u := tx.User.UpdateOneID(id).AddVersion(1)
+		change(u)
+		if row, err = u.Save(ctx); err != nil {
+			return err
+		}
+		job, err = outbox.AddBatch(ctx, s.outbox, tx, usersChanged, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.show(ctx, row, job)
+	return row, nil
 }
 
 // change puts the changes into a statement and says what is wrong with them.
@@ -109,8 +127,8 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserError
 	return wrong
 }
 
-// Grant gives a phone's account a role, from the account's next request on, on
-// every instance. A phone without an account gets one.
+// Grant gives a phone's account a role, for the account's requests from now on, on
+// every instance within moments. A phone without an account gets one.
 func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh bool, err error) {
 	if role.rank() == 0 {
 		return nil, false, fmt.Errorf("there is no role %q; there are %v", role, Roles())
@@ -120,12 +138,9 @@ func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh
 		return nil, false, err
 	}
 	id := row.ID
-	row, err = row.Update().SetRole(entuser.Role(role)).AddVersion(1).Save(ctx)
+	row, err = s.update(ctx, id, func(u *ent.UserUpdateOne) { u.SetRole(entuser.Role(role)) })
 	if err != nil {
 		return nil, fresh, fmt.Errorf("give user %d the role %s: %w", id, role, err)
-	}
-	if _, err := s.users.Put(ctx, id, *fromRow(row)); err != nil {
-		return nil, fresh, fmt.Errorf("user %d has the role now, but the cache was not told; repeat this to mend it: %w", id, err)
 	}
 	return fromRow(row), fresh, nil
 }
@@ -149,12 +164,13 @@ func (s *Service) Furnish(ctx context.Context, password string, accounts ...Furn
 	for i, a := range accounts {
 		row, _, err := s.register(ctx, a.Phone)
 		if err == nil {
-			row, err = row.Update().SetNickname(a.Nickname).SetRole(entuser.Role(a.Role)).SetPasswordHash(hash).AddVersion(1).Save(ctx)
+			row, err = s.update(ctx, row.ID, func(u *ent.UserUpdateOne) {
+				u.SetNickname(a.Nickname).SetRole(entuser.Role(a.Role)).SetPasswordHash(hash)
+			})
 		}
 		if err != nil {
 			return nil, fmt.Errorf("furnish the account of %s: %w", a.Nickname, err)
 		}
-		s.forget(ctx, row.ID)
 		users[i] = fromRow(row)
 	}
 	return users, nil
@@ -171,24 +187,23 @@ func (s *Service) Retire(ctx context.Context, phones ...Phone) error {
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	// Each step also when nothing is left to do for it: the call that this one
-	// repeats may have ended anywhere.
-	err = s.db.User.Update().Where(entuser.IDIn(ids...), entuser.Or(entuser.PasswordHashNotNil(), entuser.RoleNEQ(entuser.Role(Customer)))).
-		ClearPasswordHash().SetRole(entuser.Role(Customer)).AddVersion(1).Exec(ctx)
-	if err == nil {
-		err = s.users.Invalidate(ctx, ids...)
-	}
+	var users, ended []outbox.Ticket
 	var sessions []string
-	if err == nil {
-		sessions, err = s.db.Session.Query().Where(entsession.UserIDIn(ids...), entsession.EndedAtIsNil()).IDs(ctx)
-	}
-	for _, id := range sessions {
+	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
+		err = tx.User.Update().Where(entuser.IDIn(ids...), entuser.Or(entuser.PasswordHashNotNil(), entuser.RoleNEQ(entuser.Role(Customer)))).
+			ClearPasswordHash().SetRole(entuser.Role(Customer)).AddVersion(1).Exec(ctx)
 		if err == nil {
-			err = s.sessions.end(ctx, id)
+			users, err = outbox.AddBatch(ctx, s.outbox, tx, usersChanged, ids...)
 		}
-	}
+		if err == nil {
+			sessions, ended, err = s.sessions.endAll(ctx, tx, entsession.UserIDIn(ids...))
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("retire %d accounts: %w", len(ids), err)
 	}
+	s.forget(ctx, users, ids...)
+	s.sessions.announce(ctx, ended, sessions...)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
 func fromRow(r *ent.User) *User {
@@ -55,8 +56,16 @@ func (s *Service) register(ctx context.Context, p Phone) (row *ent.User, fresh b
 	// Not until the client hangs up: what was committed must be made known.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	id, err := s.db.User.Create().SetPhone(p.E164()).SetNickname("user_" + strings.ToLower(rand.Text()[:10])).
-		OnConflictColumns(entuser.FieldPhone).DoNothing().ID(ctx)
+	var id int64
+	var job []outbox.Ticket
+	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
+		id, err = tx.User.Create().SetPhone(p.E164()).SetNickname("user_" + strings.ToLower(rand.Text()[:10])).
+			OnConflictColumns(entuser.FieldPhone).DoNothing().ID(ctx)
+		if err == nil {
+			job, err = outbox.AddBatch(ctx, s.outbox, tx, usersChanged, id)
+		}
+		return err
+	})
 	if errors.Is(err, stdsql.ErrNoRows) { // somebody was faster
 		row, err = s.byPhone(ctx, p)
 		if row == nil && err == nil {
@@ -68,7 +77,7 @@ func (s *Service) register(ctx context.Context, p Phone) (row *ent.User, fresh b
 		return nil, false, fmt.Errorf("insert user: %w", err)
 	}
 	// Somebody may have asked for this id before it was given.
-	s.forget(ctx, id)
+	s.forget(ctx, job, id)
 	row, err = s.db.User.Get(ctx, id)
 	if err != nil {
 		return nil, false, fmt.Errorf("select user %d: %w", id, err)
@@ -91,6 +100,7 @@ const bulk = 500 // rows in one statement
 // returns the ids of all of them, in their order. Stored users stay as they are.
 func (s *Service) Plant(ctx context.Context, drafts []Draft, progress func(done int)) ([]int64, error) {
 	ids := make([]int64, 0, len(drafts))
+	var jobs []outbox.Ticket
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		for batch := range slices.Chunk(drafts, bulk) {
 			some, err := plantRows(ctx, tx, batch)
@@ -100,14 +110,14 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft, progress func(done 
 			ids = append(ids, some...)
 			progress(len(ids))
 		}
-		return nil
+		var err error
+		jobs, err = outbox.AddBatch(ctx, s.outbox, tx, usersChanged, ids...)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store %d users: %w", len(drafts), err)
 	}
-	if err := s.users.Invalidate(ctx, ids...); err != nil {
-		return nil, fmt.Errorf("the users are stored, but the cache was not told of all; repeat this to mend it: %w", err)
-	}
+	s.forget(ctx, jobs, ids...)
 	return ids, nil
 }
 

@@ -21,9 +21,11 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -33,11 +35,13 @@ const (
 	rowEvery    = time.Hour        // least time between two refreshes of the row
 	endedLife   = time.Minute      // of the mark of a session that ended; any read of a row is over by then
 	rowTimeout  = 2 * time.Second  // of reading a row, the wait for it included
-	tellTimeout = time.Second      // of telling Redis of sessions that ended; workers tell the rest
+	tellTimeout = time.Second      // of telling Redis of sessions that ended; the outbox tells the rest
 	rowQueue    = 512              // readers that may wait for a row at once; more are refused
-	sweepEvery  = time.Second      // how soon Redis is told of ends that it missed
 	purgeEvery  = time.Minute      // how often rows of sessions that are over are deleted
-	workTimeout = 30 * time.Second // of one sweep or purge
+	workTimeout = 30 * time.Second // of one purge
+
+	endedRowLife = time.Hour        // of the row of a session that ended: jobs that tell Redis are over by then
+	nearLife     = 30 * time.Second // of a session in the process's own memory; shorter than touchEvery, so that Redis sees it used
 
 	sessionsPerUser = 100 // one more ends the one that was used least lately
 
@@ -95,9 +99,9 @@ func (v Viewer) User() (*User, error) {
 // viewer is nobody either, but [Viewer.Require] then answers UNAVAILABLE: a
 // client must not take a moment without stores for having been signed out.
 //
-// It costs one round trip to Redis for the session and one for the user, whose
-// role is thereby never older than the last grant; and once a minute at most
-// another one.
+// For somebody who was here a moment ago it costs nothing; else one round trip to
+// Redis for the session and one for the user, and once a minute at most another
+// one.
 func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 	ctx, span := observe.Span(ctx, "account.Authenticate")
 	defer span.End()
@@ -126,9 +130,9 @@ func viewerOf(u *User, session string) Viewer {
 	return Viewer{ID: u.ID, Role: u.Role, user: u, session: session}
 }
 
-// Logout ends the viewer's session on every instance, at once. If Redis is away
-// nobody reads sessions there; it is told before, or within a second after, it
-// answers again, even if this process ends first.
+// Logout ends the viewer's session: in this process at once, in the others within
+// moments, a second if they are cut off. If Redis is away nobody reads sessions
+// there; it is told when it answers again, even if this process ends first.
 func (s *Service) Logout(ctx context.Context, v Viewer) error {
 	ctx, span := observe.Span(ctx, "account.Logout")
 	defer span.End()
@@ -167,14 +171,18 @@ func newToken() string {
 // row counts, which may be an hour behind: then it lives for at least 35. A user
 // has at most a hundred.
 //
-// The end of a session is first noted in its row, then in Redis, in place of
-// the hash; workers repeat the latter for every row that is noted as ended, and
-// then delete it. So a Redis that was away, or an instance that died in
-// between, learns of it. A hash that came back all the same, with an old
-// snapshot, is found out when its row is next due: within an hour.
+// The end of a session is first noted in its row, together with a job of the
+// outbox, then in Redis, in place of the hash. So a Redis that was away, one that
+// lost what it was told of late, or an instance that died in between, learns of
+// it. A hash that came back all the same, with a snapshot older than that, is
+// found out when its row is next due: within an hour.
+//
+// Processes keep sessions that are used in their own memory for some seconds.
 type sessions struct {
 	db      *ent.Client
 	rdb     redis.UniversalClient
+	outbox  *outbox.Box
+	near    *cache.Nearby[string, int64] // the users of sessions
 	keys    keys
 	now     func() time.Time
 	rows    *semaphore.Weighted // readers of rows
@@ -186,9 +194,9 @@ type sessions struct {
 	failures *failures
 }
 
-func newSessions(db *ent.Client, rdb redis.UniversalClient, k keys, rowsAtOnce int, reg prometheus.Registerer, failed *failures) *sessions {
+func newSessions(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, k keys, rowsAtOnce int, reg prometheus.Registerer, failed *failures) *sessions {
 	s := &sessions{
-		db: db, rdb: rdb, keys: k, failures: failed, now: time.Now,
+		db: db, rdb: rdb, outbox: box, near: openNear(hub), keys: k, failures: failed, now: time.Now,
 		rows: semaphore.NewWeighted(int64(orDefault(rowsAtOnce, 8))),
 		fill: redis.NewScript(sessionFillLua), touch: redis.NewScript(sessionTouchLua), mark: redis.NewScript(sessionEndLua),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -209,8 +217,28 @@ type record struct {
 	ended      bool
 }
 
+// openNear says how sessions are kept in the process's own memory. Each request
+// of somebody who is logged in asks for one; that a session ended elsewhere is
+// heard within moments, and within a second if the processes are cut off from each
+// other.
+func openNear(hub *cache.Hub) *cache.Nearby[string, int64] {
+	same := func(id string) string { return id }
+	return cache.NewNearby[string, int64](hub, cache.Policy{
+		Name: "session", Fresh: nearLife,
+		Local: cache.Local{Share: 0.1, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+	}, same, func(text string) (string, error) { return text, nil })
+}
+
 // find returns the user of a session, or [fault.ErrNotFound].
 func (s *sessions) find(ctx context.Context, id string) (user int64, err error) {
+	return s.near.Get(ctx, id, func(ctx context.Context) (int64, time.Duration, error) {
+		user, err := s.findFar(ctx, id)
+		return user, nearLife, err
+	})
+}
+
+// findFar asks Redis, or the row of the session.
+func (s *sessions) findFar(ctx context.Context, id string) (user int64, err error) {
 	rec, err := s.read(ctx, id)
 	if err == nil && rec.user != 0 {
 		s.reads.WithLabelValues("redis").Inc()
@@ -271,7 +299,9 @@ func (s *sessions) keep(ctx context.Context, id string, rec record) (int64, erro
 		return rec.user, nil
 	}
 	if !there { // it ended while Redis was not told, or had lost that
-		s.tell(ctx, id)
+		if err := s.tell(ctx, id); err != nil {
+			s.failures.note(ctx, "refresh", err)
+		}
 		return 0, fault.ErrNotFound
 	}
 	return rec.user, nil
@@ -364,6 +394,7 @@ func (s *sessions) begin(ctx context.Context, user int64, passwordHash *string) 
 	id, _ = sessionOf(token)
 	until := s.now().Add(sessionLife)
 	var over []string
+	var job []outbox.Ticket
 	err = s.whole(ctx, func(ctx context.Context, tx *ent.Tx) error {
 		var err error
 		if row, err = lockUser(ctx, tx, user); err != nil {
@@ -375,25 +406,26 @@ func (s *sessions) begin(ctx context.Context, user int64, passwordHash *string) 
 		if err := tx.Session.Create().SetID(id).SetUserID(user).SetExpiresAt(until.UTC()).Exec(ctx); err != nil {
 			return fmt.Errorf("insert session: %w", err)
 		}
-		over, err = s.endOldest(ctx, tx, user)
+		over, job, err = s.endOldest(ctx, tx, user)
 		return err
 	})
 	if err != nil {
 		return "", "", nil, err
 	}
 	s.put(ctx, id, user, until, until)
-	s.tell(ctx, over...)
+	s.announce(ctx, job, over...)
 	return token, id, row, nil
 }
 
 // endOldest ends a user's sessions beyond the number that one may have.
-func (s *sessions) endOldest(ctx context.Context, tx *ent.Tx, user int64) ([]string, error) {
+func (s *sessions) endOldest(ctx context.Context, tx *ent.Tx, user int64) ([]string, []outbox.Ticket, error) {
 	ids, err := tx.Session.Query().Where(entsession.UserID(user), entsession.EndedAtIsNil()).
 		Order(entsession.ByExpiresAt(sql.OrderDesc()), entsession.ByID()).Offset(sessionsPerUser).Limit(endBatch).IDs(ctx)
 	if err != nil || len(ids) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
-	return ids, tx.Session.Update().Where(entsession.IDIn(ids...)).SetEndedAt(s.now().UTC()).Exec(ctx)
+	job, err := s.endThese(ctx, tx, ids)
+	return ids, job, err
 }
 
 // lockUser reads a user's row, and keeps others from changing it, or from

@@ -105,10 +105,16 @@ func TestALogoutEndsTheSessionEverywhere(t *testing.T) {
 		p.sessions.put(t.Context(), id, in.User.ID, until, until)
 		is(t, in.Token, 0, p, q)
 
-		// Once swept, nothing is left but the mark, and then that goes too.
-		if _, err := p.sessions.sweep(t.Context(), ""); err != nil {
+		// After a while nothing is left but the mark, and then that goes too.
+		p.jobs(t) // those of the log-ins are written down
+		if n := q.jobs(t); n != 0 {
+			t.Errorf("%d jobs are left to the outbox", n)
+		}
+		p.sessions.now = func() time.Time { return time.Now().Add(endedRowLife) }
+		if err := p.sessions.purge(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		p.sessions.now = time.Now
 		if ttl := p.rdb.PTTL(t.Context(), p.hash(t, in.Token)).Val(); ttl > endedLife || ttl <= 0 {
 			t.Errorf("the mark lives for %v", ttl)
 		}
@@ -122,7 +128,7 @@ func TestALogoutEndsTheSessionEverywhere(t *testing.T) {
 }
 
 // A Redis that was away during a log-out still has the session when it is back,
-// until a worker has told it: any worker, of any process.
+// until the outbox has told it: that of any process.
 func TestALogoutWithoutRedisIsToldLater(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
@@ -135,18 +141,15 @@ func TestALogoutWithoutRedisIsToldLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		is(t, in.Token, 0, p, q)
-		if _, err := q.sessions.sweep(t.Context(), ""); err == nil {
-			t.Error("a sweep without Redis succeeds")
+		if n := p.jobs(t); n != 1 {
+			t.Errorf("%d jobs wait, want one for the session", n)
 		}
 		p.away.Store(false)
 		q.away.Store(false)
-		ctx, stop := context.WithCancel(t.Context())
-		var working sync.WaitGroup
-		working.Go(func() { _ = q.Run(ctx) })
-		testkit.Eventually(t, 5*time.Second, func() bool { return p.Authenticate(t.Context(), in.Token).ID == 0 })
-		testkit.Eventually(t, 5*time.Second, func() bool { return p.db.Session.Query().CountX(t.Context()) == 0 })
-		stop()
-		working.Wait()
+		is(t, in.Token, in.User.ID, p) // by Redis, which does not know
+		storetest.Relay(t, q.Service.outbox)
+		testkit.Eventually(t, 10*time.Second, func() bool { return p.Authenticate(t.Context(), in.Token).ID == 0 })
+		testkit.Eventually(t, 10*time.Second, func() bool { return q.jobs(t) == 0 })
 	})
 }
 
@@ -373,17 +376,13 @@ func TestANodeThatIsAwayHoldsUpItsOwnSessionsOnly(t *testing.T) {
 				is(t, token, 0, q)
 			}
 		}
-		if _, err := p.sessions.sweep(t.Context(), ""); err == nil {
-			t.Error("a sweep that could not tell of all succeeds")
+		if n := p.jobs(t); n != 1 {
+			t.Errorf("%d jobs wait", n)
 		}
-		if left := p.db.Session.Query().Where(entsession.EndedAtNotNil()).IDsX(t.Context()); len(left) != 1 || left[0] != first {
-			t.Errorf("%d rows are left, want that of the session that could not be told of", len(left))
-		}
+		is(t, ids[first], in.User.ID, q)
 		dead.Store(false)
-		if next, err := p.sessions.sweep(t.Context(), ""); err != nil || next != "" {
-			t.Errorf("%q, %v", next, err)
-		}
-		is(t, ids[first], 0, q)
+		storetest.Relay(t, p.Service.outbox)
+		testkit.Eventually(t, 10*time.Second, func() bool { return q.Authenticate(t.Context(), ids[first]).ID == 0 })
 	})
 }
 
@@ -406,7 +405,21 @@ func (d deadKey) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func (d deadKey) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !d.dead.Load() {
+			return next(ctx, cmds)
+		}
+		var failed error
+		rest := slices.DeleteFunc(slices.Clone(cmds), func(cmd redis.Cmder) bool {
+			if !slices.Contains(cmd.Args(), any(d.key)) {
+				return false
+			}
+			cmd.SetErr(errCut)
+			failed = errCut
+			return true
+		})
+		return errors.Join(next(ctx, rest), failed)
+	}
 }
 
 // A Redis that takes its time does not hold the places of those who read rows.
@@ -650,11 +663,11 @@ func TestManySessionsEndTogether(t *testing.T) {
 		for _, i := range []int{0, endBatch, 2*endBatch + 2} {
 			is(t, tokens[i], 0, p)
 		}
-		if _, err := p.sessions.sweep(t.Context(), ""); err != nil {
-			t.Fatal(err)
+		if n := p.jobs(t); n != 0 {
+			t.Errorf("%d jobs are left to the outbox", n)
 		}
-		if n := p.db.Session.Query().CountX(t.Context()); n != 1 {
-			t.Errorf("%d rows left, want the one that was spared", n)
+		if n := p.db.Session.Query().Where(entsession.EndedAtIsNil()).CountX(t.Context()); n != 1 {
+			t.Errorf("%d rows of sessions that run, want the one that was spared", n)
 		}
 		is(t, in.Token, in.User.ID, p)
 	})

@@ -22,7 +22,7 @@ func from(s *apptest.Server, network int) *apptest.Server {
 func asked(t *testing.T, s *apptest.Server, f func()) (statements, trips float64) {
 	t.Helper()
 	count := func() (float64, float64) {
-		return s.Counter(t, "tandian_sql_statement_seconds"), s.Counter(t, "tandian_redis_round_trip_seconds")
+		return s.Counter(t, "tandian_sql_statement_seconds"), s.Counter(t, "tandian_redis_round_trip_seconds", "role", "state")
 	}
 	statements, trips = count()
 	f()
@@ -36,6 +36,7 @@ func TestWhoKeepsAskingForWhatThereIsNotReachesNoStore(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.AbsentReads, stack.Config.TrustedProxies = limit, []string{"127.0.0.1"}
 		s := hire(t, stack).nobody
+		quiet(t, s)
 		shop := someShop(t, s)
 		for network, tt := range []struct {
 			name, field string // with an id for %[1]q

@@ -111,6 +111,7 @@ func (c *commands) command() *cli.Command {
 				},
 			},
 			c.redisCommands(),
+			c.outboxCommands(),
 			{Name: "version", Usage: "print the version", Action: c.version},
 		},
 		Writer: c.stdout, ErrWriter: c.stderr,

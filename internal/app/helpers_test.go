@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
@@ -42,6 +44,19 @@ func upsert(t *testing.T, s *apptest.Server, list []draft) {
 	if _, err := s.House().Shops.Upsert(t.Context(), list, func(int) {}); err != nil {
 		t.Error(err)
 	}
+}
+
+// quiet waits until a server that nobody asks makes no statement any more: caches
+// are warm, guards built, what a Redis may have lost is recovered.
+func quiet(t *testing.T, s *apptest.Server) {
+	t.Helper()
+	last, since := -1.0, time.Now()
+	testkit.Eventually(t, 20*time.Second, func() bool {
+		if n := s.Counter(t, "tandian_sql_statement_seconds"); n != last {
+			last, since = n, time.Now()
+		}
+		return time.Since(since) > 1300*time.Millisecond // guards are looked after each second
+	})
 }
 
 const createShop = `mutation C($input: CreateShopInput!) { createShop(input: $input) { shop { id name } userErrors { code message field } } }`

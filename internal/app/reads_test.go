@@ -13,6 +13,7 @@ import (
 func TestTypesThatThereAreNotCostNoStatements(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := hire(t, stack).nobody
+		quiet(t, s)
 		const made = 40
 		statements, _ := asked(t, s, func() {
 			for n := range made {

@@ -128,8 +128,10 @@ func printPatterns(out io.Writer, list []store.KeyPattern, top int) error {
 }
 
 // secretNouns begin keys, after the prefix, whose values nobody is shown: what
-// they hold would let somebody in.
-func secretNouns() []string { return []string{"code", "code-limit", "password-tries", "session"} }
+// they hold would let somebody in, or is near it.
+func secretNouns() []string {
+	return []string{"bus", "code", "code-limit", "password-tries", "session"}
+}
 
 func (c *commands) cat(ctx context.Context, cmd *cli.Command) (err error) {
 	key, prefix := cmd.Args().First(), c.cfg.RedisPrefix+":"

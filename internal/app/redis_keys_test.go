@@ -144,7 +144,7 @@ func traffic(t *testing.T, stack *apptest.Stack, s *apptest.Server) (sent string
 		t.Fatal(errs)
 	}
 	admin, _ := s.Login(t, boss)
-	ask(admin, `{ cacheStats { name hitRatio } hotKeys(top: 5) { key hits } }`, nil)
+	ask(admin, `{ cacheStats { name hitRatio } hotKeys(top: 5) { key hits } queueStats { name lag } }`, nil)
 	ann, id := s.Login(t, phone)
 	sent += " sendLoginCode login " // apptest does
 	ask(ann, createShop, map[string]any{"input": shopInput(nil)})

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
@@ -112,12 +114,19 @@ func TestASocketFollowsItsSession(t *testing.T) {
 			if _, errs, code := stack.Command(t, "grant", "13800001111", "ADMIN"); code != 0 {
 				t.Fatal(errs)
 			}
+			testkit.Eventually(t, 10*time.Second, func() bool { // which the server hears
+				var who struct{ Me struct{ Role string } }
+				s.As(token).Must(t, `{ me { role } }`, nil, &who)
+				return who.Me.Role == "ADMIN"
+			})
 			if got, _ := ann.ask(t, `{ me { role } }`); got != `{"data":{"me":{"role":"ADMIN"}}}` {
 				t.Errorf("after a grant: %s", got)
 			}
-			s = s.At(stack.Start(t)) // the session ends elsewhere
+			stack.Start(t).As(token).Must(t, `mutation { logout { userErrors { code } } }`, nil, nil) // the session ends elsewhere
+			testkit.Eventually(t, 10*time.Second, func() bool { return me(t, s.As(token)) == "" })
+		} else {
+			s.As(token).Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 		}
-		s.As(token).Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 		if got, closed := ann.ask(t, `{ me { role } }`); closed != 4403 {
 			t.Errorf("after the log-out: %s, closed with %d", got, closed)
 		}

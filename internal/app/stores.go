@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +23,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -33,7 +37,11 @@ type House struct {
 	Cache redis.UniversalClient // what may be evicted; may be the same client
 	graph.Rooms
 
+	bus     stream.Bus
 	hub     *cache.Hub
+	outbox  *outbox.Box
+	watched map[string]redis.UniversalClient       // by role: for the watches alone; none of an embedded Redis
+	foreign atomic.Int64                           // when the log reader told of a change, unix nanoseconds
 	workers map[string]func(context.Context) error // that any process may run for all
 	chores  map[string]func(context.Context) error // that each process runs for itself
 	closers []func() error
@@ -45,7 +53,10 @@ type House struct {
 // that says who holds them. Login codes that are delivered to the terminal go to
 // out.
 func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger) (h *House, err error) {
-	h = &House{workers: map[string]func(context.Context) error{}, chores: map[string]func(context.Context) error{}}
+	h = &House{
+		workers: map[string]func(context.Context) error{}, chores: map[string]func(context.Context) error{},
+		watched: map[string]redis.UniversalClient{},
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -65,9 +76,8 @@ func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 		return h, err
 	}
 	client := ent.NewClient(ent.Driver(h.DB.Driver(store.NewSQLMetrics(reg, h.DB.DB))))
-	h.hub, err = cache.NewHub(h.Cache, cacheOptions(cfg, reg, log))
-	if err != nil {
-		return h, fmt.Errorf("caches: %w", err)
+	if err := h.openChanges(cfg, reg, log); err != nil {
+		return h, err
 	}
 	if err := h.build(cfg, client, out, reg, log); err != nil {
 		return h, err
@@ -78,16 +88,6 @@ func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 	return h, nil
 }
 
-// cacheOptions are those of the caches. With a Redis of its own, a process is
-// alone: then, and only then for now, its local caches hear of every change.
-func cacheOptions(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) cache.Options {
-	o := cache.Options{Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit}
-	if cfg.RedisURL == "" {
-		o.Alone, o.LocalBytes = true, cfg.LocalBytes()
-	}
-	return o
-}
-
 // build builds the rooms and says what they do in the background.
 func (h *House) build(cfg *config.Config, client *ent.Client, out io.Writer, reg prometheus.Registerer, log *slog.Logger) error {
 	sender, err := h.codeSender(cfg, out)
@@ -95,17 +95,18 @@ func (h *House) build(cfg *config.Config, client *ent.Client, out io.Writer, reg
 		return err
 	}
 	h.Rooms = graph.Rooms{
-		Accounts: account.New(client, h.State, h.hub, account.Config{
+		Accounts: account.New(client, h.State, h.hub, h.outbox, account.Config{
 			Prefix: cfg.RedisPrefix, Sender: sender,
 			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress,
 		}, reg, log),
-		Shops:  shop.New(client, h.DB.Dialect, h.State, h.hub, cfg.RedisPrefix, reg, log),
+		Shops:  shop.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, cfg.RedisPrefix, reg, log),
 		Caches: h.hub,
+		Queues: queues{h.outbox},
 	}
 	h.workers["sessions"] = h.Accounts.Run
 	h.chores["caches"] = h.hub.Run
-	h.chores["late users"] = h.Accounts.Mend // what its own writers could not tell
-	h.chores["shops"] = h.Shops.Run          // what its own readers missed and its own writers could not tell
+	h.chores["shops"] = h.Shops.Run // what its own readers missed
+	h.spreadChanges(cfg, reg, log)
 	return nil
 }
 
@@ -217,6 +218,19 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 		}
 		h.closers = append(h.closers, h.Cache.Close)
 	}
+	if cfg.RedisURL != "" {
+		// A connection of its own: what watches must not wait behind what it watches.
+		for role, url := range map[string]string{stateRole: cfg.RedisURL, cacheRole: cmp.Or(cfg.RedisCacheURL, cfg.RedisURL)} {
+			watch := c
+			watch.URL, watch.Role, watch.PoolSize, watch.MinIdle = url, role+"-watch", 2, 0
+			client, err := store.OpenRedis(watch, metrics)
+			if err != nil {
+				return err
+			}
+			h.watched[role] = client
+			h.closers = append(h.closers, client.Close)
+		}
+	}
 	for role, client := range map[string]redis.UniversalClient{"state": h.State, "cache": h.Cache} {
 		report := func(err error) { log.WarnContext(ctx, "waiting for Redis", "role", role, "err", err) }
 		if err := store.AwaitRedis(ctx, "the "+role+" Redis", client, report); err != nil {
@@ -231,6 +245,9 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 func (h *House) Close() error {
 	if h.hub != nil {
 		h.hub.Wait()
+	}
+	if h.outbox != nil {
+		h.outbox.Wait()
 	}
 	var errs []error
 	for _, closeIt := range slices.Backward(h.closers) {

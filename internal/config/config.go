@@ -42,8 +42,9 @@ type Config struct {
 	RedisPoolSize    int
 	RedisMinIdle     int
 	RedisPoolTimeout time.Duration
-	RedisReadLimit   int // reads of Redis a second by the caches of this process; 0 is no limit
-	L1Bytes          int // memory of the process's own caches; -1 is a tenth of what the process may have, 0 is none
+	RedisReadLimit   int    // reads of Redis a second by the caches of this process; 0 is no limit
+	LogReader        string // auto: the log of Postgres is read where that is possible; off
+	L1Bytes          int    // memory of the process's own caches; -1 is a tenth of what the process may have, 0 is none
 
 	CodeSender        string // of login codes: console, webhook; "" is console when embedded, else nobody
 	CodeWebhookURL    string // see webhook.CheckURL
@@ -74,7 +75,7 @@ func Default() Config {
 	return Config{
 		Addr: "127.0.0.1:8080", DataDir: "data",
 		RedisPrefix: "td", RedisPoolSize: 32, RedisMinIdle: 2, RedisPoolTimeout: 250 * time.Millisecond,
-		RedisReadLimit: 50_000, L1Bytes: -1,
+		RedisReadLimit: 50_000, L1Bytes: -1, LogReader: "auto",
 		CodesPerAddress: 200, LoginsPerAddress: 600,
 		RateAnonymous: 1000, RateUser: 200, AbsentReads: 50, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 5000,
 		Run: []string{"api", "workers"}, Introspection: true,
@@ -110,7 +111,8 @@ func (c *Config) Flags() []cli.Flag {
 		number("redis-min-idle", "Redis connections kept open, for each node and role", &c.RedisMinIdle),
 		duration("redis-pool-timeout", "longest wait for a free Redis connection", &c.RedisPoolTimeout),
 		number("redis-read-limit", "reads of Redis a second that the caches of this process make at most; above it, what is not essential is UNAVAILABLE; 0 is no limit", &c.RedisReadLimit),
-		number("l1-bytes", "memory of the process's own caches, while no other process writes (an embedded Redis); -1 is a tenth of the memory limit, or of half the machine; 0 is none", &c.L1Bytes),
+		number("l1-bytes", "memory of the process's own caches; -1 is a tenth of the memory limit, or of half the machine; 0 is none", &c.L1Bytes),
+		text("log-reader", "auto: where Postgres writes a logical log and the role may replicate, changes that others make to cached tables are read from it; or off", &c.LogReader),
 		text("code-sender", "who brings login codes: console (this terminal) or webhook; console if empty and both stores are embedded, else nobody", &c.CodeSender),
 		text("code-webhook-url", "https://… `URL` that login codes are posted to; http is for this machine alone", &c.CodeWebhookURL),
 		text("code-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted there; better by the environment, where other users do not see it", &c.CodeWebhookSecret),
@@ -197,6 +199,9 @@ func (c *Config) Check() error {
 	}
 	if c.RedisReadLimit < 0 || c.RedisReadLimit > 100_000_000 {
 		refuse("redis-read-limit", "%d is not 0 to 100000000", c.RedisReadLimit)
+	}
+	if c.LogReader != "auto" && c.LogReader != "off" {
+		refuse("log-reader", "%q is not auto or off", c.LogReader)
 	}
 	if c.L1Bytes < -1 || c.L1Bytes > 1<<40 {
 		refuse("l1-bytes", "%d is not -1 to 1099511627776", c.L1Bytes)

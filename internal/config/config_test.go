@@ -101,6 +101,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"redis-pool-timeout": {"1s", "2s"},
 		"redis-read-limit":   {"111", "112"},
 		"l1-bytes":           {"121", "122"},
+		"log-reader":         {"auto", "off"},
 
 		"code-sender":         {"webhook", "webhook"},
 		"code-webhook-url":    {"https://h1/send", "https://h2/send"},
@@ -128,7 +129,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 	fromEnv := config.Config{
 		Addr: ":1", DataDir: "d1", DatabaseURL: "postgres://h1/d", RedisURL: "redis://h1", RedisCacheURL: "redis://c1",
 		RedisPrefix: "p1", DBMaxConns: 11, DBMaxIdle: 1, RedisPoolSize: 21, RedisMinIdle: 3, RedisPoolTimeout: time.Second,
-		RedisReadLimit: 111, L1Bytes: 121,
+		RedisReadLimit: 111, L1Bytes: 121, LogReader: "auto",
 		CodeSender: "webhook", CodeWebhookURL: "https://h1/send", CodeWebhookSecret: "secret of sixteen 1",
 		CodesPerAddress: 31, LoginsPerAddress: 41, TrustedProxies: []string{"10.0.0.1", "10.1.0.0/16"},
 		CORSOrigins: []string{"https://a.example", "https://b.example"}, Limits: []string{"depth=5", "body=2MB"},
@@ -139,7 +140,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 	fromFlags := config.Config{
 		Addr: ":2", DataDir: "d2", DatabaseURL: "postgres://h2/d", RedisURL: "redis://h2", RedisCacheURL: "redis://c2",
 		RedisPrefix: "p2", DBMaxConns: 12, DBMaxIdle: 2, RedisPoolSize: 22, RedisMinIdle: 4, RedisPoolTimeout: 2 * time.Second,
-		RedisReadLimit: 112, L1Bytes: 122,
+		RedisReadLimit: 112, L1Bytes: 122, LogReader: "off",
 		CodeSender: "webhook", CodeWebhookURL: "https://h2/send", CodeWebhookSecret: "secret of sixteen 2",
 		CodesPerAddress: 32, LoginsPerAddress: 42, TrustedProxies: []string{"10.0.0.2", "10.2.0.0/16"},
 		CORSOrigins: []string{"https://c.example"}, Limits: []string{"depth=6"},

@@ -3,101 +3,72 @@ package shop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/tandian-dev/tandian/ent"
+	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
+// The topics of this room's jobs in the outbox.
 const (
-	announceTries = 5
-	lateQueue     = 1024        // edited shops that Redis is still to be told of; of more it is not
-	lateEvery     = time.Second // between two tries to tell it
+	shopsChanged = "shops" // ids of shops that were inserted or changed
+	typesChanged = "shop-types"
 )
 
-// The outcomes of an announcement, as the metric names them.
-const (
-	announcedAtOnce = "told"
-	announcedLate   = "late" // left to Run
-	announcedNever  = "lost" // no room left for it
-)
+const kept = 5 * time.Minute // how long a job that is done stays: what Redis loses after it is told again
 
-func newAnnouncements(reg prometheus.Registerer) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tandian_shop_announcements_total",
-		Help: "Edited shops that Redis was to be told of, by outcome: told at once, late (tried again until told), lost (too many of these).",
-	}, []string{"outcome"})
-	reg.MustRegister(c)
-	for _, o := range []string{announcedAtOnce, announcedLate, announcedNever} {
-		c.WithLabelValues(o)
+// openOutbox says what is done for a committed write when its writer could not.
+func (s *Service) openOutbox() {
+	s.outbox.Handle(shopsChanged, outbox.Handler{Keep: kept, Do: outbox.DoBatch(s.Changed)})
+	s.outbox.Handle(typesChanged, outbox.Handler{Keep: kept, Do: outbox.DoBatch(s.TypesChanged)})
+}
+
+// Changed tells Redis and the other processes that rows of shops were inserted,
+// changed or deleted, by whomever: what is cached of them is dropped, all cached
+// lists too, and those that exist are put into the GEO cells. It may be repeated,
+// late too: a cell keeps places that are no longer true, and readers ask the row.
+func (s *Service) Changed(ctx context.Context, ids ...int64) error {
+	rows, err := s.db.Shop.Query().Where(entshop.IDIn(ids...)).
+		Select(entshop.FieldID, entshop.FieldTypeID, entshop.FieldLat, entshop.FieldLng).All(ctx)
+	if err != nil {
+		return outbox.Later(fmt.Errorf("select %d shops: %w", len(ids), err))
 	}
-	return c
-}
-
-// announce drops the cached rows of shops that were committed, and all cached
-// lists, and puts the shops into the GEO cells. All of them, also those that were not changed: the
-// call that changed them may have ended before this. It tries a few times: a
-// hiccup of Redis should not end a long import.
-func (s *Service) announce(ctx context.Context, stored []placed) error {
-	return tryToTell(ctx, func() error { return s.tell(ctx, stored) })
-}
-
-func tryToTell(ctx context.Context, tell func() error) (err error) {
-	for range announceTries {
-		if err = tell(); err == nil || ctx.Err() != nil {
-			return err
-		}
+	there := make([]placed, len(rows))
+	for i, r := range rows {
+		there[i] = placedOf(r)
 	}
-	return err
+	return s.tell(ctx, ids, there)
 }
 
-// tell is one try. It may be repeated, late too: a cell keeps places that are
-// no longer true, and readers ask the row.
-func (s *Service) tell(ctx context.Context, stored []placed) error {
-	ids := make([]int64, len(stored))
-	for i, p := range stored {
-		ids[i] = p.id
-	}
-	return errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, stored), s.tables.shops.Changed(ctx))
+func placedOf(r *ent.Shop) placed {
+	return placed{r.ID, r.TypeID, geo.Point{Lat: r.Lat, Lng: r.Lng}}
 }
 
-// announceEdit announces one shop that was committed, until ctx ends, which is
-// not the request's. A cached row is replaced, not dropped: the readers of a
-// popular shop need no load after its edit.
+func (s *Service) tell(ctx context.Context, ids []int64, there []placed) error {
+	err := errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, there), s.tables.shops.Changed(ctx))
+	return outbox.Later(err) // Redis is away
+}
+
+// TypesChanged is [Service.Changed] for types.
+func (s *Service) TypesChanged(ctx context.Context, ids ...int64) error {
+	return outbox.Later(errors.Join(s.types.Invalidate(ctx, ids...), s.tables.types.Changed(ctx)))
+}
+
+// announceEdit tells of one shop that was committed. A cached row is replaced,
+// not dropped: the readers of a popular shop need no load after its edit.
 //
 // It has no error, because the write stands: a client that saw one would create
-// its shop twice. What Redis could not be told by then is left to
-// [Service.Run], which tells it when it answers again. Until then other readers
-// may be shown the cached row, and a new place is missing in its cells. The same
-// holds for what a crash between commit and announcement leaves untold, or a
-// stop before Run was done, but for as long as the cached row and the cells
-// live: forty minutes and an hour at most.
-func (s *Service) announceEdit(ctx context.Context, row *ent.Shop) {
-	p := placed{row.ID, row.TypeID, geo.Point{Lat: row.Lat, Lng: row.Lng}}
-	err := tryToTell(ctx, func() error {
-		_, err := s.shops.Put(ctx, row.ID, *fromRow(row))
-		return errors.Join(err, s.cells.place(ctx, []placed{p}), s.tables.shops.Changed(ctx))
-	})
-	if err == nil {
-		s.announced.WithLabelValues(announcedAtOnce).Inc()
+// its shop twice. What Redis could not be told is left to the outbox, and so is
+// what a crash after the commit leaves untold.
+func (s *Service) announceEdit(ctx context.Context, row *ent.Shop, job []outbox.Ticket) {
+	if len(job) == 0 { // nothing was written: what is cached may differ all the same, in the same version
+		s.outbox.Settle(ctx, s.tell(ctx, []int64{row.ID}, []placed{placedOf(row)}))
 		return
 	}
-	outcome := announcedNever
-	if s.late.Add(p) {
-		outcome = announcedLate
-	}
-	s.announced.WithLabelValues(outcome).Inc()
-	s.log.ErrorContext(ctx, "a shop is stored, but Redis was not told of it", "shop", p.id, "outcome", outcome, "err", err)
-}
-
-// tellLate tells Redis of the shops that it could not be told of, until ctx ends.
-func (s *Service) tellLate(ctx context.Context) {
-	s.late.Run(ctx, func(ctx context.Context, p placed) error { return s.tell(ctx, []placed{p}) }, func(p placed, err error, kept bool) {
-		if !kept {
-			s.announced.WithLabelValues(announcedNever).Inc()
-			s.log.ErrorContext(ctx, "Redis cannot be told of a stored shop, and too many wait", "shop", p.id, "err", err)
-		}
-	})
+	_, err := s.shops.Put(ctx, row.ID, *fromRow(row))
+	err = errors.Join(err, s.cells.place(ctx, []placed{placedOf(row)}), s.tables.shops.Changed(ctx))
+	s.outbox.Settle(ctx, err, job...)
 }

@@ -37,9 +37,9 @@ func (s *Service) openCaches(hub *cache.Hub) {
 	s.tables.shops, s.tables.types = hub.Table("shops"), hub.Table("shop_types")
 	s.heads = cache.NewQueries(s.tables.shops, cache.Policy{
 		Name: "shop-list", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
-		// What every visitor sees first: a few dozen lists. Any new shop ends them
-		// all, so they change often, and they are not small.
-		Local: cache.Local{Share: 0.01, Suits: cache.Hot | cache.MayBeStale},
+		// What every visitor sees first: a few dozen lists, small together. Any new
+		// shop ends them all, which all processes hear.
+		Local: cache.Local{Share: 0.01, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
 	}, head.statement, s.loadHead)
 	s.kinds = cache.NewQueries(s.tables.types, cache.Policy{
 		Name: "shop-type-list", Fresh: 30 * time.Minute, Grace: time.Hour, Beta: 1, StaleIfError: time.Hour,

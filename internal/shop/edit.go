@@ -14,6 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
@@ -92,13 +93,21 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 		return nil, err
 	}
 	row := c.apply(ent.Shop{})
-	insert := s.db.Shop.Create().SetOwnerID(by.UserID)
-	write(insert.Mutation(), &row)
-	stored, err := insert.Save(whole)
+	var stored *ent.Shop
+	var job []outbox.Ticket
+	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
+		insert := tx.Shop.Create().SetOwnerID(by.UserID)
+		write(insert.Mutation(), &row)
+		if stored, err = insert.Save(whole); err != nil {
+			return err
+		}
+		job, err = outbox.AddBatch(whole, s.outbox, tx, shopsChanged, stored.ID)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("insert a shop of user %d: %w", by.UserID, err)
 	}
-	s.announceEdit(whole, stored)
+	s.announceEdit(whole, stored, job)
 	return fromRow(stored), nil
 }
 
@@ -106,7 +115,7 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 // each other: what one of them leaves alone stays as another has made it. When
 // it returns, every process sees the shop as it is now, as [Service.announceEdit]
 // explains. An update that changes nothing writes nothing, but tells Redis all
-// the same: the call that it repeats may have ended between the two.
+// the same: the row may have been changed past this program.
 //
 // Without such a shop, or with changes that break a bound (all of them at
 // once), it returns a [fault.UserErrors]; a [fault.Forbidden] if the shop is not
@@ -122,44 +131,46 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 		return nil, err
 	}
 	var row *ent.Shop
-	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) error {
-		row, err = s.update(ctx, tx, by, id, c, typed)
+	var job []outbox.Ticket
+	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
+		row, job, err = s.update(ctx, tx, by, id, c, typed)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("change shop %d: %w", id, err)
 	}
-	s.announceEdit(whole, row)
+	s.announceEdit(whole, row, job)
 	return fromRow(row), nil
 }
 
-// update is the transaction of Update.
-func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool) (*ent.Shop, error) {
+// update is the transaction of Update. Without a change there is no job.
+func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool) (*ent.Shop, []outbox.Ticket, error) {
 	one := tx.Shop.Query().Where(entshop.ID(id))
 	one.Modify(store.ForUpdate)
 	row, err := one.Only(ctx)
 	switch {
 	case ent.IsNotFound(err):
-		return nil, fault.Refuse(fault.NotFound, "There is no such shop.", "input", "id")
+		return nil, nil, fault.Refuse(fault.NotFound, "There is no such shop.", "input", "id")
 	case err != nil:
-		return nil, fmt.Errorf("select it: %w", err)
+		return nil, nil, fmt.Errorf("select it: %w", err)
 	case !by.Any && (row.OwnerID == nil || *row.OwnerID != by.UserID):
-		return nil, fault.New(fault.Forbidden, "Only its owner may change a shop.")
+		return nil, nil, fault.New(fault.Forbidden, "Only its owner may change a shop.")
 	}
 	if err := c.check(row, typed).OrNil(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	next := c.apply(*row)
 	if next.Search == row.Search && reflect.DeepEqual(fromRow(&next), fromRow(row)) {
-		return row, nil
+		return row, nil, nil
 	}
 	change := tx.Shop.UpdateOneID(id)
 	write(change.Mutation(), &next)
 	change.AddVersion(1)
 	if row, err = change.Save(ctx); err != nil {
-		return nil, fmt.Errorf("update it: %w", err)
+		return nil, nil, fmt.Errorf("update it: %w", err)
 	}
-	return row, nil
+	job, err := outbox.AddBatch(context.WithoutCancel(ctx), s.outbox, tx, shopsChanged, id)
+	return row, job, err
 }
 
 // apply returns the row as checked changes make it.

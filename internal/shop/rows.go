@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
 func fromRow(r *ent.Shop) *Shop {
@@ -74,36 +74,45 @@ func (s *Service) PlantCatalogue(ctx context.Context) error {
 	for _, t := range before {
 		stored[t.Key] = t
 	}
-	var missing []*ent.ShopTypeCreate
+	var missing []Kind
 	for _, k := range Catalogue() {
 		old := stored[k.Key]
 		if old != nil && old.Name == k.Name && old.Sort == k.Sort {
 			continue
 		}
-		missing = append(missing, s.db.ShopType.Create().SetKey(k.Key).SetName(k.Name).SetSort(k.Sort))
+		missing = append(missing, k)
 	}
 	if len(missing) == 0 {
-		return s.announceTypes(ctx)
+		return nil
 	}
-	err = s.db.ShopType.CreateBulk(missing...).OnConflictColumns(shoptype.FieldKey).
-		Update(func(u *ent.ShopTypeUpsert) { u.UpdateName().UpdateSort() }).Exec(ctx)
+	var ids []int64
+	var job []outbox.Ticket
+	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
+		ids, err = plantTypes(ctx, tx, missing)
+		if err == nil {
+			job, err = outbox.AddBatch(ctx, s.outbox, tx, typesChanged, ids...)
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("store %d shop types: %w", len(missing), err)
 	}
-	return s.announceTypes(ctx)
+	s.outbox.Settle(ctx, s.TypesChanged(ctx, ids...), job...)
+	return nil
 }
 
-// announceTypes drops all that is cached of types, at every start: the start that
-// stored some may have ended before it told the cache.
-func (s *Service) announceTypes(ctx context.Context) error {
-	ids, err := s.db.ShopType.Query().IDs(ctx)
-	if err == nil {
-		err = errors.Join(s.types.Invalidate(ctx, ids...), s.tables.types.Changed(ctx))
+// plantTypes writes types and returns their ids.
+func plantTypes(ctx context.Context, tx *ent.Tx, kinds []Kind) ([]int64, error) {
+	writes, keys := make([]*ent.ShopTypeCreate, len(kinds)), make([]string, len(kinds))
+	for i, k := range kinds {
+		writes[i], keys[i] = tx.ShopType.Create().SetKey(k.Key).SetName(k.Name).SetSort(k.Sort), k.Key
 	}
+	err := tx.ShopType.CreateBulk(writes...).OnConflictColumns(shoptype.FieldKey).
+		Update(func(u *ent.ShopTypeUpsert) { u.UpdateName().UpdateSort() }).Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("drop cached shop types: %w", err)
+		return nil, err
 	}
-	return nil
+	return tx.ShopType.Query().Where(shoptype.KeyIn(keys...)).IDs(ctx)
 }
 
 // Count says how many shops are stored. It reads the whole table: not for

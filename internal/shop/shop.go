@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -21,7 +20,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
-	"github.com/tandian-dev/tandian/internal/kit/retry"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
 // A Shop is a place that people visit.
@@ -68,10 +67,8 @@ type Service struct {
 	kinds   *cache.Queries[struct{}, int64]     // the list of types
 	tables  struct{ shops, types *cache.Table } // whose writes end those lists
 	cells   *cells
+	outbox  *outbox.Box
 	log     *slog.Logger
-
-	late      *retry.Queue[placed]   // edited shops of which Redis is still to be told
-	announced *prometheus.CounterVec // edited shops of which it was to be told, by outcome
 
 	maxByGEO, nearestSorted int // the constants of these names, but for tests
 }
@@ -79,27 +76,22 @@ type Service struct {
 // New builds a Service. It starts nothing and closes nothing: what it is given
 // belongs to the caller. Its background work is [Service.Run]. Redis keys
 // begin with prefix; dialect is that of db, as ent calls it.
-func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
+func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
 	s := &Service{
-		db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log), log: log,
-		late: retry.NewQueue[placed](lateQueue, lateEvery), announced: newAnnouncements(reg),
+		db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log), outbox: box, log: log,
 		maxByGEO: maxByGEO, nearestSorted: nearestSorted,
 	}
 	s.openCaches(hub)
+	s.openOutbox()
 	return s
 }
 
-// Run rebuilds the GEO cells that this Service's readers missed, and tells Redis
-// of the shops that this Service changed while Redis was away, until ctx ends.
-// Every process that reads or edits needs it; any number may run.
-func (s *Service) Run(ctx context.Context) error {
-	var telling sync.WaitGroup
-	defer telling.Wait()
-	telling.Go(func() { s.tellLate(ctx) })
-	return s.cells.run(ctx)
-}
+// Run rebuilds the GEO cells that this Service's readers missed, until ctx ends.
+// Every process that reads needs it; any number may run.
+func (s *Service) Run(ctx context.Context) error { return s.cells.run(ctx) }
 
-// ByID returns one shop, no older than the last write whose call returned. It
+// ByID returns one shop. It sees every write whose call returned in this process,
+// those of other processes within moments, a second at most. It
 // returns [fault.ErrNotFound] if there is none. When Redis is down it reads the row,
 // so any other error means that the database failed.
 func (s *Service) ByID(ctx context.Context, id int64) (*Shop, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -22,7 +23,7 @@ func alone(t *testing.T, from storetest.Process) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(from.DB, from.Dialect, from.Redis, hub, storetest.Prefix, prometheus.NewRegistry(), from.Log)
+	s := New(from.DB, from.Dialect, from.Redis, hub, from.NewOutbox(t), storetest.Prefix, prometheus.NewRegistry(), from.Log)
 	if err := s.PlantCatalogue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func alone(t *testing.T, from storetest.Process) *Service {
 func TestANewTypeIsListedAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		from := storetest.Open(t, on)
-		s := New(from.DB, from.Dialect, from.Redis, from.Hub, storetest.Prefix, from.Registry, from.Log)
+		s := New(from.DB, from.Dialect, from.Redis, from.Hub, from.NewOutbox(t), storetest.Prefix, from.Registry, from.Log)
 		if _, err := s.TypesByID(t.Context(), []int64{1, 2, 3}); err != nil {
 			t.Fatal(err)
 		}
@@ -59,34 +60,36 @@ func TestANewTypeIsListedAtOnce(t *testing.T) {
 	})
 }
 
-// A restart after PlantCatalogue committed and could not tell Redis.
-func TestPlantingIsRepeatedUntilRedisWasTold(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		from := storetest.Open(t, on)
-		s := New(from.DB, from.Dialect, from.Redis, from.Hub, storetest.Prefix, from.Registry, from.Log)
-		if err := s.PlantCatalogue(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		first, err := s.Types(t.Context())
+// A start that stored a type's new name and could not tell Redis.
+func TestPlantingIsToldByAnotherProcess(t *testing.T) {
+	eachWire(t, func(t *testing.T, process func(*wire) *Service) {
+		var w wire
+		s, other := process(&w), process(nil)
+		first, err := other.Types(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		// An older release's name, cached; then the new release's planting, that dies before it told Redis.
-		from.DB.ShopType.UpdateOneID(first[0].ID).SetName("Old").ExecX(t.Context())
-		if err := s.types.Invalidate(t.Context(), first[0].ID); err != nil {
-			t.Fatal(err)
+		name := func() string {
+			types, err := other.Types(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return types[0].Name
 		}
-		if old, err := s.Types(t.Context()); err != nil || old[0].Name != "Old" {
-			t.Fatal(old, err)
+		// An older release's name, cached.
+		s.db.ShopType.UpdateOneID(first[0].ID).SetName("Old").ExecX(t.Context())
+		if err := other.TypesChanged(t.Context(), first[0].ID); err != nil || name() != "Old" {
+			t.Fatal(name(), err)
 		}
-		from.DB.ShopType.UpdateOneID(first[0].ID).SetName(first[0].Name).ExecX(t.Context())
-		// … and is started again:
+		w.become(cut)
 		if err := s.PlantCatalogue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if now, err := s.Types(t.Context()); err != nil || now[0].Name == "Old" {
-			t.Errorf("after the restart the list still says %q, %v", now[0].Name, err)
+		if got := name(); got != "Old" {
+			t.Fatalf("the cache says %q: the test tests nothing", got)
 		}
+		storetest.Relay(t, other.outbox)
+		testkit.Eventually(t, 10*time.Second, func() bool { return name() == first[0].Name })
 	})
 }
 

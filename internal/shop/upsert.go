@@ -12,26 +12,25 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
 const (
 	upsertBatch   = 500              // rows in one statement
 	upsertTimeout = 10 * time.Minute // of one call of Upsert
+	tellTries     = 5
 )
 
 // Upsert stores drafts in one transaction, whatever their number: those with a
 // new external id are added, those that differ from their row change it, the
 // rest is left alone, and so is every shop that has an owner: it is the owner's
 // to change. It calls progress with the number done after each batch.
-// Then, after the commit, it drops what was cached of all of them and puts them
-// into the GEO cells, unchanged ones too: repeating an import also mends what a
-// crash after its commit left undone.
+// Then, after the commit, it drops what was cached of those that it wrote and puts
+// them into the GEO cells. What Redis could not be told is left to the outbox.
 //
 // A draft that breaks a bound of this package is an error, and nothing is
-// stored. Of drafts with the same external id the last one counts. An error
-// after the commit says so: the rows are stored, and the same call repairs the
-// rest.
+// stored. Of drafts with the same external id the last one counts.
 func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done int)) (Tally, error) {
 	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
 	defer cancel()
@@ -47,25 +46,44 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 	// Rows are locked in one order, so that two imports cannot wait for each other.
 	drafts = sortedUnique(drafts)
 	var sum Tally
-	stored := make([]placed, 0, len(drafts))
+	var stored []placed
+	var ids []int64 // of them
+	var jobs []outbox.Ticket
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+		done := 0
 		for batch := range slices.Chunk(drafts, upsertBatch) {
-			done, tally, err := upsertRows(ctx, tx, batch, types)
+			written, tally, err := upsertRows(ctx, tx, batch, types)
 			if err != nil {
 				return err
 			}
-			stored, sum = append(stored, done...), sum.Add(tally)
-			progress(len(stored))
+			stored, sum = append(stored, written...), sum.Add(tally)
+			done += len(batch)
+			progress(done)
 		}
-		return nil
+		for _, p := range stored {
+			ids = append(ids, p.id)
+		}
+		jobs, err = outbox.AddBatch(ctx, s.outbox, tx, shopsChanged, ids...)
+		return err
 	})
 	if err != nil {
 		return Tally{}, fmt.Errorf("store %d shops: %w", len(drafts), err)
 	}
-	if err := s.announce(ctx, stored); err != nil {
-		return sum, fmt.Errorf("the shops are stored, but Redis was not told of all; repeat this to mend it: %w", err)
+	if len(stored) > 0 {
+		s.outbox.Settle(ctx, s.tellAll(ctx, ids, stored), jobs...)
 	}
 	return sum, nil
+}
+
+// tellAll tries a few times: a hiccup of Redis should not leave a long import to
+// others.
+func (s *Service) tellAll(ctx context.Context, ids []int64, stored []placed) (err error) {
+	for range tellTries {
+		if err = s.tell(ctx, ids, stored); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
 }
 
 func (s *Service) typesByKey(ctx context.Context) (map[string]int64, error) {
@@ -116,7 +134,7 @@ func sortedUnique(drafts []Draft) []Draft {
 	return kept
 }
 
-// upsertRows writes one batch. Rows that are as the draft says are not touched,
+// upsertRows writes one batch and returns what it wrote. Rows that are as the draft says are not touched,
 // which also keeps the database from burning an id for each of them.
 func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string]int64) ([]placed, Tally, error) {
 	before, err := rowsOf(ctx, tx, batch)
@@ -125,6 +143,7 @@ func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string
 	}
 	var tally Tally
 	var writes []*ent.ShopCreate
+	var written []string
 	for _, d := range batch {
 		old := before[d.ExternalID]
 		switch {
@@ -136,7 +155,7 @@ func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string
 		default:
 			tally.Changed++
 		}
-		writes = append(writes, d.create(tx, types))
+		writes, written = append(writes, d.create(tx, types)), append(written, d.ExternalID)
 	}
 	after := before
 	if len(writes) > 0 {
@@ -148,13 +167,13 @@ func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string
 			return nil, Tally{}, err
 		}
 	}
-	done := make([]placed, len(batch))
-	for i, d := range batch {
-		row := after[d.ExternalID]
+	done := make([]placed, len(written))
+	for i, name := range written {
+		row := after[name]
 		if row == nil {
-			return nil, Tally{}, fmt.Errorf("shop %s vanished while it was written", d.ExternalID)
+			return nil, Tally{}, fmt.Errorf("shop %s vanished while it was written", name)
 		}
-		done[i] = placed{row.ID, row.TypeID, geo.Point{Lat: row.Lat, Lng: row.Lng}}
+		done[i] = placedOf(row)
 	}
 	return done, tally, nil
 }

@@ -62,7 +62,7 @@ func Real(tb testing.TB) *Stack {
 
 func base(tb testing.TB) config.Config {
 	cfg := config.Default()
-	cfg.Addr, cfg.DataDir, cfg.LogFormat = "127.0.0.1:0", tb.TempDir(), "json"
+	cfg.Addr, cfg.DataDir, cfg.LogFormat, cfg.LogReader = "127.0.0.1:0", tb.TempDir(), "json", "off"
 	return cfg
 }
 
@@ -377,7 +377,7 @@ func (s *Server) Counter(tb testing.TB, name string, labels ...string) float64 {
 				fits = fits && has[labels[i]] == labels[i+1]
 			}
 			if fits {
-				sum += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 			}
 		}
 	}

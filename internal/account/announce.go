@@ -1,0 +1,113 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	entsession "github.com/tandian-dev/tandian/ent/session"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+// The topics of this room's jobs in the outbox.
+const (
+	usersChanged  = "users"    // ids of users that were inserted or changed
+	sessionsEnded = "sessions" // ids of sessions that ended
+)
+
+const (
+	kept     = 5 * time.Minute // how long a job that is done stays: what Redis loses after it is told again
+	endBatch = 250             // sessions that Redis is told of, or that are deleted, in one go
+)
+
+// openOutbox says what is done for a committed write when its writer could not.
+func (s *Service) openOutbox() {
+	s.outbox.Handle(usersChanged, outbox.Handler{Keep: kept, Do: outbox.DoBatch(s.Changed), All: s.hub.ForgetAll})
+	s.outbox.Handle(sessionsEnded, outbox.Handler{Keep: kept, Do: outbox.DoBatch(s.sessions.tell)})
+}
+
+// Changed tells Redis and the other processes that rows of users were inserted,
+// changed or deleted, by whomever. It may be repeated.
+func (s *Service) Changed(ctx context.Context, ids ...int64) error {
+	return outbox.Later(s.users.Invalidate(ctx, ids...)) // Redis is away
+}
+
+// show replaces the cached row of a user that was just committed by that row.
+// What cannot be told now is left to the outbox: nothing is wrong with the write.
+func (s *Service) show(ctx context.Context, row *ent.User, job []outbox.Ticket) {
+	_, err := s.users.Put(ctx, row.ID, *fromRow(row))
+	s.outbox.Settle(ctx, err, job...)
+}
+
+// forget is show for rows that are not at hand.
+func (s *Service) forget(ctx context.Context, job []outbox.Ticket, ids ...int64) {
+	s.outbox.Settle(ctx, s.Changed(ctx, ids...), job...)
+}
+
+// SessionsChanged tells Redis and the other processes of those of these sessions
+// that are over: their rows say so, or are gone. It may be repeated.
+func (s *Service) SessionsChanged(ctx context.Context, ids ...string) error {
+	live, err := s.db.Session.Query().Where(entsession.IDIn(ids...), entsession.EndedAtIsNil()).IDs(ctx)
+	if err != nil {
+		return fmt.Errorf("select %d sessions: %w", len(ids), err)
+	}
+	return s.sessions.tell(ctx, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(live, id) })...)
+}
+
+// EndAgain tells Redis of all sessions whose rows say that they ended: an hour's.
+// It is for a Redis that lost them, nobody knows since when. What ended before is
+// found out when it is used.
+func (s *Service) EndAgain(ctx context.Context) error {
+	for from := ""; ; {
+		ids, err := s.db.Session.Query().Where(entsession.EndedAtNotNil(), entsession.IDGT(from)).Order(entsession.ByID()).Limit(endBatch).IDs(ctx)
+		if err != nil {
+			return fmt.Errorf("select ended sessions: %w", err)
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		if err := s.sessions.tell(ctx, ids...); err != nil {
+			return err
+		}
+		from = ids[len(ids)-1]
+	}
+}
+
+// tell puts the mark of the end into Redis, for sessions that ended in their
+// rows, and has the processes forget what they hold of them.
+func (s *sessions) tell(ctx context.Context, ids ...string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
+	var failed error
+	for part := range slices.Chunk(ids, endBatch) {
+		err := s.markAll(ctx, part)
+		if redis.HasErrorPrefix(err, "NOSCRIPT") { // a new server, or one that was promoted
+			if err = s.mark.Load(ctx, s.rdb).Err(); err == nil {
+				err = s.markAll(ctx, part)
+			}
+		}
+		failed = errors.Join(failed, err)
+	}
+	if failed != nil {
+		failed = fmt.Errorf("tell Redis of %d sessions that ended: %w", len(ids), failed)
+	}
+	return outbox.Later(errors.Join(failed, s.near.Invalidate(ctx, ids...))) // Redis is away
+}
+
+// markAll puts the marks of some sessions into Redis, in one round trip: they are
+// told of by hundreds, and a network has its delay. With an error, that of the
+// first, others may be there.
+func (s *sessions) markAll(ctx context.Context, ids []string) error {
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, id := range ids {
+			s.mark.EvalSha(ctx, p, []string{s.keys.session(id)}, endedLife.Milliseconds())
+		}
+		return nil
+	})
+	return err
+}

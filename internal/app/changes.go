@@ -1,0 +1,137 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/stream"
+)
+
+// How a change comes to be known. Its transaction writes a job into the outbox;
+// after the commit its writer tells Redis (what is cached, sessions, cells) and,
+// by the bus, the memories of the other processes. Whatever fails or dies between
+// is made up for here: the outbox does the job again, the log reader tells of
+// changes that have no job, the watches find out that a Redis forgot what it was
+// told.
+
+// openChanges opens what changes spread by: the bus, the caches that hear it, the
+// outbox.
+func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (err error) {
+	h.bus = stream.NewLocal()
+	if cfg.RedisURL != "" {
+		// Where the caches are: what loses an invalidation loses its message too.
+		h.bus = stream.New(h.Cache, store.Blocking, stream.Options{Prefix: cfg.RedisPrefix, Registerer: reg, Log: log})
+	}
+	h.hub, err = cache.NewHub(h.Cache, cache.Options{
+		Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit, Bus: h.bus, LocalBytes: cfg.LocalBytes(),
+	})
+	if err != nil {
+		return fmt.Errorf("caches: %w", err)
+	}
+	o := outbox.Options{Dialect: h.DB.Dialect, Registerer: reg, Log: log}
+	if cfg.DatabaseURL != "" {
+		o.Listen = func(ctx context.Context, kick func()) error { return h.DB.Listen(ctx, outbox.Channel, kick) }
+	}
+	if h.outbox, err = outbox.New(h.DB.DB, o); err != nil {
+		return fmt.Errorf("outbox: %w", err)
+	}
+	return nil
+}
+
+// spreadChanges says what is done in the background for changes to be known.
+func (h *House) spreadChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
+	h.chores["bus"] = h.bus.Run
+	h.workers["outbox"] = h.outbox.Run
+	if cfg.DatabaseURL != "" && cfg.LogReader == "auto" {
+		h.workers["log reader"] = func(ctx context.Context) error { return h.readLog(ctx, cfg.DatabaseURL, reg, log) }
+	}
+	if cfg.RedisURL == "" {
+		return // an embedded one ends with this process
+	}
+	h.watch(cacheRole, cfg, reg, log)
+	if cfg.RedisCacheURL != "" {
+		h.watch(stateRole, cfg, reg, log)
+	}
+}
+
+// watch has a Redis watched for what it may have lost.
+func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
+	w := stream.NewWatch(h.watched[role], stream.WatchOptions{Key: cfg.RedisPrefix + ":incarnation", Role: role, Registerer: reg, Log: log})
+	caches, sessions := role == cacheRole, role == stateRole || cfg.RedisCacheURL == ""
+	repair := func(ctx context.Context, lost stream.Loss) error { return h.recover(ctx, lost, caches, sessions) }
+	changed := func(ctx context.Context) { h.changed(ctx, log) }
+	h.chores["watch over the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(ctx, repair, changed) }
+}
+
+const (
+	// replayable is how long jobs of the outbox stay to be replayed, less what
+	// detecting a loss takes.
+	replayable = 4 * time.Minute
+	// before is what is replayed from before the moment that a Redis came back to:
+	// a job is written down as done a little after it was.
+	before      = time.Minute
+	recoverTime = 30 * time.Second
+)
+
+// recover makes up for what a Redis lost: all jobs since then are done again. If
+// nobody knows since when, or it is too long ago, all that is cached ends too, and
+// all sessions that ended of late do so again, as far as this Redis had them: the
+// one must not wait for a Redis that has the other.
+//
+// It is repeated until it succeeds. That is when the jobs wait to be done: what
+// cannot be done at the moment stays with the outbox.
+func (h *House) recover(ctx context.Context, lost stream.Loss, caches, sessions bool) error {
+	ctx, cancel := context.WithTimeout(ctx, recoverTime)
+	defer cancel()
+	since := lost.Age + before
+	if !lost.Known || since > replayable {
+		since = replayable
+		if err := h.forgetAll(ctx, caches, sessions); err != nil {
+			return err
+		}
+	}
+	if _, err := h.outbox.Replay(ctx, since); err != nil && !errors.Is(err, outbox.ErrLeft) {
+		return err
+	}
+	return nil
+}
+
+// forgetAll is for when nobody knows what went by unheard: all that is cached ends,
+// and all sessions that ended of late do so again. While nothing can be loaded,
+// nothing is forgotten: who calls this repeats it.
+func (h *House) forgetAll(ctx context.Context, caches, sessions bool) error {
+	if err := h.DB.PingContext(ctx); err != nil {
+		return fmt.Errorf("ask for the database: %w", err)
+	}
+	var err error
+	if sessions {
+		err = h.Accounts.EndAgain(ctx)
+	}
+	if caches {
+		err = errors.Join(err, h.hub.ForgetAll(ctx))
+	}
+	return err
+}
+
+// changed forgets what this process holds of a Redis that is another one now. What
+// the log reader told it of late has no job that could be done again.
+func (h *House) changed(ctx context.Context, log *slog.Logger) {
+	if s, ok := h.bus.(*stream.Stream); ok {
+		s.Suspect()
+	}
+	if time.Since(time.Unix(0, h.foreign.Load())) > replayable {
+		return
+	}
+	if err := h.hub.ForgetAll(ctx); err != nil {
+		log.WarnContext(ctx, "what others changed in the database may be cached as it was", "err", err)
+	}
+}

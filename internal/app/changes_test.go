@@ -1,0 +1,407 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// rename changes the name of a shop on a server.
+func rename(t *testing.T, on *apptest.Server, id int64, name string) {
+	t.Helper()
+	if _, err := on.House().Shops.Update(t.Context(), shop.Editor{Any: true}, id, shop.Changes{Name: patch.Set(name)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func nameOn(t *testing.T, s *apptest.Server, id int64) string {
+	t.Helper()
+	one, err := s.House().Shops.ByID(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return one.Name
+}
+
+// until measures how long it takes for cond to hold.
+func until(t *testing.T, cond func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for !cond() {
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("not within 20 seconds")
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+	return time.Since(began)
+}
+
+// heat makes a key hot enough to be kept in a server's own memory.
+func heat(t *testing.T, s *apptest.Server, id int64) {
+	t.Helper()
+	testkit.Eventually(t, 10*time.Second, func() bool {
+		for range 100 {
+			nameOn(t, s, id)
+		}
+		for _, p := range s.House().Caches.Stats() {
+			if p.Name == "shop" {
+				return p.LocalHits > 0
+			}
+		}
+		return false
+	})
+}
+
+const (
+	healthy = 50 * time.Millisecond // within which an update elsewhere is seen, promised
+	roomy   = 10                    // what a test allows of what is promised
+)
+
+// What was changed on one server is seen by the memories of another: rows, lists,
+// roles, the end of sessions.
+func TestAChangeOnOneServerIsSeenOnAnother(t *testing.T) {
+	stack := apptest.Real(t)
+	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
+	importCSV(t, stack, 1)
+	a, b := stack.Start(t), stack.Start(t)
+	quiet(t, a)
+	id := onlyShop(t, a)
+	heat(t, b, id)
+	const rounds = 50
+	measure := func(what string, round func(i int) time.Duration) {
+		t.Helper()
+		var took []time.Duration
+		for i := range rounds {
+			took = append(took, round(i))
+		}
+		slices.Sort(took)
+		t.Logf("%s: seen on another server after %v (median), %v (worst)", what, took[rounds/2], took[rounds-1])
+		if worst := took[rounds-1]; worst > roomy*healthy {
+			t.Errorf("%s: seen after %v", what, worst)
+		}
+	}
+	measure("a shop", func(i int) time.Duration {
+		name := fmt.Sprint("Renamed ", i)
+		nameOn(t, b, id)
+		rename(t, a, id, name)
+		return until(t, func() bool { return nameOn(t, b, id) == name })
+	})
+	measure("a list of shops", func(i int) time.Duration {
+		count := func(s *apptest.Server) int {
+			page, err := s.House().Shops.List(t.Context(), shop.Query{First: 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(page.Edges)
+		}
+		before := count(b)
+		upsert(t, a, []draft{{ExternalID: fmt.Sprint("listed ", i), Type: "cafe", Name: "Listed", Lat: 21, Lng: 105, Score: 5}})
+		return until(t, func() bool { return count(b) == before+1 })
+	})
+	ann, _ := a.Login(t, "13800001111")
+	onB := ann.At(b)
+	me(t, onB)
+	measure("a role", func(i int) time.Duration {
+		role := []account.Role{account.Merchant, account.Customer}[i%2]
+		if _, _, err := a.House().Accounts.Grant(t.Context(), "+8613800001111", role); err != nil {
+			t.Fatal(err)
+		}
+		return until(t, func() bool {
+			var who struct{ Me struct{ Role string } }
+			onB.Must(t, `{ me { role } }`, nil, &who)
+			return who.Me.Role == string(role)
+		})
+	})
+	if me(t, onB) == "" {
+		t.Fatal("not logged in")
+	}
+	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
+	if who := me(t, ann); who != "" {
+		t.Error("after the log-out the session is still good where it was ended")
+	}
+	took := until(t, func() bool { return me(t, onB) == "" })
+	if took > roomy*healthy {
+		t.Errorf("a log-out is seen after %v", took)
+	}
+	t.Logf("a log-out: seen on another server after %v", took)
+}
+
+// A detour is an address of a Redis that leads to another one when it is told so,
+// as a name that Sentinel or a service moves; or on which nothing moves any more.
+type detour struct {
+	net.Listener
+	frozen atomic.Bool // what is sent gets lost, and no connection ends
+
+	mu    sync.Mutex
+	to    string // path of a socket
+	conns []net.Conn
+}
+
+func newDetour(t *testing.T, url string) *detour {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &detour{Listener: l, to: strings.TrimPrefix(url, "unix://")}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { d.carry(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		d.turn(url)
+		all.Wait()
+	})
+	return d
+}
+
+func (d *detour) url() string { return "redis://" + d.Addr().String() }
+
+func (d *detour) carry(near net.Conn) {
+	defer func() { _ = near.Close() }()
+	d.mu.Lock()
+	to := d.to
+	d.conns = append(d.conns, near)
+	d.mu.Unlock()
+	far, err := net.Dial("unix", to)
+	if err != nil {
+		return
+	}
+	defer func() { _ = far.Close() }()
+	go func() { _, _ = io.Copy(thaw{far, d}, near); _ = far.Close() }()
+	_, _ = io.Copy(thaw{near, d}, far)
+}
+
+// thaw writes what is not lost on a frozen detour.
+type thaw struct {
+	net.Conn
+	on *detour
+}
+
+func (w thaw) Write(p []byte) (int, error) {
+	if w.on.frozen.Load() {
+		return len(p), nil
+	}
+	return w.Conn.Write(p)
+}
+
+// turn leads to another Redis from now on, and cuts what led to the old one.
+func (d *detour) turn(url string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.to = strings.TrimPrefix(url, "unix://")
+	for _, c := range d.conns {
+		_ = c.Close()
+	}
+	d.conns = nil
+}
+
+// direct is a client to a Redis itself.
+func direct(t *testing.T, url string) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: strings.TrimPrefix(url, "unix://")})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// A Redis that fails over to a replica which was behind brings old values back,
+// that were deleted and acknowledged. They are gone within a second (A12).
+func TestOldValuesAfterAFailoverAreGoneWithinASecond(t *testing.T) {
+	stack := apptest.Real(t)
+	importCSV(t, stack, 1)
+	stack.Config.RateUser = 0
+	master, replica := stack.Config.RedisURL, testkit.Redis(t)
+	way := newDetour(t, master)
+	stack.Config.RedisURL = way.url()
+	stack.Config.L1Bytes = 0 // what Redis says is served
+	s := stack.Start(t)
+	stack.Config.L1Bytes = 1 << 20
+	near := stack.Start(t)
+	quiet(t, s)
+	id := onlyShop(t, s)
+	rename(t, s, id, "Old")
+	ann, _ := s.Login(t, "13800001111")
+	testkit.Eventually(t, 10*time.Second, func() bool { return nameOn(t, s, id) == "Old" && nameOn(t, near, id) == "Old" })
+	if me(t, ann) == "" {
+		t.Fatal("not logged in")
+	}
+
+	// The replica has everything until now, and nothing from now on.
+	m, r := direct(t, master), direct(t, replica)
+	copyAll(t, m, r)
+	rename(t, s, id, "New")
+	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
+	time.Sleep(1500 * time.Millisecond) // the data of the replica are older than that
+
+	way.turn(replica)
+	failed := time.Now()
+	var old time.Time // when the old name was seen last
+	sawOld, sawSession := false, false
+	testkit.Eventually(t, 10*time.Second, func() bool {
+		for _, server := range []*apptest.Server{s, near} {
+			if one, err := server.House().Shops.ByID(t.Context(), id); err == nil && one.Name == "Old" {
+				old, sawOld = time.Now(), true
+			}
+		}
+		if me(t, ann) != "" {
+			old, sawSession = time.Now(), true
+		}
+		return time.Since(failed) > 3*time.Second
+	})
+	if !sawOld {
+		t.Error("the old value did not come back: the test tests nothing")
+	}
+	took := old.Sub(failed)
+	t.Logf("after the failover the old value was seen for %v (the session: %v)", took, sawSession)
+	if took > 2*time.Second {
+		t.Errorf("the old value was served for %v", took)
+	}
+}
+
+// copyAll is what a replica has that has just caught up.
+func copyAll(t *testing.T, from, to *redis.Client) {
+	t.Helper()
+	if err := to.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := from.Keys(t.Context(), "*").Result()
+	if err != nil || len(keys) == 0 {
+		t.Fatal(len(keys), err)
+	}
+	for _, key := range keys {
+		dump, err := from.Dump(t.Context(), key).Result()
+		if err != nil {
+			continue // it ended
+		}
+		ttl := max(from.PTTL(t.Context(), key).Val(), 0)
+		if err := to.RestoreReplace(t.Context(), key, ttl, dump).Err(); err != nil {
+			t.Fatal(key, err)
+		}
+	}
+}
+
+// A server that the bus does not reach serves what it holds itself for no longer
+// than a second (A17).
+func TestALogoutIsSeenWithinASecondWithoutTheBus(t *testing.T) {
+	stack := apptest.Real(t)
+	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
+	caches := testkit.Redis(t)
+	way := newDetour(t, caches)
+	cut := *stack
+	cut.Config.RedisCacheURL = way.url()
+	stack.Config.RedisCacheURL = caches
+	a, b := stack.Start(t), cut.Start(t)
+	ann, _ := a.Login(t, "13800001111")
+	onB := ann.At(b)
+	near := func() int64 {
+		for _, p := range b.House().Caches.Stats() {
+			if p.Name == "session" {
+				return p.LocalHits
+			}
+		}
+		return 0
+	}
+	testkit.Eventually(t, 10*time.Second, func() bool { return me(t, onB) != "" && near() > 0 })
+	way.frozen.Store(true)
+	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
+	took := until(t, func() bool { return me(t, onB) == "" })
+	t.Logf("seen after %v", took)
+	if took > roomy*time.Second {
+		t.Errorf("a log-out is seen after %v", took)
+	}
+	way.frozen.Store(false)
+}
+
+// What somebody changes in psql is seen, in memories too, where the log of the
+// database can be read.
+func TestAChangeInPsqlIsSeen(t *testing.T) {
+	stack := apptest.Real(t)
+	stack.Config.LogReader = "auto"
+	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
+	importCSV(t, stack, 1)
+	a, b := stack.Start(t), stack.Start(t)
+	quiet(t, a)
+	id := onlyShop(t, a)
+	ann, _ := a.Login(t, "13800001111")
+	psql := func(query string, args ...any) {
+		t.Helper()
+		if _, err := a.House().DB.ExecContext(t.Context(), query, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testkit.Eventually(t, 30*time.Second, func() bool { // the slot is made in the background
+		return a.Counter(t, "tandian_log_reader_active")+b.Counter(t, "tandian_log_reader_active") == 1
+	})
+	for _, s := range []*apptest.Server{a, b} {
+		heat(t, s, id)
+		me(t, ann.At(s))
+	}
+	for i := range 5 {
+		name := fmt.Sprint("By psql ", i)
+		psql(`UPDATE shops SET name = $1 WHERE id = $2`, name, id)
+		took := until(t, func() bool { return nameOn(t, a, id) == name && nameOn(t, b, id) == name })
+		t.Logf("a shop: seen after %v", took)
+		if took > 2*time.Second {
+			t.Errorf("seen after %v", took)
+		}
+	}
+	psql(`UPDATE users SET role = 'ADMIN'`)
+	for _, s := range []*apptest.Server{a, b} {
+		until(t, func() bool {
+			var who struct{ Me struct{ Role string } }
+			ann.At(s).Must(t, `{ me { role } }`, nil, &who)
+			return who.Me.Role == "ADMIN"
+		})
+	}
+	psql(`DELETE FROM sessions`)
+	for _, s := range []*apptest.Server{a, b} {
+		until(t, func() bool { return me(t, ann.At(s)) == "" })
+	}
+}
+
+// A Redis that is emptied costs one load for each thing, and lets nobody back in.
+func TestARedisThatIsEmptiedIsFilledAgain(t *testing.T) {
+	stack := apptest.Real(t)
+	importCSV(t, stack, 20)
+	a, b := stack.Start(t), stack.Start(t)
+	quiet(t, a)
+	ann, _ := a.Login(t, "13800001111")
+	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
+	var p shopPage
+	a.Must(t, listQuery, map[string]any{"first": 20}, &p)
+	if err := a.House().State.FlushAll(context.WithoutCancel(t.Context())).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*apptest.Server{a, b} {
+		testkit.Eventually(t, 10*time.Second, func() bool {
+			var p shopPage
+			s.Must(t, listQuery, map[string]any{"first": 20}, &p)
+			return len(p.Shops.Edges) == 20 && me(t, ann.At(s)) == ""
+		})
+	}
+	testkit.Eventually(t, 10*time.Second, func() bool { // the watch has recovered it
+		return a.Counter(t, "tandian_redis_losses_total")+b.Counter(t, "tandian_redis_losses_total") >= 2
+	})
+}

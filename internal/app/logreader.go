@@ -1,0 +1,75 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/logreader"
+)
+
+// readLog tells of changes that were made past this program, in psql for
+// instance, from the log of Postgres, until ctx ends. Where that cannot be read it
+// says so once and returns.
+func (h *House) readLog(ctx context.Context, url string, reg prometheus.Registerer, log *slog.Logger) error {
+	if !h.canReadLog(ctx, log) {
+		return nil
+	}
+	r, err := logreader.New(h.DB.DB, logreader.Options{
+		URL: url, Registerer: reg, Log: log,
+		Tables: []logreader.Table{
+			h.cached("users", h.Accounts.Changed),
+			h.cached("shops", h.Shops.Changed),
+			h.cached("shop_types", h.Shops.TypesChanged),
+			{Name: "sessions", Changed: func(ctx context.Context, ids []string) error { return h.Accounts.SessionsChanged(ctx, ids...) }},
+		},
+		Outbox: "outbox_jobs", Inserted: h.outbox.Kick,
+		Missed: func(ctx context.Context) error { return h.forgetAll(ctx, true, true) },
+	})
+	if err != nil {
+		return fmt.Errorf("log reader: %w", err)
+	}
+	return r.Run(ctx)
+}
+
+// canReadLog asks the database, until it answers.
+func (h *House) canReadLog(ctx context.Context, log *slog.Logger) bool {
+	for ctx.Err() == nil {
+		reason, ok, err := logreader.Check(ctx, h.DB.DB)
+		if err != nil {
+			log.WarnContext(ctx, "asking whether the log of the database can be read", "err", err)
+			_ = clock.Sleep(ctx, time.Second)
+			continue
+		}
+		if !ok {
+			log.InfoContext(ctx, "the log of the database is not read: what others change in it is seen when what is cached ends", "reason", reason)
+		}
+		return ok
+	}
+	return false
+}
+
+// cached is a table whose rows are cached by their ids, and the room that tells of
+// their changes. When one was told of is noted: no job of the outbox tells of it
+// again.
+func (h *House) cached(table string, tell func(context.Context, ...int64) error) logreader.Table {
+	return logreader.Table{Name: table, Changed: func(ctx context.Context, keys []string) error {
+		ids := make([]int64, len(keys))
+		var wrong error
+		for i, key := range keys {
+			n, err := strconv.ParseInt(key, 10, 64)
+			ids[i], wrong = n, errors.Join(wrong, err)
+		}
+		if wrong != nil {
+			return fmt.Errorf("read the keys of changed rows: %w", wrong)
+		}
+		h.foreign.Store(time.Now().UnixNano())
+		return tell(ctx, ids...)
+	}}
+}
