@@ -63,6 +63,7 @@ const shopByID = `query S($id: ID!) { shop(id: $id) { id } }`
 func TestCacheStatsMoveWithWhatIsRead(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := hire(t, stack)
+		quiet(t, s.nobody)
 		before := figures(t, s.admin)["shop"]
 		id := map[string]any{"id": someShop(t, s.nobody)}
 		cold := figures(t, s.admin)["shop"]

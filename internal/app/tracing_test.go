@@ -86,12 +86,19 @@ func (c *collector) paths(traceID string) []string {
 	return list
 }
 
+// opensConnection reports a span of a new connection to Redis, which a request may
+// need when what runs in the background has the others.
+func opensConnection(path string) bool {
+	return strings.HasSuffix(path, "> HELLO") || strings.HasSuffix(path, "> PIPELINE CLIENT")
+}
+
 const clientTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 func TestAQueryIsOneTraceDownToItsStatements(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		c := collect(t)
 		s := stack.Start(t)
+		quiet(t, s)
 		upsert(t, s, drafts(rand.New(rand.NewPCG(1, 1)), 0, 1))
 		s.With("Traceparent", "00-"+clientTrace+"-00f067aa0ba902b7-01").
 			Must(t, `query Cafes { shops(first: 1) { edges { node { name type { name } } } } }`, nil, nil)
@@ -120,7 +127,7 @@ func TestAQueryIsOneTraceDownToItsStatements(t *testing.T) {
 			"POST /graphql > query Cafes > graphql.parse",
 			"POST /graphql > query Cafes > graphql.validate",
 		}
-		if d := gocmp.Diff(want, slices.Compact(c.paths(clientTrace))); d != "" {
+		if d := gocmp.Diff(want, slices.DeleteFunc(slices.Compact(c.paths(clientTrace)), opensConnection)); d != "" {
 			t.Errorf("(-want +got)\n%s", d)
 		}
 		for _, part := range []string{`"tandian"`, `"graphql.complexity"`, `"graphql.document.hash"`, `"db.query.text"`, `"/graphql"`} {
