@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,15 +19,12 @@ const (
 	sessionsEnded = "sessions" // ids of sessions that ended
 )
 
-const (
-	kept     = 5 * time.Minute // how long a job that is done stays: what Redis loses after it is told again
-	endBatch = 250             // sessions that Redis is told of, or that are deleted, in one go
-)
+const endBatch = 250 // sessions that Redis is told of, or that are deleted, in one go
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(usersChanged, outbox.Handler{Keep: kept, Do: outbox.DoBatch(s.Changed), All: s.hub.ForgetAll})
-	s.outbox.Handle(sessionsEnded, outbox.Handler{Keep: kept, Do: outbox.DoBatch(s.sessions.tell)})
+	s.outbox.Handle(usersChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.Changed), All: s.hub.ForgetAll})
+	s.outbox.Handle(sessionsEnded, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.sessions.tell)})
 }
 
 // Changed tells Redis and the other processes that rows of users were inserted,

@@ -75,7 +75,7 @@ func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer
 const (
 	// replayable is how long jobs of the outbox stay to be replayed, less what
 	// detecting a loss takes.
-	replayable = 4 * time.Minute
+	replayable = outbox.Replayable - time.Minute
 	// before is what is replayed from before the moment that a Redis came back to:
 	// a job is written down as done a little after it was.
 	before      = time.Minute

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/tandian-dev/tandian/ent"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
@@ -18,12 +17,10 @@ const (
 	typesChanged = "shop-types"
 )
 
-const kept = 5 * time.Minute // how long a job that is done stays: what Redis loses after it is told again
-
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(shopsChanged, outbox.Handler{Keep: kept, Do: outbox.DoBatch(s.Changed)})
-	s.outbox.Handle(typesChanged, outbox.Handler{Keep: kept, Do: outbox.DoBatch(s.TypesChanged)})
+	s.outbox.Handle(shopsChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.Changed)})
+	s.outbox.Handle(typesChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.TypesChanged)})
 }
 
 // Changed tells Redis and the other processes that rows of shops were inserted,

@@ -55,6 +55,10 @@ import (
 // Channel is what a commit with a job in it notifies on Postgres.
 const Channel = "tandian_outbox"
 
+// Replayable is a good [Handler].Keep for what a store may lose after it was told:
+// longer than it takes to find that out.
+const Replayable = 5 * time.Minute
+
 // MaxPayload is how many bytes a job's payload may have as JSON.
 const MaxPayload = 16 << 10
 
