@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // masterAgain is how long a connection that Sentinel named the server of is used:
@@ -20,12 +21,14 @@ const masterAgain = time.Second
 // caller closes it, before the original.
 func Blocking(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalClient, error) {
 	// The library has made the settings final once: 0 is its word for none now, and
-	// would be read as its default.
+	// would be read as its default. What it still writes to, at the first connection,
+	// are those of the maintenance notifications.
 	switch c := rdb.(type) {
 	case *redis.Client:
 		o := *c.Options()
 		o.MaxRetries, o.PipelinePoolSize, o.PoolSize, o.MinIdleConns = noRetry, -1, 2, 0
 		o.ReadTimeout, o.ContextTimeoutEnabled, o.DisableIdentity = wait, true, true
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		if o.Addr == sentinelAddr {
 			o.ConnMaxLifetime = masterAgain
 		}
@@ -34,6 +37,7 @@ func Blocking(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalCli
 		o := *c.Options()
 		o.MaxRetries, o.PipelinePoolSize, o.PoolSize, o.MinIdleConns = noRetry, -1, 2, 0
 		o.ReadTimeout, o.ContextTimeoutEnabled, o.DisableIdentity = wait, true, true
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(&o), nil
 	}
 	return nil, fmt.Errorf("a Redis client of type %T cannot be copied", rdb)

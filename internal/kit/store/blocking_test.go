@@ -2,6 +2,7 @@ package store
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -62,6 +63,29 @@ func TestABlockingClientAsksSentinelAgain(t *testing.T) {
 		_ = blocking.Close()
 		_ = rdb.Close()
 	}
+}
+
+// The library writes to the settings of a client that knows the maintenance
+// notifications when it connects: with the race detector, this fails if they are
+// copied.
+func TestAClientIsCopiedWhileItConnects(t *testing.T) {
+	o, err := redis.ParseURL(testkit.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(o)
+	defer func() { _ = rdb.Close() }()
+	var all sync.WaitGroup
+	all.Go(func() { _ = rdb.Ping(t.Context()).Err() })
+	all.Go(func() {
+		blocking, err := Blocking(rdb, time.Second)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = blocking.Close()
+	})
+	all.Wait()
 }
 
 func TestAClientOfAnotherKindCannotBlock(t *testing.T) {
