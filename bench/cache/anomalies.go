@@ -433,10 +433,14 @@ func noLife(ctx context.Context, l *lab) error {
 		return err
 	}
 	s.db.Put(row, "1")
+	standing, err := l.standing(ctx, s)
+	if err != nil {
+		return err
+	}
 	s.loads.close(1)
 	reading := readLater(ctx, s.p1, row)
 	load := s.loads.next(ctx, patience)
-	lives, err := l.lives(ctx, s.prefix) // as they would stay if the process died now
+	lives, err := l.lives(ctx, s.prefix, standing) // as they would stay if the process died now
 	if load != nil {
 		load.release()
 	}
@@ -455,12 +459,25 @@ func noLife(ctx context.Context, l *lab) error {
 	return nil
 }
 
-// lives are the keys under a prefix and how long each still has; below 0 is for
-// ever.
-func (l *lab) lives(ctx context.Context, prefix string) (map[string]time.Duration, error) {
+// standing are the keys that are there before the row is read: those of another
+// row, and what a scheme keeps once for all of them.
+func (l *lab) standing(ctx context.Context, s *stage) (map[string]time.Duration, error) {
+	s.db.Put("another", "1")
+	if err := warm(ctx, s.p1, "another"); err != nil {
+		return nil, fmt.Errorf("warm: %w", err)
+	}
+	return l.lives(ctx, s.prefix, nil)
+}
+
+// lives are the keys under a prefix, without some, and how long each still has;
+// below 0 is for ever.
+func (l *lab) lives(ctx context.Context, prefix string, without map[string]time.Duration) (map[string]time.Duration, error) {
 	found := make(map[string]time.Duration)
 	it := l.rdb.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 	for it.Next(ctx) {
+		if _, ok := without[it.Val()]; ok {
+			continue
+		}
 		life, err := l.rdb.PTTL(ctx, it.Val()).Result()
 		if err != nil {
 			return nil, fmt.Errorf("read the life of %s: %w", it.Val(), err)
@@ -480,10 +497,14 @@ func life(ctx context.Context, l *lab) error {
 			return errNone
 		}
 		s.db.Put(row, "1")
+		standing, err := l.standing(ctx, s)
+		if err != nil {
+			return err
+		}
 		if err := warm(ctx, s.p1, row); err != nil {
 			return fmt.Errorf("warm: %w", err)
 		}
-		lives, err := l.lives(ctx, s.prefix)
+		lives, err := l.lives(ctx, s.prefix, standing)
 		if err != nil {
 			return err
 		}
