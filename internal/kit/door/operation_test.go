@@ -66,8 +66,8 @@ func TestAnOperationHasItsTime(t *testing.T) {
 	}
 }
 
-// hold begins a query that waits, as somebody, and returns what waits for the
-// answer.
+// hold begins a query that waits in each of its fields, as somebody, and returns
+// what waits for the answer.
 func (s *house) hold(t *testing.T, user, document string) (answered func() (*reply, []byte)) {
 	t.Helper()
 	before := s.schema.Running("wait")
@@ -77,7 +77,8 @@ func (s *house) hold(t *testing.T, user, document string) (answered func() (*rep
 	waiting.Go(func() {
 		res, text = s.ask(t, "POST", "/", query(document), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user})
 	})
-	eventually(t, "it waits", func() bool { return s.schema.Running("wait") > before })
+	fields := strings.Count(document, "wait")
+	eventually(t, "it waits", func() bool { return s.schema.Running("wait") == before+fields })
 	return func() (*reply, []byte) {
 		waiting.Wait()
 		return res, text
