@@ -223,11 +223,12 @@ func TestNothingIsLostWhereverReadersAreStopped(t *testing.T) {
 
 func TestOneReadsAndAnotherTakesOver(t *testing.T) {
 	tests := []struct {
-		name string
-		end  func(t *testing.T, at town, first running)
+		name  string
+		again bool // what was told, but not acknowledged, may be told again
+		end   func(t *testing.T, at town, first running)
 	}{
 		{name: "when the first is stopped", end: func(_ *testing.T, _ town, first running) { first.stop() }},
-		{name: "when the first loses its connection", end: func(t *testing.T, at town, first running) {
+		{name: "when the first loses its connection", again: true, end: func(t *testing.T, at town, first running) {
 			at.exec(t, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = current_database()")
 			testkit.Eventually(t, within, func() bool { return !first.Active() })
 		}},
@@ -247,7 +248,11 @@ func TestOneReadsAndAnotherTakesOver(t *testing.T) {
 			tt.end(t, at, first)
 			ended := time.Now()
 			at.exec(t, `INSERT INTO shops (id) VALUES (2)`)
-			if diff := cmp.Diff([]string{"missed", "shops:1", "shops:2"}, heard.await(t, "shops:2")); diff != "" {
+			told := heard.await(t, "shops:2")
+			if tt.again {
+				told = slices.Compact(told)
+			}
+			if diff := cmp.Diff([]string{"missed", "shops:1", "shops:2"}, told); diff != "" {
 				t.Error(diff)
 			}
 			t.Logf("heard again after %v", time.Since(ended))
