@@ -38,6 +38,10 @@ func newOurs(p Process, o kit.Options, local kit.Local) (Scheme, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	if err := hub.LearnEpoch(ctx); err != nil {
+		cancel()
+		return nil, err
+	}
 	var running sync.WaitGroup
 	running.Go(func() { _ = hub.Run(ctx) })
 	stop := func() { cancel(); running.Wait() }

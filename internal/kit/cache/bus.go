@@ -157,8 +157,10 @@ func (h *Hub) ForgetAll(ctx context.Context) error {
 	return h.say(ctx, word{Epoch: e})
 }
 
-// learnEpoch asks Redis for the epoch.
-func (h *Hub) learnEpoch(ctx context.Context) error {
+// LearnEpoch asks Redis for the epoch, as Run does by itself when it begins and
+// whenever a new one may have gone by unheard. What is loaded before it is known is
+// loaded again by the processes that know it.
+func (h *Hub) LearnEpoch(ctx context.Context) error {
 	e, err := h.askEpoch(ctx, "read")
 	if err != nil {
 		return fmt.Errorf("read the epoch of what is cached: %w", err)

@@ -31,7 +31,7 @@ func TestEpoch(t *testing.T) {
 
 func mustLearn(t *testing.T, h *Hub) uint32 {
 	t.Helper()
-	if err := h.learnEpoch(t.Context()); err != nil {
+	if err := h.LearnEpoch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return h.epoch.Load()

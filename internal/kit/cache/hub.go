@@ -189,7 +189,7 @@ func (h *Hub) knowEpoch(ctx context.Context) {
 		return
 	}
 	h.unsure.Store(false)
-	if err := h.learnEpoch(ctx); err != nil {
+	if err := h.LearnEpoch(ctx); err != nil {
 		h.unsure.Store(true)
 		h.complain(ctx, "reading the epoch", "", err)
 	}
