@@ -168,7 +168,6 @@ func (h *Hub) tend(ctx context.Context) {
 	}
 	next := time.Now().Add(fadeEvery)
 	for ctx.Err() == nil {
-		h.knowEpoch(ctx)
 		for _, m := range h.joined() {
 			m.tend(ctx)
 		}
@@ -177,7 +176,9 @@ func (h *Hub) tend(ctx context.Context) {
 			h.Remember(ctx)
 			h.hot.fade()
 		}
-		_ = clock.Sleep(ctx, tendEvery)
+		if clock.Sleep(ctx, tendEvery) == nil {
+			h.knowEpoch(ctx)
+		}
 	}
 }
 
