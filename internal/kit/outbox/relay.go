@@ -122,7 +122,7 @@ func (b *Box) claim(ctx context.Context, topics []string) ([]job, error) {
 
 // do does one job and has its end written.
 func (b *Box) do(ctx context.Context, j job) {
-	err := b.try(ctx, j)
+	err := b.call(ctx, func(ctx context.Context) error { return b.handlers[j.topic].Do(ctx, j.payload) }, "topic", j.topic, "job", j.id)
 	if err == nil {
 		outcome := relayed
 		if j.tries > 1 {
@@ -141,18 +141,18 @@ func (b *Box) do(ctx context.Context, j job) {
 	}
 }
 
-// try calls the handler. A panic is an error.
-func (b *Box) try(ctx context.Context, j job) (err error) {
+// call calls a part of a handler, in its time. A panic is an error; about, names and
+// values, says in the log what it was called for.
+func (b *Box) call(ctx context.Context, do func(context.Context) error, about ...any) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.o.Timeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
-			b.log.ErrorContext(ctx, "an outbox handler panicked", "topic", j.topic, "job", j.id, "err", err, "stack", string(debug.Stack()))
+			b.log.ErrorContext(ctx, "an outbox handler panicked", append(about, "err", err, "stack", string(debug.Stack()))...)
 		}
 	}()
-	do := b.handlers[j.topic].Do
-	return do(ctx, j.payload)
+	return do(ctx)
 }
 
 // failure is how an attempt ends that failed: in another try after a pause, or

@@ -104,7 +104,7 @@ func (b *Box) replace(ctx context.Context, topic string) error {
 	if err != nil || n == 0 { // none: somebody else replaces them
 		return err
 	}
-	if err := b.all(ctx, topic); err != nil {
+	if err := b.call(ctx, b.handlers[topic].All, "topic", topic); err != nil {
 		return fmt.Errorf("do what stands for all jobs of %s: %w", topic, err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -113,18 +113,6 @@ func (b *Box) replace(ctx context.Context, topic string) error {
 	b.m.jobs.WithLabelValues(topic, replaced).Add(float64(n))
 	b.log.WarnContext(ctx, "too many outbox jobs waited: what stands for all of them was done", "topic", topic, "jobs", n)
 	return nil
-}
-
-// all calls Handler.All. A panic is an error.
-func (b *Box) all(ctx context.Context, topic string) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, b.o.Timeout)
-	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return b.handlers[topic].All(ctx)
 }
 
 // sweepBatch is how many rows one statement deletes: a statement over very many
