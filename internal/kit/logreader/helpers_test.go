@@ -1,12 +1,12 @@
 package logreader
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -147,7 +147,7 @@ func (l *listener) table(name string) Table {
 
 // join keeps long lists of keys short.
 func join(keys []string) string {
-	var b bytes.Buffer
+	var b strings.Builder
 	for i, key := range keys {
 		if i == 5 {
 			b.WriteString(",…")
@@ -176,13 +176,13 @@ type running struct {
 	*Reader
 	stop func() // ends it, and waits for that; may be called twice
 	done <-chan struct{}
-	log  *logBuffer
+	log  *testkit.Log
 }
 
 // run starts a Reader that is stopped when the test ends, unless it was before.
 func (at town) run(t testing.TB, o Options, quick ...func(*pace)) running {
 	t.Helper()
-	log := new(logBuffer)
+	log := new(testkit.Log)
 	o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	r, err := New(at.db, o)
 	if err != nil {
@@ -225,21 +225,4 @@ func (at town) runActive(t testing.TB, o Options, quick ...func(*pace)) running 
 	r := at.run(t, o, quick...)
 	testkit.Eventually(t, within, r.Active)
 	return r
-}
-
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

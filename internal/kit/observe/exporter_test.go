@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -86,7 +85,7 @@ func TestClosingDeliversAndLeavesNothingRunning(t *testing.T) {
 			quiet(t)
 			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 			t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1")
-			var log lockedBuffer
+			var log testkit.Log
 			tracing, err := NewTracing(t.Context(), "v1", slog.New(slog.NewJSONHandler(&log, nil)))
 			if err != nil {
 				t.Fatal(err)
@@ -115,22 +114,4 @@ func TestClosingDeliversAndLeavesNothingRunning(t *testing.T) {
 			goleak.VerifyNone(t, running)
 		})
 	}
-}
-
-// lockedBuffer is a log of several goroutines.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -101,22 +101,7 @@ func (c lineConn) Write(p []byte) (int, error) {
 }
 
 // logBuffer keeps log lines.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *logBuffer) lines() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
+type logBuffer struct{ testkit.Log }
 
 func (b *logBuffer) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -231,7 +216,7 @@ func TestABreakerOpensSoonAndClosesWhenRedisAnswers(t *testing.T) {
 				text := map[lineState]string{silent: "i/o timeout", refusing: "dial tcp: connection refused", lost: "context deadline exceeded"}[tt.fails]
 				want := `level=WARN msg="Redis does not answer and is cut off" role=state node=host:6379 err="` + text + `"` + "\n" +
 					`level=INFO msg="Redis answers again" role=state node=host:6379` + "\n"
-				if d := cmp.Diff(want, logs.lines()); d != "" {
+				if d := cmp.Diff(want, logs.String()); d != "" {
 					t.Errorf("the log (-want +got)\n%s", d)
 				}
 			})

@@ -313,21 +313,8 @@ func (s *server) promote() {
 }
 
 // A notebook is a log that a test can read.
-type notebook struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
+type notebook struct{ testkit.Log }
 
-func (n *notebook) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.text.Write(p)
-}
-
-func (n *notebook) count(words string) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return strings.Count(n.text.String(), words)
-}
+func (n *notebook) count(words string) int { return strings.Count(n.String(), words) }
 
 func (n *notebook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(n, nil)) }

@@ -471,7 +471,7 @@ func TestNobodyIsInSyncBeforeAllHaveForgotten(t *testing.T) {
 		t.Error(diff)
 	}
 	if log.count("a fault of this test") != 1 { // of three, at most every ten seconds
-		t.Error(log.text.String())
+		t.Error(log.String())
 	}
 }
 

@@ -333,7 +333,7 @@ func TestARedisThatDoesNotSayWhoItIsIsNotWatchedAndThatIsSaidOnce(t *testing.T) 
 			testkit.Eventually(t, soon, func() bool { return log.count("nobody watches") == 1 })
 			g.stop()
 			if n := log.count("\n"); n != 1 {
-				t.Error(log.text.String())
+				t.Error(log.String())
 			}
 			g.await(t)
 		})

@@ -399,22 +399,7 @@ func (s *Stack) SQL(tb testing.TB) *sql.DB {
 }
 
 // Log collects what a server logs. It is safe for concurrent use.
-type Log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *Log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
+type Log struct{ testkit.Log }
 
 // Lines decodes the log.
 func (l *Log) Lines(tb testing.TB) []map[string]any {

@@ -6,7 +6,6 @@ package storetest
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 
@@ -91,7 +90,7 @@ type Process struct {
 // keys that are in Redis then must follow the table in ARCHITECTURE.md.
 func Open(t *testing.T, on Stores) Process {
 	t.Helper()
-	reg, out := prometheus.NewRegistry(), &log{}
+	reg, out := prometheus.NewRegistry(), new(testkit.Log)
 	db, err := store.OpenSQL(on.SQL)
 	if err != nil {
 		t.Fatal(err)
@@ -162,22 +161,4 @@ func checkKeys(t *testing.T, cfg store.RedisConfig) {
 	}
 	keytable.Check(t, rdb, Prefix)
 	_ = rdb.Close()
-}
-
-// log collects lines. It is safe for concurrent use.
-type log struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
