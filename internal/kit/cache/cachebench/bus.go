@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/cache/cachetest"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/measure"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
@@ -22,25 +22,25 @@ const busMaxAge = time.Second // what a Hub has by default
 
 // bus measures how long what another process holds itself is older than the
 // truth, from the moment of the commit: its bus healthy, cut, and half-open.
-func (b *cacheBench) bus(ctx context.Context) (rows []row, err error) {
+func (b *cacheBench) bus(ctx context.Context) (rows []measure.Row, err error) {
 	dir, err := os.MkdirTemp("", "tdbus")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the link: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	link, err := cachetest.NewLink(b.private.url, filepath.Join(dir, "s"))
+	link, err := cachetest.NewLink(b.private.URL, filepath.Join(dir, "s"))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, link.Close()) }()
 	b.hubs++
 	x := &busPair{prefix: fmt.Sprintf("%s-%d", b.prefix, b.hubs)}
-	here, stop, err := x.process(ctx, b.private.url, b.private.url)
+	here, stop, err := x.process(ctx, b.private.URL, b.private.URL)
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
-	there, stop, err := x.process(ctx, b.private.url, link.URL())
+	there, stop, err := x.process(ctx, b.private.URL, link.URL())
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (b *cacheBench) bus(ctx context.Context) (rows []row, err error) {
 		{cachetest.Cut, 5, busMaxAge + 50*time.Millisecond},
 		{cachetest.HalfOpen, 5, busMaxAge + 50*time.Millisecond},
 	} {
-		var took []time.Duration
+		var took measure.Times
 		for range m.updates {
 			d, err := x.update(ctx, link, m.fault, here, there)
 			if err != nil {
@@ -62,16 +62,15 @@ func (b *cacheBench) bus(ctx context.Context) (rows []row, err error) {
 			}
 			took = append(took, d)
 		}
-		slices.Sort(took)
-		worst := took[(len(took)-1)*99/100]
+		worst := took.Percentile(99)
 		if m.fault != cachetest.Healthy {
-			worst = took[len(took)-1]
+			worst = took.Percentile(100)
 		}
-		rows = append(rows, row{
-			what: fmt.Sprintf("update seen in another process's memory, its bus %s, p99 of %d", m.fault, m.updates),
-			measured: fmt.Sprintf("%.1f ms, p50 %.1f ms, max %.1f ms",
-				millis(took[(len(took)-1)*99/100]), millis(took[len(took)/2]), millis(took[len(took)-1])),
-			goal: fmt.Sprintf("≤ %v", m.goal), met: worst <= m.goal,
+		rows = append(rows, measure.Row{
+			What: fmt.Sprintf("update seen in another process's memory, its bus %s, p99 of %d", m.fault, m.updates),
+			Measured: fmt.Sprintf("%.1f ms, p50 %.1f ms, max %.1f ms",
+				measure.Millis(took.Percentile(99)), measure.Millis(took.Percentile(50)), measure.Millis(took.Percentile(100))),
+			Goal: fmt.Sprintf("≤ %v", m.goal), Met: worst <= m.goal,
 		})
 	}
 	return rows, nil
@@ -87,11 +86,11 @@ type versions = cache.Cache[int, int64]
 
 // process is a hub with its bus, over a client of its own.
 func (x *busPair) process(ctx context.Context, url, busURL string) (c *versions, stop func(), err error) {
-	rdb, err := openRedis(url)
+	rdb, err := measure.OpenRedis(url)
 	if err != nil {
 		return nil, nil, err
 	}
-	busRdb, err := openRedis(busURL)
+	busRdb, err := measure.OpenRedis(busURL)
 	if err != nil {
 		return nil, nil, errors.Join(err, rdb.Close())
 	}

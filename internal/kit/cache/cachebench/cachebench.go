@@ -11,13 +11,12 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"text/tabwriter"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/cache/cachetest"
+	"github.com/tandian-dev/tandian/internal/kit/measure"
 )
 
 // Options says how [Rows] measures. Processes is required.
@@ -32,7 +31,7 @@ type Options struct {
 
 // Process is a process of those measurements that need several.
 func Process(ctx context.Context, in io.Reader, out io.Writer) error {
-	return cachetest.Serve(ctx, in, out, openPatient)
+	return cachetest.Serve(ctx, in, out, measure.OpenPatient)
 }
 
 // Rows measures the cache and writes a table to out: what it costs beside
@@ -43,75 +42,43 @@ func Process(ctx context.Context, in io.Reader, out io.Writer) error {
 func Rows(ctx context.Context, o Options, out io.Writer) error {
 	o.Reads, o.Expiries, o.Seed = cmp.Or(o.Reads, 1_000_000), cmp.Or(o.Expiries, 100), cmp.Or(o.Seed, 1)
 	o.Progress = cmp.Or(o.Progress, io.Discard)
-	private, err := startRedis(ctx)
+	private, err := measure.StartRedis(ctx)
 	if err == nil {
-		defer private.stop()
-	} else if !errors.Is(err, errNoServer) || o.RedisURL == "" {
+		defer private.Stop()
+	} else if !errors.Is(err, measure.ErrNoServer) || o.RedisURL == "" {
 		return err
 	}
 	if o.RedisURL == "" {
-		o.RedisURL = private.url
+		o.RedisURL = private.URL
 	}
 	b := &cacheBench{Options: o, private: private, prefix: "tdbench-" + rand.Text()[:8]}
-	if b.rdb, err = openPatient(o.RedisURL); err != nil {
+	if b.rdb, err = measure.OpenPatient(o.RedisURL); err != nil {
 		return err
 	}
 	defer func() { _ = b.rdb.Close() }()
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "what\tmeasured\tgoal\tmet")
-	for _, m := range []struct {
-		name    string
-		measure func(context.Context) ([]row, error)
-		harms   bool
-	}{
-		{"hits in Redis beside a bare GET", b.hit, false},
-		{"local hits beside otter", b.localHit, false},
-		{"many keys at once beside MGET", b.many, false},
-		{"expiries of a hot key over three processes", b.expiries, false},
-		{"strict reads over three processes that are killed", b.strict, false},
-		{"absent keys", b.absent, false},
-		{"updates that other processes hear of", b.bus, true},
-		{"an emptied Redis", b.emptied, true},
-		{"a stopped Redis", b.stopped, true},
-	} {
-		if m.harms && private == nil {
-			_, _ = fmt.Fprintf(table, "%s\t%v\t\t\n", m.name, errNoServer)
-			continue
-		}
-		fmt.Fprintf(o.Progress, "bench cache: %s\n", m.name)
-		rows, err := m.measure(ctx)
-		if err != nil {
-			return fmt.Errorf("measure %s: %w", m.name, err)
-		}
-		for _, r := range rows {
-			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.what, r.measured, r.goal, r.verdict())
-		}
+	var without error // of those that harm a Redis
+	if private == nil {
+		without = measure.ErrNoServer
 	}
-	return table.Flush()
-}
-
-// row is a line of the table. Without a goal it is there to be compared with.
-type row struct {
-	what, measured, goal string
-	met                  bool
-}
-
-func (r row) verdict() string {
-	switch {
-	case r.goal == "":
-		return ""
-	case r.met:
-		return "yes"
-	}
-	return "NO"
+	return measure.Table(ctx, "bench cache", []measure.Measurement{
+		{Name: "hits in Redis beside a bare GET", Measure: b.hit},
+		{Name: "local hits beside otter", Measure: b.localHit},
+		{Name: "many keys at once beside MGET", Measure: b.many},
+		{Name: "expiries of a hot key over three processes", Measure: b.expiries},
+		{Name: "strict reads over three processes that are killed", Measure: b.strict},
+		{Name: "absent keys", Measure: b.absent},
+		{Name: "updates that other processes hear of", Measure: b.bus, Without: without},
+		{Name: "an emptied Redis", Measure: b.emptied, Without: without},
+		{Name: "a stopped Redis", Measure: b.stopped, Without: without},
+	}, out, o.Progress)
 }
 
 // cacheBench is one run.
 type cacheBench struct {
 	Options
 	rdb     redis.UniversalClient
-	private *redisServer // nil: there is none
-	prefix  string       // of all keys, which have a life
+	private *measure.Redis // nil: there is none
+	prefix  string         // of all keys, which have a life
 	hubs    int
 }
 
@@ -137,5 +104,3 @@ func running(ctx context.Context, h *cache.Hub) (stop func()) {
 		h.Wait()
 	}
 }
-
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

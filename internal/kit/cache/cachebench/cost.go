@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,10 +15,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/measure"
 )
 
 const (
-	rounds   = 31 // of each contender, in turns; the median counts
+	rounds   = 31 // of each contender
 	together = 32 // goroutines that measure a store
 	few      = 8  // that read a hundred keys at a time
 	text     = 490
@@ -40,89 +38,8 @@ func blobs(_ context.Context, ids []int) (map[int]blob, error) {
 	return found, nil
 }
 
-// contender is one of several ways that are compared.
-type contender struct {
-	name string
-	once func(ctx context.Context) error
-}
-
-// comparison is what rounds of contenders showed.
-type comparison struct {
-	took   [][]float64 // nanoseconds of an operation, by contender and round
-	allocs []float64   // of an operation, by contender
-}
-
-// compare measures contenders in turns, so that what else the machine does
-// strikes all of them. Each round is so many operations by so many goroutines.
-func compare(ctx context.Context, goroutines, operations int, list []contender) (comparison, error) {
-	c := comparison{took: make([][]float64, len(list)), allocs: make([]float64, len(list))}
-	for i, one := range list {
-		allocs, err := allocations(ctx, one.once)
-		if err != nil {
-			return c, fmt.Errorf("%s: %w", one.name, err)
-		}
-		c.allocs[i] = allocs
-	}
-	for r := range rounds {
-		for j := range list {
-			i := (r + j) % len(list)
-			took, err := storm(ctx, goroutines, operations, list[i].once)
-			if err != nil {
-				return c, fmt.Errorf("%s: %w", list[i].name, err)
-			}
-			c.took[i] = append(c.took[i], float64(took.Nanoseconds())/float64(operations))
-		}
-	}
-	return c, nil
-}
-
-func storm(ctx context.Context, goroutines, operations int, once func(context.Context) error) (time.Duration, error) {
-	errs := make([]error, goroutines)
-	var all sync.WaitGroup
-	begin := time.Now()
-	for g := range goroutines {
-		all.Go(func() {
-			for n := g; n < operations && errs[g] == nil; n += goroutines {
-				errs[g] = once(ctx)
-			}
-		})
-	}
-	all.Wait()
-	return time.Since(begin), errors.Join(errs...)
-}
-
-// allocations counts what one operation allocates.
-func allocations(ctx context.Context, once func(context.Context) error) (float64, error) {
-	const times = 2000
-	if _, err := storm(ctx, 1, times, once); err != nil { // also warms what it uses
-		return 0, err
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := storm(ctx, 1, times, once)
-	runtime.ReadMemStats(&after)
-	return float64(after.Mallocs-before.Mallocs) / times, err
-}
-
-// median of an operation's nanoseconds.
-func (c comparison) median(i int) float64 { return median(slices.Clone(c.took[i])) }
-
-// ratio is the median over rounds of what contender i took, in terms of j.
-func (c comparison) ratio(i, j int) float64 {
-	ratios := make([]float64, len(c.took[i]))
-	for r := range ratios {
-		ratios[r] = c.took[i][r] / c.took[j][r]
-	}
-	return median(ratios)
-}
-
-func median(list []float64) float64 {
-	slices.Sort(list)
-	return list[len(list)/2]
-}
-
-func (b *cacheBench) hit(ctx context.Context) ([]row, error) {
-	h, err := b.hub(b.rdb, cache.Options{RedisTimeout: patience})
+func (b *cacheBench) hit(ctx context.Context) ([]measure.Row, error) {
+	h, err := b.hub(b.rdb, cache.Options{RedisTimeout: measure.Patience})
 	if err != nil {
 		return nil, err
 	}
@@ -139,33 +56,33 @@ func (b *cacheBench) hit(ctx context.Context) ([]row, error) {
 	if err := b.plain(ctx, bare); err != nil {
 		return nil, err
 	}
-	got, err := compare(ctx, together, 12_000, []contender{
-		{name: "GET", once: func(ctx context.Context) error { return b.rdb.Get(ctx, bare).Err() }},
-		{name: "GET and decode", once: func(ctx context.Context) error {
+	got, err := measure.Rounds{Number: rounds, Operations: 12_000, Goroutines: together}.Compare(ctx, []measure.Contender{
+		{Name: "GET", Once: func(ctx context.Context) error { return b.rdb.Get(ctx, bare).Err() }},
+		{Name: "GET and decode", Once: func(ctx context.Context) error {
 			payload, err := b.rdb.Get(ctx, bare).Bytes()
 			if err != nil {
 				return err
 			}
 			return json.Unmarshal(payload, new(blob))
 		}},
-		{name: "Get", once: func(ctx context.Context) error { _, err := c.Get(ctx, 1); return err }},
-		{name: "Get of bytes", once: func(ctx context.Context) error { _, err := bytes.Get(ctx, 1); return err }},
+		{Name: "Get", Once: func(ctx context.Context) error { _, err := c.Get(ctx, 1); return err }},
+		{Name: "Get of bytes", Once: func(ctx context.Context) error { _, err := bytes.Get(ctx, 1); return err }},
 	})
 	if err != nil {
 		return nil, err
 	}
-	line := func(name string, ours, base int, isGoal bool) row {
-		ratio, more := got.ratio(ours, base), got.allocs[ours]-got.allocs[base]
-		r := row{
-			what:     name,
-			measured: fmt.Sprintf("%.2f (%.1f ÷ %.1f µs), %+.0f allocations", ratio, got.median(ours)/1000, got.median(base)/1000, more),
+	line := func(name string, ours, base int, isGoal bool) measure.Row {
+		ratio, more := got.Ratio(ours, base), got.Allocs[ours]-got.Allocs[base]
+		r := measure.Row{
+			What:     name,
+			Measured: fmt.Sprintf("%.2f (%.1f ÷ %.1f µs), %+.0f allocations", ratio, got.Median(ours)/1000, got.Median(base)/1000, more),
 		}
 		if isGoal {
-			r.goal, r.met = "≤ 1.06, ≤ +3", ratio <= 1.06 && more < 3.5
+			r.Goal, r.Met = "≤ 1.06, ≤ +3", ratio <= 1.06 && more < 3.5
 		}
 		return r
 	}
-	return []row{
+	return []measure.Row{
 		line("hit in Redis ÷ GET and json.Unmarshal", 2, 1, true),
 		line("hit of bytes in Redis ÷ GET", 3, 0, true),
 		line("hit in Redis ÷ GET, which decodes nothing", 2, 0, false),
@@ -203,9 +120,9 @@ func (b *cacheBench) plain(ctx context.Context, keys ...string) error {
 	return err
 }
 
-func (b *cacheBench) localHit(ctx context.Context) ([]row, error) {
+func (b *cacheBench) localHit(ctx context.Context) ([]measure.Row, error) {
 	const keys = 1024
-	h, err := b.hub(b.rdb, cache.Options{RedisTimeout: patience, LocalBytes: 64 << 20, Alone: true})
+	h, err := b.hub(b.rdb, cache.Options{RedisTimeout: measure.Patience, LocalBytes: 64 << 20, Alone: true})
 	if err != nil {
 		return nil, err
 	}
@@ -233,25 +150,25 @@ func (b *cacheBench) localHit(ctx context.Context) ([]row, error) {
 			return batch(func(id int) error { _, err := c.Get(ctx, id); return err })
 		}
 	}
-	got, err := compare(ctx, 1, 200, []contender{
-		{name: "otter", once: func(context.Context) error {
+	got, err := measure.Rounds{Number: rounds, Operations: 200, Goroutines: 1}.Compare(ctx, []measure.Contender{
+		{Name: "otter", Once: func(context.Context) error {
 			return batch(func(id int) error { alone.GetIfPresent(id); return nil })
 		}},
-		{name: "Get", once: read(shallow)},                          //nolint:contextcheck // as it says
-		{name: "Get with a request's context", once: read(request)}, //nolint:contextcheck // its depth is what is measured
+		{Name: "Get", Once: read(shallow)},                          //nolint:contextcheck // as it says
+		{Name: "Get with a request's context", Once: read(request)}, //nolint:contextcheck // its depth is what is measured
 	})
 	if err != nil {
 		return nil, err
 	}
-	line := func(name string, i int, isGoal bool) row {
-		more, allocs := (got.median(i)-got.median(0))/keys, got.allocs[i]/keys
-		r := row{what: name, measured: fmt.Sprintf("%+.1f ns (%.1f − %.1f), %.1f allocations", more, got.median(i)/keys, got.median(0)/keys, allocs)}
+	line := func(name string, i int, isGoal bool) measure.Row {
+		more, allocs := (got.Median(i)-got.Median(0))/keys, got.Allocs[i]/keys
+		r := measure.Row{What: name, Measured: fmt.Sprintf("%+.1f ns (%.1f − %.1f), %.1f allocations", more, got.Median(i)/keys, got.Median(0)/keys, allocs)}
 		if isGoal {
-			r.goal, r.met = "≤ +10 ns, 0", more <= 10 && allocs < 0.05
+			r.Goal, r.Met = "≤ +10 ns, 0", more <= 10 && allocs < 0.05
 		}
 		return r
 	}
-	return []row{
+	return []measure.Row{
 		line("local hit − otter alone", 1, true),
 		line("the same with ten values in the context − otter alone", 2, false),
 	}, nil
@@ -279,16 +196,16 @@ func batch(once func(id int) error) error {
 	return nil
 }
 
-func (b *cacheBench) many(ctx context.Context) ([]row, error) {
+func (b *cacheBench) many(ctx context.Context) ([]measure.Row, error) {
 	const keys = 100
-	rdb, err := openPatient(b.RedisURL)
+	rdb, err := measure.OpenPatient(b.RedisURL)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rdb.Close() }()
 	trips := new(trips)
 	rdb.AddHook(trips)
-	h, err := b.hub(rdb, cache.Options{RedisTimeout: patience})
+	h, err := b.hub(rdb, cache.Options{RedisTimeout: measure.Patience})
 	if err != nil {
 		return nil, err
 	}
@@ -324,32 +241,32 @@ func (b *cacheBench) many(ctx context.Context) ([]row, error) {
 		}
 		return nil
 	}
-	got, err := compare(ctx, few, 640, []contender{
-		{name: "MGET", once: func(ctx context.Context) error { return mget(ctx, func([]byte) error { return nil }) }},
-		{name: "MGET and decode", once: func(ctx context.Context) error {
+	got, err := measure.Rounds{Number: rounds, Operations: 640, Goroutines: few}.Compare(ctx, []measure.Contender{
+		{Name: "MGET", Once: func(ctx context.Context) error { return mget(ctx, func([]byte) error { return nil }) }},
+		{Name: "MGET and decode", Once: func(ctx context.Context) error {
 			return mget(ctx, func(payload []byte) error { return json.Unmarshal(payload, new(blob)) })
 		}},
-		{name: "GetMany", once: func(ctx context.Context) error { _, err := c.GetMany(ctx, ids); return err }},
+		{Name: "GetMany", Once: func(ctx context.Context) error { _, err := c.GetMany(ctx, ids); return err }},
 	})
 	if err != nil {
 		return nil, err
 	}
-	line := func(name string, base int, isGoal bool) row {
-		ratio := got.ratio(2, base)
-		r := row{
-			what:     "100 hits ÷ " + name,
-			measured: fmt.Sprintf("%.2f (%.0f ÷ %.0f µs)", ratio, got.median(2)/1000, got.median(base)/1000),
+	line := func(name string, base int, isGoal bool) measure.Row {
+		ratio := got.Ratio(2, base)
+		r := measure.Row{
+			What:     "100 hits ÷ " + name,
+			Measured: fmt.Sprintf("%.2f (%.0f ÷ %.0f µs)", ratio, got.Median(2)/1000, got.Median(base)/1000),
 		}
 		if isGoal {
-			r.goal, r.met = "≤ 1.15", ratio <= 1.15
+			r.Goal, r.Met = "≤ 1.15", ratio <= 1.15
 		}
 		return r
 	}
-	return []row{
+	return []measure.Row{
 		line("MGET and json.Unmarshal", 1, true), line("MGET, which decodes nothing", 0, false),
 		{
-			what: "100 misses", measured: fmt.Sprintf("%d loader calls, %d round trips", missCalls, missTrips),
-			goal: "1, ≤ 4", met: missCalls == 1 && missTrips <= 4,
+			What: "100 misses", Measured: fmt.Sprintf("%d loader calls, %d round trips", missCalls, missTrips),
+			Goal: "1, ≤ 4", Met: missCalls == 1 && missTrips <= 4,
 		},
 	}, nil
 }

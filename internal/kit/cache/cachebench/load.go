@@ -14,20 +14,21 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/cache/cachetest"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/measure"
 )
 
 // fleet starts three processes.
 func (b *cacheBench) fleet(p cache.Policy, localBytes int64) (*cachetest.Fleet, error) {
 	b.hubs++
 	return cachetest.Start(3, cachetest.Setting{
-		URL: b.RedisURL, Prefix: fmt.Sprintf("%s-%d", b.prefix, b.hubs), Policy: p, LocalBytes: localBytes, RedisTimeout: patience,
+		URL: b.RedisURL, Prefix: fmt.Sprintf("%s-%d", b.prefix, b.hubs), Policy: p, LocalBytes: localBytes, RedisTimeout: measure.Patience,
 	}, b.Processes)
 }
 
 // expiries reads one key in three processes while it expires again and again.
 // Two loads that lie closer together than the life of a value, or overlap, are
 // for the same expiry.
-func (b *cacheBench) expiries(ctx context.Context) (rows []row, err error) {
+func (b *cacheBench) expiries(ctx context.Context) (rows []measure.Row, err error) {
 	const fresh, load, slow = 200 * time.Millisecond, 400 * time.Millisecond, 390 * time.Millisecond
 	f, err := b.fleet(cache.Policy{Name: "hot", Fresh: fresh, Grace: time.Minute, Jitter: -1}, 0)
 	if err != nil {
@@ -57,19 +58,19 @@ func (b *cacheBench) expiries(ctx context.Context) (rows []row, err error) {
 	}
 	loads := truth.Loads[0].Load() - 1
 	twice := max(truth.Early.Load(), truth.Overlapping.Load())
-	return []row{{
-		what:     fmt.Sprintf("loads per expiry, 3 processes × 8 readers, %d expiries", loads-twice),
-		measured: fmt.Sprintf("%.2f (%d reads, %d failures of Redis)", float64(loads)/float64(loads-twice), reads, failures),
-		goal:     "1.00", met: twice == 0,
+	return []measure.Row{{
+		What:     fmt.Sprintf("loads per expiry, 3 processes × 8 readers, %d expiries", loads-twice),
+		Measured: fmt.Sprintf("%.2f (%d reads, %d failures of Redis)", float64(loads)/float64(loads-twice), reads, failures),
+		Goal:     "1.00", Met: twice == 0,
 	}, {
-		what:     "reads at soft expiry that took as long as a load",
-		measured: fmt.Sprintf("%d of %d (%d found nothing to serve)", blocked, reads, missed), goal: "0", met: blocked == 0,
+		What:     "reads at soft expiry that took as long as a load",
+		Measured: fmt.Sprintf("%d of %d (%d found nothing to serve)", blocked, reads, missed), Goal: "0", Met: blocked == 0,
 	}}, nil
 }
 
 // strict reads and writes at random in three processes that are killed, half of
 // the reads without local caches and half past them.
-func (b *cacheBench) strict(ctx context.Context) ([]row, error) {
+func (b *cacheBench) strict(ctx context.Context) ([]measure.Row, error) {
 	short := cache.Policy{
 		Name: "race", Fresh: 50 * time.Millisecond, Grace: 50 * time.Millisecond, Beta: 1, Negative: 50 * time.Millisecond, LeaseTTL: 100 * time.Millisecond,
 	}
@@ -84,10 +85,10 @@ func (b *cacheBench) strict(ctx context.Context) ([]row, error) {
 		all.reads, all.stale, all.writes = all.reads+r.reads, all.stale+r.stale, all.writes+r.writes
 		all.errors, all.killed, all.loading = all.errors+r.errors, all.killed+r.killed, all.loading+r.loading
 	}
-	return []row{{
-		what:     fmt.Sprintf("stale strict reads, 3 processes, %d killed, %d of them in a load", all.killed, all.loading),
-		measured: fmt.Sprintf("%d of %d (%d writes, %d errors, seed %d)", all.stale, all.reads, all.writes, all.errors, b.Seed),
-		goal:     "0", met: all.stale == 0,
+	return []measure.Row{{
+		What:     fmt.Sprintf("stale strict reads, 3 processes, %d killed, %d of them in a load", all.killed, all.loading),
+		Measured: fmt.Sprintf("%d of %d (%d writes, %d errors, seed %d)", all.stale, all.reads, all.writes, all.errors, b.Seed),
+		Goal:     "0", Met: all.stale == 0,
 	}}, nil
 }
 
@@ -125,10 +126,10 @@ func (b *cacheBench) race(ctx context.Context, p cache.Policy, localBytes int64,
 }
 
 // absent asks for ids that nobody has.
-func (b *cacheBench) absent(ctx context.Context) ([]row, error) {
+func (b *cacheBench) absent(ctx context.Context) ([]measure.Row, error) {
 	const exist, asked, falsePositives = 100_000, 10_000, 0.01
-	measure := func(all func(context.Context) iter.Seq2[int, error], ids func() int) (loads int64, err error) {
-		h, err := b.hub(b.rdb, cache.Options{Alone: true, RedisTimeout: patience})
+	ask := func(all func(context.Context) iter.Seq2[int, error], ids func() int) (loads int64, err error) {
+		h, err := b.hub(b.rdb, cache.Options{Alone: true, RedisTimeout: measure.Patience})
 		if err != nil {
 			return 0, err
 		}
@@ -143,7 +144,7 @@ func (b *cacheBench) absent(ctx context.Context) ([]row, error) {
 			}
 		}
 		before := c.Stats().Loads
-		_, err = storm(ctx, together, asked, func(ctx context.Context) error {
+		_, err = measure.Storm(ctx, together, asked, func(ctx context.Context) error {
 			if _, err := c.Get(ctx, ids()); !errors.Is(err, cache.ErrNotFound) {
 				return fmt.Errorf("an absent id: %w", err)
 			}
@@ -154,24 +155,24 @@ func (b *cacheBench) absent(ctx context.Context) ([]row, error) {
 	var next atomic.Int64
 	apart := func() int { return exist + int(next.Add(1)) } // each once
 	some := func() int { return exist + rand.IntN(100) }
-	open, err := measure(nil, apart)
+	open, err := ask(nil, apart)
 	if err != nil {
 		return nil, err
 	}
-	repeated, err := measure(nil, some)
+	repeated, err := ask(nil, some)
 	if err != nil {
 		return nil, err
 	}
-	guarded, err := measure(everyID(exist), apart)
+	guarded, err := ask(everyID(exist), apart)
 	if err != nil {
 		return nil, err
 	}
-	return []row{
-		{what: "loads for 10 000 absent ids, each once", measured: strconv.FormatInt(open, 10)},
-		{what: "the same, 100 ids again and again", measured: strconv.FormatInt(repeated, 10), goal: "≤ 100", met: repeated <= 100},
+	return []measure.Row{
+		{What: "loads for 10 000 absent ids, each once", Measured: strconv.FormatInt(open, 10)},
+		{What: "the same, 100 ids again and again", Measured: strconv.FormatInt(repeated, 10), Goal: "≤ 100", Met: repeated <= 100},
 		{
-			what: "each once, with the guard over 100 000 ids", measured: strconv.FormatInt(guarded, 10),
-			goal: "≤ 120", met: float64(guarded) <= 1.2*falsePositives*asked,
+			What: "each once, with the guard over 100 000 ids", Measured: strconv.FormatInt(guarded, 10),
+			Goal: "≤ 120", Met: float64(guarded) <= 1.2*falsePositives*asked,
 		},
 	}, nil
 }
@@ -209,14 +210,14 @@ func (s *slowBlobs) load(ctx context.Context, ids []int) (map[int]blob, error) {
 }
 
 // emptied empties Redis again and again under some five thousand reads a second.
-func (b *cacheBench) emptied(ctx context.Context) ([]row, error) {
+func (b *cacheBench) emptied(ctx context.Context) ([]measure.Row, error) {
 	const during, most, readers, keys = 4 * time.Second, 32, 120, 10_000
-	rdb, err := openRedis(b.private.url)
+	rdb, err := measure.OpenRedis(b.private.URL)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rdb.Close() }()
-	emptier, err := openRedis(b.private.url) // that its readers leave a connection for
+	emptier, err := measure.OpenRedis(b.private.URL) // that its readers leave a connection for
 	if err != nil {
 		return nil, err
 	}
@@ -253,9 +254,9 @@ func (b *cacheBench) emptied(ctx context.Context) ([]row, error) {
 	if emptied == 0 {
 		return nil, fmt.Errorf("empty the private Redis: %w", err)
 	}
-	return []row{{
-		what:     fmt.Sprintf("Redis emptied %d times under %.0f reads/s: loader calls at once, errors", emptied, float64(reads.Load())/during.Seconds()),
-		measured: fmt.Sprintf("%d, %d", source.max.Load(), failed.Load()),
-		goal:     fmt.Sprintf("≤ %d, 0", most), met: source.max.Load() <= most && failed.Load() == 0,
+	return []measure.Row{{
+		What:     fmt.Sprintf("Redis emptied %d times under %.0f reads/s: loader calls at once, errors", emptied, float64(reads.Load())/during.Seconds()),
+		Measured: fmt.Sprintf("%d, %d", source.max.Load(), failed.Load()),
+		Goal:     fmt.Sprintf("≤ %d, 0", most), Met: source.max.Load() <= most && failed.Load() == 0,
 	}}, nil
 }

@@ -5,18 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/measure"
 )
 
 // stopped stops the private Redis under 200 reads a second, of which all were
 // hits, and lets it go on later.
-func (b *cacheBench) stopped(ctx context.Context) ([]row, error) {
+func (b *cacheBench) stopped(ctx context.Context) ([]measure.Row, error) {
 	const (
 		every, keys, most = 5 * time.Millisecond, 500, 32
 		before            = 3 * time.Second
@@ -25,12 +25,12 @@ func (b *cacheBench) stopped(ctx context.Context) ([]row, error) {
 		settling          = 2 * time.Second // until Redis is used again
 		again             = 2 * time.Second
 	)
-	rdb, err := openRedis(b.private.url)
+	rdb, err := measure.OpenRedis(b.private.URL)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rdb.Close() }()
-	signal, err := b.private.signal(ctx, rdb)
+	signal, err := b.private.Signal(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -66,44 +66,30 @@ func (b *cacheBench) stopped(ctx context.Context) ([]row, error) {
 	if err := errors.Join(err, failed, failedLater); err != nil {
 		return nil, err
 	}
-	return []row{
-		{what: "200 reads/s, all of them hits: p99", measured: normal.String()},
+	return []measure.Row{
+		{What: "200 reads/s, all of them hits: p99", Measured: normal.String()},
 		{
-			what: "Redis stopped, first second: p99", measured: first.String(),
-			goal: "≤ 300 ms", met: first.p99() <= 300*time.Millisecond && first.errors == 0,
+			What: "Redis stopped, first second: p99", Measured: first.String(),
+			Goal: "≤ 300 ms", Met: first.p99() <= 300*time.Millisecond && first.errors == 0,
 		},
 		{
-			what: "Redis stopped, the next four: p99", measured: later.String() + fmt.Sprintf(", %d loader calls at once", source.max.Load()),
-			goal: "≤ normal + 2 ms", met: later.p99() <= normal.p99()+2*time.Millisecond && later.errors == 0 && source.max.Load() <= most,
+			What: "Redis stopped, the next four: p99", Measured: later.String() + fmt.Sprintf(", %d loader calls at once", source.max.Load()),
+			Goal: "≤ normal + 2 ms", Met: later.p99() <= normal.p99()+2*time.Millisecond && later.errors == 0 && source.max.Load() <= most,
 		},
-		{what: "Redis back for two seconds: p99", measured: back.String()},
+		{What: "Redis back for two seconds: p99", Measured: back.String()},
 	}, nil
 }
 
 // timings are those of reads that began in one phase.
 type timings struct {
-	took   []time.Duration
+	took   measure.Times
 	errors int
 }
 
-func (t timings) p99() time.Duration {
-	if len(t.took) == 0 {
-		return 0
-	}
-	slices.Sort(t.took)
-	return t.took[(len(t.took)-1)*99/100]
-}
+func (t timings) p99() time.Duration { return t.took.Percentile(99) }
 
 func (t timings) String() string {
-	return fmt.Sprintf("%.1f ms, p50 %.2f ms, %d reads, %d errors", millis(t.p99()), millis(t.p50()), len(t.took), t.errors)
-}
-
-func (t timings) p50() time.Duration {
-	if len(t.took) == 0 {
-		return 0
-	}
-	slices.Sort(t.took)
-	return t.took[len(t.took)/2]
+	return fmt.Sprintf("%.1f ms, p50 %.2f ms, %d reads, %d errors", measure.Millis(t.p99()), measure.Millis(t.took.Percentile(50)), len(t.took), t.errors)
 }
 
 // openLoad reads at a steady rate, however long each read takes.

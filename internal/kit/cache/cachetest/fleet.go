@@ -3,10 +3,8 @@ package cachetest
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/measure"
 )
 
 // Fleet is some processes that share a Redis and a [Truth]. Its methods, but for
@@ -66,7 +65,7 @@ func (f *Fleet) Restart(i int) error {
 		s.BusURL = f.links[i].URL()
 	}
 	f.truth.Loading[i].Store(0)
-	c, err := startChild(f.command(), s)
+	c, err := measure.StartProcess[Command, Answer](f.command(), s)
 	if err == nil {
 		f.children[i] = c
 	}
@@ -76,28 +75,22 @@ func (f *Fleet) Restart(i int) error {
 // Kill kills process i (SIGKILL where there are signals) and returns when it is
 // gone, with the number of loads that were under way in it.
 func (f *Fleet) Kill(i int) (loads int64) {
-	f.children[i].kill()
+	f.children[i].Kill()
 	return f.truth.Loading[i].Load()
 }
 
 // Call lets process i do something and waits for its answer. The error is the
 // cache's, or says that the process died.
 func (f *Fleet) Call(ctx context.Context, i int, c Command) (Answer, error) {
-	select {
-	case a, ok := <-f.children[i].send(c):
-		if !ok {
-			return a, fmt.Errorf("process %d: %w", i, errDied)
-		}
-		if a.Err != "" {
-			return a, fmt.Errorf("process %d: %s: %s", i, c.Do, a.Err)
-		}
-		return a, nil
-	case <-ctx.Done():
-		return Answer{}, fmt.Errorf("process %d: %s: %w", i, c.Do, ctx.Err())
+	a, err := f.children[i].Call(ctx, c)
+	if err == nil && a.Err != "" {
+		err = errors.New(a.Err)
 	}
+	if err != nil {
+		return a, fmt.Errorf("process %d: %s: %w", i, c.Do, err)
+	}
+	return a, nil
 }
-
-var errDied = errors.New("it died")
 
 // All lets every process do the same at once, and returns their answers.
 func (f *Fleet) All(ctx context.Context, c Command) ([]Answer, error) {
@@ -130,7 +123,7 @@ func (f *Fleet) Race(ctx context.Context, c Course) (k Killed, err error) {
 	draw := rand.New(rand.NewPCG(c.Seed, 0))
 	racing := make([]<-chan Answer, len(f.children))
 	for i := range f.children {
-		racing[i] = f.children[i].send(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.Rest, 6*time.Millisecond), Seed: draw.Uint64()})
+		racing[i] = f.children[i].Ask(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.Rest, 6*time.Millisecond), Seed: draw.Uint64()})
 	}
 	f.truth.Stop.Store(false)
 	var due time.Time
@@ -154,7 +147,7 @@ func (f *Fleet) Race(ctx context.Context, c Course) (k Killed, err error) {
 		if err := f.Restart(i); err != nil {
 			return k, err
 		}
-		racing[i] = f.children[i].send(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.Rest, 6*time.Millisecond), Seed: draw.Uint64()})
+		racing[i] = f.children[i].Ask(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.Rest, 6*time.Millisecond), Seed: draw.Uint64()})
 		next()
 	}
 	f.truth.Stop.Store(true)
@@ -162,7 +155,7 @@ func (f *Fleet) Race(ctx context.Context, c Course) (k Killed, err error) {
 		select {
 		case _, ok := <-done:
 			if !ok {
-				err = errors.Join(err, fmt.Errorf("process %d: %w", i, errDied))
+				err = errors.Join(err, fmt.Errorf("process %d: %w", i, measure.ErrDied))
 			}
 		case <-ctx.Done():
 			return k, ctx.Err()
@@ -186,95 +179,11 @@ func (f *Fleet) victim(draw *rand.Rand) int {
 func (f *Fleet) Close() error {
 	for _, c := range f.children {
 		if c != nil {
-			c.kill()
+			c.Kill()
 		}
 	}
 	return errors.Join(f.closeLinks(), f.unmap(), os.RemoveAll(f.dir))
 }
 
 // child is one process, for its fleet.
-type child struct {
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	gone chan struct{} // closed when it is dead and what it said is read
-	once sync.Once
-
-	mu      sync.Mutex
-	dead    bool
-	ids     int
-	pending map[int]chan Answer
-	out     *json.Encoder
-}
-
-func startChild(cmd *exec.Cmd, s Setting) (*child, error) {
-	c := &child{cmd: cmd, gone: make(chan struct{}), pending: make(map[int]chan Answer)}
-	var err error
-	if c.in, err = cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("start a process: %w", err)
-	}
-	said, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("start a process: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start a process: %w", err)
-	}
-	go func() {
-		defer close(c.gone)
-		c.listen(said)
-		_ = cmd.Wait() // mostly "killed"
-	}()
-	c.out = json.NewEncoder(c.in)
-	if err := c.out.Encode(s); err != nil {
-		c.kill()
-		return nil, fmt.Errorf("tell a process its setting: %w", err)
-	}
-	return c, nil
-}
-
-// listen hands out answers until the process is dead.
-func (c *child) listen(said io.Reader) {
-	answers := json.NewDecoder(said)
-	for {
-		var a answered
-		if err := answers.Decode(&a); err != nil {
-			break
-		}
-		c.mu.Lock()
-		c.pending[a.ID] <- a.Answer // it has room for one
-		delete(c.pending, a.ID)
-		c.mu.Unlock()
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.dead = true
-	for _, p := range c.pending {
-		close(p)
-	}
-	clear(c.pending)
-}
-
-// send asks for something. The answer comes on the channel, which is closed
-// without one if the process dies.
-func (c *child) send(command Command) <-chan Answer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	answer := make(chan Answer, 1)
-	if c.dead {
-		close(answer)
-		return answer
-	}
-	c.ids++
-	c.pending[c.ids] = answer
-	_ = c.out.Encode(asked{c.ids, command}) // if it is dead, listen will close the answer
-	return answer
-}
-
-// kill ends the process and waits for it.
-func (c *child) kill() {
-	c.once.Do(func() {
-		_ = c.cmd.Process.Kill() // it may be dead already
-		<-c.gone
-		_ = c.in.Close()
-	})
-}
+type child = measure.Process[Command, Answer]

@@ -2,7 +2,6 @@ package cachetest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/measure"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
@@ -30,50 +30,19 @@ type process struct {
 	beat   atomic.Int64       // when this process ran last, unix nanoseconds
 }
 
-// asked and answered are a command and its answer on their way; several may be
-// under way at a time.
-type asked struct {
-	ID int
-	Command
-}
-
-type answered struct {
-	ID int
-	Answer
-}
-
 // Serve is a process of a fleet: it reads its Setting and then commands from in,
-// and writes answers to out. It returns when in ends, which the kernel sees to
-// when the parent dies in whatever way: no child outlives it. What is under way
-// then is not waited for; the process is to exit.
+// and writes answers to out, as [measure.Serve] does. The process is to exit when
+// it returns.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, open func(url string) (redis.UniversalClient, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	commands := json.NewDecoder(in)
-	var s Setting
-	if err := commands.Decode(&s); err != nil {
-		return fmt.Errorf("read the setting: %w", err)
-	}
-	p, err := newProcess(ctx, s, open)
-	if err != nil {
-		return err
-	}
-	var mu sync.Mutex // guards answers
-	answers := json.NewEncoder(out)
-	for {
-		var c asked
-		if err := commands.Decode(&c); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read a command: %w", err)
+	return measure.Serve(in, out, func(s Setting) (func(Command) Answer, error) {
+		p, err := newProcess(ctx, s, open)
+		if err != nil {
+			return nil, err
 		}
-		go func() {
-			a := p.do(ctx, c.Command)
-			mu.Lock()
-			defer mu.Unlock()
-			_ = answers.Encode(answered{c.ID, a}) // the parent is gone; in ends next
-		}()
-	}
+		return func(c Command) Answer { return p.do(ctx, c) }, nil
+	})
 }
 
 func newProcess(ctx context.Context, s Setting, open func(url string) (redis.UniversalClient, error)) (*process, error) {

@@ -1,4 +1,4 @@
-package cachebench
+package measure
 
 import (
 	"context"
@@ -22,21 +22,23 @@ import (
 //go:embed guard.sh
 var guard string
 
-// errNoServer says that there is no redis-server to start.
-var errNoServer = errors.New("needs redis-server on PATH")
+// ErrNoServer says that there is no redis-server to start.
+var ErrNoServer = errors.New("needs redis-server on PATH")
 
-// redisServer is a Redis that belongs to a measurement alone: it may be stopped
-// and emptied. It is empty, keeps nothing, and ends with this process.
-type redisServer struct {
-	url      string
+// Redis is a server that belongs to a measurement alone: it may be stopped and
+// emptied. It is empty at first, keeps nothing, and ends with this process.
+type Redis struct {
+	URL      string
 	cmd      *exec.Cmd
 	lifeline io.Closer
 }
 
-func startRedis(ctx context.Context) (*redisServer, error) {
+// StartRedis starts one, which Stop ends. The error is [ErrNoServer] if there is
+// no redis-server on PATH.
+func StartRedis(ctx context.Context) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, errNoServer
+		return nil, ErrNoServer
 	}
 	dir, err := os.MkdirTemp("", "td")
 	if err != nil {
@@ -52,19 +54,19 @@ func startRedis(ctx context.Context) (*redisServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", errors.Join(err, os.RemoveAll(dir)))
 	}
-	s := &redisServer{url: "unix://" + socket, cmd: cmd, lifeline: lifeline}
+	s := &Redis{URL: "unix://" + socket, cmd: cmd, lifeline: lifeline}
 	if err := s.answers(ctx); err != nil {
-		s.stop()
+		s.Stop()
 		return nil, err
 	}
 	return s, nil
 }
 
 // answers waits until the server does.
-func (s *redisServer) answers(ctx context.Context) error {
+func (s *Redis) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	rdb, err := openRedis(s.url)
+	rdb, err := OpenRedis(s.URL)
 	if err != nil {
 		return err
 	}
@@ -80,8 +82,14 @@ func (s *redisServer) answers(ctx context.Context) error {
 	}
 }
 
-// signal sends one to the server itself.
-func (s *redisServer) signal(ctx context.Context, rdb redis.UniversalClient) (send func(name string) error, err error) {
+// Signal asks the server for its process, and returns what sends that a signal
+// such as "STOP" or "CONT".
+func (s *Redis) Signal(ctx context.Context) (send func(name string) error, err error) {
+	rdb, err := OpenRedis(s.URL)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rdb.Close() }()
 	info, err := rdb.Info(ctx, "server").Result()
 	if err != nil {
 		return nil, fmt.Errorf("ask redis-server for its process id: %w", err)
@@ -98,26 +106,27 @@ func (s *redisServer) signal(ctx context.Context, rdb redis.UniversalClient) (se
 	}, nil
 }
 
-// stop ends the server, also one that was stopped by a signal, and removes it.
-func (s *redisServer) stop() {
+// Stop ends the server, also one that was stopped by a signal, and removes it.
+func (s *Redis) Stop() {
 	_ = s.lifeline.Close()
 	_ = s.cmd.Wait()
 }
 
-// openRedis opens a client with the options of the server's own caches.
-func openRedis(url string) (redis.UniversalClient, error) {
-	return store.OpenRedis(store.RedisConfig{URL: url, Role: "cache"}, store.NewRedisMetrics(prometheus.NewRegistry()))
+// OpenRedis opens a client with the options of the server's own.
+func OpenRedis(url string) (redis.UniversalClient, error) {
+	return store.OpenRedis(store.RedisConfig{URL: url, Role: "bench"}, store.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
-// openPatient opens a client that waits: on a busy machine a command may take
-// longer than a server would wait for it, and that says nothing about a cache.
-// What happens then is measured with a Redis that is stopped.
-func openPatient(url string) (redis.UniversalClient, error) {
-	rdb, err := openRedis(url)
+// OpenPatient opens a client that waits: on a busy machine a command may take
+// longer than a server would wait for it, and that says nothing about what is
+// measured, unless that is a Redis that does not answer.
+func OpenPatient(url string) (redis.UniversalClient, error) {
+	rdb, err := OpenRedis(url)
 	if single, ok := rdb.(*redis.Client); ok {
-		return single.WithTimeout(patience), err
+		return single.WithTimeout(Patience), err
 	}
 	return rdb, err
 }
 
-const patience = 30 * time.Second
+// Patience is how long a client waits that [OpenPatient] opened.
+const Patience = 30 * time.Second
