@@ -15,6 +15,7 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/tandian-dev/tandian/ent/lockfence"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/shop"
@@ -29,6 +30,8 @@ type Client struct {
 	config
 	// Schema is the client for creating, migrating and dropping schema.
 	Schema *migrate.Schema
+	// LockFence is the client for interacting with the LockFence builders.
+	LockFence *LockFenceClient
 	// OutboxJob is the client for interacting with the OutboxJob builders.
 	OutboxJob *OutboxJobClient
 	// Session is the client for interacting with the Session builders.
@@ -50,6 +53,7 @@ func NewClient(opts ...Option) *Client {
 
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
+	c.LockFence = NewLockFenceClient(c.config)
 	c.OutboxJob = NewOutboxJobClient(c.config)
 	c.Session = NewSessionClient(c.config)
 	c.Shop = NewShopClient(c.config)
@@ -147,6 +151,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	return &Tx{
 		ctx:       ctx,
 		config:    cfg,
+		LockFence: NewLockFenceClient(cfg),
 		OutboxJob: NewOutboxJobClient(cfg),
 		Session:   NewSessionClient(cfg),
 		Shop:      NewShopClient(cfg),
@@ -171,6 +176,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	return &Tx{
 		ctx:       ctx,
 		config:    cfg,
+		LockFence: NewLockFenceClient(cfg),
 		OutboxJob: NewOutboxJobClient(cfg),
 		Session:   NewSessionClient(cfg),
 		Shop:      NewShopClient(cfg),
@@ -182,7 +188,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 // Debug returns a new debug-client. It's used to get verbose logging on specific operations.
 //
 //	client.Debug().
-//		OutboxJob.
+//		LockFence.
 //		Query().
 //		Count(ctx)
 func (c *Client) Debug() *Client {
@@ -204,26 +210,28 @@ func (c *Client) Close() error {
 // Use adds the mutation hooks to all the entity clients.
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
-	c.OutboxJob.Use(hooks...)
-	c.Session.Use(hooks...)
-	c.Shop.Use(hooks...)
-	c.ShopType.Use(hooks...)
-	c.User.Use(hooks...)
+	for _, n := range []interface{ Use(...Hook) }{
+		c.LockFence, c.OutboxJob, c.Session, c.Shop, c.ShopType, c.User,
+	} {
+		n.Use(hooks...)
+	}
 }
 
 // Intercept adds the query interceptors to all the entity clients.
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
-	c.OutboxJob.Intercept(interceptors...)
-	c.Session.Intercept(interceptors...)
-	c.Shop.Intercept(interceptors...)
-	c.ShopType.Intercept(interceptors...)
-	c.User.Intercept(interceptors...)
+	for _, n := range []interface{ Intercept(...Interceptor) }{
+		c.LockFence, c.OutboxJob, c.Session, c.Shop, c.ShopType, c.User,
+	} {
+		n.Intercept(interceptors...)
+	}
 }
 
 // Mutate implements the ent.Mutator interface.
 func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
+	case *LockFenceMutation:
+		return c.LockFence.mutate(ctx, m)
 	case *OutboxJobMutation:
 		return c.OutboxJob.mutate(ctx, m)
 	case *SessionMutation:
@@ -236,6 +244,139 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.User.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
+	}
+}
+
+// LockFenceClient is a client for the LockFence schema.
+type LockFenceClient struct {
+	config
+}
+
+// NewLockFenceClient returns a client for the LockFence from the given config.
+func NewLockFenceClient(c config) *LockFenceClient {
+	return &LockFenceClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `lockfence.Hooks(f(g(h())))`.
+func (c *LockFenceClient) Use(hooks ...Hook) {
+	c.hooks.LockFence = append(c.hooks.LockFence, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `lockfence.Intercept(f(g(h())))`.
+func (c *LockFenceClient) Intercept(interceptors ...Interceptor) {
+	c.inters.LockFence = append(c.inters.LockFence, interceptors...)
+}
+
+// Create returns a builder for creating a LockFence entity.
+func (c *LockFenceClient) Create() *LockFenceCreate {
+	mutation := newLockFenceMutation(c.config, OpCreate)
+	return &LockFenceCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of LockFence entities.
+func (c *LockFenceClient) CreateBulk(builders ...*LockFenceCreate) *LockFenceCreateBulk {
+	return &LockFenceCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *LockFenceClient) MapCreateBulk(slice any, setFunc func(*LockFenceCreate, int)) *LockFenceCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &LockFenceCreateBulk{err: fmt.Errorf("calling to LockFenceClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*LockFenceCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &LockFenceCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for LockFence.
+func (c *LockFenceClient) Update() *LockFenceUpdate {
+	mutation := newLockFenceMutation(c.config, OpUpdate)
+	return &LockFenceUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *LockFenceClient) UpdateOne(_m *LockFence) *LockFenceUpdateOne {
+	mutation := newLockFenceMutation(c.config, OpUpdateOne, withLockFence(_m))
+	return &LockFenceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *LockFenceClient) UpdateOneID(id string) *LockFenceUpdateOne {
+	mutation := newLockFenceMutation(c.config, OpUpdateOne, withLockFenceID(id))
+	return &LockFenceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for LockFence.
+func (c *LockFenceClient) Delete() *LockFenceDelete {
+	mutation := newLockFenceMutation(c.config, OpDelete)
+	return &LockFenceDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *LockFenceClient) DeleteOne(_m *LockFence) *LockFenceDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *LockFenceClient) DeleteOneID(id string) *LockFenceDeleteOne {
+	builder := c.Delete().Where(lockfence.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &LockFenceDeleteOne{builder}
+}
+
+// Query returns a query builder for LockFence.
+func (c *LockFenceClient) Query() *LockFenceQuery {
+	return &LockFenceQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeLockFence},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a LockFence entity by its id.
+func (c *LockFenceClient) Get(ctx context.Context, id string) (*LockFence, error) {
+	return c.Query().Where(lockfence.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *LockFenceClient) GetX(ctx context.Context, id string) *LockFence {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *LockFenceClient) Hooks() []Hook {
+	return c.hooks.LockFence
+}
+
+// Interceptors returns the client interceptors.
+func (c *LockFenceClient) Interceptors() []Interceptor {
+	return c.inters.LockFence
+}
+
+func (c *LockFenceClient) mutate(ctx context.Context, m *LockFenceMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&LockFenceCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&LockFenceUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&LockFenceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&LockFenceDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown LockFence mutation op: %q", m.Op())
 	}
 }
 
@@ -1003,10 +1144,10 @@ func (c *UserClient) mutate(ctx context.Context, m *UserMutation) (Value, error)
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		OutboxJob, Session, Shop, ShopType, User []ent.Hook
+		LockFence, OutboxJob, Session, Shop, ShopType, User []ent.Hook
 	}
 	inters struct {
-		OutboxJob, Session, Shop, ShopType, User []ent.Interceptor
+		LockFence, OutboxJob, Session, Shop, ShopType, User []ent.Interceptor
 	}
 )
 

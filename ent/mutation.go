@@ -11,6 +11,7 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
+	"github.com/tandian-dev/tandian/ent/lockfence"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	"github.com/tandian-dev/tandian/ent/schema"
@@ -29,12 +30,468 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
+	TypeLockFence = "LockFence"
 	TypeOutboxJob = "OutboxJob"
 	TypeSession   = "Session"
 	TypeShop      = "Shop"
 	TypeShopType  = "ShopType"
 	TypeUser      = "User"
 )
+
+// LockFenceMutation represents an operation that mutates the LockFence nodes in the graph.
+type LockFenceMutation struct {
+	config
+	op               Op
+	typ              string
+	id               *string
+	token            *int64
+	addtoken         *int64
+	registered_at    *int64
+	addregistered_at *int64
+	clearedFields    map[string]struct{}
+	done             bool
+	oldValue         func(context.Context) (*LockFence, error)
+	predicates       []predicate.LockFence
+}
+
+var _ ent.Mutation = (*LockFenceMutation)(nil)
+
+// lockfenceOption allows management of the mutation configuration using functional options.
+type lockfenceOption func(*LockFenceMutation)
+
+// newLockFenceMutation creates new mutation for the LockFence entity.
+func newLockFenceMutation(c config, op Op, opts ...lockfenceOption) *LockFenceMutation {
+	m := &LockFenceMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeLockFence,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withLockFenceID sets the ID field of the mutation.
+func withLockFenceID(id string) lockfenceOption {
+	return func(m *LockFenceMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *LockFence
+		)
+		m.oldValue = func(ctx context.Context) (*LockFence, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().LockFence.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withLockFence sets the old LockFence of the mutation.
+func withLockFence(node *LockFence) lockfenceOption {
+	return func(m *LockFenceMutation) {
+		m.oldValue = func(context.Context) (*LockFence, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m LockFenceMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m LockFenceMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of LockFence entities.
+func (m *LockFenceMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *LockFenceMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *LockFenceMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().LockFence.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetToken sets the "token" field.
+func (m *LockFenceMutation) SetToken(i int64) {
+	m.token = &i
+	m.addtoken = nil
+}
+
+// Token returns the value of the "token" field in the mutation.
+func (m *LockFenceMutation) Token() (r int64, exists bool) {
+	v := m.token
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldToken returns the old "token" field's value of the LockFence entity.
+// If the LockFence object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LockFenceMutation) OldToken(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldToken is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldToken requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldToken: %w", err)
+	}
+	return oldValue.Token, nil
+}
+
+// AddToken adds i to the "token" field.
+func (m *LockFenceMutation) AddToken(i int64) {
+	if m.addtoken != nil {
+		*m.addtoken += i
+	} else {
+		m.addtoken = &i
+	}
+}
+
+// AddedToken returns the value that was added to the "token" field in this mutation.
+func (m *LockFenceMutation) AddedToken() (r int64, exists bool) {
+	v := m.addtoken
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetToken resets all changes to the "token" field.
+func (m *LockFenceMutation) ResetToken() {
+	m.token = nil
+	m.addtoken = nil
+}
+
+// SetRegisteredAt sets the "registered_at" field.
+func (m *LockFenceMutation) SetRegisteredAt(i int64) {
+	m.registered_at = &i
+	m.addregistered_at = nil
+}
+
+// RegisteredAt returns the value of the "registered_at" field in the mutation.
+func (m *LockFenceMutation) RegisteredAt() (r int64, exists bool) {
+	v := m.registered_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRegisteredAt returns the old "registered_at" field's value of the LockFence entity.
+// If the LockFence object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *LockFenceMutation) OldRegisteredAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRegisteredAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRegisteredAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRegisteredAt: %w", err)
+	}
+	return oldValue.RegisteredAt, nil
+}
+
+// AddRegisteredAt adds i to the "registered_at" field.
+func (m *LockFenceMutation) AddRegisteredAt(i int64) {
+	if m.addregistered_at != nil {
+		*m.addregistered_at += i
+	} else {
+		m.addregistered_at = &i
+	}
+}
+
+// AddedRegisteredAt returns the value that was added to the "registered_at" field in this mutation.
+func (m *LockFenceMutation) AddedRegisteredAt() (r int64, exists bool) {
+	v := m.addregistered_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetRegisteredAt resets all changes to the "registered_at" field.
+func (m *LockFenceMutation) ResetRegisteredAt() {
+	m.registered_at = nil
+	m.addregistered_at = nil
+}
+
+// Where appends a list predicates to the LockFenceMutation builder.
+func (m *LockFenceMutation) Where(ps ...predicate.LockFence) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the LockFenceMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *LockFenceMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.LockFence, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *LockFenceMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *LockFenceMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (LockFence).
+func (m *LockFenceMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *LockFenceMutation) Fields() []string {
+	fields := make([]string, 0, 2)
+	if m.token != nil {
+		fields = append(fields, lockfence.FieldToken)
+	}
+	if m.registered_at != nil {
+		fields = append(fields, lockfence.FieldRegisteredAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *LockFenceMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case lockfence.FieldToken:
+		return m.Token()
+	case lockfence.FieldRegisteredAt:
+		return m.RegisteredAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *LockFenceMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case lockfence.FieldToken:
+		return m.OldToken(ctx)
+	case lockfence.FieldRegisteredAt:
+		return m.OldRegisteredAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown LockFence field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *LockFenceMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case lockfence.FieldToken:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetToken(v)
+		return nil
+	case lockfence.FieldRegisteredAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRegisteredAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown LockFence field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *LockFenceMutation) AddedFields() []string {
+	var fields []string
+	if m.addtoken != nil {
+		fields = append(fields, lockfence.FieldToken)
+	}
+	if m.addregistered_at != nil {
+		fields = append(fields, lockfence.FieldRegisteredAt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *LockFenceMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case lockfence.FieldToken:
+		return m.AddedToken()
+	case lockfence.FieldRegisteredAt:
+		return m.AddedRegisteredAt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *LockFenceMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case lockfence.FieldToken:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddToken(v)
+		return nil
+	case lockfence.FieldRegisteredAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRegisteredAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown LockFence numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *LockFenceMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *LockFenceMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *LockFenceMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown LockFence nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *LockFenceMutation) ResetField(name string) error {
+	switch name {
+	case lockfence.FieldToken:
+		m.ResetToken()
+		return nil
+	case lockfence.FieldRegisteredAt:
+		m.ResetRegisteredAt()
+		return nil
+	}
+	return fmt.Errorf("unknown LockFence field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *LockFenceMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *LockFenceMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *LockFenceMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *LockFenceMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *LockFenceMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *LockFenceMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *LockFenceMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown LockFence unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *LockFenceMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown LockFence edge %s", name)
+}
 
 // OutboxJobMutation represents an operation that mutates the OutboxJob nodes in the graph.
 type OutboxJobMutation struct {

@@ -5,6 +5,7 @@ package ent
 import (
 	"time"
 
+	"github.com/tandian-dev/tandian/ent/lockfence"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/session"
@@ -17,6 +18,26 @@ import (
 // (default values, validators, hooks and policies) and stitches it
 // to their package variables.
 func init() {
+	lockfenceFields := schema.LockFence{}.Fields()
+	_ = lockfenceFields
+	// lockfenceDescID is the schema descriptor for id field.
+	lockfenceDescID := lockfenceFields[0].Descriptor()
+	// lockfence.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	lockfence.IDValidator = func() func(string) error {
+		validators := lockfenceDescID.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(id string) error {
+			for _, fn := range fns {
+				if err := fn(id); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
 	outboxjobFields := schema.OutboxJob{}.Fields()
 	_ = outboxjobFields
 	// outboxjobDescTopic is the schema descriptor for topic field.

@@ -14,6 +14,8 @@ import (
 // Tx is a transactional client that is created by calling Client.Tx().
 type Tx struct {
 	config
+	// LockFence is the client for interacting with the LockFence builders.
+	LockFence *LockFenceClient
 	// OutboxJob is the client for interacting with the OutboxJob builders.
 	OutboxJob *OutboxJobClient
 	// Session is the client for interacting with the Session builders.
@@ -155,6 +157,7 @@ func (tx *Tx) Client() *Client {
 }
 
 func (tx *Tx) init() {
+	tx.LockFence = NewLockFenceClient(tx.config)
 	tx.OutboxJob = NewOutboxJobClient(tx.config)
 	tx.Session = NewSessionClient(tx.config)
 	tx.Shop = NewShopClient(tx.config)
@@ -169,7 +172,7 @@ func (tx *Tx) init() {
 // of them in order to commit or rollback the transaction.
 //
 // If a closed transaction is embedded in one of the generated entities, and the entity
-// applies a query, for example: OutboxJob.QueryXXX(), the query will be executed
+// applies a query, for example: LockFence.QueryXXX(), the query will be executed
 // through the driver which created this transaction.
 //
 // Note that txDriver is not goroutine safe.

@@ -9,6 +9,18 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 )
 
+// The LockFenceFunc type is an adapter to allow the use of ordinary
+// function as LockFence mutator.
+type LockFenceFunc func(context.Context, *ent.LockFenceMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f LockFenceFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.LockFenceMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.LockFenceMutation", m)
+}
+
 // The OutboxJobFunc type is an adapter to allow the use of ordinary
 // function as OutboxJob mutator.
 type OutboxJobFunc func(context.Context, *ent.OutboxJobMutation) (ent.Value, error)

@@ -9,6 +9,25 @@ import (
 )
 
 var (
+	// LockFencesColumns holds the columns for the "lock_fences" table.
+	LockFencesColumns = []*schema.Column{
+		{Name: "name", Type: field.TypeString, Size: 200},
+		{Name: "token", Type: field.TypeInt64},
+		{Name: "registered_at", Type: field.TypeInt64},
+	}
+	// LockFencesTable holds the schema information for the "lock_fences" table.
+	LockFencesTable = &schema.Table{
+		Name:       "lock_fences",
+		Columns:    LockFencesColumns,
+		PrimaryKey: []*schema.Column{LockFencesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "lockfence_registered_at",
+				Unique:  false,
+				Columns: []*schema.Column{LockFencesColumns[2]},
+			},
+		},
+	}
 	// OutboxJobsColumns holds the columns for the "outbox_jobs" table.
 	OutboxJobsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -249,6 +268,7 @@ var (
 	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
+		LockFencesTable,
 		OutboxJobsTable,
 		SessionsTable,
 		ShopsTable,
@@ -258,6 +278,9 @@ var (
 )
 
 func init() {
+	LockFencesTable.Annotation = &entsql.Annotation{
+		Table: "lock_fences",
+	}
 	OutboxJobsTable.Annotation = &entsql.Annotation{
 		Table: "outbox_jobs",
 	}

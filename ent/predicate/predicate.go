@@ -6,6 +6,9 @@ import (
 	"entgo.io/ent/dialect/sql"
 )
 
+// LockFence is the predicate function for lockfence builders.
+type LockFence func(*sql.Selector)
+
 // OutboxJob is the predicate function for outboxjob builders.
 type OutboxJob func(*sql.Selector)
 

@@ -14,7 +14,14 @@ import (
 // ErrBreakerOpen is what a command gets at once, unsent, while the breaker of
 // its Redis node is open. The text of an error that wraps it names the node and
 // what is wrong with it.
-var ErrBreakerOpen = errors.New("the breaker of this Redis is open")
+var ErrBreakerOpen error = breakerOpenError{}
+
+type breakerOpenError struct{}
+
+func (breakerOpenError) Error() string { return "the breaker of this Redis is open" }
+
+// Unsent says that Redis never saw the command, to who does not know this package.
+func (breakerOpenError) Unsent() bool { return true }
 
 const (
 	suspicious   = 3                         // failures in a row that make a breaker ask Redis itself

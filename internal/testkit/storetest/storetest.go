@@ -38,9 +38,14 @@ func stores(sql store.SQLConfig, redis store.RedisConfig) Stores { return Stores
 func Each(t *testing.T, test func(*testing.T, Stores)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) { test(t, embedded(t)) })
-	t.Run("real", func(t *testing.T) {
-		test(t, stores(store.SQLConfig{URL: testkit.Postgres(t)}, store.RedisConfig{URL: testkit.Redis(t), Role: "state"}))
-	})
+	t.Run("real", func(t *testing.T) { test(t, Real(t)) })
+}
+
+// Real is a database in PostgreSQL, and a Redis: for what several operating
+// system processes do.
+func Real(t *testing.T) Stores {
+	t.Helper()
+	return stores(store.SQLConfig{URL: testkit.Postgres(t)}, store.RedisConfig{URL: testkit.Redis(t), Role: "state"})
 }
 
 // EachAndCluster is Each, and a third time with a Redis Cluster of

@@ -1,0 +1,427 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+func TestALockHasOneHolderAtATime(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h house) {
+		const processes, workers, rounds = 3, 20, 3
+		var inside, last int64 // without a mutex of their own: the lock is one
+		var all sync.WaitGroup
+		for range processes {
+			l := h.process(t, lock.Options{})
+			for range workers {
+				all.Go(func() {
+					for range rounds {
+						err := l.Do(t.Context(), "shop 1", func(_ context.Context, lease *lock.Lease) error {
+							inside++
+							defer func() { inside-- }()
+							if inside != 1 {
+								t.Errorf("%d holders", inside)
+							}
+							if lease.Token() <= last {
+								t.Errorf("token %d after %d", lease.Token(), last)
+							}
+							last = lease.Token()
+							return nil
+						})
+						if err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+		}
+		all.Wait()
+	})
+}
+
+// TestALockHasOneHolderWhateverTheyDo has holders and waiters that give up, take
+// leases, nest and are cut short at random.
+func TestALockHasOneHolderWhateverTheyDo(t *testing.T) {
+	t.Parallel()
+	seed := testkit.Seed(t)
+	each(t, func(t *testing.T, h house) {
+		const processes, workers, rounds = 3, 8, 25
+		var mu sync.Mutex
+		inside := make(map[string]int)
+		enter := func(name string, by int) {
+			mu.Lock()
+			defer mu.Unlock()
+			if inside[name] += by; inside[name] > 1 {
+				t.Errorf("%s: %d holders", name, inside[name])
+			}
+		}
+		var all sync.WaitGroup
+		for p := range processes {
+			l := h.process(t, lock.Options{})
+			for w := range workers {
+				all.Go(func() {
+					draw := rand.New(rand.NewPCG(seed, uint64(p*workers+w)))
+					for range rounds {
+						name := fmt.Sprintf("shop %d", draw.IntN(2))
+						ctx, cancel := context.WithCancel(t.Context())
+						if draw.IntN(2) == 0 {
+							ctx, cancel = context.WithTimeout(ctx, time.Duration(draw.Int64N(int64(20*time.Millisecond))))
+						} else if draw.IntN(2) == 0 {
+							time.AfterFunc(time.Duration(draw.Int64N(int64(20*time.Millisecond))), cancel)
+						}
+						take := l.Acquire
+						if draw.IntN(3) == 0 {
+							take = l.Try
+						}
+						var o []lock.Option
+						if draw.IntN(3) == 0 {
+							o = append(o, lock.For(patience))
+						}
+						lease, err := take(ctx, name, o...)
+						switch {
+						case err == nil:
+							enter(name, 1)
+							if draw.IntN(2) == 0 {
+								time.Sleep(time.Duration(draw.Int64N(int64(2 * time.Millisecond))))
+							}
+							enter(name, -1)
+							if err := lease.Release(ctx); err != nil {
+								t.Errorf("release: %v", err)
+							}
+						case !isBusy(err) && ctx.Err() == nil:
+							t.Errorf("acquire: %v", err)
+						}
+						cancel()
+					}
+				})
+			}
+		}
+		all.Wait()
+		if r, ok := h.(*redisHouse); ok && !t.Failed() {
+			r.empty(t)
+		}
+	})
+}
+
+func TestABusyLockSaysForHowLong(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h house) {
+		defer free(t, held(t, h.process(t, lock.Options{}), "shop 1", lock.For(time.Hour)))
+		_, err := h.process(t, lock.Options{}).Try(t.Context(), "shop 1")
+		busy, ok := errors.AsType[*lock.Busy](err)
+		least, most := 50*time.Minute, time.Hour
+		if _, ok := h.(pgServer); ok { // which does not say
+			least, most = 0, 0
+		}
+		if !ok || busy.Name != "shop 1" || busy.For < least || busy.For > most {
+			t.Errorf("got %v (%+v)", err, busy)
+		}
+	})
+}
+
+func TestThoseOfAProcessWaitInTheirOrder(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h house) {
+		l := h.process(t, lock.Options{})
+		first := held(t, l, "shop 1")
+		var all sync.WaitGroup
+		var order []int
+		for i := range 10 {
+			all.Go(func() {
+				err := l.Do(t.Context(), "shop 1", func(context.Context, *lock.Lease) error {
+					order = append(order, i)
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			testkit.Eventually(t, patience, func() bool { return l.Waiting("shop 1") == i+1 })
+		}
+		free(t, first)
+		all.Wait()
+		if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, order); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestALockIsTakenAgainByItsHolder is L16: code that locks calls code that locks.
+func TestALockIsTakenAgainByItsHolder(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h house) {
+		l, other := h.process(t, lock.Options{}), h.process(t, lock.Options{})
+		busy := func(when string) {
+			t.Helper()
+			if _, err := other.Try(t.Context(), "shop 1"); !isBusy(err) {
+				t.Errorf("%s: another got it: %v", when, err)
+			}
+		}
+		outer := held(t, l, "shop 1")
+		inner, err := l.Acquire(outer.Context(), "shop 1", lock.For(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inner.Token() != outer.Token() {
+			t.Errorf("tokens %d and %d of one lock", outer.Token(), inner.Token())
+		}
+		free(t, inner)
+		free(t, inner)
+		if got := context.Cause(inner.Context()); !errors.Is(got, lock.ErrReleased) || outer.Context().Err() != nil {
+			t.Errorf("the inner work ended because %v, the outer because %v", got, context.Cause(outer.Context()))
+		}
+		busy("when the inner lease was released, twice")
+		again, err := l.Try(outer.Context(), "shop 1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		free(t, outer)
+		busy("when the outer lease was released first")
+		if err := again.Context().Err(); err != nil {
+			t.Errorf("the inner work was stopped: %v", err)
+		}
+		free(t, again)
+		next := held(t, other, "shop 1")
+		if _, err := l.Try(context.WithoutCancel(outer.Context()), "shop 1"); !isBusy(err) {
+			t.Errorf("a context that held it once is enough: %v", err)
+		}
+		if _, err := l.Try(outer.Context(), "shop 1"); !errors.Is(err, lock.ErrReleased) {
+			t.Errorf("the work of a lock that was released goes on: %v", err)
+		}
+		other2 := held(t, l, "shop 2")
+		if _, err := other.Try(other2.Context(), "shop 2"); !isBusy(err) {
+			t.Errorf("another process is let in by a context of this one: %v", err)
+		}
+		free(t, other2)
+		free(t, next)
+	})
+}
+
+func TestALockIsRenewedForAsLongAsItIsHeld(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h house) {
+		l, other := h.process(t, lock.Options{TTL: time.Second}), h.process(t, lock.Options{TTL: time.Second})
+		lease := held(t, l, "shop 1")
+		first := lease.Until()
+		for time.Now().Before(first.Add(time.Second)) {
+			if _, err := other.Try(t.Context(), "shop 1"); !isBusy(err) {
+				t.Fatalf("another got it: %v", err)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if err := lease.Context().Err(); err != nil {
+			t.Errorf("the work was stopped: %v", context.Cause(lease.Context()))
+		}
+		free(t, lease)
+	})
+}
+
+func TestAGivenLeaseEndsByItself(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h house) {
+		l, other := h.process(t, lock.Options{TTL: time.Hour, MaxHold: time.Hour}), h.process(t, lock.Options{})
+		lease := held(t, l, "shop 1", lock.For(4*time.Second)) // so that the guard is long for a busy machine too
+		ended := make(chan time.Time, 1)
+		context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
+		next := got(t, wants(t.Context(), other, "shop 1"))
+		if at := answered(t, ended, "the end of the work"); !at.Before(lease.Until()) {
+			t.Errorf("the work was stopped %v after the lock had ended", at.Sub(lease.Until()))
+		}
+		if got := context.Cause(lease.Context()); !errors.Is(got, lock.ErrMaxHold) {
+			t.Errorf("it was stopped because %v", got)
+		}
+		for range 2 {
+			if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrMaxHold) {
+				t.Errorf("release: %v", err)
+			}
+		}
+		if err := next.Context().Err(); err != nil {
+			t.Error("the next holder lost it")
+		}
+		free(t, next)
+	})
+}
+
+// TestAHungHolderIsNotKeptAlive is L9: the process renews, but its work hangs.
+func TestAHungHolderIsNotKeptAlive(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h house) {
+		var log testkit.Log
+		o := lock.Options{TTL: 600 * time.Millisecond, MaxHold: time.Second, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		l, other := h.process(t, o), h.process(t, o)
+		lease := held(t, l, "shop 1")
+		began := time.Now()
+		next := got(t, wants(t.Context(), other, "shop 1"))
+		if took := time.Since(began); took < time.Second {
+			t.Errorf("another got it after %v, before MaxHold", took)
+		}
+		if got := context.Cause(lease.Context()); !errors.Is(got, lock.ErrMaxHold) {
+			t.Errorf("the work was stopped because %v", got)
+		}
+		if got := log.String(); !strings.Contains(got, "a lock ended before it was released") || !strings.Contains(got, `lock="shop 1"`) {
+			t.Errorf("the log says %q", got)
+		}
+		if diff := cmp.Diff(int64(1), l.Stats().MaxHold); diff != "" {
+			t.Error(diff)
+		}
+		free(t, next)
+	})
+}
+
+func TestAWaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h house) {
+		l, other := h.process(t, lock.Options{}), h.process(t, lock.Options{})
+		lease := held(t, other, "shop 1")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		waits := []<-chan result{wants(ctx, l, "shop 1"), wants(ctx, l, "shop 1")}
+		testkit.Eventually(t, patience, func() bool { return l.Waiting("shop 1") == 2 && l.Stats().Refusals > 0 })
+		reason := errors.New("the user has gone")
+		cancel(reason)
+		for _, w := range waits {
+			if r := answered(t, w, "the wait"); !errors.Is(r.err, reason) {
+				t.Errorf("it ended with %v", r.err)
+			}
+		}
+		if _, err := l.Try(ctx, "shop 2"); !errors.Is(err, reason) {
+			t.Errorf("a context that has ended: %v", err)
+		}
+		free(t, lease)
+		free(t, got(t, wants(t.Context(), l, "shop 1"))) // an attempt may have been under way
+	})
+}
+
+func TestAWaitMayBeBoundedWithoutBoundingTheWork(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h house) {
+		l, other := h.process(t, lock.Options{}), h.process(t, lock.Options{})
+		lease := held(t, other, "shop 1")
+		if _, err := l.Acquire(t.Context(), "shop 1", lock.Within(500*time.Millisecond)); !isBusy(err) {
+			t.Errorf("got %v", err)
+		}
+		free(t, lease)
+		lease, err := l.Acquire(t.Context(), "shop 1", lock.Within(patience))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, bounded := lease.Context().Deadline(); bounded {
+			t.Error("the work has the deadline of the wait")
+		}
+		free(t, lease)
+	})
+}
+
+func TestACloseEndsWaits(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h house) {
+		l, other := h.process(t, lock.Options{}), h.process(t, lock.Options{})
+		lease := held(t, other, "shop 1")
+		wait := wants(t.Context(), l, "shop 1")
+		testkit.Eventually(t, patience, func() bool { return l.Stats().Refusals > 0 })
+		closed(t, l)
+		if r := answered(t, wait, "the wait"); !errors.Is(r.err, lock.ErrClosed) {
+			t.Errorf("it ended with %v", r.err)
+		}
+		if _, err := l.Try(t.Context(), "shop 2"); !errors.Is(err, lock.ErrClosed) {
+			t.Errorf("a closed locker: %v", err)
+		}
+		free(t, lease)
+	})
+}
+
+func TestDo(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, h house) {
+		l := h.process(t, lock.Options{})
+		reason := errors.New("no")
+		var lease *lock.Lease
+		err := l.Do(t.Context(), "shop 1", func(ctx context.Context, got *lock.Lease) error {
+			lease = got
+			if ctx.Err() != nil || got.Name() != "shop 1" {
+				t.Errorf("the work of %q begins with %v", got.Name(), ctx.Err())
+			}
+			return reason
+		})
+		if !errors.Is(err, reason) || !errors.Is(context.Cause(lease.Context()), lock.ErrReleased) {
+			t.Errorf("got %v; the work's context ended with %v", err, context.Cause(lease.Context()))
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("a panic was swallowed")
+				}
+			}()
+			_ = l.Do(t.Context(), "shop 1", func(context.Context, *lock.Lease) error { panic("bug") })
+		}()
+		free(t, held(t, l, "shop 1"))
+		err = l.Do(t.Context(), "shop 1", func(ctx context.Context, _ *lock.Lease) error {
+			<-ctx.Done()
+			return nil
+		}, lock.For(200*time.Millisecond))
+		if !errors.Is(err, lock.ErrMaxHold) {
+			t.Errorf("work that went on for too long: %v", err)
+		}
+	})
+}
+
+func TestWhatALockRefuses(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
+	defer func() { _ = rdb.Close() }()
+	one := []redis.UniversalClient{rdb}
+	for _, tt := range []struct {
+		name  string
+		nodes []redis.UniversalClient
+		o     lock.Options
+		want  string
+	}{
+		{"no node", nil, lock.Options{}, "odd number"},
+		{"two nodes", append(one, rdb), lock.Options{}, "odd number"},
+		{"a short life", one, lock.Options{TTL: time.Millisecond}, "at least 200ms"},
+		{"a hold shorter than the life", one, lock.Options{MaxHold: time.Second}, "MaxHold"},
+		{"a negative time-out", one, lock.Options{NodeTimeout: -1}, "time-out"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := lock.NewRedis(tt.nodes, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	l, err := lock.NewRedis(one, lock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, l)
+	for _, tt := range []struct {
+		name, lock string
+		o          lock.Option
+		want       string
+	}{
+		{"no name", "", lock.For(time.Second), "1 to 200 bytes"},
+		{"a long name", strings.Repeat("x", 201), lock.For(time.Second), "1 to 200 bytes"},
+		{"a name without a hash tag", "}x", lock.For(time.Second), "brace"},
+		{"a short lease", "x", lock.For(time.Millisecond), "at least 200ms"},
+		{"a negative lease", "x", lock.For(-1), "at least 200ms"},
+		{"a negative wait", "x", lock.Within(-1), "wait of -1ns"},
+		{"a Redis that is not there", "x", lock.For(time.Second), "connection refused"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := l.Acquire(t.Context(), tt.lock, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,344 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/tandian-dev/tandian/internal/kit/embedredis"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(isHolder); args != "" {
+		if err := runHolder(strings.Fields(args)); err != nil {
+			fmt.Fprintln(os.Stderr, "holder of a lock:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	redis.SetLogger(silent{}) // it reports each connection that a test breaks
+	// A pool that could not dial tries again each second, and sees only then that
+	// it was closed.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// patience is for what has to happen on a busy machine too, but would never
+// happen if the code were wrong.
+const patience = 20 * time.Second
+
+// house is a store of locks for one test: several processes may lock there.
+type house interface {
+	process(t *testing.T, o lock.Options) *lock.Locker
+}
+
+// each runs a test on every kind of store.
+func each(t *testing.T, test func(*testing.T, house)) {
+	for _, k := range []struct {
+		name string
+		open func(*testing.T) house
+	}{
+		{"embedded", func(t *testing.T) house { return &redisHouse{dial: embedded(t), urls: []string{"redis://embedded"}} }},
+		{"one node", func(t *testing.T) house { return onNodes(t, 1) }},
+		{"three nodes", func(t *testing.T) house { return onNodes(t, 3) }},
+		{"all of three nodes", func(t *testing.T) house {
+			h := onNodes(t, 3)
+			h.all = true
+			return h
+		}},
+		{"Postgres", func(t *testing.T) house { return newPG(t) }},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, k.open(t))
+		})
+	}
+}
+
+// redisHouse is one Redis or several.
+type redisHouse struct {
+	urls []string
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	all  bool
+}
+
+func onNodes(t *testing.T, n int) *redisHouse {
+	h := new(redisHouse)
+	for range n {
+		h.urls = append(h.urls, testkit.Redis(t))
+	}
+	return h
+}
+
+// eachRedis runs a test on one node, on a majority, and on all nodes.
+func eachRedis(t *testing.T, test func(*testing.T, *redisHouse)) {
+	for _, k := range []struct {
+		name  string
+		nodes int
+		all   bool
+	}{{"one node", 1, false}, {"three nodes", 3, false}, {"all of three nodes", 3, true}} {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			h := onNodes(t, k.nodes)
+			h.all = k.all
+			test(t, h)
+		})
+	}
+}
+
+func embedded(t *testing.T) func(context.Context, string, string) (net.Conn, error) {
+	server, err := embedredis.Start(embedredis.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-done, server.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return server.Dial
+}
+
+// client is one to node i, whose time-outs a busy machine does not reach.
+func (h *redisHouse) client(t *testing.T, i int) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(h.urls[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dialer = h.dial
+	o.ContextTimeoutEnabled, o.MaxRetries = true, -1
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
+	c := redis.NewClient(o)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func (h *redisHouse) process(t *testing.T, o lock.Options) *lock.Locker { return h.tapped(t, o) }
+
+// tapped is a process whose connections to the first nodes have taps.
+func (h *redisHouse) tapped(t *testing.T, o lock.Options, taps ...*tap) *lock.Locker {
+	t.Helper()
+	var clients []redis.UniversalClient
+	for i := range h.urls {
+		c := h.client(t, i)
+		if i < len(taps) && taps[i] != nil {
+			c.AddHook(taps[i])
+		}
+		clients = append(clients, c)
+	}
+	o.AllNodes = h.all
+	if o.NodeTimeout == 0 {
+		o.NodeTimeout = patience
+	}
+	l, err := lock.NewRedis(clients, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closed(t, l) })
+	return l
+}
+
+// closed closes a Locker, which a test may have done before.
+func closed(t *testing.T, l *lock.Locker) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := l.Close(ctx); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// taps are one for each node.
+func (h *redisHouse) taps() []*tap {
+	taps := make([]*tap, len(h.urls))
+	for i := range taps {
+		taps[i] = new(tap)
+	}
+	return taps
+}
+
+// locks are the keys of locks on all nodes, with the node before each.
+func (h *redisHouse) locks(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for i := range h.urls {
+		keys, _, err := h.client(t, i).Scan(t.Context(), 0, "*}", 10000).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			all = append(all, fmt.Sprintf("%d %s", i, key))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// empty waits until no node has a lock any more.
+func (h *redisHouse) empty(t *testing.T) {
+	t.Helper()
+	var left []string
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if left = h.locks(t); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("left for ever: %v", left)
+}
+
+// tap is what a test does to the commands of one client. Its functions are set
+// while no command is under way, or by do.
+type tap struct {
+	mu     sync.Mutex
+	before func(script string) error // in place of the command, if it returns an error
+	after  func(script string) error // what the caller sees in place of the answer
+	dials  chan struct{}             // not nil: a new connection waits for it
+}
+
+func (p *tap) do(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f()
+}
+
+func (p *tap) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		var wait chan struct{}
+		p.do(func() { wait = p.dials })
+		if wait != nil {
+			<-wait
+		}
+		return next(ctx, network, addr)
+	}
+}
+
+func (p *tap) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		script := lock.ScriptOf(cmd)
+		var before, after func(string) error
+		p.do(func() {
+			before, after = p.before, p.after
+		})
+		if before != nil {
+			if err := before(script); err != nil {
+				cmd.SetErr(err)
+				return err
+			}
+		}
+		err := next(ctx, cmd)
+		if redis.HasErrorPrefix(err, "NOSCRIPT") {
+			return err // it is sent again, whole
+		}
+		if after != nil {
+			if err := after(script); err != nil {
+				cmd.SetErr(err)
+				return err
+			}
+		}
+		return err
+	}
+}
+
+func (p *tap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// gate holds one command back until it is opened.
+type gate struct{ reached, open chan struct{} }
+
+func newGate() gate { return gate{make(chan struct{}), make(chan struct{})} }
+
+// only is a function for a tap: the first such script waits at the gate.
+func (g gate) only(script string) func(string) error {
+	var once sync.Once
+	return func(s string) error {
+		if s == script {
+			once.Do(func() {
+				close(g.reached)
+				<-g.open
+			})
+		}
+		return nil
+	}
+}
+
+// broken is what a client says whose connection was lost.
+var broken = &net.OpError{Op: "read", Err: errors.New("broken by the test")}
+
+// answered waits for a value from another goroutine.
+func answered[T any](t *testing.T, c <-chan T, what string) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatalf("%s: nothing within %v", what, patience)
+	}
+	return v
+}
+
+// held is a lock that has to be free. On several nodes the last one may not have
+// heard yet that it was released.
+func held(t *testing.T, l *lock.Locker, name string, o ...lock.Option) *lock.Lease {
+	t.Helper()
+	h, err := l.Acquire(t.Context(), name, append(o, lock.Within(patience))...)
+	if err != nil {
+		t.Fatalf("acquire %q: %v", name, err)
+	}
+	return h
+}
+
+// wants begins to acquire a lock and returns the outcome's channel.
+func wants(ctx context.Context, l *lock.Locker, name string, o ...lock.Option) <-chan result {
+	c := make(chan result, 1)
+	go func() {
+		h, err := l.Acquire(ctx, name, o...)
+		c <- result{h, err}
+	}()
+	return c
+}
+
+type result struct {
+	lease *lock.Lease
+	err   error
+}
+
+// got is the lock that somebody waited for.
+func got(t *testing.T, c <-chan result) *lock.Lease {
+	t.Helper()
+	r := answered(t, c, "a lock that is waited for")
+	if r.err != nil {
+		t.Fatalf("acquire: %v", r.err)
+	}
+	return r.lease
+}
+
+func free(t *testing.T, h *lock.Lease) {
+	t.Helper()
+	if err := h.Release(t.Context()); err != nil {
+		t.Fatalf("release: %v", err)
+	}
+}
+
+func isBusy(err error) bool {
+	_, busy := errors.AsType[*lock.Busy](err)
+	return busy
+}
