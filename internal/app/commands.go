@@ -21,6 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/bench"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/cache/cachebench"
+	"github.com/tandian-dev/tandian/internal/kit/lock/lockbench"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/town"
@@ -103,6 +104,18 @@ func (c *commands) command() *cli.Command {
 							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: ours, anomalies, stale, hot, hit, local", Local: true},
 						},
 						Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchCacheProcess}},
+					},
+					{
+						Name: "lock", Usage: "what the lock costs and holds to, on --redis-url or redis-servers of its own; in a checkout of Tandian also beside the field's schemes and libraries", Action: c.benchLock,
+						Flags: []cli.Flag{
+							&cli.IntFlag{Name: "handovers", Value: 1000, Usage: "`NUMBER` of hand-overs between two processes", Local: true},
+							&cli.IntFlag{Name: "waiters", Value: 200, Usage: "`NUMBER` of waiters in three processes", Local: true},
+							&cli.IntFlag{Name: "cancelled", Value: 10_000, Usage: "`NUMBER` of calls that are cancelled", Local: true},
+							&cli.IntFlag{Name: "leases", Value: 1000, Usage: "`NUMBER` of locks that are held when Redis stops", Local: true},
+							&cli.IntFlag{Name: "rounds", Usage: "`NUMBER` of rounds of the table handover; 0 for as many as it has by itself", Local: true},
+							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: ours, anomalies, handover", Local: true},
+						},
+						Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchLockProcess}},
 					},
 					{
 						Name: "redis-delete", Usage: "how long others wait while a large key is deleted; not for a Redis that is in use", Action: c.benchRedisDelete,
@@ -255,21 +268,16 @@ func (c *commands) benchShops(ctx context.Context, _ *cli.Command) error {
 // benchCache measures on the Redis of the caches, or on a private one. It runs
 // this program again as the processes that share a cache.
 func (c *commands) benchCache(ctx context.Context, cmd *cli.Command) error {
-	program, err := os.Executable()
+	again, err := c.again(ctx, "bench", "cache", "process")
 	if err != nil {
-		return fmt.Errorf("find this program, to start it again: %w", err)
+		return err
 	}
 	url := cmp.Or(c.cfg.RedisCacheURL, c.cfg.RedisURL)
 	return bench.Cache(ctx, bench.CacheConfig{
 		RedisURL: url, Dir: ".", Only: cmd.String("only"), Each: cmd.Duration("dur"), Seed: cmd.Uint64("seed"),
 		Ours: cachebench.Options{
 			RedisURL: url, Reads: cmd.Int64("reads"), Expiries: cmd.Int("expiries"), Seed: cmd.Uint64("seed"),
-			Processes: func() *exec.Cmd {
-				child := exec.CommandContext(context.WithoutCancel(ctx), program, "bench", "cache", "process")
-				child.Stderr = c.stderr
-				return child
-			},
-			Progress: c.stderr,
+			Processes: again, Progress: c.stderr,
 		},
 	}, c.stdout, c.stderr)
 }
@@ -277,6 +285,44 @@ func (c *commands) benchCache(ctx context.Context, cmd *cli.Command) error {
 // benchCacheProcess is one of these processes.
 func (c *commands) benchCacheProcess(ctx context.Context, _ *cli.Command) error {
 	return cachebench.Process(ctx, os.Stdin, c.stdout)
+}
+
+// benchLock measures on the Redis of the state, or on private ones, likewise.
+func (c *commands) benchLock(ctx context.Context, cmd *cli.Command) error {
+	for _, name := range []string{"handovers", "waiters", "cancelled", "leases"} {
+		if cmd.Int(name) < 1 {
+			return usageError{fmt.Errorf("--%s is 1 or more", name)}
+		}
+	}
+	again, err := c.again(ctx, "bench", "lock", "process")
+	if err != nil {
+		return err
+	}
+	return bench.Lock(ctx, bench.LockConfig{
+		RedisURL: c.cfg.RedisURL, DatabaseURL: c.cfg.DatabaseURL, Dir: ".", Only: cmd.String("only"), Rounds: cmd.Int("rounds"),
+		Ours: lockbench.Options{
+			RedisURL: c.cfg.RedisURL, Handovers: cmd.Int("handovers"), Waiters: cmd.Int("waiters"),
+			Cancelled: cmd.Int("cancelled"), Leases: cmd.Int("leases"), Processes: again, Progress: c.stderr,
+		},
+	}, c.stdout, c.stderr)
+}
+
+// benchLockProcess is one of its processes.
+func (c *commands) benchLockProcess(ctx context.Context, _ *cli.Command) error {
+	return lockbench.Process(ctx, os.Stdin, c.stdout)
+}
+
+// again is what makes commands that run this program once more.
+func (c *commands) again(ctx context.Context, args ...string) (func() *exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program, to start it again: %w", err)
+	}
+	return func() *exec.Cmd {
+		child := exec.CommandContext(context.WithoutCancel(ctx), program, args...)
+		child.Stderr = c.stderr
+		return child
+	}, nil
 }
 
 func (c *commands) version(context.Context, *cli.Command) error {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,22 +43,42 @@ func TestTheComparisonIsFoundFromWithinACheckoutOnly(t *testing.T) {
 	}
 }
 
-func TestOutsideOfACheckoutCacheSaysSo(t *testing.T) {
-	var out, progress strings.Builder
-	if err := Cache(t.Context(), CacheConfig{Dir: t.TempDir(), Only: "stale"}, &out, &progress); err != nil {
-		t.Fatal(err)
+// comparisons are the functions that run one.
+func comparisons(t *testing.T, dir, only string) map[string]func(out, progress io.Writer) error {
+	return map[string]func(out, progress io.Writer) error{
+		"cache": func(out, progress io.Writer) error {
+			return Cache(t.Context(), CacheConfig{Dir: dir, Only: only}, out, progress)
+		},
+		"lock": func(out, progress io.Writer) error {
+			return Lock(t.Context(), LockConfig{Dir: dir, Only: only}, out, progress)
+		},
 	}
-	if !strings.Contains(out.String(), "needs a checkout") {
-		t.Errorf("it said %q", out.String())
+}
+
+func TestOutsideOfACheckoutAComparisonSaysSo(t *testing.T) {
+	for name, compare := range comparisons(t, t.TempDir(), "anomalies") {
+		t.Run(name, func(t *testing.T) {
+			var out, progress strings.Builder
+			if err := compare(&out, &progress); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(out.String(), "needs a checkout") {
+				t.Errorf("it said %q", out.String())
+			}
+		})
 	}
 }
 
 // TestTheComparisonRuns builds it and asks for a table that it does not have,
 // which needs no Redis.
 func TestTheComparisonRuns(t *testing.T) {
-	var out, progress strings.Builder
-	err := Cache(t.Context(), CacheConfig{Dir: ".", Only: "nothing"}, &out, &progress)
-	if err == nil || !strings.Contains(progress.String(), `there is no table "nothing"`) {
-		t.Errorf("got %v, %q", err, progress.String())
+	for name, compare := range comparisons(t, ".", "nothing") {
+		t.Run(name, func(t *testing.T) {
+			var out, progress strings.Builder
+			err := compare(&out, &progress)
+			if err == nil || !strings.Contains(progress.String(), `there is no table "nothing"`) {
+				t.Errorf("got %v, %q", err, progress.String())
+			}
+		})
 	}
 }
