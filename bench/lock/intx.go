@@ -1,0 +1,97 @@
+package lock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+)
+
+// inTx is a lock that begins in the transaction of the work and ends with it.
+//
+// Right: nothing can happen to the lock that does not happen to the work. There
+// is no lease, so a paused holder keeps others waiting and not writing. What it
+// costs: each who waits takes a connection, and a holder whose machine vanished
+// is noticed only when its connection is.
+type inTx struct {
+	Process
+	try  func(ctx context.Context, tx *sql.Tx, name string) error
+	wait func(ctx context.Context, tx *sql.Tx, name string) error
+}
+
+// newForUpdate locks the row that the work is about.
+func newForUpdate(p Process) (Scheme, error) {
+	return &inTx{
+		Process: p,
+		try: func(ctx context.Context, tx *sql.Tx, name string) error {
+			err := tx.QueryRowContext(ctx, `SELECT name FROM vouchers WHERE name = $1 FOR UPDATE NOWAIT`, name).Scan(&name)
+			if pq.As(err, pqerror.LockNotAvailable) != nil {
+				return ErrBusy
+			}
+			return err
+		},
+		wait: func(ctx context.Context, tx *sql.Tx, name string) error {
+			return tx.QueryRowContext(ctx, `SELECT name FROM vouchers WHERE name = $1 FOR UPDATE`, name).Scan(&name)
+		},
+	}, nil
+}
+
+// newAdvisory locks a number that only means something to those who ask for it;
+// two names may share one.
+func newAdvisory(p Process) (Scheme, error) {
+	return &inTx{
+		Process: p,
+		try: func(ctx context.Context, tx *sql.Tx, name string) error {
+			var got bool
+			err := tx.QueryRowContext(ctx, `SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))`, p.key(name)).Scan(&got)
+			if err == nil && !got {
+				err = ErrBusy
+			}
+			return err
+		},
+		wait: func(ctx context.Context, tx *sql.Tx, name string) error {
+			_, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, p.key(name))
+			return err
+		},
+	}, nil
+}
+
+func (s *inTx) Try(ctx context.Context, name string) (Holding, error) {
+	return s.begin(ctx, name, s.try)
+}
+
+func (s *inTx) Lock(ctx context.Context, name string) (Holding, error) {
+	return s.begin(ctx, name, s.wait)
+}
+
+func (s *inTx) begin(ctx context.Context, name string, take func(context.Context, *sql.Tx, string) error) (Holding, error) {
+	tx, err := s.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", name, err)
+	}
+	if err := take(ctx, tx, name); err != nil {
+		_ = tx.Rollback() // the first error says why
+		return nil, fmt.Errorf("lock %s: %w", name, err)
+	}
+	return &txHeld{tx, name}, nil
+}
+
+func (*inTx) Close(context.Context) error { return nil }
+
+type txHeld struct {
+	tx   *sql.Tx
+	name string
+}
+
+func (h *txHeld) Begin(context.Context) (Work, error) { return &txWork{h.tx, h.name}, nil }
+
+// Unlock is for who has not committed.
+func (h *txHeld) Unlock(context.Context) error {
+	if err := h.tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return nil
+}

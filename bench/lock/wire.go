@@ -1,0 +1,161 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// errDied is what a process hears that is made to die.
+var errDied = errors.New("the process died")
+
+// wire is the way from one process to one server: its requests are counted, and
+// it can be cut, which is all that a server sees of the death of a process.
+type wire struct {
+	dialer func(ctx context.Context, network, address string) (net.Conn, error)
+	sent   atomic.Int64 // writes: a pipeline is one
+
+	mu    sync.Mutex
+	dead  bool
+	conns []*wiredConn
+}
+
+func (w *wire) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	raw, err := w.dialer(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		_ = raw.Close()
+		return nil, errDied
+	}
+	c := &wiredConn{raw, w}
+	w.conns = append(w.conns, c)
+	return c, nil
+}
+
+// Dial is for pq, which calls DialContext.
+func (w *wire) Dial(network, address string) (net.Conn, error) {
+	return w.DialContext(context.Background(), network, address)
+}
+
+// DialTimeout is for pq too.
+func (w *wire) DialTimeout(network, address string, within time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return w.DialContext(ctx, network, address)
+}
+
+// cut closes all connections and refuses further ones.
+func (w *wire) cut() {
+	w.mu.Lock()
+	w.dead = true
+	conns := slices.Clone(w.conns)
+	w.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close()
+	}
+}
+
+type wiredConn struct {
+	net.Conn
+	w *wire
+}
+
+func (c *wiredConn) Write(b []byte) (int, error) {
+	c.w.sent.Add(1)
+	return c.Conn.Write(b)
+}
+
+func (c *wiredConn) Close() error {
+	c.w.mu.Lock()
+	c.w.conns = slices.DeleteFunc(c.w.conns, func(other *wiredConn) bool { return other == c })
+	c.w.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// valve stands between one process and Redis, and can stop it before the second
+// half of something, or kill it after its next answer.
+type valve struct {
+	gate atomic.Pointer[gate]
+
+	mu   sync.Mutex
+	kill func() // after the next answer
+	dead bool
+}
+
+// halves are the commands that begin a second step, of recipes that have one.
+var halves = []string{"del", "getset"}
+
+func (*valve) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (v *valve) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if g := v.gate.Load(); g != nil && g.commands.Add(1) > 1 && slices.Contains(halves, strings.ToLower(cmd.Name())) {
+			if err := g.pass(ctx); err != nil {
+				cmd.SetErr(err)
+				return err
+			}
+		}
+		return v.answered(next(ctx, cmd), cmd)
+	}
+}
+
+func (v *valve) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		return v.answered(next(ctx, cmds), cmds...)
+	}
+}
+
+// dieAfterAnswer makes the process die when a server has answered it: neither
+// this answer nor another reaches it.
+func (v *valve) dieAfterAnswer(kill func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.kill = kill
+}
+
+func (v *valve) answered(err error, cmds ...redis.Cmder) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.kill == nil {
+		return err
+	}
+	if !v.dead {
+		v.dead = true
+		v.kill()
+	}
+	for _, cmd := range cmds {
+		cmd.SetErr(errDied)
+	}
+	return errDied
+}
+
+// gate stops who passes until it is opened.
+type gate struct {
+	commands        atomic.Int64 // that came to it
+	arrived, opened chan struct{}
+}
+
+func newGate() *gate { return &gate{arrived: make(chan struct{}, 8), opened: make(chan struct{})} }
+
+func (g *gate) pass(ctx context.Context) error {
+	g.arrived <- struct{}{}
+	select {
+	case <-g.opened:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *gate) open() { close(g.opened) }
