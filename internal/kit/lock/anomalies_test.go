@@ -155,7 +155,7 @@ func TestANodeThatHangsHoldsNobodyUp(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	began := time.Now()
-	lease := held(t, l, "shop 1")
+	lease := held(t, l, "shop 1", lock.For(time.Hour))
 	wait := wants(t.Context(), other, "shop 1")
 	// The second is after the acknowledgement: an attempt in the middle of the
 	// release would find one node taken and have to wait for the one that hangs.
@@ -588,7 +588,7 @@ func TestNoReleaseIsMissed(t *testing.T) {
 		t.Parallel()
 		eachRedis(t, func(t *testing.T, h *redisHouse) {
 			// Its process is gone: nobody renews, nobody releases.
-			held(t, h.process(t, lock.Options{}), "shop 1", lock.For(300*time.Millisecond))
+			held(t, h.process(t, lock.Options{}), "shop 1", lock.For(2*time.Second))
 			taps, never := h.taps(), make(chan struct{})
 			l := h.tapped(t, lock.Options{}, taps...)
 			free(t, held(t, l, "another")) // so that it has connections for commands

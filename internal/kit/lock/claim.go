@@ -86,8 +86,9 @@ func readAnswer(reply any, err error) answer {
 	}
 	switch v := reply.(type) {
 	case string:
-		token, err := strconv.ParseInt(v, 10, 64)
-		return answer{state: granted, token: token, err: err}
+		if token, err := strconv.ParseInt(v, 10, 64); err == nil {
+			return answer{state: granted, token: token}
+		}
 	case []any:
 		if len(v) != 3 {
 			break
@@ -182,7 +183,7 @@ func (c *claim) remove(ctx context.Context, i int) (int64, error) {
 		c.clear(i) // if it is pending, set does
 		return notThere, a.err
 	}
-	got, err := c.run(ctx, i, releaseScript, c.keys.all(), c.value, a.token)
+	got, err := c.run(ctx, i, releaseScript, c.keys.all(), c.value, max(a.token, c.fencing)) // who was refused may have seen either
 	if err != nil {
 		c.s.all[i].janitor.remove(remains{claim: c, sure: true, until: time.Now().Add(c.ttl)})
 	}
@@ -226,14 +227,6 @@ type deadline struct {
 }
 
 func (d deadline) Deadline() (time.Time, bool) { return d.at, true }
-
-func (d deadline) Err() error {
-	err := d.Context.Err()
-	if err != nil && !time.Now().Before(d.at) {
-		return context.DeadlineExceeded
-	}
-	return err
-}
 
 // notThere is the answer of release.lua if nobody holds the lock.
 const notThere = -1
@@ -279,5 +272,6 @@ func (c *claim) split() bool {
 			silent++
 		}
 	}
-	return len(c.at) > 1 && most+silent < c.s.need
+	// Where all have to grant, one that remembers a holder is enough to be waited for.
+	return len(c.at) > 1 && most+silent < c.s.need && (c.s.need < len(c.at) || len(held) > 1)
 }

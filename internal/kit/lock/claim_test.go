@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -35,6 +36,32 @@ func TestWhatSurelyGrantedNothing(t *testing.T) {
 	} {
 		if got := notAsked(tt.err); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
+
+// TestWhenAnAttemptIsDue has three nodes, of which two are needed.
+func TestWhenAnAttemptIsDue(t *testing.T) {
+	began := time.Now()
+	later := began.Add(time.Hour)
+	for _, tt := range []struct {
+		name  string
+		nodes [3]rumour
+		split bool
+		want  time.Time
+	}{
+		{"nothing was heard", [3]rumour{{needs: 5, listens: true}, {needs: 5, listens: true}, {needs: 5, listens: true}}, false, later},
+		{"one of three told", [3]rumour{{5, 5, true}, {needs: 5, listens: true}, {needs: 5, listens: true}}, false, later},
+		{"two told", [3]rumour{{5, 5, true}, {5, 6, true}, {needs: 5, listens: true}}, false, time.Time{}},
+		{"two told of an older release", [3]rumour{{5, 4, true}, {5, 4, true}, {needs: 5, listens: true}}, false, later},
+		{"one told, one is free", [3]rumour{{5, 5, true}, {needs: 5, listens: true}, {needs: free, listens: true}}, false, time.Time{}},
+		{"two acknowledged", [3]rumour{{5, anything, true}, {5, anything, true}, {needs: 5}}, false, began.Add(settling)},
+		{"three did", [3]rumour{{5, anything, true}, {5, anything, true}, {5, anything, true}}, false, time.Time{}},
+		{"it met others", [3]rumour{{5, 5, true}, {5, 5, true}, {5, 5, true}}, true, later},
+	} {
+		w := &contest{s: &nodes{need: 2}, at: tt.nodes[:], listens: began, again: later, split: tt.split}
+		if got := w.due(); !got.Equal(tt.want) {
+			t.Errorf("%s: %v after the beginning", tt.name, got.Sub(began))
 		}
 	}
 }

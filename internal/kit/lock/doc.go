@@ -33,8 +33,8 @@
 //
 // The work's context ends before the lock does, as far as a process can tell: a
 // lock lasts for Options.TTL and is renewed when a third of that is over; if no
-// renewal is confirmed, by whatever fault, the context ends a twentieth of the TTL
-// before the lock may be given to another. It ends at the next renewal, that is
+// renewal is confirmed, by whatever fault, the context ends a twentieth of the TTL,
+// 20 ms to a second, before the lock may be given to another. It ends at the next renewal, that is
 // within a third of the TTL, if the lock was taken away. A holder that hangs keeps
 // the lock for Options.MaxHold and what is left of its validity. Only the monotonic clock of
 // the process and the lives that Redis counts are used; the monotonic clock of

@@ -185,7 +185,7 @@ func TestNestedWorkIsToldOfALoss(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h house) {
 		l := h.process(t, lock.Options{})
-		outer := held(t, l, "a", lock.For(300*time.Millisecond))
+		outer := held(t, l, "a", lock.For(2*time.Second))
 		apart, err := l.Try(context.WithoutCancel(outer.Context()), "a")
 		if err != nil {
 			t.Fatal(err)
@@ -305,12 +305,71 @@ func TestAFenceThatIsNoneLocksNothing(t *testing.T) {
 	if got := h.locks(t); len(got) != 0 {
 		t.Errorf("left: %v", got)
 	}
-	if err := rdb.Set(t.Context(), "lock:{shop 2}:f", "no number", 0).Err(); err != nil {
-		t.Fatal(err)
+	for _, fence := range []string{"no number", "inf", "-inf", "nan", "1e300", "9007199254740992"} {
+		if err := rdb.Set(t.Context(), "lock:{shop 2}:f", fence, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		lease := held(t, l, "shop 2")
+		if now := time.Now(); lease.Token() < now.Add(-time.Hour).UnixMicro() || lease.Token() > now.Add(time.Hour).UnixMicro() {
+			t.Errorf("token %d after %s", lease.Token(), fence)
+		}
+		free(t, lease)
 	}
-	lease := held(t, l, "shop 2")
-	if lease.Token() < time.Now().Add(-time.Hour).UnixMicro() {
-		t.Errorf("token %d", lease.Token())
+}
+
+// TestWhatRemainsOfAHolderIsWaitedForInQuiet: one node has the key of a holder who
+// is gone, and that is enough to keep the others out.
+func TestWhatRemainsOfAHolderIsWaitedForInQuiet(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		all  bool
+		away error
+	}{
+		{"a node is away", false, &net.OpError{Op: "dial", Err: errors.New("refused")}},
+		{"all nodes are wanted", true, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h := onNodes(t, 3)
+			h.all = tt.all
+			if err := h.client(t, 1).Set(t.Context(), "lock:{shop 1}", "another", time.Hour).Err(); err != nil {
+				t.Fatal(err)
+			}
+			taps := h.taps()
+			taps[2].before = func(string) error { return tt.away }
+			l := h.tapped(t, lock.Options{}, taps...)
+			if _, err := l.Acquire(t.Context(), "shop 1", lock.Within(2*time.Second)); !isBusy(err) {
+				t.Errorf("got %v", err)
+			}
+			if got := l.Stats().Attempts; got > 8 {
+				t.Errorf("%d attempts in two seconds in which nothing happened", got)
+			}
+		})
 	}
-	free(t, lease)
+}
+
+func TestALockerThatIsBeingClosedGivesNoLocks(t *testing.T) {
+	t.Parallel()
+	h, p, g := onNodes(t, 1), new(tap), newGate()
+	p.after = g.only("acquire")
+	l := h.tapped(t, lock.Options{}, p)
+	wait := wants(t.Context(), l, "shop 1")
+	answered(t, g.reached, "the attempt")
+	ended := make(chan error, 1)
+	go func() { ended <- l.Close(context.Background()) }()
+	testkit.Eventually(t, patience, func() bool {
+		lease, err := l.Try(t.Context(), "shop 2")
+		if err == nil {
+			free(t, lease)
+		}
+		return errors.Is(err, lock.ErrClosed)
+	})
+	close(g.open)
+	if r := answered(t, wait, "the attempt"); r.err == nil {
+		free(t, r.lease)
+	}
+	if err := answered(t, ended, "the close"); err != nil {
+		t.Error(err)
+	}
 }

@@ -34,6 +34,7 @@ type remains struct {
 const (
 	janitorBatch = 500
 	janitorPause = 100 * time.Millisecond // before the second attempt at a key, doubled before each later one
+	janitorRare  = 5 * time.Second        // at most
 	janitorMost  = 20_000                 // of what is waited for; the oldest ends by itself
 )
 
@@ -124,7 +125,7 @@ func (j *janitor) sweep(batch []remains) {
 		if r.sure && cmds[i].Err() == nil || cmds[i].Val() == int64(1) {
 			continue
 		}
-		r.pause = max(2*r.pause, janitorPause)
+		r.pause = min(max(2*r.pause, janitorPause), janitorRare)
 		r.due = time.Now().Add(r.pause)
 		j.work = append(j.work, r)
 	}

@@ -24,6 +24,7 @@ type Lease struct {
 // Context is for the work that the lock is for. It is a child of the context
 // that this lease was taken with, and ends before the lock does: when the lease
 // was released, or the lock lost or held for too long. [context.Cause] says which.
+// That of the first lease lasts as long as any that was taken within it.
 //
 // No context stops a process that is being stopped itself, by its machine or by
 // its garbage collector: what must not be written by a holder of the past needs
@@ -55,8 +56,9 @@ func (h *Lease) Release(ctx context.Context) error {
 	defer h.mu.Unlock()
 	if !h.released {
 		h.released = true
-		if last, ended := h.hold.drop(); !last {
-			h.cancel(cmp.Or(ended, ErrReleased))
+		last, ended := h.hold.drop()
+		h.cancel(cmp.Or(ended, ErrReleased))
+		if !last {
 			h.result = ended
 			return ended
 		}
@@ -108,8 +110,11 @@ func (l *Locker) held(ctx context.Context, name string) *Lease {
 	h.leases++
 	inner, cancel := context.WithCancelCause(ctx)
 	// It ends with the lock too if ctx was made not to.
-	context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) }) //nolint:contextcheck // either may end it
-	return &Lease{hold: h, ctx: inner, cancel: cancel}
+	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) }) //nolint:contextcheck // either may end it
+	return &Lease{hold: h, ctx: inner, cancel: func(why error) {
+		stop()
+		cancel(why)
+	}}
 }
 
 // heldKey is where a context has its hold of a name.

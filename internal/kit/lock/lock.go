@@ -220,7 +220,7 @@ func (l *Locker) Do(ctx context.Context, name string, f func(context.Context, *L
 
 // Close takes no more locks, ends the waits for them, and returns when nothing
 // goes on in the background or ctx ends. Locks that are held are not renewed any
-// more; their holders should have released them.
+// more; their holders should have released them, which may be too late then.
 func (l *Locker) Close(ctx context.Context) error {
 	l.end(ErrClosed)
 	err := l.tasks.close(ctx)
@@ -257,6 +257,9 @@ func (l *Locker) get(ctx context.Context, name string, options []Option, ask fun
 	}
 	if lease := l.held(ctx, name); lease != nil {
 		return lease, nil
+	}
+	if l.life.Err() != nil {
+		return nil, fmt.Errorf("lock %q: %w", name, ErrClosed)
 	}
 	g, err := ask(ctx, c)
 	if err != nil {

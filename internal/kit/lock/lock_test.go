@@ -213,7 +213,8 @@ func TestALockIsTakenAgainByItsHolder(t *testing.T) {
 func TestALockIsRenewedForAsLongAsItIsHeld(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h house) {
-		l, other := h.process(t, lock.Options{TTL: time.Second}), h.process(t, lock.Options{TTL: time.Second})
+		o := lock.Options{TTL: 3 * time.Second}
+		l, other := h.process(t, o), h.process(t, o)
 		lease := held(t, l, "shop 1")
 		first := lease.Until()
 		for time.Now().Before(first.Add(time.Second)) {
@@ -260,12 +261,12 @@ func TestAHungHolderIsNotKeptAlive(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, h house) {
 		var log testkit.Log
-		o := lock.Options{TTL: 600 * time.Millisecond, MaxHold: time.Second, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		o := lock.Options{TTL: 3 * time.Second, MaxHold: 3 * time.Second, Log: slog.New(slog.NewTextHandler(&log, nil))}
 		l, other := h.process(t, o), h.process(t, o)
 		lease := held(t, l, "shop 1")
 		began := time.Now()
 		next := got(t, wants(t.Context(), other, "shop 1"))
-		if took := time.Since(began); took < time.Second {
+		if took := time.Since(began); took < 2*time.Second {
 			t.Errorf("another got it after %v, before MaxHold", took)
 		}
 		if got := context.Cause(lease.Context()); !errors.Is(got, lock.ErrMaxHold) {
@@ -309,7 +310,7 @@ func TestAWaitMayBeBoundedWithoutBoundingTheWork(t *testing.T) {
 	each(t, func(t *testing.T, h house) {
 		l, other := h.process(t, lock.Options{}), h.process(t, lock.Options{})
 		lease := held(t, other, "shop 1")
-		if _, err := l.Acquire(t.Context(), "shop 1", lock.Within(500*time.Millisecond)); !isBusy(err) {
+		if _, err := l.Acquire(t.Context(), "shop 1", lock.Within(2*time.Second)); !isBusy(err) {
 			t.Errorf("got %v", err)
 		}
 		free(t, lease)
@@ -370,7 +371,7 @@ func TestDo(t *testing.T) {
 		err = l.Do(t.Context(), "shop 1", func(ctx context.Context, _ *lock.Lease) error {
 			<-ctx.Done()
 			return nil
-		}, lock.For(200*time.Millisecond))
+		}, lock.For(2*time.Second))
 		if !errors.Is(err, lock.ErrMaxHold) {
 			t.Errorf("work that went on for too long: %v", err)
 		}

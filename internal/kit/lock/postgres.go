@@ -14,7 +14,9 @@ import (
 type sessions struct {
 	db    *sql.DB
 	count *counts
-	tasks tasks // attempts, which may outlast their callers, and ends of sessions
+	tasks tasks           // attempts, which may outlast their callers, and ends of sessions
+	life  context.Context //nolint:containedctx // of the Locker: ends the waits for a connection
+	end   context.CancelFunc
 }
 
 // NewPostgres returns a Locker on Postgres 14 or newer, by advisory locks of
@@ -45,6 +47,7 @@ func NewPostgres(db *sql.DB, o Options) (*Locker, error) {
 		return nil, err
 	}
 	s := &sessions{db: db, count: new(counts)}
+	s.life, s.end = context.WithCancel(context.Background())
 	return newLocker(s, o, s.count), nil
 }
 
@@ -65,7 +68,10 @@ func (s *sessions) try(ctx context.Context, name string, ttl time.Duration) (gra
 
 func (s *sessions) wait(name string) waiting { return line{s, name} }
 
-func (s *sessions) close(ctx context.Context) error { return s.tasks.close(ctx) }
+func (s *sessions) close(ctx context.Context) error {
+	s.end()
+	return s.tasks.close(ctx)
+}
 
 // line is where the one of this process whose turn it is waits for a name. The
 // server keeps the order among processes and wakes the first.
@@ -93,6 +99,9 @@ func (line) close() {}
 // attempt makes an attempt, which the caller leaves as soon as ctx ends, whatever
 // the server does then. A lock that nobody is there to be given is discarded.
 func (s *sessions) attempt(ctx context.Context, do func(context.Context) (*session, error)) (grant, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.life, func() { cancel(ErrClosed) })() //nolint:contextcheck // either may end it
 	type outcome struct {
 		h   *session
 		err error

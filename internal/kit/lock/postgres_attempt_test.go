@@ -19,7 +19,11 @@ func TestPostgresGrantToACallerWhoLeftIsDiscarded(t *testing.T) {
 	}
 	db := sql.OpenDB(connector)
 	t.Cleanup(func() { _ = db.Close() })
-	s := &sessions{db: db, count: new(counts)}
+	l, err := NewPostgres(db, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := l.store.(*sessions) //nolint:forcetypeassert // it is what NewPostgres makes
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = s.attempt(ctx, func(ctx context.Context) (*session, error) {
 		h, granted, err := s.begin(ctx, "x", time.Minute)

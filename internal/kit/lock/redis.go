@@ -74,7 +74,7 @@ func NewRedis(clients []redis.UniversalClient, o Options) (*Locker, error) {
 	return newLocker(s, o, s.count), nil
 }
 
-// fenceLife is how long a name's newest token is kept after its last holder. A
+// fenceLife is how long a name's newest token is kept after the lock was given. A
 // token that is asked for later is newer by the clock.
 const fenceLife = 24 * time.Hour
 
@@ -111,7 +111,7 @@ func (s *nodes) attempt(ctx context.Context, name string, ttl time.Duration) (*c
 	}
 	defer s.tasks.leave()
 	var err error
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < s.timeout {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < 2*s.timeout { // a quorum is asked twice
 		err = c.acquireUntil(ctx)
 	} else {
 		err = c.acquire(ctx)

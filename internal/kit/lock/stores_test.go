@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,6 +151,9 @@ func (h *redisHouse) tapped(t *testing.T, o lock.Options, taps ...*tap) *lock.Lo
 	if o.NodeTimeout == 0 {
 		o.NodeTimeout = patience
 	}
+	if o.TTL == 0 { // what is left, or not told, does not mend itself while a test waits
+		o.TTL, o.MaxHold = time.Hour, time.Hour
+	}
 	l, err := lock.NewRedis(clients, o)
 	if err != nil {
 		t.Fatal(err)
@@ -269,13 +273,11 @@ func newGate() gate { return gate{make(chan struct{}), make(chan struct{})} }
 
 // only is a function for a tap: the first such script waits at the gate.
 func (g gate) only(script string) func(string) error {
-	var once sync.Once
+	var taken atomic.Bool
 	return func(s string) error {
-		if s == script {
-			once.Do(func() {
-				close(g.reached)
-				<-g.open
-			})
+		if s == script && taken.CompareAndSwap(false, true) {
+			close(g.reached)
+			<-g.open
 		}
 		return nil
 	}

@@ -64,10 +64,11 @@ func (w *contest) take(ctx context.Context, ttl time.Duration, refusal *Busy) (g
 		if err == nil {
 			return c, nil
 		}
-		if _, busy := errors.AsType[*Busy](err); !busy || ctx.Err() != nil {
-			if refused && errors.Is(err, errNoAnswer) {
-				err = errWithin
-			}
+		_, busy := errors.AsType[*Busy](err)
+		switch {
+		case ctx.Err() != nil && (busy || refused):
+			return nil, context.Cause(ctx)
+		case !busy:
 			return nil, err
 		}
 		refused = true
@@ -110,9 +111,9 @@ func (w *contest) learn(c *claim, err error) {
 		switch {
 		case a.state == refused, err == nil && a.state == granted:
 			*needs = a.token
-		case a.state == pending:
+		case a.state == pending, a.err != nil: // anything from it is news: that it listens again, at first
 			*needs = 0
-		default: // granted in vain, or not asked
+		default: // granted in vain
 			*needs = free
 		}
 	}

@@ -24,13 +24,17 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
     redis.call('DEL', KEYS[1])
     return newest
   end
-  if (tonumber(newest) or 0) >= now then
+  newest = tonumber(newest) or 0
+  if newest >= now and newest < 9007199254740991 then
     token = string.format('%.0f', newest + 1)
     redis.call('SET', KEYS[2], token, 'PX', ARGV[3])
   end
   return token
 end
 local newest = tonumber(redis.call('GET', KEYS[2]) or '0') or 0
+if not (newest >= 0 and newest < 9007199254740992) then
+  newest = 0
+end
 local token = string.format('%.0f', newest)
 local value = redis.call('GET', KEYS[1])
 if value == ARGV[1] then
