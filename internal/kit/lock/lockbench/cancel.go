@@ -23,7 +23,6 @@ const (
 	patience = 40 * time.Millisecond // that a caller has at most
 	callers  = 200                   // at a time
 	shared   = 64                    // names that are waited for; the others are taken once
-	tidying  = time.Second           // in which what was cancelled has to be gone
 )
 
 // cancelled cancels calls at random moments over a slow link, and counts the locks
@@ -99,7 +98,7 @@ func (b *lockBench) orphans(ctx context.Context, p place, times int) (o orphans,
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
 	// The whole time: what is under way may be granted yet.
-	if err := clock.Sleep(ctx, tidying); err != nil {
+	if err := clock.Sleep(ctx, b.tidying); err != nil {
 		return o, err
 	}
 	o.left, err = locks(ctx, rdb, p.Prefix)

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -28,12 +29,17 @@ type Options struct {
 	Leases    int              // that are held when Redis stops; default 1000
 	Processes func() *exec.Cmd // a command that calls Process on its standard input and output
 	Progress  io.Writer        // what is being measured; default nowhere
+
+	// More for a test on a busy machine, which may stand still for longer than a guard.
+	tidying time.Duration // in which what was cancelled has to be gone; default 1 s
+	ttl     time.Duration // of the leases; default 2 s
 }
 
 func (o *Options) complete() {
 	o.Rounds, o.Handovers, o.Waiters = cmp.Or(o.Rounds, 401), cmp.Or(o.Handovers, 1000), cmp.Or(o.Waiters, 200)
 	o.Cancelled, o.Leases = cmp.Or(o.Cancelled, 10_000), cmp.Or(o.Leases, 1000)
 	o.Progress = cmp.Or(o.Progress, io.Discard)
+	o.tidying, o.ttl = cmp.Or(o.tidying, time.Second), cmp.Or(o.ttl, 2*time.Second)
 }
 
 // Rows measures the lock and writes a table to out. What stops or slows a Redis,

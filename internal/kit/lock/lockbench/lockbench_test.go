@@ -42,6 +42,7 @@ func onPath(t *testing.T) {
 func small(t *testing.T, url string) Options {
 	return Options{
 		RedisURL: url, Rounds: 3, Handovers: 40, Waiters: 60, Cancelled: 2000, Leases: 200, Progress: t.Output(),
+		tidying: 5 * time.Second, ttl: 8 * time.Second,
 		Processes: func() *exec.Cmd {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env, cmd.Stderr = append(os.Environ(), isProcess+"=1"), os.Stderr

@@ -19,7 +19,7 @@ func (b *lockBench) stopped(ctx context.Context) (rows []measure.Row, err error)
 	if err != nil {
 		return nil, err
 	}
-	const ttl = 2 * time.Second
+	ttl := b.ttl
 	p := place{urls: []string{b.private.URL}, Options: lock.Options{TTL: ttl, Prefix: b.part()}}
 	w, stop, err := p.open(ctx)
 	if err != nil {
