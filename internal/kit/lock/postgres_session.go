@@ -11,6 +11,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 var (
@@ -21,9 +23,9 @@ var (
 	//go:embed sql/release.postgres.sql
 	releaseText string
 
-	trySQL     = statement(tryText)
-	waitSQL    = statement(waitText)
-	releaseSQL = statement(releaseText)
+	trySQL     = sqlfile.Statement(tryText)
+	waitSQL    = sqlfile.Statement(waitText)
+	releaseSQL = sqlfile.Statement(releaseText)
 )
 
 // session is a connection that holds a lock, or asks for it. A statement that

@@ -6,8 +6,9 @@ import (
 	_ "embed" // the statements
 	"errors"
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 var (
@@ -16,21 +17,9 @@ var (
 	//go:embed sql/sweep.sql
 	sweepText string
 
-	registerSQL = statement(registerText)
-	sweepSQL    = statement(sweepText)
+	registerSQL = sqlfile.Statement(registerText)
+	sweepSQL    = sqlfile.Statement(sweepText)
 )
-
-// statement is what a file has without the comments that are its contract: who
-// counts statements by their first word sees the verb.
-func statement(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "--") {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
-}
 
 // ErrFenced says that a later holder of the lock registered: the transaction must
 // be rolled back.

@@ -6,7 +6,8 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 //go:embed sql/*.sql
@@ -37,20 +38,9 @@ func statementsOf(dialect string) (statements, error) {
 				return statements{}, fmt.Errorf("statement %s: %w", name, err)
 			}
 		}
-		*to = withoutComments(string(text))
+		*to = sqlfile.Statement(string(text))
 	}
 	return s, nil
-}
-
-// withoutComments is a statement without the lines that are comments.
-func withoutComments(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "--") {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
 }
 
 // one runs a statement that answers with one row.
