@@ -250,7 +250,7 @@ func (c *Cache[K, V]) getMany(ctx context.Context, ks []K, found map[K]V) (missi
 		}
 		var failed error
 		var due []want[K]
-		for i, r := range c.hub.getMany(ctx, names(part), "") {
+		for i, r := range c.askMany(ctx, names(part)) {
 			w := &part[i]
 			w.guarded = guarded
 			if r.err != nil && !ended(ctx) {
@@ -690,11 +690,23 @@ func (c *Cache[K, V]) ask(ctx context.Context, name string) reply {
 	if c.table == nil {
 		return c.hub.get(ctx, name)
 	}
-	r := c.hub.getMany(ctx, []string{name}, c.table.generation)[0]
-	if r.err == nil && r.generation == 0 {
-		r.generation, r.err = c.table.ask(ctx, "read")
+	return c.askMany(ctx, []string{name})[0]
+}
+
+// askMany is ask for up to 500 records, in one round trip too.
+func (c *Cache[K, V]) askMany(ctx context.Context, names []string) []reply {
+	if c.table == nil {
+		return c.hub.getMany(ctx, names, "")
 	}
-	return r
+	replies := c.hub.getMany(ctx, names, c.table.generation)
+	if replies[0].err != nil || replies[0].generation != 0 {
+		return replies // they were asked for together
+	}
+	generation, err := c.table.ask(ctx, "read")
+	for i := range replies {
+		replies[i].generation, replies[i].err = generation, err
+	}
+	return replies
 }
 
 // ended reports whether ctx is over. A socket may see its deadline a moment

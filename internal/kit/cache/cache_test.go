@@ -39,6 +39,7 @@ func TestCache(t *testing.T) {
 		{"one lost lease leaves the other keys of the batch alone (A6)", lostLeaseIsOneKeysMatter},
 		{"a lease always ends by itself (A7)", leaseEndsByItself},
 		{"an insert's invalidation clears the entry that says there is none (A8)", insertClearsTheNegativeEntry},
+		{"an absence that is not kept is asked for each time, and ended by nobody", absenceThatIsNotKeptIsAskedForEachTime},
 		{"lives lie in the spread of their policy (A9)", livesAreSpread},
 		{"any payload comes back as it was (A27)", anyPayloadComesBack},
 		{"garbage is a miss once (A29)", garbageIsAMissOnce},
@@ -300,6 +301,25 @@ func insertClearsTheNegativeEntry(t *testing.T, w *world) {
 	mustInvalidate(t, here, 1)
 	if got := mustGet(t, there, 1); got.Version != 1 {
 		t.Errorf("got %v", got)
+	}
+}
+
+func absenceThatIsNotKeptIsAskedForEachTime(t *testing.T, w *world) {
+	rows := newTable()
+	c := cacheOf(w.process(t), rows.load, Policy{Negative: -1})
+	for range 2 {
+		if _, err := c.Get(t.Context(), 1); !errors.Is(err, ErrNotFound) {
+			t.Fatalf("got %v, want ErrNotFound", err)
+		}
+	}
+	rows.commit(1) // nobody tells the cache
+	for range 2 {
+		if got := mustGet(t, c, 1); got.Version != 1 {
+			t.Errorf("got %v", got)
+		}
+	}
+	if n := len(rows.loads()); n != 3 {
+		t.Errorf("%d loads, want one for each absence and one for the value", n)
 	}
 }
 

@@ -343,7 +343,11 @@ type result[V any] struct {
 func (c *Cache[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, h header) result[V] {
 	h.created, h.delta = c.hub.wall(), time.Since(began)
 	f := result[V]{v: v, is: value, header: h}
-	f.soft = spread(c.policy.Negative, c.policy.Jitter, mathrand.Float64())
+	if !ok && c.policy.Negative < 0 {
+		f.is = negative
+		return f // without a record, the lease alone is given back
+	}
+	f.soft = spread(c.policy.brief(), c.policy.Jitter, mathrand.Float64())
 	f.life = f.soft
 	if !ok {
 		f.is, f.flags = negative, flagNegative
@@ -369,6 +373,14 @@ func (c *Cache[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time,
 	f.flags = flagBare
 	f.record = f.appendTo(nil)
 	return f
+}
+
+// brief is how long a record lives that says there is nothing to serve.
+func (p Policy) brief() time.Duration {
+	if p.Negative < 0 {
+		return time.Second
+	}
+	return p.Negative
 }
 
 // refresh loads keys anew whose values are served meanwhile, in the background,

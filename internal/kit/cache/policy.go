@@ -17,7 +17,7 @@ type Policy struct {
 	Fresh    time.Duration // how long a value is current; default 10m
 	Grace    time.Duration // how much longer it is served while one load refreshes it (logical expiry); 0: it is gone after Fresh
 	Beta     float64       // how eagerly a value is refreshed before Fresh is over (XFetch), 1 is usual; 0: never before
-	Negative time.Duration // longest life of "there is none"; default 30s
+	Negative time.Duration // longest life of "there is none"; default 30s; negative: it is not kept, and an insert need tell nobody
 	Jitter   float64       // lives are spread over [life·(1−Jitter), life]; default 0.1, at most 1, negative for none
 
 	LeaseTTL    time.Duration // how long other readers rely on one load that says nothing; default LoadTimeout + 1s
@@ -64,7 +64,9 @@ func (p Policy) withDefaults() Policy {
 	p.Fresh = wholeMillis(positiveOr(p.Fresh, 10*time.Minute))
 	p.Grace = max(p.Grace.Truncate(time.Millisecond), 0)
 	p.Beta = max(p.Beta, 0)
-	p.Negative = wholeMillis(positiveOr(p.Negative, 30*time.Second))
+	if p.Negative >= 0 {
+		p.Negative = wholeMillis(positiveOr(p.Negative, 30*time.Second))
+	}
 	p.LoadTimeout = wholeMillis(positiveOr(p.LoadTimeout, 2*time.Second))
 	p.LeaseTTL = wholeMillis(positiveOr(p.LeaseTTL, p.LoadTimeout+time.Second))
 	p.Jitter = min(max(cmp.Or(p.Jitter, 0.1), 0), 1)

@@ -94,19 +94,35 @@ type Queries[A comparable, R any] struct {
 // the query and its arguments in a text, the same in every process; load runs
 // it, as a [Loader] would: it must begin to read after it is called.
 func NewQueries[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, args A) ([]R, error)) *Queries[A, R] {
+	return NewQueriesOfMany(t, p, statement, func(ctx context.Context, all []A) (map[A][]R, error) {
+		found := make(map[A][]R, len(all))
+		for _, args := range all {
+			list, err := load(ctx, args)
+			if err != nil {
+				return nil, err
+			}
+			found[args] = list
+		}
+		return found, nil
+	})
+}
+
+// NewQueriesOfMany is [NewQueries] with a load that runs several queries at once,
+// for [Queries.GetMany]. A list that it leaves out is empty.
+func NewQueriesOfMany[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, all []A) (map[A][]R, error)) *Queries[A, R] {
 	lists := build(t.hub, p, Source[A, []R]{
 		Key: func(args A) string {
 			sum := sha256.Sum256([]byte(statement(args)))
 			return hex.EncodeToString(sum[:16])
 		},
 		Load: func(ctx context.Context, all []A) (map[A][]R, error) {
+			loaded, err := load(ctx, all)
+			if err != nil {
+				return nil, err
+			}
 			found := make(map[A][]R, len(all))
 			for _, args := range all {
-				list, err := load(ctx, args)
-				if err != nil {
-					return nil, err
-				}
-				found[args] = list
+				found[args] = loaded[args]
 			}
 			return found, nil
 		},
@@ -125,6 +141,16 @@ func (q *Queries[A, R]) Get(ctx context.Context, args A) ([]R, error) {
 		return nil, fmt.Errorf("list: %w", err)
 	}
 	return list, nil
+}
+
+// GetMany returns the lists of several queries, each as fresh as [Queries.Get]
+// would return it, with as many round trips and loader calls as [Cache.GetMany].
+func (q *Queries[A, R]) GetMany(ctx context.Context, all []A) (map[A][]R, error) {
+	lists, err := q.lists.GetMany(ctx, all)
+	if err != nil {
+		return lists, fmt.Errorf("list: %w", err)
+	}
+	return lists, nil
 }
 
 // forgetAll drops all that this process knows.

@@ -67,6 +67,7 @@ func TestQueries(t *testing.T) {
 		{"arguments are told apart, an empty list is kept", argumentsAreToldApart},
 		{"every key of a table has one slot, and a life but for the counter", listsHaveLives},
 		{"a list costs one round trip", listCostsOneRoundTrip},
+		{"so do many, which are loaded together and end with a write", manyListsCostOneRoundTrip},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -236,6 +237,50 @@ func listCostsOneRoundTrip(t *testing.T, w *world) {
 	mustList(t, lists, shelf{0, 10}, 1)
 	if got, want := sent.reset(), "1 round trips, 1 of a single command"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func manyListsCostOneRoundTrip(t *testing.T, w *world) {
+	rows := newTable(1, 2, 3)
+	calls := 0
+	load := func(ctx context.Context, all []shelf) (map[shelf][]int, error) {
+		calls++
+		found := map[shelf][]int{}
+		for _, s := range all {
+			list, err := rows.list(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			if len(list) > 0 {
+				found[s] = list
+			}
+		}
+		return found, nil
+	}
+	sent := new(tally)
+	table := w.process(t, sent).Table("rows")
+	lists := NewQueriesOfMany(table, Policy{Name: "list"}.withTestTimes(), shelf.text, load)
+	want := map[shelf][]int{{1, 10}: {1, 2, 3}, {2, 1}: {2}, {9, 10}: nil}
+	for range 3 {
+		sent.reset()
+		got, err := lists.GetMany(t.Context(), []shelf{{1, 10}, {2, 1}, {9, 10}, {1, 10}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if got, want := sent.reset(), "1 round trips, 1 of a single command"; got != want || calls != 1 {
+		t.Errorf("%s, want %s; %d loads, want 1", got, want, calls)
+	}
+	mustList(t, lists, shelf{2, 1}, 2) // alone, it is the same list
+	rows.commit(4)
+	mustChange(t, table)
+	want[shelf{1, 10}] = []int{1, 2, 3, 4}
+	got, err := lists.GetMany(t.Context(), []shelf{{1, 10}, {2, 1}, {9, 10}})
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
 	}
 }
 

@@ -148,14 +148,27 @@ func (w *Window[K]) Page(ctx context.Context, k K, after *Entry, first int) (ent
 // of their commits; whoever cannot promise that invalidates. Neither ends with
 // ctx; a round trip of 500 entries has the hub's deadline.
 func (w *Window[K]) Add(ctx context.Context, k K, entries ...Entry) error {
-	err := checkScores(entries)
-	for part := range slices.Chunk(entries, batch) {
+	return w.AddEach(ctx, map[K][]Entry{k: entries})
+}
+
+// AddEach is [Window.Add] for many lists: a round trip carries those of 500 lists.
+func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
+	calls, n := make([]call, 0, len(lists)), 0
+	var err error
+	for k, entries := range lists {
+		err = cmp.Or(err, checkScores(entries))
+		for part := range slices.Chunk(entries, batch) {
+			calls = append(calls, call{w.nameOf(k), appendEntries([]any{w.policy.Size, markCut}, part)})
+		}
+		n += len(entries)
+	}
+	for part := range slices.Chunk(calls, batch) {
 		if err == nil {
-			err = w.write(ctx, windowAddScript, k, appendEntries([]any{w.policy.Size, markCut}, part))
+			err = w.write(ctx, windowAddScript, part)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("add %d entries to window %s: %w", len(entries), w.policy.Name, err)
+		return fmt.Errorf("add %d entries to window %s: %w", n, w.policy.Name, err)
 	}
 	return nil
 }
@@ -170,7 +183,7 @@ func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
 		for _, m := range part {
 			args = append(args, stored(m))
 		}
-		if err := w.write(ctx, windowRemoveScript, k, args); err != nil {
+		if err := w.write(ctx, windowRemoveScript, []call{{w.nameOf(k), args}}); err != nil {
 			return fmt.Errorf("remove %d members from window %s: %w", len(members), w.policy.Name, err)
 		}
 	}
@@ -202,12 +215,14 @@ func (w *Window[K]) unlink(ctx context.Context, ks []K) error {
 	return err
 }
 
-func (w *Window[K]) write(ctx context.Context, s *redis.Script, k K, args []any) error {
-	err := w.hub.run(context.WithoutCancel(ctx), s, []call{{w.nameOf(k), args}})[0].Err()
-	if err != nil {
-		w.counts.redisErrors.Add(1)
+func (w *Window[K]) write(ctx context.Context, s *redis.Script, calls []call) error {
+	for _, cmd := range w.hub.run(context.WithoutCancel(ctx), s, calls) {
+		if err := cmd.Err(); err != nil {
+			w.counts.redisErrors.Add(1)
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // Stats returns what these windows did in this process so far. A page counts as

@@ -53,6 +53,8 @@ func TestWindow(t *testing.T) {
 		{"writes larger than a batch arrive whole", largeWindow},
 		{"a server that forgot the scripts is taught them", windowScriptsAreTaught},
 		{"reads and writes cost one round trip", windowRoundTrips},
+		{"entries are added to many lists at once", manyListsAtOnce},
+		{"a walk shows what is kept, and keeps nothing longer", walkShowsWhatIsKept},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -815,6 +817,7 @@ func windowRoundTrips(t *testing.T, w *world) {
 		{"teach removing", func() error { return win.Remove(t.Context(), 1, "m004") }, 0},
 		{"a hit", page, 1},
 		{"an added entry", func() error { return win.Add(t.Context(), 1, numbered(4)...) }, 1},
+		{"one in each of 100 lists", func() error { return win.AddEach(t.Context(), inEach(100, numbered(4)...)) }, 1},
 		{"a removed one", func() error { return win.Remove(t.Context(), 1, "m004") }, 1},
 		{"invalidating 100", func() error { return win.Invalidate(t.Context(), make([]int, 100)...) }, 1},
 		{"dropping one", func() error { return win.Invalidate(t.Context(), 1) }, 1},
@@ -827,6 +830,76 @@ func windowRoundTrips(t *testing.T, w *world) {
 		if step.want != 0 && got != step.want {
 			t.Errorf("%s: %d round trips, want %d", step.name, got, step.want)
 		}
+	}
+}
+
+// inEach is the same entries for lists 1 to n.
+func inEach(n int, entries ...Entry) map[int][]Entry {
+	all := make(map[int][]Entry, n)
+	for k := 1; k <= n; k++ {
+		all[k] = entries
+	}
+	return all
+}
+
+func manyListsAtOnce(t *testing.T, w *world) {
+	const kept, missing = 700, 300
+	l := newLists(0)
+	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 3})
+	for k := 1; k <= kept; k++ {
+		l.insert(k, numbered(1)...)
+		mustPage(t, win, k, nil, 1)
+	}
+	before := l.count()
+	must(t, win.AddEach(t.Context(), inEach(kept+missing, numbered(2, 3)...)))
+	for _, k := range []int{1, kept / 2, kept} {
+		wantPage(t, "a list that was kept", shown{numbered(3, 2, 1), true}, mustPage(t, win, k, nil, 3))
+	}
+	if n := l.count() - before; n != 0 {
+		t.Errorf("%d loads of lists that were kept", n)
+	}
+	wantPage(t, "a list that was not", shown{nil, true}, mustPage(t, win, kept+1, nil, 3))
+}
+
+// walkShowsWhatIsKept also has keys that are no windows on the way.
+func walkShowsWhatIsKept(t *testing.T, w *world) {
+	l := newLists(1, numbered(2, 1)...)
+	l.insert(2, numbered(5, 4, 3)...)
+	win := windowOf(w.process(t), l.load, WindowPolicy{Size: 3})
+	for k := range 4 { // 0 and 3 are empty
+		mustPage(t, win, k, nil, 1)
+	}
+	must(t, w.rdb.Set(t.Context(), win.nameOf(8), "a string", time.Minute).Err())
+	must(t, w.rdb.ZAdd(t.Context(), win.nameOf(9), redis.Z{Score: 1, Member: "no marker"}).Err())
+	must(t, w.rdb.ZAdd(t.Context(), win.prefix+"words}", redis.Z{Score: 1, Member: ""}).Err())
+	must(t, w.rdb.Set(t.Context(), leaseOf(win.nameOf(7)), "a token", time.Minute).Err())
+	must(t, w.rdb.PExpire(t.Context(), win.nameOf(1), time.Minute).Err())
+
+	got := map[int]Kept[int]{}
+	var at Place
+	for steps := 0; steps == 0 || at != (Place{}); steps++ {
+		var kept []Kept[int]
+		var err error
+		kept, at, err = win.Walk(t.Context(), at, strconv.Atoi)
+		must(t, err)
+		for _, k := range kept {
+			got[k.Key] = k
+		}
+		if steps > 1000 {
+			t.Fatal("the walk does not end")
+		}
+	}
+	want := map[int]Kept[int]{
+		0: {Key: 0, Entries: []Entry{}, Whole: true},
+		1: {Key: 1, Entries: numbered(2, 1), Whole: true},
+		2: {Key: 2, Entries: numbered(5, 4, 3)},
+		3: {Key: 3, Entries: []Entry{}, Whole: true},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("kept (-want +got):\n%s", d)
+	}
+	if left := w.rdb.PTTL(t.Context(), win.nameOf(1)).Val(); left > time.Minute {
+		t.Errorf("a window that was looked at lives for %v", left)
 	}
 }
 

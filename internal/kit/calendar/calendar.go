@@ -52,3 +52,11 @@ func (d *Date) UnmarshalText(b []byte) error {
 	*d = parsed
 	return nil
 }
+
+// Days is how many days there are from one to another, both of them counted; 0 or
+// less if the second is the earlier one.
+func Days(from, to Date) int {
+	const seconds = 24 * 60 * 60 // of a day; a time.Duration would end after 292 years
+	day := func(d Date) int64 { return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC).Unix() / seconds }
+	return int(day(to)-day(from)) + 1
+}

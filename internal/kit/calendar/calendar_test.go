@@ -43,3 +43,30 @@ func TestDaysHaveAnOrder(t *testing.T) {
 		t.Errorf("the day of a time is %v", got)
 	}
 }
+
+func TestDaysAreCountedWithBothEnds(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		want     int
+	}{
+		{"2026-03-01", "2026-03-01", 1},
+		{"2026-02-28", "2026-03-01", 2},
+		{"2028-02-28", "2028-03-01", 3},
+		{"2026-01-01", "2026-12-31", 365},
+		{"2026-03-02", "2026-03-01", 0},
+		{"2026-03-09", "2026-03-01", -7},
+		{"0001-01-01", "9999-12-31", 3652059},
+	} {
+		from, err := Parse(tt.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := Parse(tt.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Days(from, to); got != tt.want {
+			t.Errorf("from %s to %s: %d days, want %d", tt.from, tt.to, got, tt.want)
+		}
+	}
+}

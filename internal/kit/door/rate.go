@@ -63,6 +63,21 @@ func newBudgets(n int, period time.Duration, now func() time.Time) *buckets {
 	return (&buckets{interval: interval, span: span, debt: span, now: now}).open()
 }
 
+// A Rate limits how often something is done, for each key by itself. It is safe for
+// concurrent use, and its memory is bounded: beyond 50 000 keys of a moment, the
+// others share one limit.
+type Rate struct{ buckets *buckets }
+
+// NewRate allows so many times a second, and up to burst at once. A rate of no more
+// than 0 is no limit.
+func NewRate(perSecond, burst int, now func() time.Time) *Rate {
+	return &Rate{newBuckets(perSecond, burst, now)}
+}
+
+// Take counts one time for a key. If that is one too many, it is not counted, and
+// wait is how long until it would be.
+func (r *Rate) Take(key string) (wait time.Duration, ok bool) { return r.buckets.take(key) }
+
 // open begins the first generation.
 func (b *buckets) open() *buckets {
 	b.epoch, b.young = b.now(), map[string]time.Duration{}

@@ -628,8 +628,10 @@ func TestAReleaseBringsOneAttemptOfEachProcess(t *testing.T) {
 		free(t, first)
 		all.Wait()
 		for i, l := range lockers {
-			// The acknowledgement of the subscription at another node may come late.
-			if got, most := l.Stats().Attempts-before[i], int64(processes*waiters+len(h.urls)); got > most {
+			// The acknowledgement of the subscription at another node may come late. Where
+			// all nodes must agree, the first that tells of a release may do so before
+			// another is free. A herd would make 66 attempts at each.
+			if got, most := l.Stats().Attempts-before[i], int64(processes*waiters*5/4+len(h.urls)); got > most {
 				t.Errorf("process %d made %d attempts at %d releases", i, got, processes*waiters)
 			}
 		}

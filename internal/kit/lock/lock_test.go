@@ -150,6 +150,7 @@ func TestThoseOfAProcessWaitInTheirOrder(t *testing.T) {
 				}
 			})
 			testkit.Eventually(t, patience, func() bool { return l.Waiting("shop 1") == i+1 })
+			time.Sleep(20 * time.Millisecond) // it is counted; now it stands in line, which nobody can see
 		}
 		free(t, first)
 		all.Wait()

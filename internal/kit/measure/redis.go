@@ -26,16 +26,18 @@ var guard string
 var ErrNoServer = errors.New("needs redis-server on PATH")
 
 // Redis is a server that belongs to a measurement alone: it may be stopped and
-// emptied. It is empty at first, keeps nothing, and ends with this process.
+// emptied. It is empty at first, keeps nothing unless it is told to, and ends with
+// this process.
 type Redis struct {
 	URL      string
 	cmd      *exec.Cmd
 	lifeline io.Closer
 }
 
-// StartRedis starts one, which Stop ends. The error is [ErrNoServer] if there is
-// no redis-server on PATH.
-func StartRedis(ctx context.Context) (*Redis, error) {
+// StartRedis starts one, which Stop ends. Options are added to its command line, as
+// "--appendonly", "yes". The error is [ErrNoServer] if there is no redis-server on
+// PATH.
+func StartRedis(ctx context.Context, options ...string) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, ErrNoServer
@@ -45,12 +47,9 @@ func StartRedis(ctx context.Context) (*Redis, error) {
 		return nil, fmt.Errorf("start redis-server: %w", err)
 	}
 	socket := filepath.Join(dir, "redis.sock")
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", guard, "guard", dir, program,
-		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", dir, "--save", "", "--appendonly", "no")
-	lifeline, err := cmd.StdinPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
+	cmd, lifeline, err := guarded(ctx, "KILL", dir, append([]string{
+		program, "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", dir, "--save", "", "--appendonly", "no",
+	}, options...))
 	if err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", errors.Join(err, os.RemoveAll(dir)))
 	}
@@ -60,6 +59,17 @@ func StartRedis(ctx context.Context) (*Redis, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// guarded starts a server that ends, by a signal, when the lifeline is closed: at
+// the latest when this process ends, in whatever way. Its directory is removed then.
+func guarded(ctx context.Context, signal, dir string, server []string) (cmd *exec.Cmd, lifeline io.Closer, err error) {
+	cmd = exec.CommandContext(context.WithoutCancel(ctx), "sh", append([]string{"-c", guard, "guard", signal, dir}, server...)...)
+	cmd.Dir = dir
+	if lifeline, err = cmd.StdinPipe(); err == nil {
+		err = cmd.Start()
+	}
+	return cmd, lifeline, err
 }
 
 // answers waits until the server does.

@@ -106,6 +106,11 @@ type Handler struct {
 	// not write to the database, which is locked meanwhile.
 	All func(ctx context.Context) error
 
+	// HeadStart is how long a new job is left to its writer, whose own try takes longer
+	// than most: 0 is Options.HeadStart. Up to a poll more passes before others do the job
+	// of a writer that died.
+	HeadStart time.Duration
+
 	// Keep is how long a job stays that is done, to be repeated by Replay. 0: it is
 	// deleted at once.
 	Keep time.Duration
@@ -204,7 +209,7 @@ func (b *Box) Add(ctx context.Context, tx Execer, topic string, payload any) (Ti
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	t := Ticket{topic: topic}
-	if err := one(ctx, tx, b.sql.add, []any{topic, string(text), b.o.HeadStart.Milliseconds()}, &t.id); err != nil {
+	if err := one(ctx, tx, b.sql.add, []any{topic, string(text), cmp.Or(b.handlers[topic].HeadStart, b.o.HeadStart).Milliseconds()}, &t.id); err != nil {
 		return Ticket{}, fmt.Errorf("outbox: add a job of %s: %w", topic, err)
 	}
 	if b.o.Listen == nil {

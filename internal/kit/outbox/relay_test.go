@@ -55,6 +55,29 @@ func TestTheJobOfAWriterThatDiedIsDoneSoonAfterItsHeadStart(t *testing.T) {
 	})
 }
 
+func TestATopicMayLeaveItsWriterMoreTime(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		done := make(chan string, 2)
+		by := func(name string) func(context.Context, []byte) error {
+			return func(context.Context, []byte) error { done <- name; return nil }
+		}
+		b := o.box(t, map[string]outbox.Handler{"slow": {Do: by("slow"), HeadStart: time.Second}, "t": {Do: by("t")}}, outbox.Options{Poll: 100 * time.Millisecond})
+		b.run(t)
+		b.add(t, "slow", "x")
+		b.add(t, "t", "x")
+		for _, want := range []string{"t", "slow"} {
+			select {
+			case got := <-done:
+				if got != want {
+					t.Errorf("%s was done, want %s", got, want)
+				}
+			case <-time.After(patience):
+				t.Fatalf("nobody did %s", want)
+			}
+		}
+	})
+}
+
 func TestProcessesThatCompeteDoEachJobOnce(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		const boxes, jobs = 4, 500

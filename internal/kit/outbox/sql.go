@@ -46,7 +46,7 @@ func statementsOf(dialect string) (statements, error) {
 // one runs a statement that answers with one row.
 func one(ctx context.Context, db Execer, query string, args []any, into ...any) error {
 	found := false
-	err := each(ctx, db, query, args, func(rows *sql.Rows) error {
+	err := sqlfile.Each(ctx, db, query, args, func(rows *sql.Rows) error {
 		found = true
 		return rows.Scan(into...)
 	})
@@ -54,21 +54,6 @@ func one(ctx context.Context, db Execer, query string, args []any, into ...any) 
 		return errors.New("the statement answered nothing")
 	}
 	return err
-}
-
-// each calls row for each row of a statement's answer.
-func each(ctx context.Context, db Execer, query string, args []any, row func(*sql.Rows) error) error {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		if err := row(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }
 
 // exec runs a statement within its time and returns how many rows it changed.

@@ -1,7 +1,11 @@
 // Package sqlfile reads SQL statements that stand in files of their own.
 package sqlfile
 
-import "strings"
+import (
+	"context"
+	"database/sql"
+	"strings"
+)
 
 // Statement is the text of a file without the lines that are comments. Those are
 // its contract, for people; who counts statements by their first word sees the verb.
@@ -13,4 +17,26 @@ func Statement(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// A Querier runs statements that answer with rows: a *sql.DB, a *sql.Tx, a client or a
+// transaction of ent.
+type Querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// Each runs a statement and calls row for each row of its answer, until one returns an
+// error, which Each returns as it is.
+func Each(ctx context.Context, db Querier, statement string, args []any, row func(*sql.Rows) error) error {
+	rows, err := db.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // Err has what went wrong
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }

@@ -13,10 +13,15 @@ import (
 // long as it lives.
 const masterAgain = time.Second
 
+// blockingAtOnce is how many commands may block on one node of a cluster: it takes one
+// for each stream that another node may have, and a failover brings those together.
+const blockingAtOnce = 64
+
 // Blocking returns a new client of the same Redis for commands that block there,
 // which would keep connections from those that do not. It dials at the first
 // command. The longest wait for an answer, the blocking included, is given; in a
-// pipeline it holds for all commands together. It has neither the breaker nor the
+// pipeline it holds for all commands together. Two commands may block at once, on a
+// cluster 64 on each node; others wait for them. It has neither the breaker nor the
 // metrics of the original: each of its waits would look like a slow Redis. The
 // caller closes it, before the original.
 func Blocking(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalClient, error) {
@@ -35,7 +40,7 @@ func Blocking(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalCli
 		return redis.NewClient(&o), nil
 	case *redis.ClusterClient:
 		o := *c.Options()
-		o.MaxRetries, o.PipelinePoolSize, o.PoolSize, o.MinIdleConns = noRetry, -1, 2, 0
+		o.MaxRetries, o.PipelinePoolSize, o.PoolSize, o.MinIdleConns = noRetry, -1, blockingAtOnce, 0
 		o.ReadTimeout, o.ContextTimeoutEnabled, o.DisableIdentity = wait, true, true
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(&o), nil

@@ -23,6 +23,16 @@ func (breakerOpenError) Error() string { return "the breaker of this Redis is op
 // Unsent says that Redis never saw the command, to who does not know this package.
 func (breakerOpenError) Unsent() bool { return true }
 
+// Unsent reports whether an error says, by a method of this name, that Redis never
+// saw the command: [ErrBreakerOpen] does, and what OnConnect refuses by may.
+func Unsent(err error) bool {
+	e, ok := errors.AsType[interface {
+		error
+		Unsent() bool
+	}](err)
+	return ok && e.Unsent()
+}
+
 const (
 	suspicious   = 3                         // failures in a row that make a breaker ask Redis itself
 	probePause   = 150 * time.Millisecond    // between two probes
@@ -62,6 +72,7 @@ type breaker struct {
 func newBreaker(client *redis.Client, role string, m *RedisMetrics, log *slog.Logger) *breaker {
 	o := *client.Options()
 	o.MaxRetries, o.PipelinePoolSize, o.MinIdleConns = noRetry, -1, 0
+	o.OnConnect = nil // it asks whether the server answers, not whether it may be used
 	// One connection is used, but after as many failures to connect as the pool has
 	// places, the library would go on trying by itself, for a second after the end.
 	o.PoolSize = 2
@@ -136,6 +147,9 @@ func outcomeOf(err error) outcome {
 		if errors.Is(err, silent) {
 			return unknown
 		}
+	}
+	if Unsent(err) { // OnConnect refused
+		return unknown
 	}
 	return failed
 }

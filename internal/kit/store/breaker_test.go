@@ -655,3 +655,72 @@ func TestOneNodeThatHangsIsCutOffAlone(t *testing.T) {
 	resume()
 	testkit.Eventually(t, 20*time.Second, func() bool { return client.Get(t.Context(), hung).Err() == nil })
 }
+
+// refusal is why OnConnect refuses a connection.
+type refusal struct{}
+
+func (refusal) Error() string { return "this server is not to be used" }
+func (refusal) Unsent() bool  { return true }
+
+func TestAConnectionThatOnConnectRefusesIsNoFailureOfRedis(t *testing.T) {
+	var refuses atomic.Bool
+	refuses.Store(true)
+	reg := prometheus.NewRegistry()
+	client := openRedis(t, reg, RedisConfig{
+		URL: "redis://host", Role: "sale", Dial: embedded(t).Dial,
+		OnConnect: func(context.Context, *redis.Conn) error {
+			if refuses.Load() {
+				return refusal{}
+			}
+			return nil
+		},
+	})
+	for range 5 * suspicious {
+		if err := client.Ping(t.Context()).Err(); !errors.Is(err, refusal{}) {
+			t.Fatalf("got %v, want the refusal", err)
+		}
+	}
+	if got := value(t, reg, "tandian_redis_breaker_opened_total", map[string]string{"role": "sale"}); got != 0 {
+		t.Errorf("the breaker opened %v times", got)
+	}
+	refuses.Store(false)
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Errorf("when it is allowed: %v", err)
+	}
+}
+
+func TestACommandWhoseAnswerWasLostIsSentAgainIfTheClientSaysSo(t *testing.T) {
+	for retries, want := range []int{0: 1, 1: 2} {
+		server := embedded(t)
+		var lost atomic.Bool
+		client := openRedis(t, prometheus.NewRegistry(), RedisConfig{
+			URL: "redis://host", Role: "sale", Retries: retries,
+			Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := server.Dial(ctx, network, addr)
+				return losing{conn, &lost}, err
+			},
+		})
+		if err := client.Set(t.Context(), "n", 0, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		lost.Store(true)
+		if err := client.Incr(t.Context(), "n").Err(); (err == nil) != (retries == 1) {
+			t.Errorf("%d retries: %v", retries, err)
+		}
+		testkit.Eventually(t, 10*time.Second, func() bool { n, err := client.Get(t.Context(), "n").Int(); return err == nil && n == want })
+	}
+}
+
+// losing is a connection that ends in place of the next answer.
+type losing struct {
+	net.Conn
+	next *atomic.Bool
+}
+
+func (c losing) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == nil && c.next.CompareAndSwap(true, false) {
+		return 0, io.EOF
+	}
+	return n, err
+}

@@ -48,7 +48,7 @@ type observed struct {
 func (o observed) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	begin, span := time.Now(), statementSpan(ctx, o.dialect, query)
 	res, err := o.next.ExecContext(ctx, query, args...)
-	o.m.observe(verb(query), time.Since(begin), err)
+	o.m.observe(ctx, verb(query), time.Since(begin), err)
 	observe.End(span, err)
 	return res, err
 }
@@ -56,7 +56,7 @@ func (o observed) ExecContext(ctx context.Context, query string, args ...any) (s
 func (o observed) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	begin, span := time.Now(), statementSpan(ctx, o.dialect, query)
 	rows, err := o.next.QueryContext(ctx, query, args...)
-	o.m.observe(verb(query), time.Since(begin), err)
+	o.m.observe(ctx, verb(query), time.Since(begin), err)
 	observe.End(span, err)
 	return rows, err
 }
@@ -76,5 +76,12 @@ func verb(query string) string {
 func ForUpdate(s *entsql.Selector) {
 	if s.Dialect() == dialect.Postgres {
 		s.ForUpdate()
+	}
+}
+
+// ForUpdateSkipLocked is [ForUpdate] that leaves out rows which others have locked.
+func ForUpdateSkipLocked(s *entsql.Selector) {
+	if s.Dialect() == dialect.Postgres {
+		s.ForUpdate(entsql.WithLockAction(entsql.SkipLocked))
 	}
 }

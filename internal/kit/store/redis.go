@@ -24,11 +24,17 @@ type RedisConfig struct {
 	//	redis+sentinel://host:26379/?master_name=M&addr=host2:26379 (the login of the Sentinels; that of the servers is ?username=&password=)
 	//	redis+cluster://host:6379?addr=host2:6379
 	URL         string
-	Role        string        // "state" or "cache": a label of the metrics
+	Role        string        // "state", "cache" or "sale": a label of the metrics
 	PoolSize    int           // connections at most, on each node; default 32
 	MinIdle     int           // connections kept open; 0 for none
 	PoolTimeout time.Duration // longest wait for a free connection; default 250 ms
 	Timeout     time.Duration // longest wait for an answer; default 200 ms. Operators' tools have more patience
+	// Retries is how often a command is sent again whose answer was lost: only for a
+	// client all of whose commands may be repeated. A cluster does so by itself.
+	Retries int
+	// OnConnect may refuse a new connection, by an error whose method Unsent() bool
+	// says that nothing was sent: that is no failure of Redis, and opens no breaker.
+	OnConnect func(ctx context.Context, conn *redis.Conn) error
 	// Dial replaces the network: the embedded Redis answers in the process.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	Log  *slog.Logger // hears when a node is cut off and when it answers again; nil for nobody
@@ -90,7 +96,8 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	o.DialTimeout, o.DialerRetries = dialTimeout, onlyOneTry
 	wait := cmp.Or(cfg.Timeout, readTimeout)
 	o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = wait, wait, true
-	o.MaxRetries = noRetry
+	o.MaxRetries = cmp.Or(cfg.Retries, noRetry)
+	o.OnConnect = cfg.OnConnect
 	o.PoolSize = cmp.Or(cfg.PoolSize, 32)
 	o.PipelinePoolSize = -1 // pipelines in the same pool: its size and its metrics are then the whole truth
 	o.MinIdleConns = cfg.MinIdle

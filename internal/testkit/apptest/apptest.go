@@ -8,7 +8,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -21,13 +20,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 // A Stack is a pair of stores, empty at first. Servers and commands of one
@@ -54,7 +53,7 @@ func Embedded(tb testing.TB) *Stack {
 func Real(tb testing.TB) *Stack {
 	tb.Helper()
 	s := &Stack{"real", base(tb)}
-	s.Config.DatabaseURL = testkit.PostgresFrom(tb, version(tb), migrated)
+	s.Config.DatabaseURL = storetest.Postgres(tb)
 	s.Config.RedisURL = testkit.Redis(tb)
 	s.Config.CodeSender = "console" // as the embedded mode has by itself
 	return s
@@ -64,33 +63,6 @@ func base(tb testing.TB) config.Config {
 	cfg := config.Default()
 	cfg.Addr, cfg.DataDir, cfg.LogFormat, cfg.LogReader = "127.0.0.1:0", tb.TempDir(), "json", "off"
 	return cfg
-}
-
-// version names the template of the newest migration.
-func version(tb testing.TB) string {
-	files, err := migrate.Files("postgres")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	dir, err := fs.ReadDir(files, ".")
-	if err != nil || len(dir) == 0 {
-		tb.Fatalf("no migrations: %v", err)
-	}
-	return "migrated to " + dir[len(dir)-1].Name()
-}
-
-func migrated(ctx context.Context, dsn string) error {
-	db, err := store.OpenSQL(store.SQLConfig{URL: dsn})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close() }()
-	files, err := migrate.Files(db.Dialect)
-	if err != nil {
-		return err
-	}
-	_, err = db.Migrate(ctx, files)
-	return err
 }
 
 // A Server is a running app.

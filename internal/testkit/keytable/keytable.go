@@ -198,6 +198,12 @@ func placeholders() map[string]string {
 		"TABLE": `[a-z][a-z0-9_]*`,       // of the database
 		"QUERY": `[0-9a-f]{32}`,          // half a SHA-256, of a statement and its arguments
 		"CELL":  `[0-9b-hjkmnp-z]{4,12}`, // geohash
+		"pN":    `p[0-9]{1,2}`,           // partition of the sales
+		"V":     `[1-9][0-9]*`,           // voucher
+		"I":     `[0-9]{1,3}`,            // bucket of a sale's buyers
+		"O":     `[1-9][0-9]*`,           // order
+		"LOCK":  `[a-z][a-z0-9:_-]*`,     // name of a lock
+		"H":     `[A-Za-z0-9_-]{1,43}`,   // digest of what a client wants once
 	}
 }
 

@@ -5,6 +5,7 @@ package storetest
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"testing"
@@ -43,9 +44,47 @@ func Each(t *testing.T, test func(*testing.T, Stores)) {
 
 // Real is a database in PostgreSQL, and a Redis: for what several operating
 // system processes do.
-func Real(t *testing.T) Stores {
+func Real(t testing.TB) Stores {
 	t.Helper()
-	return stores(store.SQLConfig{URL: testkit.Postgres(t)}, store.RedisConfig{URL: testkit.Redis(t), Role: "state"})
+	return stores(store.SQLConfig{URL: Postgres(t)}, store.RedisConfig{URL: testkit.Redis(t), Role: "state"})
+}
+
+// Postgres is an empty database of its own with all tables: a copy of one that was
+// migrated once.
+func Postgres(tb testing.TB) string {
+	tb.Helper()
+	return testkit.PostgresFrom(tb, version(tb), migrated)
+}
+
+// version names the template of the newest migration.
+func version(tb testing.TB) string {
+	files, err := migrate.Files("postgres")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dir, err := fs.ReadDir(files, ".")
+	if err != nil || len(dir) == 0 {
+		tb.Fatalf("no migrations: %v", err)
+	}
+	return "migrated to " + dir[len(dir)-1].Name()
+}
+
+func migrated(ctx context.Context, dsn string) error {
+	db, err := store.OpenSQL(store.SQLConfig{URL: dsn})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	return makeTables(ctx, db)
+}
+
+func makeTables(ctx context.Context, db *store.SQL) error {
+	files, err := migrate.Files(db.Dialect)
+	if err != nil {
+		return err
+	}
+	_, err = db.Migrate(ctx, files)
+	return err
 }
 
 // EachAndCluster is Each, and a third time with a Redis Cluster of
@@ -53,12 +92,17 @@ func Real(t *testing.T) Stores {
 func EachAndCluster(t *testing.T, test func(*testing.T, Stores)) {
 	t.Helper()
 	Each(t, test)
-	t.Run("cluster", func(t *testing.T) {
-		test(t, stores(store.SQLConfig{URL: testkit.Postgres(t)}, store.RedisConfig{URL: testkit.RedisCluster(t), Role: "state"}))
-	})
+	t.Run("cluster", func(t *testing.T) { test(t, Cluster(t)) })
 }
 
-func embedded(t *testing.T) Stores {
+// Cluster is a database in PostgreSQL, and a Redis Cluster of three, which takes
+// seconds to start: for several tests in one.
+func Cluster(t *testing.T) Stores {
+	t.Helper()
+	return stores(store.SQLConfig{URL: Postgres(t)}, store.RedisConfig{URL: testkit.RedisCluster(t), Role: "state"})
+}
+
+func embedded(t testing.TB) Stores {
 	s, err := embedredis.Start(embedredis.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -93,18 +137,14 @@ type Process struct {
 
 // Open opens stores and migrates the database. All is closed with the test. The
 // keys that are in Redis then must follow the table in ARCHITECTURE.md.
-func Open(t *testing.T, on Stores) Process {
+func Open(t testing.TB, on Stores) Process {
 	t.Helper()
 	reg, out := prometheus.NewRegistry(), new(testkit.Log)
 	db, err := store.OpenSQL(on.SQL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := migrate.Files(db.Dialect)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Migrate(t.Context(), files); err != nil {
+	if err := makeTables(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
 	rdb, err := store.OpenRedis(on.Redis, store.NewRedisMetrics(reg))
@@ -131,7 +171,7 @@ func Open(t *testing.T, on Stores) Process {
 }
 
 // NewOutbox returns an outbox on the stores, without handlers. It does not run.
-func (p Process) NewOutbox(t *testing.T) *outbox.Box {
+func (p Process) NewOutbox(t testing.TB) *outbox.Box {
 	t.Helper()
 	box, err := outbox.New(p.SQL.DB, outbox.Options{Dialect: p.Dialect, Log: p.Log})
 	if err != nil {
@@ -157,7 +197,7 @@ func Relay(t *testing.T, box *outbox.Box) {
 
 // checkKeys looks at the keys with a client of its own: what a test did to its
 // clients does not matter.
-func checkKeys(t *testing.T, cfg store.RedisConfig) {
+func checkKeys(t testing.TB, cfg store.RedisConfig) {
 	cfg.Timeout = keytable.Patience
 	rdb, err := store.OpenRedis(cfg, store.NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {

@@ -1,0 +1,137 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// walkStep is how many keys of Redis one step of a walk passes, about.
+const walkStep = batch
+
+// Place is where a walk over windows has come. The zero value is its beginning.
+type Place struct {
+	node   int // of the masters, by address
+	cursor uint64
+}
+
+// Kept is a window as it lies in Redis.
+type Kept[K comparable] struct {
+	Key     K
+	Entries []Entry // newest first
+	Whole   bool    // the list does not go on below them
+}
+
+// Walk looks at the windows among the next few hundred keys of Redis, and says
+// where to go on: at the zero Place the walk is over. A window that is kept all the
+// while is seen; on a cluster that changes its masters, perhaps not. None is kept for
+// longer because it was seen. It is for comparing windows with the truth: between
+// the two looks a list may change.
+//
+// parse is the opposite of the windows' key. What it refuses is overlooked.
+func (w *Window[K]) Walk(ctx context.Context, at Place, parse func(string) (K, error)) (kept []Kept[K], next Place, err error) {
+	nodes, err := w.hub.masters(ctx)
+	if err != nil {
+		return nil, at, fmt.Errorf("walk over windows %s: %w", w.policy.Name, err)
+	}
+	if at.node >= len(nodes) {
+		return nil, Place{}, nil
+	}
+	scanning, cancel := context.WithTimeout(ctx, w.hub.timeout)
+	defer cancel()
+	names, cursor, err := nodes[at.node].Scan(scanning, at.cursor, literal(w.prefix)+"*", walkStep).Result()
+	if err != nil {
+		return nil, at, fmt.Errorf("walk over windows %s: %w", w.policy.Name, err)
+	}
+	if kept, err = w.look(ctx, names, parse); err != nil {
+		return nil, at, fmt.Errorf("look at %d windows %s: %w", len(names), w.policy.Name, err)
+	}
+	next = Place{at.node, cursor}
+	if cursor == 0 {
+		next.node++
+	}
+	if next == (Place{node: len(nodes)}) {
+		next = Place{}
+	}
+	return kept, next, nil
+}
+
+// look reads windows in one round trip.
+func (w *Window[K]) look(ctx context.Context, names []string, parse func(string) (K, error)) ([]Kept[K], error) {
+	ctx, cancel := context.WithTimeout(ctx, w.hub.timeout)
+	defer cancel()
+	pipe := w.hub.rdb.Pipeline()
+	var of []K
+	var cmds []*redis.ZSliceCmd
+	for _, name := range names {
+		text, tagged := strings.CutSuffix(strings.TrimPrefix(name, w.prefix), "}")
+		k, err := parse(text)
+		if !tagged || err != nil || w.nameOf(k) != name {
+			continue // a lease
+		}
+		of = append(of, k)
+		cmds = append(cmds, pipe.ZRevRangeWithScores(ctx, name, 0, largestWindow))
+	}
+	if len(of) == 0 {
+		return nil, nil
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	kept := make([]Kept[K], 0, len(of))
+	for i, cmd := range cmds {
+		found, err := cmd.Result()
+		if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
+			return nil, err
+		}
+		if k, ok := keptOf(of[i], found); ok {
+			kept = append(kept, k)
+		}
+	}
+	return kept, nil
+}
+
+// keptOf reports false for what has no marker.
+func keptOf[K comparable](k K, found []redis.Z) (Kept[K], bool) {
+	last := len(found) - 1
+	if last < 0 || found[last].Member != "" {
+		return Kept[K]{}, false
+	}
+	kept := Kept[K]{Key: k, Entries: make([]Entry, last), Whole: math.IsInf(found[last].Score, -1)}
+	for i, z := range found[:last] {
+		member, _ := z.Member.(string)
+		kept.Entries[i] = Entry{Member: strings.TrimPrefix(member, "\x00"), Score: int64(z.Score)}
+	}
+	return kept, true
+}
+
+// masters are the nodes that hold keys, in an order that lasts.
+func (h *Hub) masters(ctx context.Context) ([]redis.UniversalClient, error) {
+	cluster, ok := h.rdb.(*redis.ClusterClient)
+	if !ok {
+		return []redis.UniversalClient{h.rdb}, nil
+	}
+	var mu sync.Mutex
+	var nodes []*redis.Client
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		nodes = append(nodes, node)
+		return nil
+	})
+	slices.SortFunc(nodes, func(a, b *redis.Client) int { return cmp.Compare(a.Options().Addr, b.Options().Addr) })
+	all := make([]redis.UniversalClient, len(nodes))
+	for i, node := range nodes {
+		all[i] = node
+	}
+	return all, err
+}
+
+// literal has a pattern of Redis mean a text as it is.
+func literal(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(text)
+}

@@ -1,0 +1,418 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+func TestWhatIsToldHintsItsWatchesHereAndInOtherProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := stream.NewLocal()
+		here, there := New(bus, Options{}), New(bus, Options{})
+		run(t, bus, here, there)
+		list := append(watch(t, here, "a", "a", "b"), watch(t, there, "a", "b", "b")...)
+		time.Sleep(time.Second)
+		hinted(list...) // the bus began
+		here.Tell("a")
+		synctest.Wait()
+		if diff := cmp.Diff([]bool{true, true, false, true, false, false}, hinted(list...)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		time.Sleep(time.Second)
+		if diff := cmp.Diff(make([]bool, 6), hinted(list...)); diff != "" {
+			t.Errorf("hinted again (-want +got)\n%s", diff)
+		}
+		there.Tell("x", "b", "b", "a")
+		synctest.Wait()
+		if diff := cmp.Diff([]bool{true, true, true, true, true, true}, hinted(list...)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestAWatchThatIsClosedHearsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := stream.NewLocal()
+		h := New(bus, Options{})
+		for closed := range 3 { // the first, one in the middle, the last
+			list := watch(t, h, "a", "a", "a")
+			want := []bool{true, true, true}
+			list[closed].Close()
+			list[closed].Close()
+			want[closed] = false
+			h.Tell("a")
+			stop := run(t, h)
+			synctest.Wait()
+			if diff := cmp.Diff(want, hinted(list...)); diff != "" {
+				t.Errorf("closed %d (-want +got)\n%s", closed, diff)
+			}
+			stop()
+			for _, w := range list {
+				w.Close()
+			}
+		}
+		if len(h.watches) != 0 || h.count != 0 {
+			t.Errorf("%d watches of %d keys are left", h.count, len(h.watches))
+		}
+	})
+}
+
+func TestNoMoreWatchesThanAllowed(t *testing.T) {
+	h := New(stream.NewLocal(), Options{MaxWatches: 2})
+	list := watch(t, h, "a", "a")
+	if _, err := h.Watch("b"); !errors.Is(err, ErrFull) {
+		t.Errorf("the third: %v", err)
+	}
+	if _, err := Updates(t.Context(), h, "b", UpdateOptions[int]{}); !errors.Is(err, ErrFull) {
+		t.Errorf("updates: %v", err)
+	}
+	list[0].Close()
+	watch(t, h, "b")
+}
+
+func TestWhatIsToldInAMomentIsOneMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := new(tape)
+		h := New(bus, Options{})
+		run(t, h)
+		h.Tell("first") // goes at once
+		synctest.Wait()
+		for i := range 1000 {
+			h.Tell("order:"+strconv.Itoa(i%50), "stock")
+			time.Sleep(10 * time.Microsecond)
+		}
+		time.Sleep(time.Second)
+		bodies, _ := bus.published()
+		if want := []int{idBytes + keyBytes, idBytes + 51*keyBytes}; cmp.Diff(want, lengths(bodies)) != "" {
+			t.Errorf("messages of %v bytes, want %v", lengths(bodies), want)
+		}
+	})
+}
+
+func lengths(bodies []string) (list []int) {
+	for _, b := range bodies {
+		list = append(list, len(b))
+	}
+	return list
+}
+
+func TestManyKeysAreMessagesThatTheBusTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := new(tape)
+		h, other := New(bus, Options{}), New(bus, Options{})
+		var keys []string
+		for i := range 10_000 {
+			keys = append(keys, "k"+strconv.Itoa(i))
+		}
+		list := watch(t, other, keys...)
+		h.Tell(keys...)
+		run(t, h, other)
+		time.Sleep(time.Second)
+		if bodies, _ := bus.published(); len(bodies) != 3 {
+			t.Errorf("%d messages", len(bodies))
+		}
+		for i, got := range hinted(list...) {
+			if !got {
+				t.Fatalf("%s was not hinted", keys[i])
+			}
+		}
+	})
+}
+
+func TestTooManyKeysAreEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := new(tape)
+		reg := prometheus.NewRegistry()
+		h, other := New(bus, Options{MaxTold: 10, Registerer: reg}), New(bus, Options{})
+		list := append(watch(t, h, "a"), watch(t, other, "a")...)
+		for i := range 11 {
+			h.Tell("k" + strconv.Itoa(i))
+		}
+		run(t, h, other)
+		time.Sleep(time.Second)
+		if diff := cmp.Diff([]bool{true, true}, hinted(list...)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if bodies, _ := bus.published(); len(bodies) != 1 {
+			t.Errorf("%d messages", len(bodies))
+		}
+		if n := testutil.ToFloat64(h.metrics.errors.WithLabelValues(overflowed)); n != 2 {
+			t.Errorf("%v overflows, want one here and one there", n)
+		}
+	})
+}
+
+func TestWhatCannotBePublishedIsKeptAndTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := new(tape)
+		log := new(testkit.Log)
+		h, other := New(bus, Options{Log: slog.New(slog.NewTextHandler(log, nil))}), New(bus, Options{})
+		run(t, h, other)
+		list := append(watch(t, h, "a", "b"), watch(t, other, "a", "b")...)
+		bus.breaks(errors.New("the bus is away"))
+		h.Tell("a")
+		time.Sleep(15 * time.Second)
+		h.Tell("b")
+		time.Sleep(15 * time.Second)
+		if diff := cmp.Diff([]bool{true, true, false, false}, hinted(list...)); diff != "" {
+			t.Errorf("while it is away (-want +got)\n%s", diff)
+		}
+		if _, tries := bus.published(); tries < 25 || tries > 40 {
+			t.Errorf("%d tries in 30 seconds", tries)
+		}
+		if n := strings.Count(log.String(), "the bus is away"); n != 3 && n != 4 {
+			t.Errorf("it is logged %d times in 30 seconds", n)
+		}
+		bus.breaks(nil)
+		time.Sleep(longestPause)
+		synctest.Wait()
+		if diff := cmp.Diff([]bool{false, false, true, true}, hinted(list...)); diff != "" {
+			t.Errorf("when it is back (-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestWhatWasToldBeforeTheEndIsPublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := new(tape)
+		h := New(bus, Options{Gather: time.Hour})
+		stop := run(t, h)
+		h.Tell("a")
+		synctest.Wait()
+		h.Tell("b")
+		stop()
+		if bodies, _ := bus.published(); len(bodies) != 2 {
+			t.Errorf("%d messages, want 2", len(bodies))
+		}
+	})
+}
+
+func TestAfterAGapEverybodyLooksAgainALittleLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bus := stream.NewLocal()
+		h := New(bus, Options{})
+		run(t, h)
+		var keys []string
+		for i := range 10*spread - 1 {
+			keys = append(keys, "k"+strconv.Itoa(i))
+		}
+		list := watch(t, h, keys...)
+		time.Sleep(time.Second)
+		hinted(list...) // the bus began
+		follower{h}.Reset(t.Context(), stream.GapLost)
+		time.Sleep(5 * spreadPause / 2)
+		late := watch(t, h, "late")[0] // not among those who look again
+		h.Tell("late")
+		time.Sleep(2 * spreadPause)
+		if n := count(hinted(list...)); n < 4*spread || n > 6*spread {
+			t.Errorf("%d of %d after half of the time", n, len(list))
+		}
+		if !hinted(late)[0] {
+			t.Error("what was told meanwhile waits for the last of them")
+		}
+		time.Sleep(time.Second)
+		if n := count(hinted(list...)); n < 4*spread || n > 6*spread {
+			t.Errorf("%d of %d in the second half", n, len(list))
+		}
+	})
+}
+
+func count(list []bool) (n int) {
+	for _, b := range list {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAMessageThatIsNotUnderstoodIsAboutEverything(t *testing.T) {
+	id := [idBytes]byte{1, 2, 3}
+	tests := []struct {
+		name string
+		body string
+		want batch
+		fine bool
+	}{
+		{"keys", string(encode(id, batch{keys: []key{7, 1 << 31}})[0]), batch{keys: []key{7, 1 << 31}}, true},
+		{"everything", string(encode(id, batch{all: true})[0]), batch{all: true}, true},
+		{"empty", "", batch{all: true}, false},
+		{"half an id", "abc", batch{all: true}, false},
+		{"half a key", "01234567ab", batch{all: true}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			from, got, err := decode([]byte(tt.body))
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(batch{})); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if (err == nil) != tt.fine || (from == id) != tt.fine {
+				t.Errorf("from %x, %v", from, err)
+			}
+		})
+	}
+}
+
+func TestMetricsAreThereFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		bus := stream.NewLocal()
+		h := New(bus, Options{Registerer: reg})
+		run(t, h)
+		watch(t, h, "a", "a", "b")
+		h.Tell("a", "c")
+		synctest.Wait()
+		h.hear(t.Context(), [][]byte{[]byte("nonsense!")})
+		want := `
+# HELP tandian_live_errors_total What live updates failed at, by what they were doing.
+# TYPE tandian_live_errors_total counter
+tandian_live_errors_total{doing="decode"} 1
+tandian_live_errors_total{doing="overflow"} 0
+tandian_live_errors_total{doing="publish"} 0
+tandian_live_errors_total{doing="read"} 0
+tandian_live_errors_total{doing="watch"} 0
+# HELP tandian_live_hints_total Watches that were told to look again; one that has not looked yet is not told twice.
+# TYPE tandian_live_hints_total counter
+tandian_live_hints_total 2
+# HELP tandian_live_reads_total States that were read for those who wait for changes.
+# TYPE tandian_live_reads_total counter
+tandian_live_reads_total 0
+# HELP tandian_live_told_total Keys of which this process said that something may have changed.
+# TYPE tandian_live_told_total counter
+tandian_live_told_total 2
+# HELP tandian_live_watches Keys that are watched, each as often as it is.
+# TYPE tandian_live_watches gauge
+tandian_live_watches 3
+`
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(want)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestProcessesHintEachOtherOverRedis(t *testing.T) {
+	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
+		one, two := startProcess(t, rdb, Options{}), startProcess(t, rdb, Options{})
+		list := watch(t, two.Hub, "a", "b")
+		one.Tell("a")
+		testkit.Eventually(t, soon, func() bool { return hinted(list[0])[0] })
+		if hinted(list[1])[0] {
+			t.Error("nobody told of b")
+		}
+	})
+}
+
+func TestWhoeverWatchesLooksAgainWhenRedisForgotTheBus(t *testing.T) {
+	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
+		one, two := startProcess(t, rdb, Options{}), startProcess(t, rdb, Options{})
+		list := append(watch(t, one.Hub, "a"), watch(t, two.Hub, "b")...)
+		one.Tell("x") // something is on the bus
+		two.sync.await(t)
+		if err := rdb.Unlink(t.Context(), "td:bus").Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range list {
+			testkit.Eventually(t, soon, func() bool { return hinted(w)[0] })
+		}
+	})
+}
+
+func TestAWatchIsSmall(t *testing.T) {
+	if n := bytesOfWatch(t, 50_000); n > 320 {
+		t.Errorf("a watch of a key of its own has %d bytes", n)
+	}
+}
+
+func bytesOfWatch(t testing.TB, n int) int {
+	h := New(stream.NewLocal(), Options{})
+	list := make([]*Watch, n)
+	before := heap()
+	for i := range list {
+		w, err := h.Watch(fmt.Sprintf("order:%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[i] = w
+	}
+	used := heap() - before
+	runtime.KeepAlive(list)
+	return used / n
+}
+
+func heap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
+}
+
+func BenchmarkWatchBytes(b *testing.B) {
+	for b.Loop() {
+		b.ReportMetric(float64(bytesOfWatch(b, 100_000)), "B/watch")
+	}
+}
+
+// BenchmarkUpdatesBytes counts the stacks too.
+func BenchmarkUpdatesBytes(b *testing.B) {
+	const n = 20_000
+	for b.Loop() {
+		h := New(stream.NewLocal(), Options{})
+		ctx, cancel := context.WithCancel(b.Context())
+		before := heap()
+		list := make([]<-chan int, n)
+		for i := range list {
+			list[i], _ = Updates(ctx, h, strconv.Itoa(i), UpdateOptions[int]{
+				Read: func(context.Context) (int, error) { return 1, nil }, Every: time.Second, Refresh: time.Minute,
+			})
+			<-list[i]
+		}
+		time.Sleep(2 * time.Second) // until all wait for hints
+		b.ReportMetric(float64((heap()-before)/n), "B/updates")
+		cancel()
+		h.Wait()
+	}
+}
+
+func BenchmarkTell(b *testing.B) {
+	h := New(stream.NewLocal(), Options{})
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		h.Tell("order:12345678901", "stock:99")
+		if i%100 == 0 {
+			h.here.take()
+			h.there.take()
+		}
+	}
+}
+
+// BenchmarkHint is what one key with many watches costs.
+func BenchmarkHint(b *testing.B) {
+	const n = 5000
+	h := New(stream.NewLocal(), Options{})
+	var list []*Watch
+	for range n {
+		list = append(list, watch(b, h, "stock")...)
+	}
+	for b.Loop() {
+		_ = h.hint(b.Context(), batch{keys: []key{keyOf("stock")}})
+		hinted(list...)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/watch")
+}

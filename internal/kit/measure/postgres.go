@@ -1,0 +1,147 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// ErrNoPostgres says that there is no PostgreSQL to start.
+var ErrNoPostgres = errors.New("needs PostgreSQL (initdb and postgres) on PATH, and as root also setpriv")
+
+// Postgres is a server that belongs to a measurement alone. It is empty at first
+// and ends with this process. What is committed is on the disk, as in production.
+type Postgres struct {
+	URL      string
+	cmd      *exec.Cmd
+	lifeline io.Closer
+}
+
+// StartPostgres starts one, which Stop ends. The error is [ErrNoPostgres] if it is
+// not on PATH.
+func StartPostgres(ctx context.Context) (*Postgres, error) {
+	as, owner, err := postgresUser()
+	if err != nil {
+		return nil, err
+	}
+	postgres, initdb, err := findPostgres()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "td")
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	s, err := startPostgres(ctx, dir, as, owner, postgres, initdb)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := s.answers(ctx); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func startPostgres(ctx context.Context, dir string, as []string, owner int, postgres, initdb string) (*Postgres, error) {
+	if owner >= 0 {
+		if err := os.Chown(dir, owner, -1); err != nil {
+			return nil, fmt.Errorf("give PostgreSQL its directory: %w", err)
+		}
+	}
+	data := filepath.Join(dir, "data")
+	args := slices.Concat(as, []string{initdb, "--no-sync", "--no-instructions", "-A", "trust", "-U", "tandian", "--encoding=UTF8", "--locale=C", "-D", data})
+	create := exec.CommandContext(ctx, args[0], args[1:]...)
+	create.Dir = dir
+	if out, err := create.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("create a database: %w: %s", err, out)
+	}
+	cmd, lifeline, err := guarded(ctx, "QUIT", dir, slices.Concat(as, []string{
+		postgres, "-D", data,
+		"-c", "listen_addresses=", "-c", "unix_socket_directories=" + dir, "-c", "shared_buffers=256MB", "-c", "max_connections=200",
+		"-c", "max_wal_size=2GB", "-c", "jit=off", "-c", "timezone=UTC",
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	return &Postgres{URL: "postgres:///postgres?sslmode=disable&user=tandian&host=" + url.QueryEscape(dir), cmd: cmd, lifeline: lifeline}, nil
+}
+
+// postgresUser is what stands before its commands, which do not run as root, and
+// who owns its directory; -1 is this user.
+func postgresUser() (as []string, owner int, err error) {
+	if os.Getuid() != 0 {
+		return nil, -1, nil
+	}
+	setpriv, err := exec.LookPath("setpriv")
+	if err != nil {
+		return nil, 0, ErrNoPostgres
+	}
+	nobody, err := user.Lookup("nobody")
+	if err == nil {
+		owner, err = strconv.Atoi(nobody.Uid)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("find a user for PostgreSQL: %w", err)
+	}
+	return []string{setpriv, "--reuid", nobody.Uid, "--regid", nobody.Gid, "--clear-groups", "--"}, owner, nil
+}
+
+// findPostgres looks for the programs on PATH, and where Debian keeps the newest.
+func findPostgres() (postgres, initdb string, err error) {
+	postgres, err1 := exec.LookPath("postgres")
+	initdb, err2 := exec.LookPath("initdb")
+	if err1 == nil && err2 == nil {
+		// initdb finds its other half beside itself, not beside a link to it.
+		postgres, err1 = filepath.EvalSymlinks(postgres)
+		initdb, err2 = filepath.EvalSymlinks(initdb)
+		return postgres, initdb, errors.Join(err1, err2)
+	}
+	for version := 20; version >= 14; version-- {
+		bin := fmt.Sprintf("/usr/lib/postgresql/%d/bin", version)
+		_, err1 := os.Stat(filepath.Join(bin, "postgres"))
+		_, err2 := os.Stat(filepath.Join(bin, "initdb"))
+		if err1 == nil && err2 == nil {
+			return filepath.Join(bin, "postgres"), filepath.Join(bin, "initdb"), nil
+		}
+	}
+	return "", "", ErrNoPostgres
+}
+
+// answers waits until the server does.
+func (s *Postgres) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	db, err := store.OpenSQL(store.SQLConfig{URL: s.URL})
+	if err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	defer func() { _ = db.Close() }()
+	for {
+		err := db.PingContext(ctx)
+		if err == nil {
+			return nil
+		}
+		if clock.Sleep(ctx, 20*time.Millisecond) != nil {
+			return fmt.Errorf("start PostgreSQL: %w", err)
+		}
+	}
+}
+
+// Stop ends the server and removes what it stored.
+func (s *Postgres) Stop() {
+	_ = s.lifeline.Close()
+	_ = s.cmd.Wait()
+}

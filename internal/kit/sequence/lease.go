@@ -1,0 +1,98 @@
+package sequence
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+//go:embed sql/*.sql
+var files embed.FS
+
+func leaseStatement(dialect string) (string, error) {
+	file := map[string]string{"postgres": "sql/lease.postgres.sql", "sqlite3": "sql/lease.sqlite.sql"}[dialect]
+	if file == "" {
+		return "", fmt.Errorf("there are no statements for the dialect %q", dialect)
+	}
+	text, err := files.ReadFile(file)
+	return sqlfile.Statement(string(text)), err
+}
+
+const (
+	minSize = 1 << 10
+	maxSize = 1 << 16 // a thousandth of a cycle
+	busy    = time.Second
+	quiet   = time.Minute
+
+	leaseTimeout = 5 * time.Second
+
+	// lasts is how long a segment may be used: as long as the numbers in hand carry
+	// on without the database, and as far as numbers are ahead of the clock, at
+	// most, after a cycle has ended.
+	lasts = 5 * 60 // seconds
+)
+
+// A segment is leased: positions that nobody else has, and the seconds that may
+// stand beside them. The zero segment is empty.
+type segment struct {
+	next, end      int64 // positions
+	size           int64
+	floor, ceiling int64 // seconds as numbers count them
+	permuted       *permutation
+}
+
+func (s *segment) usable(second int64) bool { return s.next < s.end && second <= s.ceiling }
+
+// low says that it is time to lease the next one: a fifth is left, of the numbers
+// or of the time.
+func (s *segment) low(second int64) bool {
+	return (s.end-s.next)*5 <= s.size || second > s.ceiling-lasts/5
+}
+
+// lease takes a segment from the row.
+func (s *Sequence) lease(ctx context.Context, size int64) (segment, error) {
+	second := s.second()
+	if second+lasts > maxSecond {
+		return segment{}, fmt.Errorf("the clock shows %v, after the last second that a number can have", s.o.Now())
+	}
+	secret := make([]byte, 8)
+	_, _ = rand.Read(secret) // never fails
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	got := segment{size: size}
+	var next, ceiling, key int64
+	row := s.db.QueryRowContext(ctx, s.statement,
+		s.o.Name, size, max(second, 1)+lasts+epoch, int64(binary.BigEndian.Uint64(secret)), epoch)
+	if err := row.Scan(&next, &ceiling, &key); err != nil {
+		return segment{}, err
+	}
+	got.next, got.floor = (next-size)%positions, max((next-size)/positions, 1)
+	got.end, got.ceiling = got.next+size, min(ceiling-epoch, maxSecond)
+	if got.floor > maxSecond {
+		return segment{}, fmt.Errorf("the row says that numbers of the year %d are used up", time.Unix(ceiling, 0).UTC().Year())
+	}
+	if s.permuted == nil || s.secret != key {
+		s.secret, s.permuted = key, newPermutation(key, positionBits)
+	}
+	got.permuted = s.permuted
+	return got, nil
+}
+
+// nextSize has a segment last for a second at least, and not for minutes: what a
+// process leaves when it ends, or when its time is over, is lost.
+func nextSize(size int64, lasted time.Duration) int64 {
+	switch {
+	case size == 0:
+		return minSize
+	case lasted < busy:
+		return min(size*2, maxSize)
+	case lasted > quiet:
+		return max(size/2, minSize)
+	}
+	return size
+}
