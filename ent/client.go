@@ -15,12 +15,18 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/ent/idsegment"
 	"github.com/tandian-dev/tandian/ent/lockfence"
+	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
+	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/ent/session"
+	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/ent/voucher"
 
 	stdsql "database/sql"
 )
@@ -30,18 +36,30 @@ type Client struct {
 	config
 	// Schema is the client for creating, migrating and dropping schema.
 	Schema *migrate.Schema
+	// FlashSale is the client for interacting with the FlashSale builders.
+	FlashSale *FlashSaleClient
+	// IDSegment is the client for interacting with the IDSegment builders.
+	IDSegment *IDSegmentClient
 	// LockFence is the client for interacting with the LockFence builders.
 	LockFence *LockFenceClient
+	// Order is the client for interacting with the Order builders.
+	Order *OrderClient
 	// OutboxJob is the client for interacting with the OutboxJob builders.
 	OutboxJob *OutboxJobClient
+	// Payment is the client for interacting with the Payment builders.
+	Payment *PaymentClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
+	// Setting is the client for interacting with the Setting builders.
+	Setting *SettingClient
 	// Shop is the client for interacting with the Shop builders.
 	Shop *ShopClient
 	// ShopType is the client for interacting with the ShopType builders.
 	ShopType *ShopTypeClient
 	// User is the client for interacting with the User builders.
 	User *UserClient
+	// Voucher is the client for interacting with the Voucher builders.
+	Voucher *VoucherClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -53,12 +71,18 @@ func NewClient(opts ...Option) *Client {
 
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
+	c.FlashSale = NewFlashSaleClient(c.config)
+	c.IDSegment = NewIDSegmentClient(c.config)
 	c.LockFence = NewLockFenceClient(c.config)
+	c.Order = NewOrderClient(c.config)
 	c.OutboxJob = NewOutboxJobClient(c.config)
+	c.Payment = NewPaymentClient(c.config)
 	c.Session = NewSessionClient(c.config)
+	c.Setting = NewSettingClient(c.config)
 	c.Shop = NewShopClient(c.config)
 	c.ShopType = NewShopTypeClient(c.config)
 	c.User = NewUserClient(c.config)
+	c.Voucher = NewVoucherClient(c.config)
 }
 
 type (
@@ -151,12 +175,18 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	return &Tx{
 		ctx:       ctx,
 		config:    cfg,
+		FlashSale: NewFlashSaleClient(cfg),
+		IDSegment: NewIDSegmentClient(cfg),
 		LockFence: NewLockFenceClient(cfg),
+		Order:     NewOrderClient(cfg),
 		OutboxJob: NewOutboxJobClient(cfg),
+		Payment:   NewPaymentClient(cfg),
 		Session:   NewSessionClient(cfg),
+		Setting:   NewSettingClient(cfg),
 		Shop:      NewShopClient(cfg),
 		ShopType:  NewShopTypeClient(cfg),
 		User:      NewUserClient(cfg),
+		Voucher:   NewVoucherClient(cfg),
 	}, nil
 }
 
@@ -176,19 +206,25 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	return &Tx{
 		ctx:       ctx,
 		config:    cfg,
+		FlashSale: NewFlashSaleClient(cfg),
+		IDSegment: NewIDSegmentClient(cfg),
 		LockFence: NewLockFenceClient(cfg),
+		Order:     NewOrderClient(cfg),
 		OutboxJob: NewOutboxJobClient(cfg),
+		Payment:   NewPaymentClient(cfg),
 		Session:   NewSessionClient(cfg),
+		Setting:   NewSettingClient(cfg),
 		Shop:      NewShopClient(cfg),
 		ShopType:  NewShopTypeClient(cfg),
 		User:      NewUserClient(cfg),
+		Voucher:   NewVoucherClient(cfg),
 	}, nil
 }
 
 // Debug returns a new debug-client. It's used to get verbose logging on specific operations.
 //
 //	client.Debug().
-//		LockFence.
+//		FlashSale.
 //		Query().
 //		Count(ctx)
 func (c *Client) Debug() *Client {
@@ -211,7 +247,8 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.LockFence, c.OutboxJob, c.Session, c.Shop, c.ShopType, c.User,
+		c.FlashSale, c.IDSegment, c.LockFence, c.Order, c.OutboxJob, c.Payment,
+		c.Session, c.Setting, c.Shop, c.ShopType, c.User, c.Voucher,
 	} {
 		n.Use(hooks...)
 	}
@@ -221,7 +258,8 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.LockFence, c.OutboxJob, c.Session, c.Shop, c.ShopType, c.User,
+		c.FlashSale, c.IDSegment, c.LockFence, c.Order, c.OutboxJob, c.Payment,
+		c.Session, c.Setting, c.Shop, c.ShopType, c.User, c.Voucher,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -230,20 +268,314 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 // Mutate implements the ent.Mutator interface.
 func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
+	case *FlashSaleMutation:
+		return c.FlashSale.mutate(ctx, m)
+	case *IDSegmentMutation:
+		return c.IDSegment.mutate(ctx, m)
 	case *LockFenceMutation:
 		return c.LockFence.mutate(ctx, m)
+	case *OrderMutation:
+		return c.Order.mutate(ctx, m)
 	case *OutboxJobMutation:
 		return c.OutboxJob.mutate(ctx, m)
+	case *PaymentMutation:
+		return c.Payment.mutate(ctx, m)
 	case *SessionMutation:
 		return c.Session.mutate(ctx, m)
+	case *SettingMutation:
+		return c.Setting.mutate(ctx, m)
 	case *ShopMutation:
 		return c.Shop.mutate(ctx, m)
 	case *ShopTypeMutation:
 		return c.ShopType.mutate(ctx, m)
 	case *UserMutation:
 		return c.User.mutate(ctx, m)
+	case *VoucherMutation:
+		return c.Voucher.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
+	}
+}
+
+// FlashSaleClient is a client for the FlashSale schema.
+type FlashSaleClient struct {
+	config
+}
+
+// NewFlashSaleClient returns a client for the FlashSale from the given config.
+func NewFlashSaleClient(c config) *FlashSaleClient {
+	return &FlashSaleClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `flashsale.Hooks(f(g(h())))`.
+func (c *FlashSaleClient) Use(hooks ...Hook) {
+	c.hooks.FlashSale = append(c.hooks.FlashSale, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `flashsale.Intercept(f(g(h())))`.
+func (c *FlashSaleClient) Intercept(interceptors ...Interceptor) {
+	c.inters.FlashSale = append(c.inters.FlashSale, interceptors...)
+}
+
+// Create returns a builder for creating a FlashSale entity.
+func (c *FlashSaleClient) Create() *FlashSaleCreate {
+	mutation := newFlashSaleMutation(c.config, OpCreate)
+	return &FlashSaleCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of FlashSale entities.
+func (c *FlashSaleClient) CreateBulk(builders ...*FlashSaleCreate) *FlashSaleCreateBulk {
+	return &FlashSaleCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *FlashSaleClient) MapCreateBulk(slice any, setFunc func(*FlashSaleCreate, int)) *FlashSaleCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &FlashSaleCreateBulk{err: fmt.Errorf("calling to FlashSaleClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*FlashSaleCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &FlashSaleCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for FlashSale.
+func (c *FlashSaleClient) Update() *FlashSaleUpdate {
+	mutation := newFlashSaleMutation(c.config, OpUpdate)
+	return &FlashSaleUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *FlashSaleClient) UpdateOne(_m *FlashSale) *FlashSaleUpdateOne {
+	mutation := newFlashSaleMutation(c.config, OpUpdateOne, withFlashSale(_m))
+	return &FlashSaleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *FlashSaleClient) UpdateOneID(id int64) *FlashSaleUpdateOne {
+	mutation := newFlashSaleMutation(c.config, OpUpdateOne, withFlashSaleID(id))
+	return &FlashSaleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for FlashSale.
+func (c *FlashSaleClient) Delete() *FlashSaleDelete {
+	mutation := newFlashSaleMutation(c.config, OpDelete)
+	return &FlashSaleDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *FlashSaleClient) DeleteOne(_m *FlashSale) *FlashSaleDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *FlashSaleClient) DeleteOneID(id int64) *FlashSaleDeleteOne {
+	builder := c.Delete().Where(flashsale.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &FlashSaleDeleteOne{builder}
+}
+
+// Query returns a query builder for FlashSale.
+func (c *FlashSaleClient) Query() *FlashSaleQuery {
+	return &FlashSaleQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeFlashSale},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a FlashSale entity by its id.
+func (c *FlashSaleClient) Get(ctx context.Context, id int64) (*FlashSale, error) {
+	return c.Query().Where(flashsale.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *FlashSaleClient) GetX(ctx context.Context, id int64) *FlashSale {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryVoucher queries the voucher edge of a FlashSale.
+func (c *FlashSaleClient) QueryVoucher(_m *FlashSale) *VoucherQuery {
+	query := (&VoucherClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(flashsale.Table, flashsale.FieldID, id),
+			sqlgraph.To(voucher.Table, voucher.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, true, flashsale.VoucherTable, flashsale.VoucherColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *FlashSaleClient) Hooks() []Hook {
+	return c.hooks.FlashSale
+}
+
+// Interceptors returns the client interceptors.
+func (c *FlashSaleClient) Interceptors() []Interceptor {
+	return c.inters.FlashSale
+}
+
+func (c *FlashSaleClient) mutate(ctx context.Context, m *FlashSaleMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&FlashSaleCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&FlashSaleUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&FlashSaleUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&FlashSaleDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown FlashSale mutation op: %q", m.Op())
+	}
+}
+
+// IDSegmentClient is a client for the IDSegment schema.
+type IDSegmentClient struct {
+	config
+}
+
+// NewIDSegmentClient returns a client for the IDSegment from the given config.
+func NewIDSegmentClient(c config) *IDSegmentClient {
+	return &IDSegmentClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `idsegment.Hooks(f(g(h())))`.
+func (c *IDSegmentClient) Use(hooks ...Hook) {
+	c.hooks.IDSegment = append(c.hooks.IDSegment, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `idsegment.Intercept(f(g(h())))`.
+func (c *IDSegmentClient) Intercept(interceptors ...Interceptor) {
+	c.inters.IDSegment = append(c.inters.IDSegment, interceptors...)
+}
+
+// Create returns a builder for creating a IDSegment entity.
+func (c *IDSegmentClient) Create() *IDSegmentCreate {
+	mutation := newIDSegmentMutation(c.config, OpCreate)
+	return &IDSegmentCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of IDSegment entities.
+func (c *IDSegmentClient) CreateBulk(builders ...*IDSegmentCreate) *IDSegmentCreateBulk {
+	return &IDSegmentCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *IDSegmentClient) MapCreateBulk(slice any, setFunc func(*IDSegmentCreate, int)) *IDSegmentCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &IDSegmentCreateBulk{err: fmt.Errorf("calling to IDSegmentClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*IDSegmentCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &IDSegmentCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for IDSegment.
+func (c *IDSegmentClient) Update() *IDSegmentUpdate {
+	mutation := newIDSegmentMutation(c.config, OpUpdate)
+	return &IDSegmentUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *IDSegmentClient) UpdateOne(_m *IDSegment) *IDSegmentUpdateOne {
+	mutation := newIDSegmentMutation(c.config, OpUpdateOne, withIDSegment(_m))
+	return &IDSegmentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *IDSegmentClient) UpdateOneID(id string) *IDSegmentUpdateOne {
+	mutation := newIDSegmentMutation(c.config, OpUpdateOne, withIDSegmentID(id))
+	return &IDSegmentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for IDSegment.
+func (c *IDSegmentClient) Delete() *IDSegmentDelete {
+	mutation := newIDSegmentMutation(c.config, OpDelete)
+	return &IDSegmentDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *IDSegmentClient) DeleteOne(_m *IDSegment) *IDSegmentDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *IDSegmentClient) DeleteOneID(id string) *IDSegmentDeleteOne {
+	builder := c.Delete().Where(idsegment.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &IDSegmentDeleteOne{builder}
+}
+
+// Query returns a query builder for IDSegment.
+func (c *IDSegmentClient) Query() *IDSegmentQuery {
+	return &IDSegmentQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeIDSegment},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a IDSegment entity by its id.
+func (c *IDSegmentClient) Get(ctx context.Context, id string) (*IDSegment, error) {
+	return c.Query().Where(idsegment.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *IDSegmentClient) GetX(ctx context.Context, id string) *IDSegment {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *IDSegmentClient) Hooks() []Hook {
+	return c.hooks.IDSegment
+}
+
+// Interceptors returns the client interceptors.
+func (c *IDSegmentClient) Interceptors() []Interceptor {
+	return c.inters.IDSegment
+}
+
+func (c *IDSegmentClient) mutate(ctx context.Context, m *IDSegmentMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&IDSegmentCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&IDSegmentUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&IDSegmentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&IDSegmentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown IDSegment mutation op: %q", m.Op())
 	}
 }
 
@@ -380,6 +712,155 @@ func (c *LockFenceClient) mutate(ctx context.Context, m *LockFenceMutation) (Val
 	}
 }
 
+// OrderClient is a client for the Order schema.
+type OrderClient struct {
+	config
+}
+
+// NewOrderClient returns a client for the Order from the given config.
+func NewOrderClient(c config) *OrderClient {
+	return &OrderClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `order.Hooks(f(g(h())))`.
+func (c *OrderClient) Use(hooks ...Hook) {
+	c.hooks.Order = append(c.hooks.Order, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `order.Intercept(f(g(h())))`.
+func (c *OrderClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Order = append(c.inters.Order, interceptors...)
+}
+
+// Create returns a builder for creating a Order entity.
+func (c *OrderClient) Create() *OrderCreate {
+	mutation := newOrderMutation(c.config, OpCreate)
+	return &OrderCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Order entities.
+func (c *OrderClient) CreateBulk(builders ...*OrderCreate) *OrderCreateBulk {
+	return &OrderCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *OrderClient) MapCreateBulk(slice any, setFunc func(*OrderCreate, int)) *OrderCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &OrderCreateBulk{err: fmt.Errorf("calling to OrderClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*OrderCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &OrderCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Order.
+func (c *OrderClient) Update() *OrderUpdate {
+	mutation := newOrderMutation(c.config, OpUpdate)
+	return &OrderUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *OrderClient) UpdateOne(_m *Order) *OrderUpdateOne {
+	mutation := newOrderMutation(c.config, OpUpdateOne, withOrder(_m))
+	return &OrderUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *OrderClient) UpdateOneID(id int64) *OrderUpdateOne {
+	mutation := newOrderMutation(c.config, OpUpdateOne, withOrderID(id))
+	return &OrderUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Order.
+func (c *OrderClient) Delete() *OrderDelete {
+	mutation := newOrderMutation(c.config, OpDelete)
+	return &OrderDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *OrderClient) DeleteOne(_m *Order) *OrderDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *OrderClient) DeleteOneID(id int64) *OrderDeleteOne {
+	builder := c.Delete().Where(order.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &OrderDeleteOne{builder}
+}
+
+// Query returns a query builder for Order.
+func (c *OrderClient) Query() *OrderQuery {
+	return &OrderQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeOrder},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Order entity by its id.
+func (c *OrderClient) Get(ctx context.Context, id int64) (*Order, error) {
+	return c.Query().Where(order.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *OrderClient) GetX(ctx context.Context, id int64) *Order {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryPayments queries the payments edge of a Order.
+func (c *OrderClient) QueryPayments(_m *Order) *PaymentQuery {
+	query := (&PaymentClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(order.Table, order.FieldID, id),
+			sqlgraph.To(payment.Table, payment.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, order.PaymentsTable, order.PaymentsColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *OrderClient) Hooks() []Hook {
+	return c.hooks.Order
+}
+
+// Interceptors returns the client interceptors.
+func (c *OrderClient) Interceptors() []Interceptor {
+	return c.inters.Order
+}
+
+func (c *OrderClient) mutate(ctx context.Context, m *OrderMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&OrderCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&OrderUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&OrderUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&OrderDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Order mutation op: %q", m.Op())
+	}
+}
+
 // OutboxJobClient is a client for the OutboxJob schema.
 type OutboxJobClient struct {
 	config
@@ -510,6 +991,155 @@ func (c *OutboxJobClient) mutate(ctx context.Context, m *OutboxJobMutation) (Val
 		return (&OutboxJobDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown OutboxJob mutation op: %q", m.Op())
+	}
+}
+
+// PaymentClient is a client for the Payment schema.
+type PaymentClient struct {
+	config
+}
+
+// NewPaymentClient returns a client for the Payment from the given config.
+func NewPaymentClient(c config) *PaymentClient {
+	return &PaymentClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `payment.Hooks(f(g(h())))`.
+func (c *PaymentClient) Use(hooks ...Hook) {
+	c.hooks.Payment = append(c.hooks.Payment, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `payment.Intercept(f(g(h())))`.
+func (c *PaymentClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Payment = append(c.inters.Payment, interceptors...)
+}
+
+// Create returns a builder for creating a Payment entity.
+func (c *PaymentClient) Create() *PaymentCreate {
+	mutation := newPaymentMutation(c.config, OpCreate)
+	return &PaymentCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Payment entities.
+func (c *PaymentClient) CreateBulk(builders ...*PaymentCreate) *PaymentCreateBulk {
+	return &PaymentCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PaymentClient) MapCreateBulk(slice any, setFunc func(*PaymentCreate, int)) *PaymentCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PaymentCreateBulk{err: fmt.Errorf("calling to PaymentClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PaymentCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PaymentCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Payment.
+func (c *PaymentClient) Update() *PaymentUpdate {
+	mutation := newPaymentMutation(c.config, OpUpdate)
+	return &PaymentUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PaymentClient) UpdateOne(_m *Payment) *PaymentUpdateOne {
+	mutation := newPaymentMutation(c.config, OpUpdateOne, withPayment(_m))
+	return &PaymentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PaymentClient) UpdateOneID(id int64) *PaymentUpdateOne {
+	mutation := newPaymentMutation(c.config, OpUpdateOne, withPaymentID(id))
+	return &PaymentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Payment.
+func (c *PaymentClient) Delete() *PaymentDelete {
+	mutation := newPaymentMutation(c.config, OpDelete)
+	return &PaymentDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PaymentClient) DeleteOne(_m *Payment) *PaymentDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PaymentClient) DeleteOneID(id int64) *PaymentDeleteOne {
+	builder := c.Delete().Where(payment.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PaymentDeleteOne{builder}
+}
+
+// Query returns a query builder for Payment.
+func (c *PaymentClient) Query() *PaymentQuery {
+	return &PaymentQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePayment},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Payment entity by its id.
+func (c *PaymentClient) Get(ctx context.Context, id int64) (*Payment, error) {
+	return c.Query().Where(payment.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PaymentClient) GetX(ctx context.Context, id int64) *Payment {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryOrder queries the order edge of a Payment.
+func (c *PaymentClient) QueryOrder(_m *Payment) *OrderQuery {
+	query := (&OrderClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(payment.Table, payment.FieldID, id),
+			sqlgraph.To(order.Table, order.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, payment.OrderTable, payment.OrderColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *PaymentClient) Hooks() []Hook {
+	return c.hooks.Payment
+}
+
+// Interceptors returns the client interceptors.
+func (c *PaymentClient) Interceptors() []Interceptor {
+	return c.inters.Payment
+}
+
+func (c *PaymentClient) mutate(ctx context.Context, m *PaymentMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PaymentCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PaymentUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PaymentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PaymentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Payment mutation op: %q", m.Op())
 	}
 }
 
@@ -662,6 +1292,139 @@ func (c *SessionClient) mutate(ctx context.Context, m *SessionMutation) (Value, 
 	}
 }
 
+// SettingClient is a client for the Setting schema.
+type SettingClient struct {
+	config
+}
+
+// NewSettingClient returns a client for the Setting from the given config.
+func NewSettingClient(c config) *SettingClient {
+	return &SettingClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `setting.Hooks(f(g(h())))`.
+func (c *SettingClient) Use(hooks ...Hook) {
+	c.hooks.Setting = append(c.hooks.Setting, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `setting.Intercept(f(g(h())))`.
+func (c *SettingClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Setting = append(c.inters.Setting, interceptors...)
+}
+
+// Create returns a builder for creating a Setting entity.
+func (c *SettingClient) Create() *SettingCreate {
+	mutation := newSettingMutation(c.config, OpCreate)
+	return &SettingCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Setting entities.
+func (c *SettingClient) CreateBulk(builders ...*SettingCreate) *SettingCreateBulk {
+	return &SettingCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *SettingClient) MapCreateBulk(slice any, setFunc func(*SettingCreate, int)) *SettingCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &SettingCreateBulk{err: fmt.Errorf("calling to SettingClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*SettingCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &SettingCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Setting.
+func (c *SettingClient) Update() *SettingUpdate {
+	mutation := newSettingMutation(c.config, OpUpdate)
+	return &SettingUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *SettingClient) UpdateOne(_m *Setting) *SettingUpdateOne {
+	mutation := newSettingMutation(c.config, OpUpdateOne, withSetting(_m))
+	return &SettingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *SettingClient) UpdateOneID(id string) *SettingUpdateOne {
+	mutation := newSettingMutation(c.config, OpUpdateOne, withSettingID(id))
+	return &SettingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Setting.
+func (c *SettingClient) Delete() *SettingDelete {
+	mutation := newSettingMutation(c.config, OpDelete)
+	return &SettingDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *SettingClient) DeleteOne(_m *Setting) *SettingDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *SettingClient) DeleteOneID(id string) *SettingDeleteOne {
+	builder := c.Delete().Where(setting.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &SettingDeleteOne{builder}
+}
+
+// Query returns a query builder for Setting.
+func (c *SettingClient) Query() *SettingQuery {
+	return &SettingQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeSetting},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Setting entity by its id.
+func (c *SettingClient) Get(ctx context.Context, id string) (*Setting, error) {
+	return c.Query().Where(setting.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *SettingClient) GetX(ctx context.Context, id string) *Setting {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *SettingClient) Hooks() []Hook {
+	return c.hooks.Setting
+}
+
+// Interceptors returns the client interceptors.
+func (c *SettingClient) Interceptors() []Interceptor {
+	return c.inters.Setting
+}
+
+func (c *SettingClient) mutate(ctx context.Context, m *SettingMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&SettingCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&SettingUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&SettingUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&SettingDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Setting mutation op: %q", m.Op())
+	}
+}
+
 // ShopClient is a client for the Shop schema.
 type ShopClient struct {
 	config
@@ -795,6 +1558,22 @@ func (c *ShopClient) QueryOwner(_m *Shop) *UserQuery {
 			sqlgraph.From(shop.Table, shop.FieldID, id),
 			sqlgraph.To(user.Table, user.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, true, shop.OwnerTable, shop.OwnerColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QueryVouchers queries the vouchers edge of a Shop.
+func (c *ShopClient) QueryVouchers(_m *Shop) *VoucherQuery {
+	query := (&VoucherClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(shop.Table, shop.FieldID, id),
+			sqlgraph.To(voucher.Table, voucher.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, shop.VouchersTable, shop.VouchersColumn),
 		)
 		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
 		return fromV, nil
@@ -1141,13 +1920,180 @@ func (c *UserClient) mutate(ctx context.Context, m *UserMutation) (Value, error)
 	}
 }
 
+// VoucherClient is a client for the Voucher schema.
+type VoucherClient struct {
+	config
+}
+
+// NewVoucherClient returns a client for the Voucher from the given config.
+func NewVoucherClient(c config) *VoucherClient {
+	return &VoucherClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `voucher.Hooks(f(g(h())))`.
+func (c *VoucherClient) Use(hooks ...Hook) {
+	c.hooks.Voucher = append(c.hooks.Voucher, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `voucher.Intercept(f(g(h())))`.
+func (c *VoucherClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Voucher = append(c.inters.Voucher, interceptors...)
+}
+
+// Create returns a builder for creating a Voucher entity.
+func (c *VoucherClient) Create() *VoucherCreate {
+	mutation := newVoucherMutation(c.config, OpCreate)
+	return &VoucherCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Voucher entities.
+func (c *VoucherClient) CreateBulk(builders ...*VoucherCreate) *VoucherCreateBulk {
+	return &VoucherCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *VoucherClient) MapCreateBulk(slice any, setFunc func(*VoucherCreate, int)) *VoucherCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &VoucherCreateBulk{err: fmt.Errorf("calling to VoucherClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*VoucherCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &VoucherCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Voucher.
+func (c *VoucherClient) Update() *VoucherUpdate {
+	mutation := newVoucherMutation(c.config, OpUpdate)
+	return &VoucherUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *VoucherClient) UpdateOne(_m *Voucher) *VoucherUpdateOne {
+	mutation := newVoucherMutation(c.config, OpUpdateOne, withVoucher(_m))
+	return &VoucherUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *VoucherClient) UpdateOneID(id int64) *VoucherUpdateOne {
+	mutation := newVoucherMutation(c.config, OpUpdateOne, withVoucherID(id))
+	return &VoucherUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Voucher.
+func (c *VoucherClient) Delete() *VoucherDelete {
+	mutation := newVoucherMutation(c.config, OpDelete)
+	return &VoucherDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *VoucherClient) DeleteOne(_m *Voucher) *VoucherDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *VoucherClient) DeleteOneID(id int64) *VoucherDeleteOne {
+	builder := c.Delete().Where(voucher.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &VoucherDeleteOne{builder}
+}
+
+// Query returns a query builder for Voucher.
+func (c *VoucherClient) Query() *VoucherQuery {
+	return &VoucherQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeVoucher},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Voucher entity by its id.
+func (c *VoucherClient) Get(ctx context.Context, id int64) (*Voucher, error) {
+	return c.Query().Where(voucher.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *VoucherClient) GetX(ctx context.Context, id int64) *Voucher {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryShop queries the shop edge of a Voucher.
+func (c *VoucherClient) QueryShop(_m *Voucher) *ShopQuery {
+	query := (&ShopClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(voucher.Table, voucher.FieldID, id),
+			sqlgraph.To(shop.Table, shop.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, voucher.ShopTable, voucher.ShopColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// QuerySale queries the sale edge of a Voucher.
+func (c *VoucherClient) QuerySale(_m *Voucher) *FlashSaleQuery {
+	query := (&FlashSaleClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(voucher.Table, voucher.FieldID, id),
+			sqlgraph.To(flashsale.Table, flashsale.FieldID),
+			sqlgraph.Edge(sqlgraph.O2O, false, voucher.SaleTable, voucher.SaleColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *VoucherClient) Hooks() []Hook {
+	return c.hooks.Voucher
+}
+
+// Interceptors returns the client interceptors.
+func (c *VoucherClient) Interceptors() []Interceptor {
+	return c.inters.Voucher
+}
+
+func (c *VoucherClient) mutate(ctx context.Context, m *VoucherMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&VoucherCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&VoucherUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&VoucherUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&VoucherDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Voucher mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		LockFence, OutboxJob, Session, Shop, ShopType, User []ent.Hook
+		FlashSale, IDSegment, LockFence, Order, OutboxJob, Payment, Session, Setting,
+		Shop, ShopType, User, Voucher []ent.Hook
 	}
 	inters struct {
-		LockFence, OutboxJob, Session, Shop, ShopType, User []ent.Interceptor
+		FlashSale, IDSegment, LockFence, Order, OutboxJob, Payment, Session, Setting,
+		Shop, ShopType, User, Voucher []ent.Interceptor
 	}
 )
 

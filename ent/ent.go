@@ -12,12 +12,18 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/ent/idsegment"
 	"github.com/tandian-dev/tandian/ent/lockfence"
+	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
+	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/ent/session"
+	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
 // ent aliases to avoid import conflicts in user's code.
@@ -78,12 +84,18 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
+			flashsale.Table: flashsale.ValidColumn,
+			idsegment.Table: idsegment.ValidColumn,
 			lockfence.Table: lockfence.ValidColumn,
+			order.Table:     order.ValidColumn,
 			outboxjob.Table: outboxjob.ValidColumn,
+			payment.Table:   payment.ValidColumn,
 			session.Table:   session.ValidColumn,
+			setting.Table:   setting.ValidColumn,
 			shop.Table:      shop.ValidColumn,
 			shoptype.Table:  shoptype.ValidColumn,
 			user.Table:      user.ValidColumn,
+			voucher.Table:   voucher.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

@@ -11,14 +11,20 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/ent/idsegment"
 	"github.com/tandian-dev/tandian/ent/lockfence"
+	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
+	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/session"
+	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
 const (
@@ -30,13 +36,1669 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
+	TypeFlashSale = "FlashSale"
+	TypeIDSegment = "IDSegment"
 	TypeLockFence = "LockFence"
+	TypeOrder     = "Order"
 	TypeOutboxJob = "OutboxJob"
+	TypePayment   = "Payment"
 	TypeSession   = "Session"
+	TypeSetting   = "Setting"
 	TypeShop      = "Shop"
 	TypeShopType  = "ShopType"
 	TypeUser      = "User"
+	TypeVoucher   = "Voucher"
 )
+
+// FlashSaleMutation represents an operation that mutates the FlashSale nodes in the graph.
+type FlashSaleMutation struct {
+	config
+	op               Op
+	typ              string
+	id               *int64
+	stock            *int
+	addstock         *int
+	initial_stock    *int
+	addinitial_stock *int
+	begins_at        *int64
+	addbegins_at     *int64
+	ends_at          *int64
+	addends_at       *int64
+	partition        *int
+	addpartition     *int
+	buckets          *int
+	addbuckets       *int
+	edit_seq         *int64
+	addedit_seq      *int64
+	swept_at         *int64
+	addswept_at      *int64
+	clearedFields    map[string]struct{}
+	voucher          *int64
+	clearedvoucher   bool
+	done             bool
+	oldValue         func(context.Context) (*FlashSale, error)
+	predicates       []predicate.FlashSale
+}
+
+var _ ent.Mutation = (*FlashSaleMutation)(nil)
+
+// flashsaleOption allows management of the mutation configuration using functional options.
+type flashsaleOption func(*FlashSaleMutation)
+
+// newFlashSaleMutation creates new mutation for the FlashSale entity.
+func newFlashSaleMutation(c config, op Op, opts ...flashsaleOption) *FlashSaleMutation {
+	m := &FlashSaleMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeFlashSale,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withFlashSaleID sets the ID field of the mutation.
+func withFlashSaleID(id int64) flashsaleOption {
+	return func(m *FlashSaleMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *FlashSale
+		)
+		m.oldValue = func(ctx context.Context) (*FlashSale, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().FlashSale.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withFlashSale sets the old FlashSale of the mutation.
+func withFlashSale(node *FlashSale) flashsaleOption {
+	return func(m *FlashSaleMutation) {
+		m.oldValue = func(context.Context) (*FlashSale, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m FlashSaleMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m FlashSaleMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of FlashSale entities.
+func (m *FlashSaleMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *FlashSaleMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *FlashSaleMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().FlashSale.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetVoucherID sets the "voucher_id" field.
+func (m *FlashSaleMutation) SetVoucherID(i int64) {
+	m.voucher = &i
+}
+
+// VoucherID returns the value of the "voucher_id" field in the mutation.
+func (m *FlashSaleMutation) VoucherID() (r int64, exists bool) {
+	v := m.voucher
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVoucherID returns the old "voucher_id" field's value of the FlashSale entity.
+// If the FlashSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FlashSaleMutation) OldVoucherID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVoucherID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVoucherID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVoucherID: %w", err)
+	}
+	return oldValue.VoucherID, nil
+}
+
+// ResetVoucherID resets all changes to the "voucher_id" field.
+func (m *FlashSaleMutation) ResetVoucherID() {
+	m.voucher = nil
+}
+
+// SetStock sets the "stock" field.
+func (m *FlashSaleMutation) SetStock(i int) {
+	m.stock = &i
+	m.addstock = nil
+}
+
+// Stock returns the value of the "stock" field in the mutation.
+func (m *FlashSaleMutation) Stock() (r int, exists bool) {
+	v := m.stock
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStock returns the old "stock" field's value of the FlashSale entity.
+// If the FlashSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FlashSaleMutation) OldStock(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStock is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStock requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStock: %w", err)
+	}
+	return oldValue.Stock, nil
+}
+
+// AddStock adds i to the "stock" field.
+func (m *FlashSaleMutation) AddStock(i int) {
+	if m.addstock != nil {
+		*m.addstock += i
+	} else {
+		m.addstock = &i
+	}
+}
+
+// AddedStock returns the value that was added to the "stock" field in this mutation.
+func (m *FlashSaleMutation) AddedStock() (r int, exists bool) {
+	v := m.addstock
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetStock resets all changes to the "stock" field.
+func (m *FlashSaleMutation) ResetStock() {
+	m.stock = nil
+	m.addstock = nil
+}
+
+// SetInitialStock sets the "initial_stock" field.
+func (m *FlashSaleMutation) SetInitialStock(i int) {
+	m.initial_stock = &i
+	m.addinitial_stock = nil
+}
+
+// InitialStock returns the value of the "initial_stock" field in the mutation.
+func (m *FlashSaleMutation) InitialStock() (r int, exists bool) {
+	v := m.initial_stock
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldInitialStock returns the old "initial_stock" field's value of the FlashSale entity.
+// If the FlashSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FlashSaleMutation) OldInitialStock(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldInitialStock is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldInitialStock requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldInitialStock: %w", err)
+	}
+	return oldValue.InitialStock, nil
+}
+
+// AddInitialStock adds i to the "initial_stock" field.
+func (m *FlashSaleMutation) AddInitialStock(i int) {
+	if m.addinitial_stock != nil {
+		*m.addinitial_stock += i
+	} else {
+		m.addinitial_stock = &i
+	}
+}
+
+// AddedInitialStock returns the value that was added to the "initial_stock" field in this mutation.
+func (m *FlashSaleMutation) AddedInitialStock() (r int, exists bool) {
+	v := m.addinitial_stock
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetInitialStock resets all changes to the "initial_stock" field.
+func (m *FlashSaleMutation) ResetInitialStock() {
+	m.initial_stock = nil
+	m.addinitial_stock = nil
+}
+
+// SetBeginsAt sets the "begins_at" field.
+func (m *FlashSaleMutation) SetBeginsAt(i int64) {
+	m.begins_at = &i
+	m.addbegins_at = nil
+}
+
+// BeginsAt returns the value of the "begins_at" field in the mutation.
+func (m *FlashSaleMutation) BeginsAt() (r int64, exists bool) {
+	v := m.begins_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBeginsAt returns the old "begins_at" field's value of the FlashSale entity.
+// If the FlashSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FlashSaleMutation) OldBeginsAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBeginsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBeginsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBeginsAt: %w", err)
+	}
+	return oldValue.BeginsAt, nil
+}
+
+// AddBeginsAt adds i to the "begins_at" field.
+func (m *FlashSaleMutation) AddBeginsAt(i int64) {
+	if m.addbegins_at != nil {
+		*m.addbegins_at += i
+	} else {
+		m.addbegins_at = &i
+	}
+}
+
+// AddedBeginsAt returns the value that was added to the "begins_at" field in this mutation.
+func (m *FlashSaleMutation) AddedBeginsAt() (r int64, exists bool) {
+	v := m.addbegins_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetBeginsAt resets all changes to the "begins_at" field.
+func (m *FlashSaleMutation) ResetBeginsAt() {
+	m.begins_at = nil
+	m.addbegins_at = nil
+}
+
+// SetEndsAt sets the "ends_at" field.
+func (m *FlashSaleMutation) SetEndsAt(i int64) {
+	m.ends_at = &i
+	m.addends_at = nil
+}
+
+// EndsAt returns the value of the "ends_at" field in the mutation.
+func (m *FlashSaleMutation) EndsAt() (r int64, exists bool) {
+	v := m.ends_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndsAt returns the old "ends_at" field's value of the FlashSale entity.
+// If the FlashSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FlashSaleMutation) OldEndsAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndsAt: %w", err)
+	}
+	return oldValue.EndsAt, nil
+}
+
+// AddEndsAt adds i to the "ends_at" field.
+func (m *FlashSaleMutation) AddEndsAt(i int64) {
+	if m.addends_at != nil {
+		*m.addends_at += i
+	} else {
+		m.addends_at = &i
+	}
+}
+
+// AddedEndsAt returns the value that was added to the "ends_at" field in this mutation.
+func (m *FlashSaleMutation) AddedEndsAt() (r int64, exists bool) {
+	v := m.addends_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetEndsAt resets all changes to the "ends_at" field.
+func (m *FlashSaleMutation) ResetEndsAt() {
+	m.ends_at = nil
+	m.addends_at = nil
+}
+
+// SetPartition sets the "partition" field.
+func (m *FlashSaleMutation) SetPartition(i int) {
+	m.partition = &i
+	m.addpartition = nil
+}
+
+// Partition returns the value of the "partition" field in the mutation.
+func (m *FlashSaleMutation) Partition() (r int, exists bool) {
+	v := m.partition
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPartition returns the old "partition" field's value of the FlashSale entity.
+// If the FlashSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FlashSaleMutation) OldPartition(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPartition is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPartition requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPartition: %w", err)
+	}
+	return oldValue.Partition, nil
+}
+
+// AddPartition adds i to the "partition" field.
+func (m *FlashSaleMutation) AddPartition(i int) {
+	if m.addpartition != nil {
+		*m.addpartition += i
+	} else {
+		m.addpartition = &i
+	}
+}
+
+// AddedPartition returns the value that was added to the "partition" field in this mutation.
+func (m *FlashSaleMutation) AddedPartition() (r int, exists bool) {
+	v := m.addpartition
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPartition resets all changes to the "partition" field.
+func (m *FlashSaleMutation) ResetPartition() {
+	m.partition = nil
+	m.addpartition = nil
+}
+
+// SetBuckets sets the "buckets" field.
+func (m *FlashSaleMutation) SetBuckets(i int) {
+	m.buckets = &i
+	m.addbuckets = nil
+}
+
+// Buckets returns the value of the "buckets" field in the mutation.
+func (m *FlashSaleMutation) Buckets() (r int, exists bool) {
+	v := m.buckets
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBuckets returns the old "buckets" field's value of the FlashSale entity.
+// If the FlashSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FlashSaleMutation) OldBuckets(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBuckets is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBuckets requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBuckets: %w", err)
+	}
+	return oldValue.Buckets, nil
+}
+
+// AddBuckets adds i to the "buckets" field.
+func (m *FlashSaleMutation) AddBuckets(i int) {
+	if m.addbuckets != nil {
+		*m.addbuckets += i
+	} else {
+		m.addbuckets = &i
+	}
+}
+
+// AddedBuckets returns the value that was added to the "buckets" field in this mutation.
+func (m *FlashSaleMutation) AddedBuckets() (r int, exists bool) {
+	v := m.addbuckets
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetBuckets resets all changes to the "buckets" field.
+func (m *FlashSaleMutation) ResetBuckets() {
+	m.buckets = nil
+	m.addbuckets = nil
+}
+
+// SetEditSeq sets the "edit_seq" field.
+func (m *FlashSaleMutation) SetEditSeq(i int64) {
+	m.edit_seq = &i
+	m.addedit_seq = nil
+}
+
+// EditSeq returns the value of the "edit_seq" field in the mutation.
+func (m *FlashSaleMutation) EditSeq() (r int64, exists bool) {
+	v := m.edit_seq
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEditSeq returns the old "edit_seq" field's value of the FlashSale entity.
+// If the FlashSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FlashSaleMutation) OldEditSeq(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEditSeq is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEditSeq requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEditSeq: %w", err)
+	}
+	return oldValue.EditSeq, nil
+}
+
+// AddEditSeq adds i to the "edit_seq" field.
+func (m *FlashSaleMutation) AddEditSeq(i int64) {
+	if m.addedit_seq != nil {
+		*m.addedit_seq += i
+	} else {
+		m.addedit_seq = &i
+	}
+}
+
+// AddedEditSeq returns the value that was added to the "edit_seq" field in this mutation.
+func (m *FlashSaleMutation) AddedEditSeq() (r int64, exists bool) {
+	v := m.addedit_seq
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetEditSeq resets all changes to the "edit_seq" field.
+func (m *FlashSaleMutation) ResetEditSeq() {
+	m.edit_seq = nil
+	m.addedit_seq = nil
+}
+
+// SetSweptAt sets the "swept_at" field.
+func (m *FlashSaleMutation) SetSweptAt(i int64) {
+	m.swept_at = &i
+	m.addswept_at = nil
+}
+
+// SweptAt returns the value of the "swept_at" field in the mutation.
+func (m *FlashSaleMutation) SweptAt() (r int64, exists bool) {
+	v := m.swept_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSweptAt returns the old "swept_at" field's value of the FlashSale entity.
+// If the FlashSale object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FlashSaleMutation) OldSweptAt(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSweptAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSweptAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSweptAt: %w", err)
+	}
+	return oldValue.SweptAt, nil
+}
+
+// AddSweptAt adds i to the "swept_at" field.
+func (m *FlashSaleMutation) AddSweptAt(i int64) {
+	if m.addswept_at != nil {
+		*m.addswept_at += i
+	} else {
+		m.addswept_at = &i
+	}
+}
+
+// AddedSweptAt returns the value that was added to the "swept_at" field in this mutation.
+func (m *FlashSaleMutation) AddedSweptAt() (r int64, exists bool) {
+	v := m.addswept_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearSweptAt clears the value of the "swept_at" field.
+func (m *FlashSaleMutation) ClearSweptAt() {
+	m.swept_at = nil
+	m.addswept_at = nil
+	m.clearedFields[flashsale.FieldSweptAt] = struct{}{}
+}
+
+// SweptAtCleared returns if the "swept_at" field was cleared in this mutation.
+func (m *FlashSaleMutation) SweptAtCleared() bool {
+	_, ok := m.clearedFields[flashsale.FieldSweptAt]
+	return ok
+}
+
+// ResetSweptAt resets all changes to the "swept_at" field.
+func (m *FlashSaleMutation) ResetSweptAt() {
+	m.swept_at = nil
+	m.addswept_at = nil
+	delete(m.clearedFields, flashsale.FieldSweptAt)
+}
+
+// ClearVoucher clears the "voucher" edge to the Voucher entity.
+func (m *FlashSaleMutation) ClearVoucher() {
+	m.clearedvoucher = true
+	m.clearedFields[flashsale.FieldVoucherID] = struct{}{}
+}
+
+// VoucherCleared reports if the "voucher" edge to the Voucher entity was cleared.
+func (m *FlashSaleMutation) VoucherCleared() bool {
+	return m.clearedvoucher
+}
+
+// VoucherIDs returns the "voucher" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// VoucherID instead. It exists only for internal usage by the builders.
+func (m *FlashSaleMutation) VoucherIDs() (ids []int64) {
+	if id := m.voucher; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetVoucher resets all changes to the "voucher" edge.
+func (m *FlashSaleMutation) ResetVoucher() {
+	m.voucher = nil
+	m.clearedvoucher = false
+}
+
+// Where appends a list predicates to the FlashSaleMutation builder.
+func (m *FlashSaleMutation) Where(ps ...predicate.FlashSale) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the FlashSaleMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *FlashSaleMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.FlashSale, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *FlashSaleMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *FlashSaleMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (FlashSale).
+func (m *FlashSaleMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *FlashSaleMutation) Fields() []string {
+	fields := make([]string, 0, 9)
+	if m.voucher != nil {
+		fields = append(fields, flashsale.FieldVoucherID)
+	}
+	if m.stock != nil {
+		fields = append(fields, flashsale.FieldStock)
+	}
+	if m.initial_stock != nil {
+		fields = append(fields, flashsale.FieldInitialStock)
+	}
+	if m.begins_at != nil {
+		fields = append(fields, flashsale.FieldBeginsAt)
+	}
+	if m.ends_at != nil {
+		fields = append(fields, flashsale.FieldEndsAt)
+	}
+	if m.partition != nil {
+		fields = append(fields, flashsale.FieldPartition)
+	}
+	if m.buckets != nil {
+		fields = append(fields, flashsale.FieldBuckets)
+	}
+	if m.edit_seq != nil {
+		fields = append(fields, flashsale.FieldEditSeq)
+	}
+	if m.swept_at != nil {
+		fields = append(fields, flashsale.FieldSweptAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *FlashSaleMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case flashsale.FieldVoucherID:
+		return m.VoucherID()
+	case flashsale.FieldStock:
+		return m.Stock()
+	case flashsale.FieldInitialStock:
+		return m.InitialStock()
+	case flashsale.FieldBeginsAt:
+		return m.BeginsAt()
+	case flashsale.FieldEndsAt:
+		return m.EndsAt()
+	case flashsale.FieldPartition:
+		return m.Partition()
+	case flashsale.FieldBuckets:
+		return m.Buckets()
+	case flashsale.FieldEditSeq:
+		return m.EditSeq()
+	case flashsale.FieldSweptAt:
+		return m.SweptAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *FlashSaleMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case flashsale.FieldVoucherID:
+		return m.OldVoucherID(ctx)
+	case flashsale.FieldStock:
+		return m.OldStock(ctx)
+	case flashsale.FieldInitialStock:
+		return m.OldInitialStock(ctx)
+	case flashsale.FieldBeginsAt:
+		return m.OldBeginsAt(ctx)
+	case flashsale.FieldEndsAt:
+		return m.OldEndsAt(ctx)
+	case flashsale.FieldPartition:
+		return m.OldPartition(ctx)
+	case flashsale.FieldBuckets:
+		return m.OldBuckets(ctx)
+	case flashsale.FieldEditSeq:
+		return m.OldEditSeq(ctx)
+	case flashsale.FieldSweptAt:
+		return m.OldSweptAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown FlashSale field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *FlashSaleMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case flashsale.FieldVoucherID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVoucherID(v)
+		return nil
+	case flashsale.FieldStock:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStock(v)
+		return nil
+	case flashsale.FieldInitialStock:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetInitialStock(v)
+		return nil
+	case flashsale.FieldBeginsAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBeginsAt(v)
+		return nil
+	case flashsale.FieldEndsAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndsAt(v)
+		return nil
+	case flashsale.FieldPartition:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPartition(v)
+		return nil
+	case flashsale.FieldBuckets:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBuckets(v)
+		return nil
+	case flashsale.FieldEditSeq:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEditSeq(v)
+		return nil
+	case flashsale.FieldSweptAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSweptAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown FlashSale field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *FlashSaleMutation) AddedFields() []string {
+	var fields []string
+	if m.addstock != nil {
+		fields = append(fields, flashsale.FieldStock)
+	}
+	if m.addinitial_stock != nil {
+		fields = append(fields, flashsale.FieldInitialStock)
+	}
+	if m.addbegins_at != nil {
+		fields = append(fields, flashsale.FieldBeginsAt)
+	}
+	if m.addends_at != nil {
+		fields = append(fields, flashsale.FieldEndsAt)
+	}
+	if m.addpartition != nil {
+		fields = append(fields, flashsale.FieldPartition)
+	}
+	if m.addbuckets != nil {
+		fields = append(fields, flashsale.FieldBuckets)
+	}
+	if m.addedit_seq != nil {
+		fields = append(fields, flashsale.FieldEditSeq)
+	}
+	if m.addswept_at != nil {
+		fields = append(fields, flashsale.FieldSweptAt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *FlashSaleMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case flashsale.FieldStock:
+		return m.AddedStock()
+	case flashsale.FieldInitialStock:
+		return m.AddedInitialStock()
+	case flashsale.FieldBeginsAt:
+		return m.AddedBeginsAt()
+	case flashsale.FieldEndsAt:
+		return m.AddedEndsAt()
+	case flashsale.FieldPartition:
+		return m.AddedPartition()
+	case flashsale.FieldBuckets:
+		return m.AddedBuckets()
+	case flashsale.FieldEditSeq:
+		return m.AddedEditSeq()
+	case flashsale.FieldSweptAt:
+		return m.AddedSweptAt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *FlashSaleMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case flashsale.FieldStock:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddStock(v)
+		return nil
+	case flashsale.FieldInitialStock:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddInitialStock(v)
+		return nil
+	case flashsale.FieldBeginsAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddBeginsAt(v)
+		return nil
+	case flashsale.FieldEndsAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddEndsAt(v)
+		return nil
+	case flashsale.FieldPartition:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPartition(v)
+		return nil
+	case flashsale.FieldBuckets:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddBuckets(v)
+		return nil
+	case flashsale.FieldEditSeq:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddEditSeq(v)
+		return nil
+	case flashsale.FieldSweptAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSweptAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown FlashSale numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *FlashSaleMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(flashsale.FieldSweptAt) {
+		fields = append(fields, flashsale.FieldSweptAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *FlashSaleMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *FlashSaleMutation) ClearField(name string) error {
+	switch name {
+	case flashsale.FieldSweptAt:
+		m.ClearSweptAt()
+		return nil
+	}
+	return fmt.Errorf("unknown FlashSale nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *FlashSaleMutation) ResetField(name string) error {
+	switch name {
+	case flashsale.FieldVoucherID:
+		m.ResetVoucherID()
+		return nil
+	case flashsale.FieldStock:
+		m.ResetStock()
+		return nil
+	case flashsale.FieldInitialStock:
+		m.ResetInitialStock()
+		return nil
+	case flashsale.FieldBeginsAt:
+		m.ResetBeginsAt()
+		return nil
+	case flashsale.FieldEndsAt:
+		m.ResetEndsAt()
+		return nil
+	case flashsale.FieldPartition:
+		m.ResetPartition()
+		return nil
+	case flashsale.FieldBuckets:
+		m.ResetBuckets()
+		return nil
+	case flashsale.FieldEditSeq:
+		m.ResetEditSeq()
+		return nil
+	case flashsale.FieldSweptAt:
+		m.ResetSweptAt()
+		return nil
+	}
+	return fmt.Errorf("unknown FlashSale field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *FlashSaleMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.voucher != nil {
+		edges = append(edges, flashsale.EdgeVoucher)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *FlashSaleMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case flashsale.EdgeVoucher:
+		if id := m.voucher; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *FlashSaleMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *FlashSaleMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *FlashSaleMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedvoucher {
+		edges = append(edges, flashsale.EdgeVoucher)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *FlashSaleMutation) EdgeCleared(name string) bool {
+	switch name {
+	case flashsale.EdgeVoucher:
+		return m.clearedvoucher
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *FlashSaleMutation) ClearEdge(name string) error {
+	switch name {
+	case flashsale.EdgeVoucher:
+		m.ClearVoucher()
+		return nil
+	}
+	return fmt.Errorf("unknown FlashSale unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *FlashSaleMutation) ResetEdge(name string) error {
+	switch name {
+	case flashsale.EdgeVoucher:
+		m.ResetVoucher()
+		return nil
+	}
+	return fmt.Errorf("unknown FlashSale edge %s", name)
+}
+
+// IDSegmentMutation represents an operation that mutates the IDSegment nodes in the graph.
+type IDSegmentMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *string
+	next          *int64
+	addnext       *int64
+	second        *int64
+	addsecond     *int64
+	secret        *int64
+	addsecret     *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*IDSegment, error)
+	predicates    []predicate.IDSegment
+}
+
+var _ ent.Mutation = (*IDSegmentMutation)(nil)
+
+// idsegmentOption allows management of the mutation configuration using functional options.
+type idsegmentOption func(*IDSegmentMutation)
+
+// newIDSegmentMutation creates new mutation for the IDSegment entity.
+func newIDSegmentMutation(c config, op Op, opts ...idsegmentOption) *IDSegmentMutation {
+	m := &IDSegmentMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeIDSegment,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withIDSegmentID sets the ID field of the mutation.
+func withIDSegmentID(id string) idsegmentOption {
+	return func(m *IDSegmentMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *IDSegment
+		)
+		m.oldValue = func(ctx context.Context) (*IDSegment, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().IDSegment.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withIDSegment sets the old IDSegment of the mutation.
+func withIDSegment(node *IDSegment) idsegmentOption {
+	return func(m *IDSegmentMutation) {
+		m.oldValue = func(context.Context) (*IDSegment, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m IDSegmentMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m IDSegmentMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of IDSegment entities.
+func (m *IDSegmentMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *IDSegmentMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *IDSegmentMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().IDSegment.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetNext sets the "next" field.
+func (m *IDSegmentMutation) SetNext(i int64) {
+	m.next = &i
+	m.addnext = nil
+}
+
+// Next returns the value of the "next" field in the mutation.
+func (m *IDSegmentMutation) Next() (r int64, exists bool) {
+	v := m.next
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNext returns the old "next" field's value of the IDSegment entity.
+// If the IDSegment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IDSegmentMutation) OldNext(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNext is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNext requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNext: %w", err)
+	}
+	return oldValue.Next, nil
+}
+
+// AddNext adds i to the "next" field.
+func (m *IDSegmentMutation) AddNext(i int64) {
+	if m.addnext != nil {
+		*m.addnext += i
+	} else {
+		m.addnext = &i
+	}
+}
+
+// AddedNext returns the value that was added to the "next" field in this mutation.
+func (m *IDSegmentMutation) AddedNext() (r int64, exists bool) {
+	v := m.addnext
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetNext resets all changes to the "next" field.
+func (m *IDSegmentMutation) ResetNext() {
+	m.next = nil
+	m.addnext = nil
+}
+
+// SetSecond sets the "second" field.
+func (m *IDSegmentMutation) SetSecond(i int64) {
+	m.second = &i
+	m.addsecond = nil
+}
+
+// Second returns the value of the "second" field in the mutation.
+func (m *IDSegmentMutation) Second() (r int64, exists bool) {
+	v := m.second
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecond returns the old "second" field's value of the IDSegment entity.
+// If the IDSegment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IDSegmentMutation) OldSecond(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecond is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecond requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecond: %w", err)
+	}
+	return oldValue.Second, nil
+}
+
+// AddSecond adds i to the "second" field.
+func (m *IDSegmentMutation) AddSecond(i int64) {
+	if m.addsecond != nil {
+		*m.addsecond += i
+	} else {
+		m.addsecond = &i
+	}
+}
+
+// AddedSecond returns the value that was added to the "second" field in this mutation.
+func (m *IDSegmentMutation) AddedSecond() (r int64, exists bool) {
+	v := m.addsecond
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSecond resets all changes to the "second" field.
+func (m *IDSegmentMutation) ResetSecond() {
+	m.second = nil
+	m.addsecond = nil
+}
+
+// SetSecret sets the "secret" field.
+func (m *IDSegmentMutation) SetSecret(i int64) {
+	m.secret = &i
+	m.addsecret = nil
+}
+
+// Secret returns the value of the "secret" field in the mutation.
+func (m *IDSegmentMutation) Secret() (r int64, exists bool) {
+	v := m.secret
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSecret returns the old "secret" field's value of the IDSegment entity.
+// If the IDSegment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *IDSegmentMutation) OldSecret(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSecret is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSecret requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSecret: %w", err)
+	}
+	return oldValue.Secret, nil
+}
+
+// AddSecret adds i to the "secret" field.
+func (m *IDSegmentMutation) AddSecret(i int64) {
+	if m.addsecret != nil {
+		*m.addsecret += i
+	} else {
+		m.addsecret = &i
+	}
+}
+
+// AddedSecret returns the value that was added to the "secret" field in this mutation.
+func (m *IDSegmentMutation) AddedSecret() (r int64, exists bool) {
+	v := m.addsecret
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetSecret resets all changes to the "secret" field.
+func (m *IDSegmentMutation) ResetSecret() {
+	m.secret = nil
+	m.addsecret = nil
+}
+
+// Where appends a list predicates to the IDSegmentMutation builder.
+func (m *IDSegmentMutation) Where(ps ...predicate.IDSegment) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the IDSegmentMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *IDSegmentMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.IDSegment, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *IDSegmentMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *IDSegmentMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (IDSegment).
+func (m *IDSegmentMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *IDSegmentMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.next != nil {
+		fields = append(fields, idsegment.FieldNext)
+	}
+	if m.second != nil {
+		fields = append(fields, idsegment.FieldSecond)
+	}
+	if m.secret != nil {
+		fields = append(fields, idsegment.FieldSecret)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *IDSegmentMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case idsegment.FieldNext:
+		return m.Next()
+	case idsegment.FieldSecond:
+		return m.Second()
+	case idsegment.FieldSecret:
+		return m.Secret()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *IDSegmentMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case idsegment.FieldNext:
+		return m.OldNext(ctx)
+	case idsegment.FieldSecond:
+		return m.OldSecond(ctx)
+	case idsegment.FieldSecret:
+		return m.OldSecret(ctx)
+	}
+	return nil, fmt.Errorf("unknown IDSegment field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *IDSegmentMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case idsegment.FieldNext:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNext(v)
+		return nil
+	case idsegment.FieldSecond:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecond(v)
+		return nil
+	case idsegment.FieldSecret:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSecret(v)
+		return nil
+	}
+	return fmt.Errorf("unknown IDSegment field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *IDSegmentMutation) AddedFields() []string {
+	var fields []string
+	if m.addnext != nil {
+		fields = append(fields, idsegment.FieldNext)
+	}
+	if m.addsecond != nil {
+		fields = append(fields, idsegment.FieldSecond)
+	}
+	if m.addsecret != nil {
+		fields = append(fields, idsegment.FieldSecret)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *IDSegmentMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case idsegment.FieldNext:
+		return m.AddedNext()
+	case idsegment.FieldSecond:
+		return m.AddedSecond()
+	case idsegment.FieldSecret:
+		return m.AddedSecret()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *IDSegmentMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case idsegment.FieldNext:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddNext(v)
+		return nil
+	case idsegment.FieldSecond:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSecond(v)
+		return nil
+	case idsegment.FieldSecret:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddSecret(v)
+		return nil
+	}
+	return fmt.Errorf("unknown IDSegment numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *IDSegmentMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *IDSegmentMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *IDSegmentMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown IDSegment nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *IDSegmentMutation) ResetField(name string) error {
+	switch name {
+	case idsegment.FieldNext:
+		m.ResetNext()
+		return nil
+	case idsegment.FieldSecond:
+		m.ResetSecond()
+		return nil
+	case idsegment.FieldSecret:
+		m.ResetSecret()
+		return nil
+	}
+	return fmt.Errorf("unknown IDSegment field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *IDSegmentMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *IDSegmentMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *IDSegmentMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *IDSegmentMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *IDSegmentMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *IDSegmentMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *IDSegmentMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown IDSegment unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *IDSegmentMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown IDSegment edge %s", name)
+}
 
 // LockFenceMutation represents an operation that mutates the LockFence nodes in the graph.
 type LockFenceMutation struct {
@@ -491,6 +2153,1855 @@ func (m *LockFenceMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *LockFenceMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown LockFence edge %s", name)
+}
+
+// OrderMutation represents an operation that mutates the Order nodes in the graph.
+type OrderMutation struct {
+	config
+	op              Op
+	typ             string
+	id              *int64
+	user_id         *int64
+	adduser_id      *int64
+	voucher_id      *int64
+	addvoucher_id   *int64
+	shop_id         *int64
+	addshop_id      *int64
+	status          *order.Status
+	one_per_user    *bool
+	flash           *bool
+	pay_value       *int
+	addpay_value    *int
+	pay_method      *order.PayMethod
+	failure         *string
+	idempotency     *string
+	version         *int64
+	addversion      *int64
+	tallied         *bool
+	created_at      *int64
+	addcreated_at   *int64
+	pay_before      *int64
+	addpay_before   *int64
+	paid_at         *int64
+	addpaid_at      *int64
+	used_at         *int64
+	addused_at      *int64
+	cancelled_at    *int64
+	addcancelled_at *int64
+	refunded_at     *int64
+	addrefunded_at  *int64
+	clearedFields   map[string]struct{}
+	payments        map[int64]struct{}
+	removedpayments map[int64]struct{}
+	clearedpayments bool
+	done            bool
+	oldValue        func(context.Context) (*Order, error)
+	predicates      []predicate.Order
+}
+
+var _ ent.Mutation = (*OrderMutation)(nil)
+
+// orderOption allows management of the mutation configuration using functional options.
+type orderOption func(*OrderMutation)
+
+// newOrderMutation creates new mutation for the Order entity.
+func newOrderMutation(c config, op Op, opts ...orderOption) *OrderMutation {
+	m := &OrderMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeOrder,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withOrderID sets the ID field of the mutation.
+func withOrderID(id int64) orderOption {
+	return func(m *OrderMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Order
+		)
+		m.oldValue = func(ctx context.Context) (*Order, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Order.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withOrder sets the old Order of the mutation.
+func withOrder(node *Order) orderOption {
+	return func(m *OrderMutation) {
+		m.oldValue = func(context.Context) (*Order, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m OrderMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m OrderMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Order entities.
+func (m *OrderMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *OrderMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *OrderMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Order.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetUserID sets the "user_id" field.
+func (m *OrderMutation) SetUserID(i int64) {
+	m.user_id = &i
+	m.adduser_id = nil
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *OrderMutation) UserID() (r int64, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldUserID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// AddUserID adds i to the "user_id" field.
+func (m *OrderMutation) AddUserID(i int64) {
+	if m.adduser_id != nil {
+		*m.adduser_id += i
+	} else {
+		m.adduser_id = &i
+	}
+}
+
+// AddedUserID returns the value that was added to the "user_id" field in this mutation.
+func (m *OrderMutation) AddedUserID() (r int64, exists bool) {
+	v := m.adduser_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *OrderMutation) ResetUserID() {
+	m.user_id = nil
+	m.adduser_id = nil
+}
+
+// SetVoucherID sets the "voucher_id" field.
+func (m *OrderMutation) SetVoucherID(i int64) {
+	m.voucher_id = &i
+	m.addvoucher_id = nil
+}
+
+// VoucherID returns the value of the "voucher_id" field in the mutation.
+func (m *OrderMutation) VoucherID() (r int64, exists bool) {
+	v := m.voucher_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVoucherID returns the old "voucher_id" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldVoucherID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVoucherID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVoucherID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVoucherID: %w", err)
+	}
+	return oldValue.VoucherID, nil
+}
+
+// AddVoucherID adds i to the "voucher_id" field.
+func (m *OrderMutation) AddVoucherID(i int64) {
+	if m.addvoucher_id != nil {
+		*m.addvoucher_id += i
+	} else {
+		m.addvoucher_id = &i
+	}
+}
+
+// AddedVoucherID returns the value that was added to the "voucher_id" field in this mutation.
+func (m *OrderMutation) AddedVoucherID() (r int64, exists bool) {
+	v := m.addvoucher_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetVoucherID resets all changes to the "voucher_id" field.
+func (m *OrderMutation) ResetVoucherID() {
+	m.voucher_id = nil
+	m.addvoucher_id = nil
+}
+
+// SetShopID sets the "shop_id" field.
+func (m *OrderMutation) SetShopID(i int64) {
+	m.shop_id = &i
+	m.addshop_id = nil
+}
+
+// ShopID returns the value of the "shop_id" field in the mutation.
+func (m *OrderMutation) ShopID() (r int64, exists bool) {
+	v := m.shop_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldShopID returns the old "shop_id" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldShopID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldShopID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldShopID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldShopID: %w", err)
+	}
+	return oldValue.ShopID, nil
+}
+
+// AddShopID adds i to the "shop_id" field.
+func (m *OrderMutation) AddShopID(i int64) {
+	if m.addshop_id != nil {
+		*m.addshop_id += i
+	} else {
+		m.addshop_id = &i
+	}
+}
+
+// AddedShopID returns the value that was added to the "shop_id" field in this mutation.
+func (m *OrderMutation) AddedShopID() (r int64, exists bool) {
+	v := m.addshop_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetShopID resets all changes to the "shop_id" field.
+func (m *OrderMutation) ResetShopID() {
+	m.shop_id = nil
+	m.addshop_id = nil
+}
+
+// SetStatus sets the "status" field.
+func (m *OrderMutation) SetStatus(o order.Status) {
+	m.status = &o
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *OrderMutation) Status() (r order.Status, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldStatus(ctx context.Context) (v order.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *OrderMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetOnePerUser sets the "one_per_user" field.
+func (m *OrderMutation) SetOnePerUser(b bool) {
+	m.one_per_user = &b
+}
+
+// OnePerUser returns the value of the "one_per_user" field in the mutation.
+func (m *OrderMutation) OnePerUser() (r bool, exists bool) {
+	v := m.one_per_user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOnePerUser returns the old "one_per_user" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldOnePerUser(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOnePerUser is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOnePerUser requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOnePerUser: %w", err)
+	}
+	return oldValue.OnePerUser, nil
+}
+
+// ResetOnePerUser resets all changes to the "one_per_user" field.
+func (m *OrderMutation) ResetOnePerUser() {
+	m.one_per_user = nil
+}
+
+// SetFlash sets the "flash" field.
+func (m *OrderMutation) SetFlash(b bool) {
+	m.flash = &b
+}
+
+// Flash returns the value of the "flash" field in the mutation.
+func (m *OrderMutation) Flash() (r bool, exists bool) {
+	v := m.flash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFlash returns the old "flash" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldFlash(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFlash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFlash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFlash: %w", err)
+	}
+	return oldValue.Flash, nil
+}
+
+// ResetFlash resets all changes to the "flash" field.
+func (m *OrderMutation) ResetFlash() {
+	m.flash = nil
+}
+
+// SetPayValue sets the "pay_value" field.
+func (m *OrderMutation) SetPayValue(i int) {
+	m.pay_value = &i
+	m.addpay_value = nil
+}
+
+// PayValue returns the value of the "pay_value" field in the mutation.
+func (m *OrderMutation) PayValue() (r int, exists bool) {
+	v := m.pay_value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPayValue returns the old "pay_value" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldPayValue(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPayValue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPayValue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPayValue: %w", err)
+	}
+	return oldValue.PayValue, nil
+}
+
+// AddPayValue adds i to the "pay_value" field.
+func (m *OrderMutation) AddPayValue(i int) {
+	if m.addpay_value != nil {
+		*m.addpay_value += i
+	} else {
+		m.addpay_value = &i
+	}
+}
+
+// AddedPayValue returns the value that was added to the "pay_value" field in this mutation.
+func (m *OrderMutation) AddedPayValue() (r int, exists bool) {
+	v := m.addpay_value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPayValue resets all changes to the "pay_value" field.
+func (m *OrderMutation) ResetPayValue() {
+	m.pay_value = nil
+	m.addpay_value = nil
+}
+
+// SetPayMethod sets the "pay_method" field.
+func (m *OrderMutation) SetPayMethod(om order.PayMethod) {
+	m.pay_method = &om
+}
+
+// PayMethod returns the value of the "pay_method" field in the mutation.
+func (m *OrderMutation) PayMethod() (r order.PayMethod, exists bool) {
+	v := m.pay_method
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPayMethod returns the old "pay_method" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldPayMethod(ctx context.Context) (v *order.PayMethod, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPayMethod is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPayMethod requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPayMethod: %w", err)
+	}
+	return oldValue.PayMethod, nil
+}
+
+// ClearPayMethod clears the value of the "pay_method" field.
+func (m *OrderMutation) ClearPayMethod() {
+	m.pay_method = nil
+	m.clearedFields[order.FieldPayMethod] = struct{}{}
+}
+
+// PayMethodCleared returns if the "pay_method" field was cleared in this mutation.
+func (m *OrderMutation) PayMethodCleared() bool {
+	_, ok := m.clearedFields[order.FieldPayMethod]
+	return ok
+}
+
+// ResetPayMethod resets all changes to the "pay_method" field.
+func (m *OrderMutation) ResetPayMethod() {
+	m.pay_method = nil
+	delete(m.clearedFields, order.FieldPayMethod)
+}
+
+// SetFailure sets the "failure" field.
+func (m *OrderMutation) SetFailure(s string) {
+	m.failure = &s
+}
+
+// Failure returns the value of the "failure" field in the mutation.
+func (m *OrderMutation) Failure() (r string, exists bool) {
+	v := m.failure
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailure returns the old "failure" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldFailure(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailure is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailure requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailure: %w", err)
+	}
+	return oldValue.Failure, nil
+}
+
+// ClearFailure clears the value of the "failure" field.
+func (m *OrderMutation) ClearFailure() {
+	m.failure = nil
+	m.clearedFields[order.FieldFailure] = struct{}{}
+}
+
+// FailureCleared returns if the "failure" field was cleared in this mutation.
+func (m *OrderMutation) FailureCleared() bool {
+	_, ok := m.clearedFields[order.FieldFailure]
+	return ok
+}
+
+// ResetFailure resets all changes to the "failure" field.
+func (m *OrderMutation) ResetFailure() {
+	m.failure = nil
+	delete(m.clearedFields, order.FieldFailure)
+}
+
+// SetIdempotency sets the "idempotency" field.
+func (m *OrderMutation) SetIdempotency(s string) {
+	m.idempotency = &s
+}
+
+// Idempotency returns the value of the "idempotency" field in the mutation.
+func (m *OrderMutation) Idempotency() (r string, exists bool) {
+	v := m.idempotency
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIdempotency returns the old "idempotency" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldIdempotency(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIdempotency is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIdempotency requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIdempotency: %w", err)
+	}
+	return oldValue.Idempotency, nil
+}
+
+// ClearIdempotency clears the value of the "idempotency" field.
+func (m *OrderMutation) ClearIdempotency() {
+	m.idempotency = nil
+	m.clearedFields[order.FieldIdempotency] = struct{}{}
+}
+
+// IdempotencyCleared returns if the "idempotency" field was cleared in this mutation.
+func (m *OrderMutation) IdempotencyCleared() bool {
+	_, ok := m.clearedFields[order.FieldIdempotency]
+	return ok
+}
+
+// ResetIdempotency resets all changes to the "idempotency" field.
+func (m *OrderMutation) ResetIdempotency() {
+	m.idempotency = nil
+	delete(m.clearedFields, order.FieldIdempotency)
+}
+
+// SetVersion sets the "version" field.
+func (m *OrderMutation) SetVersion(i int64) {
+	m.version = &i
+	m.addversion = nil
+}
+
+// Version returns the value of the "version" field in the mutation.
+func (m *OrderMutation) Version() (r int64, exists bool) {
+	v := m.version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVersion returns the old "version" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldVersion(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVersion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVersion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVersion: %w", err)
+	}
+	return oldValue.Version, nil
+}
+
+// AddVersion adds i to the "version" field.
+func (m *OrderMutation) AddVersion(i int64) {
+	if m.addversion != nil {
+		*m.addversion += i
+	} else {
+		m.addversion = &i
+	}
+}
+
+// AddedVersion returns the value that was added to the "version" field in this mutation.
+func (m *OrderMutation) AddedVersion() (r int64, exists bool) {
+	v := m.addversion
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetVersion resets all changes to the "version" field.
+func (m *OrderMutation) ResetVersion() {
+	m.version = nil
+	m.addversion = nil
+}
+
+// SetTallied sets the "tallied" field.
+func (m *OrderMutation) SetTallied(b bool) {
+	m.tallied = &b
+}
+
+// Tallied returns the value of the "tallied" field in the mutation.
+func (m *OrderMutation) Tallied() (r bool, exists bool) {
+	v := m.tallied
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTallied returns the old "tallied" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldTallied(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTallied is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTallied requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTallied: %w", err)
+	}
+	return oldValue.Tallied, nil
+}
+
+// ResetTallied resets all changes to the "tallied" field.
+func (m *OrderMutation) ResetTallied() {
+	m.tallied = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *OrderMutation) SetCreatedAt(i int64) {
+	m.created_at = &i
+	m.addcreated_at = nil
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *OrderMutation) CreatedAt() (r int64, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldCreatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// AddCreatedAt adds i to the "created_at" field.
+func (m *OrderMutation) AddCreatedAt(i int64) {
+	if m.addcreated_at != nil {
+		*m.addcreated_at += i
+	} else {
+		m.addcreated_at = &i
+	}
+}
+
+// AddedCreatedAt returns the value that was added to the "created_at" field in this mutation.
+func (m *OrderMutation) AddedCreatedAt() (r int64, exists bool) {
+	v := m.addcreated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *OrderMutation) ResetCreatedAt() {
+	m.created_at = nil
+	m.addcreated_at = nil
+}
+
+// SetPayBefore sets the "pay_before" field.
+func (m *OrderMutation) SetPayBefore(i int64) {
+	m.pay_before = &i
+	m.addpay_before = nil
+}
+
+// PayBefore returns the value of the "pay_before" field in the mutation.
+func (m *OrderMutation) PayBefore() (r int64, exists bool) {
+	v := m.pay_before
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPayBefore returns the old "pay_before" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldPayBefore(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPayBefore is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPayBefore requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPayBefore: %w", err)
+	}
+	return oldValue.PayBefore, nil
+}
+
+// AddPayBefore adds i to the "pay_before" field.
+func (m *OrderMutation) AddPayBefore(i int64) {
+	if m.addpay_before != nil {
+		*m.addpay_before += i
+	} else {
+		m.addpay_before = &i
+	}
+}
+
+// AddedPayBefore returns the value that was added to the "pay_before" field in this mutation.
+func (m *OrderMutation) AddedPayBefore() (r int64, exists bool) {
+	v := m.addpay_before
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPayBefore resets all changes to the "pay_before" field.
+func (m *OrderMutation) ResetPayBefore() {
+	m.pay_before = nil
+	m.addpay_before = nil
+}
+
+// SetPaidAt sets the "paid_at" field.
+func (m *OrderMutation) SetPaidAt(i int64) {
+	m.paid_at = &i
+	m.addpaid_at = nil
+}
+
+// PaidAt returns the value of the "paid_at" field in the mutation.
+func (m *OrderMutation) PaidAt() (r int64, exists bool) {
+	v := m.paid_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPaidAt returns the old "paid_at" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldPaidAt(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPaidAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPaidAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPaidAt: %w", err)
+	}
+	return oldValue.PaidAt, nil
+}
+
+// AddPaidAt adds i to the "paid_at" field.
+func (m *OrderMutation) AddPaidAt(i int64) {
+	if m.addpaid_at != nil {
+		*m.addpaid_at += i
+	} else {
+		m.addpaid_at = &i
+	}
+}
+
+// AddedPaidAt returns the value that was added to the "paid_at" field in this mutation.
+func (m *OrderMutation) AddedPaidAt() (r int64, exists bool) {
+	v := m.addpaid_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearPaidAt clears the value of the "paid_at" field.
+func (m *OrderMutation) ClearPaidAt() {
+	m.paid_at = nil
+	m.addpaid_at = nil
+	m.clearedFields[order.FieldPaidAt] = struct{}{}
+}
+
+// PaidAtCleared returns if the "paid_at" field was cleared in this mutation.
+func (m *OrderMutation) PaidAtCleared() bool {
+	_, ok := m.clearedFields[order.FieldPaidAt]
+	return ok
+}
+
+// ResetPaidAt resets all changes to the "paid_at" field.
+func (m *OrderMutation) ResetPaidAt() {
+	m.paid_at = nil
+	m.addpaid_at = nil
+	delete(m.clearedFields, order.FieldPaidAt)
+}
+
+// SetUsedAt sets the "used_at" field.
+func (m *OrderMutation) SetUsedAt(i int64) {
+	m.used_at = &i
+	m.addused_at = nil
+}
+
+// UsedAt returns the value of the "used_at" field in the mutation.
+func (m *OrderMutation) UsedAt() (r int64, exists bool) {
+	v := m.used_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsedAt returns the old "used_at" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldUsedAt(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsedAt: %w", err)
+	}
+	return oldValue.UsedAt, nil
+}
+
+// AddUsedAt adds i to the "used_at" field.
+func (m *OrderMutation) AddUsedAt(i int64) {
+	if m.addused_at != nil {
+		*m.addused_at += i
+	} else {
+		m.addused_at = &i
+	}
+}
+
+// AddedUsedAt returns the value that was added to the "used_at" field in this mutation.
+func (m *OrderMutation) AddedUsedAt() (r int64, exists bool) {
+	v := m.addused_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearUsedAt clears the value of the "used_at" field.
+func (m *OrderMutation) ClearUsedAt() {
+	m.used_at = nil
+	m.addused_at = nil
+	m.clearedFields[order.FieldUsedAt] = struct{}{}
+}
+
+// UsedAtCleared returns if the "used_at" field was cleared in this mutation.
+func (m *OrderMutation) UsedAtCleared() bool {
+	_, ok := m.clearedFields[order.FieldUsedAt]
+	return ok
+}
+
+// ResetUsedAt resets all changes to the "used_at" field.
+func (m *OrderMutation) ResetUsedAt() {
+	m.used_at = nil
+	m.addused_at = nil
+	delete(m.clearedFields, order.FieldUsedAt)
+}
+
+// SetCancelledAt sets the "cancelled_at" field.
+func (m *OrderMutation) SetCancelledAt(i int64) {
+	m.cancelled_at = &i
+	m.addcancelled_at = nil
+}
+
+// CancelledAt returns the value of the "cancelled_at" field in the mutation.
+func (m *OrderMutation) CancelledAt() (r int64, exists bool) {
+	v := m.cancelled_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCancelledAt returns the old "cancelled_at" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldCancelledAt(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCancelledAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCancelledAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCancelledAt: %w", err)
+	}
+	return oldValue.CancelledAt, nil
+}
+
+// AddCancelledAt adds i to the "cancelled_at" field.
+func (m *OrderMutation) AddCancelledAt(i int64) {
+	if m.addcancelled_at != nil {
+		*m.addcancelled_at += i
+	} else {
+		m.addcancelled_at = &i
+	}
+}
+
+// AddedCancelledAt returns the value that was added to the "cancelled_at" field in this mutation.
+func (m *OrderMutation) AddedCancelledAt() (r int64, exists bool) {
+	v := m.addcancelled_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearCancelledAt clears the value of the "cancelled_at" field.
+func (m *OrderMutation) ClearCancelledAt() {
+	m.cancelled_at = nil
+	m.addcancelled_at = nil
+	m.clearedFields[order.FieldCancelledAt] = struct{}{}
+}
+
+// CancelledAtCleared returns if the "cancelled_at" field was cleared in this mutation.
+func (m *OrderMutation) CancelledAtCleared() bool {
+	_, ok := m.clearedFields[order.FieldCancelledAt]
+	return ok
+}
+
+// ResetCancelledAt resets all changes to the "cancelled_at" field.
+func (m *OrderMutation) ResetCancelledAt() {
+	m.cancelled_at = nil
+	m.addcancelled_at = nil
+	delete(m.clearedFields, order.FieldCancelledAt)
+}
+
+// SetRefundedAt sets the "refunded_at" field.
+func (m *OrderMutation) SetRefundedAt(i int64) {
+	m.refunded_at = &i
+	m.addrefunded_at = nil
+}
+
+// RefundedAt returns the value of the "refunded_at" field in the mutation.
+func (m *OrderMutation) RefundedAt() (r int64, exists bool) {
+	v := m.refunded_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRefundedAt returns the old "refunded_at" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldRefundedAt(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRefundedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRefundedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRefundedAt: %w", err)
+	}
+	return oldValue.RefundedAt, nil
+}
+
+// AddRefundedAt adds i to the "refunded_at" field.
+func (m *OrderMutation) AddRefundedAt(i int64) {
+	if m.addrefunded_at != nil {
+		*m.addrefunded_at += i
+	} else {
+		m.addrefunded_at = &i
+	}
+}
+
+// AddedRefundedAt returns the value that was added to the "refunded_at" field in this mutation.
+func (m *OrderMutation) AddedRefundedAt() (r int64, exists bool) {
+	v := m.addrefunded_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearRefundedAt clears the value of the "refunded_at" field.
+func (m *OrderMutation) ClearRefundedAt() {
+	m.refunded_at = nil
+	m.addrefunded_at = nil
+	m.clearedFields[order.FieldRefundedAt] = struct{}{}
+}
+
+// RefundedAtCleared returns if the "refunded_at" field was cleared in this mutation.
+func (m *OrderMutation) RefundedAtCleared() bool {
+	_, ok := m.clearedFields[order.FieldRefundedAt]
+	return ok
+}
+
+// ResetRefundedAt resets all changes to the "refunded_at" field.
+func (m *OrderMutation) ResetRefundedAt() {
+	m.refunded_at = nil
+	m.addrefunded_at = nil
+	delete(m.clearedFields, order.FieldRefundedAt)
+}
+
+// AddPaymentIDs adds the "payments" edge to the Payment entity by ids.
+func (m *OrderMutation) AddPaymentIDs(ids ...int64) {
+	if m.payments == nil {
+		m.payments = make(map[int64]struct{})
+	}
+	for i := range ids {
+		m.payments[ids[i]] = struct{}{}
+	}
+}
+
+// ClearPayments clears the "payments" edge to the Payment entity.
+func (m *OrderMutation) ClearPayments() {
+	m.clearedpayments = true
+}
+
+// PaymentsCleared reports if the "payments" edge to the Payment entity was cleared.
+func (m *OrderMutation) PaymentsCleared() bool {
+	return m.clearedpayments
+}
+
+// RemovePaymentIDs removes the "payments" edge to the Payment entity by IDs.
+func (m *OrderMutation) RemovePaymentIDs(ids ...int64) {
+	if m.removedpayments == nil {
+		m.removedpayments = make(map[int64]struct{})
+	}
+	for i := range ids {
+		delete(m.payments, ids[i])
+		m.removedpayments[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedPayments returns the removed IDs of the "payments" edge to the Payment entity.
+func (m *OrderMutation) RemovedPaymentsIDs() (ids []int64) {
+	for id := range m.removedpayments {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// PaymentsIDs returns the "payments" edge IDs in the mutation.
+func (m *OrderMutation) PaymentsIDs() (ids []int64) {
+	for id := range m.payments {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetPayments resets all changes to the "payments" edge.
+func (m *OrderMutation) ResetPayments() {
+	m.payments = nil
+	m.clearedpayments = false
+	m.removedpayments = nil
+}
+
+// Where appends a list predicates to the OrderMutation builder.
+func (m *OrderMutation) Where(ps ...predicate.Order) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the OrderMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *OrderMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Order, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *OrderMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *OrderMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Order).
+func (m *OrderMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *OrderMutation) Fields() []string {
+	fields := make([]string, 0, 18)
+	if m.user_id != nil {
+		fields = append(fields, order.FieldUserID)
+	}
+	if m.voucher_id != nil {
+		fields = append(fields, order.FieldVoucherID)
+	}
+	if m.shop_id != nil {
+		fields = append(fields, order.FieldShopID)
+	}
+	if m.status != nil {
+		fields = append(fields, order.FieldStatus)
+	}
+	if m.one_per_user != nil {
+		fields = append(fields, order.FieldOnePerUser)
+	}
+	if m.flash != nil {
+		fields = append(fields, order.FieldFlash)
+	}
+	if m.pay_value != nil {
+		fields = append(fields, order.FieldPayValue)
+	}
+	if m.pay_method != nil {
+		fields = append(fields, order.FieldPayMethod)
+	}
+	if m.failure != nil {
+		fields = append(fields, order.FieldFailure)
+	}
+	if m.idempotency != nil {
+		fields = append(fields, order.FieldIdempotency)
+	}
+	if m.version != nil {
+		fields = append(fields, order.FieldVersion)
+	}
+	if m.tallied != nil {
+		fields = append(fields, order.FieldTallied)
+	}
+	if m.created_at != nil {
+		fields = append(fields, order.FieldCreatedAt)
+	}
+	if m.pay_before != nil {
+		fields = append(fields, order.FieldPayBefore)
+	}
+	if m.paid_at != nil {
+		fields = append(fields, order.FieldPaidAt)
+	}
+	if m.used_at != nil {
+		fields = append(fields, order.FieldUsedAt)
+	}
+	if m.cancelled_at != nil {
+		fields = append(fields, order.FieldCancelledAt)
+	}
+	if m.refunded_at != nil {
+		fields = append(fields, order.FieldRefundedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *OrderMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case order.FieldUserID:
+		return m.UserID()
+	case order.FieldVoucherID:
+		return m.VoucherID()
+	case order.FieldShopID:
+		return m.ShopID()
+	case order.FieldStatus:
+		return m.Status()
+	case order.FieldOnePerUser:
+		return m.OnePerUser()
+	case order.FieldFlash:
+		return m.Flash()
+	case order.FieldPayValue:
+		return m.PayValue()
+	case order.FieldPayMethod:
+		return m.PayMethod()
+	case order.FieldFailure:
+		return m.Failure()
+	case order.FieldIdempotency:
+		return m.Idempotency()
+	case order.FieldVersion:
+		return m.Version()
+	case order.FieldTallied:
+		return m.Tallied()
+	case order.FieldCreatedAt:
+		return m.CreatedAt()
+	case order.FieldPayBefore:
+		return m.PayBefore()
+	case order.FieldPaidAt:
+		return m.PaidAt()
+	case order.FieldUsedAt:
+		return m.UsedAt()
+	case order.FieldCancelledAt:
+		return m.CancelledAt()
+	case order.FieldRefundedAt:
+		return m.RefundedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *OrderMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case order.FieldUserID:
+		return m.OldUserID(ctx)
+	case order.FieldVoucherID:
+		return m.OldVoucherID(ctx)
+	case order.FieldShopID:
+		return m.OldShopID(ctx)
+	case order.FieldStatus:
+		return m.OldStatus(ctx)
+	case order.FieldOnePerUser:
+		return m.OldOnePerUser(ctx)
+	case order.FieldFlash:
+		return m.OldFlash(ctx)
+	case order.FieldPayValue:
+		return m.OldPayValue(ctx)
+	case order.FieldPayMethod:
+		return m.OldPayMethod(ctx)
+	case order.FieldFailure:
+		return m.OldFailure(ctx)
+	case order.FieldIdempotency:
+		return m.OldIdempotency(ctx)
+	case order.FieldVersion:
+		return m.OldVersion(ctx)
+	case order.FieldTallied:
+		return m.OldTallied(ctx)
+	case order.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case order.FieldPayBefore:
+		return m.OldPayBefore(ctx)
+	case order.FieldPaidAt:
+		return m.OldPaidAt(ctx)
+	case order.FieldUsedAt:
+		return m.OldUsedAt(ctx)
+	case order.FieldCancelledAt:
+		return m.OldCancelledAt(ctx)
+	case order.FieldRefundedAt:
+		return m.OldRefundedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Order field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *OrderMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case order.FieldUserID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case order.FieldVoucherID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVoucherID(v)
+		return nil
+	case order.FieldShopID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetShopID(v)
+		return nil
+	case order.FieldStatus:
+		v, ok := value.(order.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case order.FieldOnePerUser:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOnePerUser(v)
+		return nil
+	case order.FieldFlash:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFlash(v)
+		return nil
+	case order.FieldPayValue:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPayValue(v)
+		return nil
+	case order.FieldPayMethod:
+		v, ok := value.(order.PayMethod)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPayMethod(v)
+		return nil
+	case order.FieldFailure:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailure(v)
+		return nil
+	case order.FieldIdempotency:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIdempotency(v)
+		return nil
+	case order.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVersion(v)
+		return nil
+	case order.FieldTallied:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTallied(v)
+		return nil
+	case order.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case order.FieldPayBefore:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPayBefore(v)
+		return nil
+	case order.FieldPaidAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPaidAt(v)
+		return nil
+	case order.FieldUsedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsedAt(v)
+		return nil
+	case order.FieldCancelledAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCancelledAt(v)
+		return nil
+	case order.FieldRefundedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRefundedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Order field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *OrderMutation) AddedFields() []string {
+	var fields []string
+	if m.adduser_id != nil {
+		fields = append(fields, order.FieldUserID)
+	}
+	if m.addvoucher_id != nil {
+		fields = append(fields, order.FieldVoucherID)
+	}
+	if m.addshop_id != nil {
+		fields = append(fields, order.FieldShopID)
+	}
+	if m.addpay_value != nil {
+		fields = append(fields, order.FieldPayValue)
+	}
+	if m.addversion != nil {
+		fields = append(fields, order.FieldVersion)
+	}
+	if m.addcreated_at != nil {
+		fields = append(fields, order.FieldCreatedAt)
+	}
+	if m.addpay_before != nil {
+		fields = append(fields, order.FieldPayBefore)
+	}
+	if m.addpaid_at != nil {
+		fields = append(fields, order.FieldPaidAt)
+	}
+	if m.addused_at != nil {
+		fields = append(fields, order.FieldUsedAt)
+	}
+	if m.addcancelled_at != nil {
+		fields = append(fields, order.FieldCancelledAt)
+	}
+	if m.addrefunded_at != nil {
+		fields = append(fields, order.FieldRefundedAt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *OrderMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case order.FieldUserID:
+		return m.AddedUserID()
+	case order.FieldVoucherID:
+		return m.AddedVoucherID()
+	case order.FieldShopID:
+		return m.AddedShopID()
+	case order.FieldPayValue:
+		return m.AddedPayValue()
+	case order.FieldVersion:
+		return m.AddedVersion()
+	case order.FieldCreatedAt:
+		return m.AddedCreatedAt()
+	case order.FieldPayBefore:
+		return m.AddedPayBefore()
+	case order.FieldPaidAt:
+		return m.AddedPaidAt()
+	case order.FieldUsedAt:
+		return m.AddedUsedAt()
+	case order.FieldCancelledAt:
+		return m.AddedCancelledAt()
+	case order.FieldRefundedAt:
+		return m.AddedRefundedAt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *OrderMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case order.FieldUserID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUserID(v)
+		return nil
+	case order.FieldVoucherID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddVoucherID(v)
+		return nil
+	case order.FieldShopID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddShopID(v)
+		return nil
+	case order.FieldPayValue:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPayValue(v)
+		return nil
+	case order.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddVersion(v)
+		return nil
+	case order.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCreatedAt(v)
+		return nil
+	case order.FieldPayBefore:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPayBefore(v)
+		return nil
+	case order.FieldPaidAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPaidAt(v)
+		return nil
+	case order.FieldUsedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUsedAt(v)
+		return nil
+	case order.FieldCancelledAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCancelledAt(v)
+		return nil
+	case order.FieldRefundedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRefundedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Order numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *OrderMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(order.FieldPayMethod) {
+		fields = append(fields, order.FieldPayMethod)
+	}
+	if m.FieldCleared(order.FieldFailure) {
+		fields = append(fields, order.FieldFailure)
+	}
+	if m.FieldCleared(order.FieldIdempotency) {
+		fields = append(fields, order.FieldIdempotency)
+	}
+	if m.FieldCleared(order.FieldPaidAt) {
+		fields = append(fields, order.FieldPaidAt)
+	}
+	if m.FieldCleared(order.FieldUsedAt) {
+		fields = append(fields, order.FieldUsedAt)
+	}
+	if m.FieldCleared(order.FieldCancelledAt) {
+		fields = append(fields, order.FieldCancelledAt)
+	}
+	if m.FieldCleared(order.FieldRefundedAt) {
+		fields = append(fields, order.FieldRefundedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *OrderMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *OrderMutation) ClearField(name string) error {
+	switch name {
+	case order.FieldPayMethod:
+		m.ClearPayMethod()
+		return nil
+	case order.FieldFailure:
+		m.ClearFailure()
+		return nil
+	case order.FieldIdempotency:
+		m.ClearIdempotency()
+		return nil
+	case order.FieldPaidAt:
+		m.ClearPaidAt()
+		return nil
+	case order.FieldUsedAt:
+		m.ClearUsedAt()
+		return nil
+	case order.FieldCancelledAt:
+		m.ClearCancelledAt()
+		return nil
+	case order.FieldRefundedAt:
+		m.ClearRefundedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Order nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *OrderMutation) ResetField(name string) error {
+	switch name {
+	case order.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case order.FieldVoucherID:
+		m.ResetVoucherID()
+		return nil
+	case order.FieldShopID:
+		m.ResetShopID()
+		return nil
+	case order.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case order.FieldOnePerUser:
+		m.ResetOnePerUser()
+		return nil
+	case order.FieldFlash:
+		m.ResetFlash()
+		return nil
+	case order.FieldPayValue:
+		m.ResetPayValue()
+		return nil
+	case order.FieldPayMethod:
+		m.ResetPayMethod()
+		return nil
+	case order.FieldFailure:
+		m.ResetFailure()
+		return nil
+	case order.FieldIdempotency:
+		m.ResetIdempotency()
+		return nil
+	case order.FieldVersion:
+		m.ResetVersion()
+		return nil
+	case order.FieldTallied:
+		m.ResetTallied()
+		return nil
+	case order.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case order.FieldPayBefore:
+		m.ResetPayBefore()
+		return nil
+	case order.FieldPaidAt:
+		m.ResetPaidAt()
+		return nil
+	case order.FieldUsedAt:
+		m.ResetUsedAt()
+		return nil
+	case order.FieldCancelledAt:
+		m.ResetCancelledAt()
+		return nil
+	case order.FieldRefundedAt:
+		m.ResetRefundedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Order field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *OrderMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.payments != nil {
+		edges = append(edges, order.EdgePayments)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *OrderMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case order.EdgePayments:
+		ids := make([]ent.Value, 0, len(m.payments))
+		for id := range m.payments {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *OrderMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.removedpayments != nil {
+		edges = append(edges, order.EdgePayments)
+	}
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *OrderMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case order.EdgePayments:
+		ids := make([]ent.Value, 0, len(m.removedpayments))
+		for id := range m.removedpayments {
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *OrderMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.clearedpayments {
+		edges = append(edges, order.EdgePayments)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *OrderMutation) EdgeCleared(name string) bool {
+	switch name {
+	case order.EdgePayments:
+		return m.clearedpayments
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *OrderMutation) ClearEdge(name string) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Order unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *OrderMutation) ResetEdge(name string) error {
+	switch name {
+	case order.EdgePayments:
+		m.ResetPayments()
+		return nil
+	}
+	return fmt.Errorf("unknown Order edge %s", name)
 }
 
 // OutboxJobMutation represents an operation that mutates the OutboxJob nodes in the graph.
@@ -1627,6 +5138,851 @@ func (m *OutboxJobMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown OutboxJob edge %s", name)
 }
 
+// PaymentMutation represents an operation that mutates the Payment nodes in the graph.
+type PaymentMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	attempt       *int
+	addattempt    *int
+	method        *payment.Method
+	amount        *int
+	addamount     *int
+	state         *payment.State
+	created_at    *int64
+	addcreated_at *int64
+	updated_at    *int64
+	addupdated_at *int64
+	clearedFields map[string]struct{}
+	_order        *int64
+	cleared_order bool
+	done          bool
+	oldValue      func(context.Context) (*Payment, error)
+	predicates    []predicate.Payment
+}
+
+var _ ent.Mutation = (*PaymentMutation)(nil)
+
+// paymentOption allows management of the mutation configuration using functional options.
+type paymentOption func(*PaymentMutation)
+
+// newPaymentMutation creates new mutation for the Payment entity.
+func newPaymentMutation(c config, op Op, opts ...paymentOption) *PaymentMutation {
+	m := &PaymentMutation{
+		config:        c,
+		op:            op,
+		typ:           TypePayment,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withPaymentID sets the ID field of the mutation.
+func withPaymentID(id int64) paymentOption {
+	return func(m *PaymentMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Payment
+		)
+		m.oldValue = func(ctx context.Context) (*Payment, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Payment.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withPayment sets the old Payment of the mutation.
+func withPayment(node *Payment) paymentOption {
+	return func(m *PaymentMutation) {
+		m.oldValue = func(context.Context) (*Payment, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m PaymentMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m PaymentMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Payment entities.
+func (m *PaymentMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *PaymentMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *PaymentMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Payment.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetOrderID sets the "order_id" field.
+func (m *PaymentMutation) SetOrderID(i int64) {
+	m._order = &i
+}
+
+// OrderID returns the value of the "order_id" field in the mutation.
+func (m *PaymentMutation) OrderID() (r int64, exists bool) {
+	v := m._order
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrderID returns the old "order_id" field's value of the Payment entity.
+// If the Payment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PaymentMutation) OldOrderID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrderID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrderID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrderID: %w", err)
+	}
+	return oldValue.OrderID, nil
+}
+
+// ResetOrderID resets all changes to the "order_id" field.
+func (m *PaymentMutation) ResetOrderID() {
+	m._order = nil
+}
+
+// SetAttempt sets the "attempt" field.
+func (m *PaymentMutation) SetAttempt(i int) {
+	m.attempt = &i
+	m.addattempt = nil
+}
+
+// Attempt returns the value of the "attempt" field in the mutation.
+func (m *PaymentMutation) Attempt() (r int, exists bool) {
+	v := m.attempt
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAttempt returns the old "attempt" field's value of the Payment entity.
+// If the Payment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PaymentMutation) OldAttempt(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAttempt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAttempt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAttempt: %w", err)
+	}
+	return oldValue.Attempt, nil
+}
+
+// AddAttempt adds i to the "attempt" field.
+func (m *PaymentMutation) AddAttempt(i int) {
+	if m.addattempt != nil {
+		*m.addattempt += i
+	} else {
+		m.addattempt = &i
+	}
+}
+
+// AddedAttempt returns the value that was added to the "attempt" field in this mutation.
+func (m *PaymentMutation) AddedAttempt() (r int, exists bool) {
+	v := m.addattempt
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAttempt resets all changes to the "attempt" field.
+func (m *PaymentMutation) ResetAttempt() {
+	m.attempt = nil
+	m.addattempt = nil
+}
+
+// SetMethod sets the "method" field.
+func (m *PaymentMutation) SetMethod(pa payment.Method) {
+	m.method = &pa
+}
+
+// Method returns the value of the "method" field in the mutation.
+func (m *PaymentMutation) Method() (r payment.Method, exists bool) {
+	v := m.method
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMethod returns the old "method" field's value of the Payment entity.
+// If the Payment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PaymentMutation) OldMethod(ctx context.Context) (v payment.Method, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMethod is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMethod requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMethod: %w", err)
+	}
+	return oldValue.Method, nil
+}
+
+// ResetMethod resets all changes to the "method" field.
+func (m *PaymentMutation) ResetMethod() {
+	m.method = nil
+}
+
+// SetAmount sets the "amount" field.
+func (m *PaymentMutation) SetAmount(i int) {
+	m.amount = &i
+	m.addamount = nil
+}
+
+// Amount returns the value of the "amount" field in the mutation.
+func (m *PaymentMutation) Amount() (r int, exists bool) {
+	v := m.amount
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAmount returns the old "amount" field's value of the Payment entity.
+// If the Payment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PaymentMutation) OldAmount(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAmount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAmount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAmount: %w", err)
+	}
+	return oldValue.Amount, nil
+}
+
+// AddAmount adds i to the "amount" field.
+func (m *PaymentMutation) AddAmount(i int) {
+	if m.addamount != nil {
+		*m.addamount += i
+	} else {
+		m.addamount = &i
+	}
+}
+
+// AddedAmount returns the value that was added to the "amount" field in this mutation.
+func (m *PaymentMutation) AddedAmount() (r int, exists bool) {
+	v := m.addamount
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAmount resets all changes to the "amount" field.
+func (m *PaymentMutation) ResetAmount() {
+	m.amount = nil
+	m.addamount = nil
+}
+
+// SetState sets the "state" field.
+func (m *PaymentMutation) SetState(pa payment.State) {
+	m.state = &pa
+}
+
+// State returns the value of the "state" field in the mutation.
+func (m *PaymentMutation) State() (r payment.State, exists bool) {
+	v := m.state
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldState returns the old "state" field's value of the Payment entity.
+// If the Payment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PaymentMutation) OldState(ctx context.Context) (v payment.State, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldState is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldState requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldState: %w", err)
+	}
+	return oldValue.State, nil
+}
+
+// ResetState resets all changes to the "state" field.
+func (m *PaymentMutation) ResetState() {
+	m.state = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *PaymentMutation) SetCreatedAt(i int64) {
+	m.created_at = &i
+	m.addcreated_at = nil
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *PaymentMutation) CreatedAt() (r int64, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Payment entity.
+// If the Payment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PaymentMutation) OldCreatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// AddCreatedAt adds i to the "created_at" field.
+func (m *PaymentMutation) AddCreatedAt(i int64) {
+	if m.addcreated_at != nil {
+		*m.addcreated_at += i
+	} else {
+		m.addcreated_at = &i
+	}
+}
+
+// AddedCreatedAt returns the value that was added to the "created_at" field in this mutation.
+func (m *PaymentMutation) AddedCreatedAt() (r int64, exists bool) {
+	v := m.addcreated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *PaymentMutation) ResetCreatedAt() {
+	m.created_at = nil
+	m.addcreated_at = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *PaymentMutation) SetUpdatedAt(i int64) {
+	m.updated_at = &i
+	m.addupdated_at = nil
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *PaymentMutation) UpdatedAt() (r int64, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the Payment entity.
+// If the Payment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PaymentMutation) OldUpdatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// AddUpdatedAt adds i to the "updated_at" field.
+func (m *PaymentMutation) AddUpdatedAt(i int64) {
+	if m.addupdated_at != nil {
+		*m.addupdated_at += i
+	} else {
+		m.addupdated_at = &i
+	}
+}
+
+// AddedUpdatedAt returns the value that was added to the "updated_at" field in this mutation.
+func (m *PaymentMutation) AddedUpdatedAt() (r int64, exists bool) {
+	v := m.addupdated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *PaymentMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+	m.addupdated_at = nil
+}
+
+// ClearOrder clears the "order" edge to the Order entity.
+func (m *PaymentMutation) ClearOrder() {
+	m.cleared_order = true
+	m.clearedFields[payment.FieldOrderID] = struct{}{}
+}
+
+// OrderCleared reports if the "order" edge to the Order entity was cleared.
+func (m *PaymentMutation) OrderCleared() bool {
+	return m.cleared_order
+}
+
+// OrderIDs returns the "order" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// OrderID instead. It exists only for internal usage by the builders.
+func (m *PaymentMutation) OrderIDs() (ids []int64) {
+	if id := m._order; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetOrder resets all changes to the "order" edge.
+func (m *PaymentMutation) ResetOrder() {
+	m._order = nil
+	m.cleared_order = false
+}
+
+// Where appends a list predicates to the PaymentMutation builder.
+func (m *PaymentMutation) Where(ps ...predicate.Payment) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the PaymentMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *PaymentMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Payment, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *PaymentMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *PaymentMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Payment).
+func (m *PaymentMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *PaymentMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m._order != nil {
+		fields = append(fields, payment.FieldOrderID)
+	}
+	if m.attempt != nil {
+		fields = append(fields, payment.FieldAttempt)
+	}
+	if m.method != nil {
+		fields = append(fields, payment.FieldMethod)
+	}
+	if m.amount != nil {
+		fields = append(fields, payment.FieldAmount)
+	}
+	if m.state != nil {
+		fields = append(fields, payment.FieldState)
+	}
+	if m.created_at != nil {
+		fields = append(fields, payment.FieldCreatedAt)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, payment.FieldUpdatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *PaymentMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case payment.FieldOrderID:
+		return m.OrderID()
+	case payment.FieldAttempt:
+		return m.Attempt()
+	case payment.FieldMethod:
+		return m.Method()
+	case payment.FieldAmount:
+		return m.Amount()
+	case payment.FieldState:
+		return m.State()
+	case payment.FieldCreatedAt:
+		return m.CreatedAt()
+	case payment.FieldUpdatedAt:
+		return m.UpdatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *PaymentMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case payment.FieldOrderID:
+		return m.OldOrderID(ctx)
+	case payment.FieldAttempt:
+		return m.OldAttempt(ctx)
+	case payment.FieldMethod:
+		return m.OldMethod(ctx)
+	case payment.FieldAmount:
+		return m.OldAmount(ctx)
+	case payment.FieldState:
+		return m.OldState(ctx)
+	case payment.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case payment.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Payment field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PaymentMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case payment.FieldOrderID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrderID(v)
+		return nil
+	case payment.FieldAttempt:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAttempt(v)
+		return nil
+	case payment.FieldMethod:
+		v, ok := value.(payment.Method)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMethod(v)
+		return nil
+	case payment.FieldAmount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAmount(v)
+		return nil
+	case payment.FieldState:
+		v, ok := value.(payment.State)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetState(v)
+		return nil
+	case payment.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case payment.FieldUpdatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Payment field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *PaymentMutation) AddedFields() []string {
+	var fields []string
+	if m.addattempt != nil {
+		fields = append(fields, payment.FieldAttempt)
+	}
+	if m.addamount != nil {
+		fields = append(fields, payment.FieldAmount)
+	}
+	if m.addcreated_at != nil {
+		fields = append(fields, payment.FieldCreatedAt)
+	}
+	if m.addupdated_at != nil {
+		fields = append(fields, payment.FieldUpdatedAt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *PaymentMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case payment.FieldAttempt:
+		return m.AddedAttempt()
+	case payment.FieldAmount:
+		return m.AddedAmount()
+	case payment.FieldCreatedAt:
+		return m.AddedCreatedAt()
+	case payment.FieldUpdatedAt:
+		return m.AddedUpdatedAt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PaymentMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case payment.FieldAttempt:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAttempt(v)
+		return nil
+	case payment.FieldAmount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAmount(v)
+		return nil
+	case payment.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCreatedAt(v)
+		return nil
+	case payment.FieldUpdatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUpdatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Payment numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *PaymentMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *PaymentMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *PaymentMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Payment nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *PaymentMutation) ResetField(name string) error {
+	switch name {
+	case payment.FieldOrderID:
+		m.ResetOrderID()
+		return nil
+	case payment.FieldAttempt:
+		m.ResetAttempt()
+		return nil
+	case payment.FieldMethod:
+		m.ResetMethod()
+		return nil
+	case payment.FieldAmount:
+		m.ResetAmount()
+		return nil
+	case payment.FieldState:
+		m.ResetState()
+		return nil
+	case payment.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case payment.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Payment field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *PaymentMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m._order != nil {
+		edges = append(edges, payment.EdgeOrder)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *PaymentMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case payment.EdgeOrder:
+		if id := m._order; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *PaymentMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *PaymentMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *PaymentMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.cleared_order {
+		edges = append(edges, payment.EdgeOrder)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *PaymentMutation) EdgeCleared(name string) bool {
+	switch name {
+	case payment.EdgeOrder:
+		return m.cleared_order
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *PaymentMutation) ClearEdge(name string) error {
+	switch name {
+	case payment.EdgeOrder:
+		m.ClearOrder()
+		return nil
+	}
+	return fmt.Errorf("unknown Payment unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *PaymentMutation) ResetEdge(name string) error {
+	switch name {
+	case payment.EdgeOrder:
+		m.ResetOrder()
+		return nil
+	}
+	return fmt.Errorf("unknown Payment edge %s", name)
+}
+
 // SessionMutation represents an operation that mutates the Session nodes in the graph.
 type SessionMutation struct {
 	config
@@ -2200,6 +6556,338 @@ func (m *SessionMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Session edge %s", name)
 }
 
+// SettingMutation represents an operation that mutates the Setting nodes in the graph.
+type SettingMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *string
+	value         *string
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*Setting, error)
+	predicates    []predicate.Setting
+}
+
+var _ ent.Mutation = (*SettingMutation)(nil)
+
+// settingOption allows management of the mutation configuration using functional options.
+type settingOption func(*SettingMutation)
+
+// newSettingMutation creates new mutation for the Setting entity.
+func newSettingMutation(c config, op Op, opts ...settingOption) *SettingMutation {
+	m := &SettingMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeSetting,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withSettingID sets the ID field of the mutation.
+func withSettingID(id string) settingOption {
+	return func(m *SettingMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Setting
+		)
+		m.oldValue = func(ctx context.Context) (*Setting, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Setting.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withSetting sets the old Setting of the mutation.
+func withSetting(node *Setting) settingOption {
+	return func(m *SettingMutation) {
+		m.oldValue = func(context.Context) (*Setting, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m SettingMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m SettingMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Setting entities.
+func (m *SettingMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *SettingMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *SettingMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Setting.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetValue sets the "value" field.
+func (m *SettingMutation) SetValue(s string) {
+	m.value = &s
+}
+
+// Value returns the value of the "value" field in the mutation.
+func (m *SettingMutation) Value() (r string, exists bool) {
+	v := m.value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldValue returns the old "value" field's value of the Setting entity.
+// If the Setting object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SettingMutation) OldValue(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldValue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldValue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldValue: %w", err)
+	}
+	return oldValue.Value, nil
+}
+
+// ResetValue resets all changes to the "value" field.
+func (m *SettingMutation) ResetValue() {
+	m.value = nil
+}
+
+// Where appends a list predicates to the SettingMutation builder.
+func (m *SettingMutation) Where(ps ...predicate.Setting) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the SettingMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *SettingMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Setting, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *SettingMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *SettingMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Setting).
+func (m *SettingMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *SettingMutation) Fields() []string {
+	fields := make([]string, 0, 1)
+	if m.value != nil {
+		fields = append(fields, setting.FieldValue)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *SettingMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case setting.FieldValue:
+		return m.Value()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *SettingMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case setting.FieldValue:
+		return m.OldValue(ctx)
+	}
+	return nil, fmt.Errorf("unknown Setting field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SettingMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case setting.FieldValue:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetValue(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Setting field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *SettingMutation) AddedFields() []string {
+	return nil
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *SettingMutation) AddedField(name string) (ent.Value, bool) {
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *SettingMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	}
+	return fmt.Errorf("unknown Setting numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *SettingMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *SettingMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *SettingMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Setting nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *SettingMutation) ResetField(name string) error {
+	switch name {
+	case setting.FieldValue:
+		m.ResetValue()
+		return nil
+	}
+	return fmt.Errorf("unknown Setting field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *SettingMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *SettingMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *SettingMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *SettingMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *SettingMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *SettingMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *SettingMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Setting unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *SettingMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Setting edge %s", name)
+}
+
 // ShopMutation represents an operation that mutates the Shop nodes in the graph.
 type ShopMutation struct {
 	config
@@ -2237,6 +6925,9 @@ type ShopMutation struct {
 	cleared_type     bool
 	owner            *int64
 	clearedowner     bool
+	vouchers         map[int64]struct{}
+	removedvouchers  map[int64]struct{}
+	clearedvouchers  bool
 	done             bool
 	oldValue         func(context.Context) (*Shop, error)
 	predicates       []predicate.Shop
@@ -3325,6 +8016,60 @@ func (m *ShopMutation) ResetOwner() {
 	m.clearedowner = false
 }
 
+// AddVoucherIDs adds the "vouchers" edge to the Voucher entity by ids.
+func (m *ShopMutation) AddVoucherIDs(ids ...int64) {
+	if m.vouchers == nil {
+		m.vouchers = make(map[int64]struct{})
+	}
+	for i := range ids {
+		m.vouchers[ids[i]] = struct{}{}
+	}
+}
+
+// ClearVouchers clears the "vouchers" edge to the Voucher entity.
+func (m *ShopMutation) ClearVouchers() {
+	m.clearedvouchers = true
+}
+
+// VouchersCleared reports if the "vouchers" edge to the Voucher entity was cleared.
+func (m *ShopMutation) VouchersCleared() bool {
+	return m.clearedvouchers
+}
+
+// RemoveVoucherIDs removes the "vouchers" edge to the Voucher entity by IDs.
+func (m *ShopMutation) RemoveVoucherIDs(ids ...int64) {
+	if m.removedvouchers == nil {
+		m.removedvouchers = make(map[int64]struct{})
+	}
+	for i := range ids {
+		delete(m.vouchers, ids[i])
+		m.removedvouchers[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedVouchers returns the removed IDs of the "vouchers" edge to the Voucher entity.
+func (m *ShopMutation) RemovedVouchersIDs() (ids []int64) {
+	for id := range m.removedvouchers {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// VouchersIDs returns the "vouchers" edge IDs in the mutation.
+func (m *ShopMutation) VouchersIDs() (ids []int64) {
+	for id := range m.vouchers {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetVouchers resets all changes to the "vouchers" edge.
+func (m *ShopMutation) ResetVouchers() {
+	m.vouchers = nil
+	m.clearedvouchers = false
+	m.removedvouchers = nil
+}
+
 // Where appends a list predicates to the ShopMutation builder.
 func (m *ShopMutation) Where(ps ...predicate.Shop) {
 	m.predicates = append(m.predicates, ps...)
@@ -3896,12 +8641,15 @@ func (m *ShopMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *ShopMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m._type != nil {
 		edges = append(edges, shop.EdgeType)
 	}
 	if m.owner != nil {
 		edges = append(edges, shop.EdgeOwner)
+	}
+	if m.vouchers != nil {
+		edges = append(edges, shop.EdgeVouchers)
 	}
 	return edges
 }
@@ -3918,30 +8666,50 @@ func (m *ShopMutation) AddedIDs(name string) []ent.Value {
 		if id := m.owner; id != nil {
 			return []ent.Value{*id}
 		}
+	case shop.EdgeVouchers:
+		ids := make([]ent.Value, 0, len(m.vouchers))
+		for id := range m.vouchers {
+			ids = append(ids, id)
+		}
+		return ids
 	}
 	return nil
 }
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *ShopMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
+	if m.removedvouchers != nil {
+		edges = append(edges, shop.EdgeVouchers)
+	}
 	return edges
 }
 
 // RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
 // the given name in this mutation.
 func (m *ShopMutation) RemovedIDs(name string) []ent.Value {
+	switch name {
+	case shop.EdgeVouchers:
+		ids := make([]ent.Value, 0, len(m.removedvouchers))
+		for id := range m.removedvouchers {
+			ids = append(ids, id)
+		}
+		return ids
+	}
 	return nil
 }
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *ShopMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.cleared_type {
 		edges = append(edges, shop.EdgeType)
 	}
 	if m.clearedowner {
 		edges = append(edges, shop.EdgeOwner)
+	}
+	if m.clearedvouchers {
+		edges = append(edges, shop.EdgeVouchers)
 	}
 	return edges
 }
@@ -3954,6 +8722,8 @@ func (m *ShopMutation) EdgeCleared(name string) bool {
 		return m.cleared_type
 	case shop.EdgeOwner:
 		return m.clearedowner
+	case shop.EdgeVouchers:
+		return m.clearedvouchers
 	}
 	return false
 }
@@ -3981,6 +8751,9 @@ func (m *ShopMutation) ResetEdge(name string) error {
 		return nil
 	case shop.EdgeOwner:
 		m.ResetOwner()
+		return nil
+	case shop.EdgeVouchers:
+		m.ResetVouchers()
 		return nil
 	}
 	return fmt.Errorf("unknown Shop edge %s", name)
@@ -4646,6 +9419,8 @@ type UserMutation struct {
 	city            *string
 	bio             *string
 	gender          *user.Gender
+	points          *int
+	addpoints       *int
 	version         *int64
 	addversion      *int64
 	birthday        *string
@@ -5169,6 +9944,62 @@ func (m *UserMutation) ResetGender() {
 	m.gender = nil
 }
 
+// SetPoints sets the "points" field.
+func (m *UserMutation) SetPoints(i int) {
+	m.points = &i
+	m.addpoints = nil
+}
+
+// Points returns the value of the "points" field in the mutation.
+func (m *UserMutation) Points() (r int, exists bool) {
+	v := m.points
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPoints returns the old "points" field's value of the User entity.
+// If the User object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *UserMutation) OldPoints(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPoints is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPoints requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPoints: %w", err)
+	}
+	return oldValue.Points, nil
+}
+
+// AddPoints adds i to the "points" field.
+func (m *UserMutation) AddPoints(i int) {
+	if m.addpoints != nil {
+		*m.addpoints += i
+	} else {
+		m.addpoints = &i
+	}
+}
+
+// AddedPoints returns the value that was added to the "points" field in this mutation.
+func (m *UserMutation) AddedPoints() (r int, exists bool) {
+	v := m.addpoints
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPoints resets all changes to the "points" field.
+func (m *UserMutation) ResetPoints() {
+	m.points = nil
+	m.addpoints = nil
+}
+
 // SetVersion sets the "version" field.
 func (m *UserMutation) SetVersion(i int64) {
 	m.version = &i
@@ -5488,7 +10319,7 @@ func (m *UserMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *UserMutation) Fields() []string {
-	fields := make([]string, 0, 13)
+	fields := make([]string, 0, 14)
 	if m.phone != nil {
 		fields = append(fields, user.FieldPhone)
 	}
@@ -5515,6 +10346,9 @@ func (m *UserMutation) Fields() []string {
 	}
 	if m.gender != nil {
 		fields = append(fields, user.FieldGender)
+	}
+	if m.points != nil {
+		fields = append(fields, user.FieldPoints)
 	}
 	if m.version != nil {
 		fields = append(fields, user.FieldVersion)
@@ -5554,6 +10388,8 @@ func (m *UserMutation) Field(name string) (ent.Value, bool) {
 		return m.Bio()
 	case user.FieldGender:
 		return m.Gender()
+	case user.FieldPoints:
+		return m.Points()
 	case user.FieldVersion:
 		return m.Version()
 	case user.FieldBirthday:
@@ -5589,6 +10425,8 @@ func (m *UserMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldBio(ctx)
 	case user.FieldGender:
 		return m.OldGender(ctx)
+	case user.FieldPoints:
+		return m.OldPoints(ctx)
 	case user.FieldVersion:
 		return m.OldVersion(ctx)
 	case user.FieldBirthday:
@@ -5669,6 +10507,13 @@ func (m *UserMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetGender(v)
 		return nil
+	case user.FieldPoints:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPoints(v)
+		return nil
 	case user.FieldVersion:
 		v, ok := value.(int64)
 		if !ok {
@@ -5705,6 +10550,9 @@ func (m *UserMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *UserMutation) AddedFields() []string {
 	var fields []string
+	if m.addpoints != nil {
+		fields = append(fields, user.FieldPoints)
+	}
 	if m.addversion != nil {
 		fields = append(fields, user.FieldVersion)
 	}
@@ -5716,6 +10564,8 @@ func (m *UserMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *UserMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case user.FieldPoints:
+		return m.AddedPoints()
 	case user.FieldVersion:
 		return m.AddedVersion()
 	}
@@ -5727,6 +10577,13 @@ func (m *UserMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *UserMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case user.FieldPoints:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPoints(v)
+		return nil
 	case user.FieldVersion:
 		v, ok := value.(int64)
 		if !ok {
@@ -5832,6 +10689,9 @@ func (m *UserMutation) ResetField(name string) error {
 		return nil
 	case user.FieldGender:
 		m.ResetGender()
+		return nil
+	case user.FieldPoints:
+		m.ResetPoints()
 		return nil
 	case user.FieldVersion:
 		m.ResetVersion()
@@ -5957,4 +10817,1259 @@ func (m *UserMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown User edge %s", name)
+}
+
+// VoucherMutation represents an operation that mutates the Voucher nodes in the graph.
+type VoucherMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	external_id   *string
+	kind          *voucher.Kind
+	title         *string
+	sub_title     *string
+	rules         *string
+	pay_value     *int
+	addpay_value  *int
+	face_value    *int
+	addface_value *int
+	one_per_user  *bool
+	status        *voucher.Status
+	version       *int64
+	addversion    *int64
+	created_at    *time.Time
+	updated_at    *time.Time
+	clearedFields map[string]struct{}
+	shop          *int64
+	clearedshop   bool
+	sale          *int64
+	clearedsale   bool
+	done          bool
+	oldValue      func(context.Context) (*Voucher, error)
+	predicates    []predicate.Voucher
+}
+
+var _ ent.Mutation = (*VoucherMutation)(nil)
+
+// voucherOption allows management of the mutation configuration using functional options.
+type voucherOption func(*VoucherMutation)
+
+// newVoucherMutation creates new mutation for the Voucher entity.
+func newVoucherMutation(c config, op Op, opts ...voucherOption) *VoucherMutation {
+	m := &VoucherMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeVoucher,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withVoucherID sets the ID field of the mutation.
+func withVoucherID(id int64) voucherOption {
+	return func(m *VoucherMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Voucher
+		)
+		m.oldValue = func(ctx context.Context) (*Voucher, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Voucher.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withVoucher sets the old Voucher of the mutation.
+func withVoucher(node *Voucher) voucherOption {
+	return func(m *VoucherMutation) {
+		m.oldValue = func(context.Context) (*Voucher, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m VoucherMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m VoucherMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Voucher entities.
+func (m *VoucherMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *VoucherMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *VoucherMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Voucher.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetExternalID sets the "external_id" field.
+func (m *VoucherMutation) SetExternalID(s string) {
+	m.external_id = &s
+}
+
+// ExternalID returns the value of the "external_id" field in the mutation.
+func (m *VoucherMutation) ExternalID() (r string, exists bool) {
+	v := m.external_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExternalID returns the old "external_id" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldExternalID(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExternalID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExternalID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExternalID: %w", err)
+	}
+	return oldValue.ExternalID, nil
+}
+
+// ClearExternalID clears the value of the "external_id" field.
+func (m *VoucherMutation) ClearExternalID() {
+	m.external_id = nil
+	m.clearedFields[voucher.FieldExternalID] = struct{}{}
+}
+
+// ExternalIDCleared returns if the "external_id" field was cleared in this mutation.
+func (m *VoucherMutation) ExternalIDCleared() bool {
+	_, ok := m.clearedFields[voucher.FieldExternalID]
+	return ok
+}
+
+// ResetExternalID resets all changes to the "external_id" field.
+func (m *VoucherMutation) ResetExternalID() {
+	m.external_id = nil
+	delete(m.clearedFields, voucher.FieldExternalID)
+}
+
+// SetShopID sets the "shop_id" field.
+func (m *VoucherMutation) SetShopID(i int64) {
+	m.shop = &i
+}
+
+// ShopID returns the value of the "shop_id" field in the mutation.
+func (m *VoucherMutation) ShopID() (r int64, exists bool) {
+	v := m.shop
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldShopID returns the old "shop_id" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldShopID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldShopID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldShopID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldShopID: %w", err)
+	}
+	return oldValue.ShopID, nil
+}
+
+// ResetShopID resets all changes to the "shop_id" field.
+func (m *VoucherMutation) ResetShopID() {
+	m.shop = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *VoucherMutation) SetKind(v voucher.Kind) {
+	m.kind = &v
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *VoucherMutation) Kind() (r voucher.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldKind(ctx context.Context) (v voucher.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *VoucherMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetTitle sets the "title" field.
+func (m *VoucherMutation) SetTitle(s string) {
+	m.title = &s
+}
+
+// Title returns the value of the "title" field in the mutation.
+func (m *VoucherMutation) Title() (r string, exists bool) {
+	v := m.title
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTitle returns the old "title" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldTitle(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTitle is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTitle requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTitle: %w", err)
+	}
+	return oldValue.Title, nil
+}
+
+// ResetTitle resets all changes to the "title" field.
+func (m *VoucherMutation) ResetTitle() {
+	m.title = nil
+}
+
+// SetSubTitle sets the "sub_title" field.
+func (m *VoucherMutation) SetSubTitle(s string) {
+	m.sub_title = &s
+}
+
+// SubTitle returns the value of the "sub_title" field in the mutation.
+func (m *VoucherMutation) SubTitle() (r string, exists bool) {
+	v := m.sub_title
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSubTitle returns the old "sub_title" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldSubTitle(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSubTitle is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSubTitle requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSubTitle: %w", err)
+	}
+	return oldValue.SubTitle, nil
+}
+
+// ClearSubTitle clears the value of the "sub_title" field.
+func (m *VoucherMutation) ClearSubTitle() {
+	m.sub_title = nil
+	m.clearedFields[voucher.FieldSubTitle] = struct{}{}
+}
+
+// SubTitleCleared returns if the "sub_title" field was cleared in this mutation.
+func (m *VoucherMutation) SubTitleCleared() bool {
+	_, ok := m.clearedFields[voucher.FieldSubTitle]
+	return ok
+}
+
+// ResetSubTitle resets all changes to the "sub_title" field.
+func (m *VoucherMutation) ResetSubTitle() {
+	m.sub_title = nil
+	delete(m.clearedFields, voucher.FieldSubTitle)
+}
+
+// SetRules sets the "rules" field.
+func (m *VoucherMutation) SetRules(s string) {
+	m.rules = &s
+}
+
+// Rules returns the value of the "rules" field in the mutation.
+func (m *VoucherMutation) Rules() (r string, exists bool) {
+	v := m.rules
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRules returns the old "rules" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldRules(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRules is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRules requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRules: %w", err)
+	}
+	return oldValue.Rules, nil
+}
+
+// ClearRules clears the value of the "rules" field.
+func (m *VoucherMutation) ClearRules() {
+	m.rules = nil
+	m.clearedFields[voucher.FieldRules] = struct{}{}
+}
+
+// RulesCleared returns if the "rules" field was cleared in this mutation.
+func (m *VoucherMutation) RulesCleared() bool {
+	_, ok := m.clearedFields[voucher.FieldRules]
+	return ok
+}
+
+// ResetRules resets all changes to the "rules" field.
+func (m *VoucherMutation) ResetRules() {
+	m.rules = nil
+	delete(m.clearedFields, voucher.FieldRules)
+}
+
+// SetPayValue sets the "pay_value" field.
+func (m *VoucherMutation) SetPayValue(i int) {
+	m.pay_value = &i
+	m.addpay_value = nil
+}
+
+// PayValue returns the value of the "pay_value" field in the mutation.
+func (m *VoucherMutation) PayValue() (r int, exists bool) {
+	v := m.pay_value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPayValue returns the old "pay_value" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldPayValue(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPayValue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPayValue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPayValue: %w", err)
+	}
+	return oldValue.PayValue, nil
+}
+
+// AddPayValue adds i to the "pay_value" field.
+func (m *VoucherMutation) AddPayValue(i int) {
+	if m.addpay_value != nil {
+		*m.addpay_value += i
+	} else {
+		m.addpay_value = &i
+	}
+}
+
+// AddedPayValue returns the value that was added to the "pay_value" field in this mutation.
+func (m *VoucherMutation) AddedPayValue() (r int, exists bool) {
+	v := m.addpay_value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPayValue resets all changes to the "pay_value" field.
+func (m *VoucherMutation) ResetPayValue() {
+	m.pay_value = nil
+	m.addpay_value = nil
+}
+
+// SetFaceValue sets the "face_value" field.
+func (m *VoucherMutation) SetFaceValue(i int) {
+	m.face_value = &i
+	m.addface_value = nil
+}
+
+// FaceValue returns the value of the "face_value" field in the mutation.
+func (m *VoucherMutation) FaceValue() (r int, exists bool) {
+	v := m.face_value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFaceValue returns the old "face_value" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldFaceValue(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFaceValue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFaceValue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFaceValue: %w", err)
+	}
+	return oldValue.FaceValue, nil
+}
+
+// AddFaceValue adds i to the "face_value" field.
+func (m *VoucherMutation) AddFaceValue(i int) {
+	if m.addface_value != nil {
+		*m.addface_value += i
+	} else {
+		m.addface_value = &i
+	}
+}
+
+// AddedFaceValue returns the value that was added to the "face_value" field in this mutation.
+func (m *VoucherMutation) AddedFaceValue() (r int, exists bool) {
+	v := m.addface_value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFaceValue resets all changes to the "face_value" field.
+func (m *VoucherMutation) ResetFaceValue() {
+	m.face_value = nil
+	m.addface_value = nil
+}
+
+// SetOnePerUser sets the "one_per_user" field.
+func (m *VoucherMutation) SetOnePerUser(b bool) {
+	m.one_per_user = &b
+}
+
+// OnePerUser returns the value of the "one_per_user" field in the mutation.
+func (m *VoucherMutation) OnePerUser() (r bool, exists bool) {
+	v := m.one_per_user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOnePerUser returns the old "one_per_user" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldOnePerUser(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOnePerUser is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOnePerUser requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOnePerUser: %w", err)
+	}
+	return oldValue.OnePerUser, nil
+}
+
+// ResetOnePerUser resets all changes to the "one_per_user" field.
+func (m *VoucherMutation) ResetOnePerUser() {
+	m.one_per_user = nil
+}
+
+// SetStatus sets the "status" field.
+func (m *VoucherMutation) SetStatus(v voucher.Status) {
+	m.status = &v
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *VoucherMutation) Status() (r voucher.Status, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldStatus(ctx context.Context) (v voucher.Status, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *VoucherMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetVersion sets the "version" field.
+func (m *VoucherMutation) SetVersion(i int64) {
+	m.version = &i
+	m.addversion = nil
+}
+
+// Version returns the value of the "version" field in the mutation.
+func (m *VoucherMutation) Version() (r int64, exists bool) {
+	v := m.version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVersion returns the old "version" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldVersion(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVersion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVersion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVersion: %w", err)
+	}
+	return oldValue.Version, nil
+}
+
+// AddVersion adds i to the "version" field.
+func (m *VoucherMutation) AddVersion(i int64) {
+	if m.addversion != nil {
+		*m.addversion += i
+	} else {
+		m.addversion = &i
+	}
+}
+
+// AddedVersion returns the value that was added to the "version" field in this mutation.
+func (m *VoucherMutation) AddedVersion() (r int64, exists bool) {
+	v := m.addversion
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetVersion resets all changes to the "version" field.
+func (m *VoucherMutation) ResetVersion() {
+	m.version = nil
+	m.addversion = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *VoucherMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *VoucherMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *VoucherMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *VoucherMutation) SetUpdatedAt(t time.Time) {
+	m.updated_at = &t
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *VoucherMutation) UpdatedAt() (r time.Time, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *VoucherMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+}
+
+// ClearShop clears the "shop" edge to the Shop entity.
+func (m *VoucherMutation) ClearShop() {
+	m.clearedshop = true
+	m.clearedFields[voucher.FieldShopID] = struct{}{}
+}
+
+// ShopCleared reports if the "shop" edge to the Shop entity was cleared.
+func (m *VoucherMutation) ShopCleared() bool {
+	return m.clearedshop
+}
+
+// ShopIDs returns the "shop" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// ShopID instead. It exists only for internal usage by the builders.
+func (m *VoucherMutation) ShopIDs() (ids []int64) {
+	if id := m.shop; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetShop resets all changes to the "shop" edge.
+func (m *VoucherMutation) ResetShop() {
+	m.shop = nil
+	m.clearedshop = false
+}
+
+// SetSaleID sets the "sale" edge to the FlashSale entity by id.
+func (m *VoucherMutation) SetSaleID(id int64) {
+	m.sale = &id
+}
+
+// ClearSale clears the "sale" edge to the FlashSale entity.
+func (m *VoucherMutation) ClearSale() {
+	m.clearedsale = true
+}
+
+// SaleCleared reports if the "sale" edge to the FlashSale entity was cleared.
+func (m *VoucherMutation) SaleCleared() bool {
+	return m.clearedsale
+}
+
+// SaleID returns the "sale" edge ID in the mutation.
+func (m *VoucherMutation) SaleID() (id int64, exists bool) {
+	if m.sale != nil {
+		return *m.sale, true
+	}
+	return
+}
+
+// SaleIDs returns the "sale" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// SaleID instead. It exists only for internal usage by the builders.
+func (m *VoucherMutation) SaleIDs() (ids []int64) {
+	if id := m.sale; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetSale resets all changes to the "sale" edge.
+func (m *VoucherMutation) ResetSale() {
+	m.sale = nil
+	m.clearedsale = false
+}
+
+// Where appends a list predicates to the VoucherMutation builder.
+func (m *VoucherMutation) Where(ps ...predicate.Voucher) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the VoucherMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *VoucherMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Voucher, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *VoucherMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *VoucherMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Voucher).
+func (m *VoucherMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *VoucherMutation) Fields() []string {
+	fields := make([]string, 0, 13)
+	if m.external_id != nil {
+		fields = append(fields, voucher.FieldExternalID)
+	}
+	if m.shop != nil {
+		fields = append(fields, voucher.FieldShopID)
+	}
+	if m.kind != nil {
+		fields = append(fields, voucher.FieldKind)
+	}
+	if m.title != nil {
+		fields = append(fields, voucher.FieldTitle)
+	}
+	if m.sub_title != nil {
+		fields = append(fields, voucher.FieldSubTitle)
+	}
+	if m.rules != nil {
+		fields = append(fields, voucher.FieldRules)
+	}
+	if m.pay_value != nil {
+		fields = append(fields, voucher.FieldPayValue)
+	}
+	if m.face_value != nil {
+		fields = append(fields, voucher.FieldFaceValue)
+	}
+	if m.one_per_user != nil {
+		fields = append(fields, voucher.FieldOnePerUser)
+	}
+	if m.status != nil {
+		fields = append(fields, voucher.FieldStatus)
+	}
+	if m.version != nil {
+		fields = append(fields, voucher.FieldVersion)
+	}
+	if m.created_at != nil {
+		fields = append(fields, voucher.FieldCreatedAt)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, voucher.FieldUpdatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *VoucherMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case voucher.FieldExternalID:
+		return m.ExternalID()
+	case voucher.FieldShopID:
+		return m.ShopID()
+	case voucher.FieldKind:
+		return m.Kind()
+	case voucher.FieldTitle:
+		return m.Title()
+	case voucher.FieldSubTitle:
+		return m.SubTitle()
+	case voucher.FieldRules:
+		return m.Rules()
+	case voucher.FieldPayValue:
+		return m.PayValue()
+	case voucher.FieldFaceValue:
+		return m.FaceValue()
+	case voucher.FieldOnePerUser:
+		return m.OnePerUser()
+	case voucher.FieldStatus:
+		return m.Status()
+	case voucher.FieldVersion:
+		return m.Version()
+	case voucher.FieldCreatedAt:
+		return m.CreatedAt()
+	case voucher.FieldUpdatedAt:
+		return m.UpdatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *VoucherMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case voucher.FieldExternalID:
+		return m.OldExternalID(ctx)
+	case voucher.FieldShopID:
+		return m.OldShopID(ctx)
+	case voucher.FieldKind:
+		return m.OldKind(ctx)
+	case voucher.FieldTitle:
+		return m.OldTitle(ctx)
+	case voucher.FieldSubTitle:
+		return m.OldSubTitle(ctx)
+	case voucher.FieldRules:
+		return m.OldRules(ctx)
+	case voucher.FieldPayValue:
+		return m.OldPayValue(ctx)
+	case voucher.FieldFaceValue:
+		return m.OldFaceValue(ctx)
+	case voucher.FieldOnePerUser:
+		return m.OldOnePerUser(ctx)
+	case voucher.FieldStatus:
+		return m.OldStatus(ctx)
+	case voucher.FieldVersion:
+		return m.OldVersion(ctx)
+	case voucher.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case voucher.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Voucher field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VoucherMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case voucher.FieldExternalID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExternalID(v)
+		return nil
+	case voucher.FieldShopID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetShopID(v)
+		return nil
+	case voucher.FieldKind:
+		v, ok := value.(voucher.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case voucher.FieldTitle:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTitle(v)
+		return nil
+	case voucher.FieldSubTitle:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSubTitle(v)
+		return nil
+	case voucher.FieldRules:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRules(v)
+		return nil
+	case voucher.FieldPayValue:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPayValue(v)
+		return nil
+	case voucher.FieldFaceValue:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFaceValue(v)
+		return nil
+	case voucher.FieldOnePerUser:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOnePerUser(v)
+		return nil
+	case voucher.FieldStatus:
+		v, ok := value.(voucher.Status)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case voucher.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVersion(v)
+		return nil
+	case voucher.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case voucher.FieldUpdatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Voucher field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *VoucherMutation) AddedFields() []string {
+	var fields []string
+	if m.addpay_value != nil {
+		fields = append(fields, voucher.FieldPayValue)
+	}
+	if m.addface_value != nil {
+		fields = append(fields, voucher.FieldFaceValue)
+	}
+	if m.addversion != nil {
+		fields = append(fields, voucher.FieldVersion)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *VoucherMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case voucher.FieldPayValue:
+		return m.AddedPayValue()
+	case voucher.FieldFaceValue:
+		return m.AddedFaceValue()
+	case voucher.FieldVersion:
+		return m.AddedVersion()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VoucherMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case voucher.FieldPayValue:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPayValue(v)
+		return nil
+	case voucher.FieldFaceValue:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFaceValue(v)
+		return nil
+	case voucher.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddVersion(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Voucher numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *VoucherMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(voucher.FieldExternalID) {
+		fields = append(fields, voucher.FieldExternalID)
+	}
+	if m.FieldCleared(voucher.FieldSubTitle) {
+		fields = append(fields, voucher.FieldSubTitle)
+	}
+	if m.FieldCleared(voucher.FieldRules) {
+		fields = append(fields, voucher.FieldRules)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *VoucherMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *VoucherMutation) ClearField(name string) error {
+	switch name {
+	case voucher.FieldExternalID:
+		m.ClearExternalID()
+		return nil
+	case voucher.FieldSubTitle:
+		m.ClearSubTitle()
+		return nil
+	case voucher.FieldRules:
+		m.ClearRules()
+		return nil
+	}
+	return fmt.Errorf("unknown Voucher nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *VoucherMutation) ResetField(name string) error {
+	switch name {
+	case voucher.FieldExternalID:
+		m.ResetExternalID()
+		return nil
+	case voucher.FieldShopID:
+		m.ResetShopID()
+		return nil
+	case voucher.FieldKind:
+		m.ResetKind()
+		return nil
+	case voucher.FieldTitle:
+		m.ResetTitle()
+		return nil
+	case voucher.FieldSubTitle:
+		m.ResetSubTitle()
+		return nil
+	case voucher.FieldRules:
+		m.ResetRules()
+		return nil
+	case voucher.FieldPayValue:
+		m.ResetPayValue()
+		return nil
+	case voucher.FieldFaceValue:
+		m.ResetFaceValue()
+		return nil
+	case voucher.FieldOnePerUser:
+		m.ResetOnePerUser()
+		return nil
+	case voucher.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case voucher.FieldVersion:
+		m.ResetVersion()
+		return nil
+	case voucher.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case voucher.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Voucher field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *VoucherMutation) AddedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.shop != nil {
+		edges = append(edges, voucher.EdgeShop)
+	}
+	if m.sale != nil {
+		edges = append(edges, voucher.EdgeSale)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *VoucherMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case voucher.EdgeShop:
+		if id := m.shop; id != nil {
+			return []ent.Value{*id}
+		}
+	case voucher.EdgeSale:
+		if id := m.sale; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *VoucherMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 2)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *VoucherMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *VoucherMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 2)
+	if m.clearedshop {
+		edges = append(edges, voucher.EdgeShop)
+	}
+	if m.clearedsale {
+		edges = append(edges, voucher.EdgeSale)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *VoucherMutation) EdgeCleared(name string) bool {
+	switch name {
+	case voucher.EdgeShop:
+		return m.clearedshop
+	case voucher.EdgeSale:
+		return m.clearedsale
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *VoucherMutation) ClearEdge(name string) error {
+	switch name {
+	case voucher.EdgeShop:
+		m.ClearShop()
+		return nil
+	case voucher.EdgeSale:
+		m.ClearSale()
+		return nil
+	}
+	return fmt.Errorf("unknown Voucher unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *VoucherMutation) ResetEdge(name string) error {
+	switch name {
+	case voucher.EdgeShop:
+		m.ResetShop()
+		return nil
+	case voucher.EdgeSale:
+		m.ResetSale()
+		return nil
+	}
+	return fmt.Errorf("unknown Voucher edge %s", name)
 }

@@ -5,19 +5,59 @@ package ent
 import (
 	"time"
 
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/ent/idsegment"
 	"github.com/tandian-dev/tandian/ent/lockfence"
+	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
+	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/session"
+	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
 // The init function reads all schema descriptors with runtime code
 // (default values, validators, hooks and policies) and stitches it
 // to their package variables.
 func init() {
+	flashsaleFields := schema.FlashSale{}.Fields()
+	_ = flashsaleFields
+	// flashsaleDescPartition is the schema descriptor for partition field.
+	flashsaleDescPartition := flashsaleFields[6].Descriptor()
+	// flashsale.PartitionValidator is a validator for the "partition" field. It is called by the builders before save.
+	flashsale.PartitionValidator = flashsaleDescPartition.Validators[0].(func(int) error)
+	// flashsaleDescBuckets is the schema descriptor for buckets field.
+	flashsaleDescBuckets := flashsaleFields[7].Descriptor()
+	// flashsale.BucketsValidator is a validator for the "buckets" field. It is called by the builders before save.
+	flashsale.BucketsValidator = flashsaleDescBuckets.Validators[0].(func(int) error)
+	// flashsaleDescEditSeq is the schema descriptor for edit_seq field.
+	flashsaleDescEditSeq := flashsaleFields[8].Descriptor()
+	// flashsale.DefaultEditSeq holds the default value on creation for the edit_seq field.
+	flashsale.DefaultEditSeq = flashsaleDescEditSeq.Default.(int64)
+	idsegmentFields := schema.IDSegment{}.Fields()
+	_ = idsegmentFields
+	// idsegmentDescID is the schema descriptor for id field.
+	idsegmentDescID := idsegmentFields[0].Descriptor()
+	// idsegment.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	idsegment.IDValidator = func() func(string) error {
+		validators := idsegmentDescID.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(id string) error {
+			for _, fn := range fns {
+				if err := fn(id); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
 	lockfenceFields := schema.LockFence{}.Fields()
 	_ = lockfenceFields
 	// lockfenceDescID is the schema descriptor for id field.
@@ -38,6 +78,24 @@ func init() {
 			return nil
 		}
 	}()
+	orderFields := schema.Order{}.Fields()
+	_ = orderFields
+	// orderDescFailure is the schema descriptor for failure field.
+	orderDescFailure := orderFields[9].Descriptor()
+	// order.FailureValidator is a validator for the "failure" field. It is called by the builders before save.
+	order.FailureValidator = orderDescFailure.Validators[0].(func(string) error)
+	// orderDescIdempotency is the schema descriptor for idempotency field.
+	orderDescIdempotency := orderFields[10].Descriptor()
+	// order.IdempotencyValidator is a validator for the "idempotency" field. It is called by the builders before save.
+	order.IdempotencyValidator = orderDescIdempotency.Validators[0].(func(string) error)
+	// orderDescVersion is the schema descriptor for version field.
+	orderDescVersion := orderFields[11].Descriptor()
+	// order.DefaultVersion holds the default value on creation for the version field.
+	order.DefaultVersion = orderDescVersion.Default.(int64)
+	// orderDescTallied is the schema descriptor for tallied field.
+	orderDescTallied := orderFields[12].Descriptor()
+	// order.DefaultTallied holds the default value on creation for the tallied field.
+	order.DefaultTallied = orderDescTallied.Default.(bool)
 	outboxjobFields := schema.OutboxJob{}.Fields()
 	_ = outboxjobFields
 	// outboxjobDescTopic is the schema descriptor for topic field.
@@ -70,6 +128,12 @@ func init() {
 	outboxjobDescLastError := outboxjobFields[5].Descriptor()
 	// outboxjob.LastErrorValidator is a validator for the "last_error" field. It is called by the builders before save.
 	outboxjob.LastErrorValidator = outboxjobDescLastError.Validators[0].(func(string) error)
+	paymentFields := schema.Payment{}.Fields()
+	_ = paymentFields
+	// paymentDescAttempt is the schema descriptor for attempt field.
+	paymentDescAttempt := paymentFields[2].Descriptor()
+	// payment.AttemptValidator is a validator for the "attempt" field. It is called by the builders before save.
+	payment.AttemptValidator = paymentDescAttempt.Validators[0].(func(int) error)
 	sessionFields := schema.Session{}.Fields()
 	_ = sessionFields
 	// sessionDescCreatedAt is the schema descriptor for created_at field.
@@ -80,6 +144,30 @@ func init() {
 	sessionDescID := sessionFields[0].Descriptor()
 	// session.IDValidator is a validator for the "id" field. It is called by the builders before save.
 	session.IDValidator = sessionDescID.Validators[0].(func(string) error)
+	settingFields := schema.Setting{}.Fields()
+	_ = settingFields
+	// settingDescValue is the schema descriptor for value field.
+	settingDescValue := settingFields[1].Descriptor()
+	// setting.ValueValidator is a validator for the "value" field. It is called by the builders before save.
+	setting.ValueValidator = settingDescValue.Validators[0].(func(string) error)
+	// settingDescID is the schema descriptor for id field.
+	settingDescID := settingFields[0].Descriptor()
+	// setting.IDValidator is a validator for the "id" field. It is called by the builders before save.
+	setting.IDValidator = func() func(string) error {
+		validators := settingDescID.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(id string) error {
+			for _, fn := range fns {
+				if err := fn(id); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
 	shopFields := schema.Shop{}.Fields()
 	_ = shopFields
 	// shopDescExternalID is the schema descriptor for external_id field.
@@ -216,22 +304,76 @@ func init() {
 	userDescBio := userFields[8].Descriptor()
 	// user.BioValidator is a validator for the "bio" field. It is called by the builders before save.
 	user.BioValidator = userDescBio.Validators[0].(func(string) error)
+	// userDescPoints is the schema descriptor for points field.
+	userDescPoints := userFields[10].Descriptor()
+	// user.DefaultPoints holds the default value on creation for the points field.
+	user.DefaultPoints = userDescPoints.Default.(int)
 	// userDescVersion is the schema descriptor for version field.
-	userDescVersion := userFields[10].Descriptor()
+	userDescVersion := userFields[11].Descriptor()
 	// user.DefaultVersion holds the default value on creation for the version field.
 	user.DefaultVersion = userDescVersion.Default.(int64)
 	// userDescBirthday is the schema descriptor for birthday field.
-	userDescBirthday := userFields[11].Descriptor()
+	userDescBirthday := userFields[12].Descriptor()
 	// user.BirthdayValidator is a validator for the "birthday" field. It is called by the builders before save.
 	user.BirthdayValidator = userDescBirthday.Validators[0].(func(string) error)
 	// userDescCreatedAt is the schema descriptor for created_at field.
-	userDescCreatedAt := userFields[12].Descriptor()
+	userDescCreatedAt := userFields[13].Descriptor()
 	// user.DefaultCreatedAt holds the default value on creation for the created_at field.
 	user.DefaultCreatedAt = userDescCreatedAt.Default.(func() time.Time)
 	// userDescUpdatedAt is the schema descriptor for updated_at field.
-	userDescUpdatedAt := userFields[13].Descriptor()
+	userDescUpdatedAt := userFields[14].Descriptor()
 	// user.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	user.DefaultUpdatedAt = userDescUpdatedAt.Default.(func() time.Time)
 	// user.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.
 	user.UpdateDefaultUpdatedAt = userDescUpdatedAt.UpdateDefault.(func() time.Time)
+	voucherFields := schema.Voucher{}.Fields()
+	_ = voucherFields
+	// voucherDescExternalID is the schema descriptor for external_id field.
+	voucherDescExternalID := voucherFields[1].Descriptor()
+	// voucher.ExternalIDValidator is a validator for the "external_id" field. It is called by the builders before save.
+	voucher.ExternalIDValidator = voucherDescExternalID.Validators[0].(func(string) error)
+	// voucherDescTitle is the schema descriptor for title field.
+	voucherDescTitle := voucherFields[4].Descriptor()
+	// voucher.TitleValidator is a validator for the "title" field. It is called by the builders before save.
+	voucher.TitleValidator = func() func(string) error {
+		validators := voucherDescTitle.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(title string) error {
+			for _, fn := range fns {
+				if err := fn(title); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// voucherDescSubTitle is the schema descriptor for sub_title field.
+	voucherDescSubTitle := voucherFields[5].Descriptor()
+	// voucher.SubTitleValidator is a validator for the "sub_title" field. It is called by the builders before save.
+	voucher.SubTitleValidator = voucherDescSubTitle.Validators[0].(func(string) error)
+	// voucherDescPayValue is the schema descriptor for pay_value field.
+	voucherDescPayValue := voucherFields[7].Descriptor()
+	// voucher.PayValueValidator is a validator for the "pay_value" field. It is called by the builders before save.
+	voucher.PayValueValidator = voucherDescPayValue.Validators[0].(func(int) error)
+	// voucherDescFaceValue is the schema descriptor for face_value field.
+	voucherDescFaceValue := voucherFields[8].Descriptor()
+	// voucher.FaceValueValidator is a validator for the "face_value" field. It is called by the builders before save.
+	voucher.FaceValueValidator = voucherDescFaceValue.Validators[0].(func(int) error)
+	// voucherDescVersion is the schema descriptor for version field.
+	voucherDescVersion := voucherFields[11].Descriptor()
+	// voucher.DefaultVersion holds the default value on creation for the version field.
+	voucher.DefaultVersion = voucherDescVersion.Default.(int64)
+	// voucherDescCreatedAt is the schema descriptor for created_at field.
+	voucherDescCreatedAt := voucherFields[12].Descriptor()
+	// voucher.DefaultCreatedAt holds the default value on creation for the created_at field.
+	voucher.DefaultCreatedAt = voucherDescCreatedAt.Default.(func() time.Time)
+	// voucherDescUpdatedAt is the schema descriptor for updated_at field.
+	voucherDescUpdatedAt := voucherFields[13].Descriptor()
+	// voucher.DefaultUpdatedAt holds the default value on creation for the updated_at field.
+	voucher.DefaultUpdatedAt = voucherDescUpdatedAt.Default.(func() time.Time)
+	// voucher.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.
+	voucher.UpdateDefaultUpdatedAt = voucherDescUpdatedAt.UpdateDefault.(func() time.Time)
 }

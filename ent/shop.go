@@ -71,9 +71,11 @@ type ShopEdges struct {
 	Type *ShopType `json:"type,omitempty"`
 	// Owner holds the value of the owner edge.
 	Owner *User `json:"owner,omitempty"`
+	// Vouchers holds the value of the vouchers edge.
+	Vouchers []*Voucher `json:"vouchers,omitempty"`
 	// loadedTypes holds the information for reporting if a
 	// type was loaded (or requested) in eager-loading or not.
-	loadedTypes [2]bool
+	loadedTypes [3]bool
 }
 
 // TypeOrErr returns the Type value or an error if the edge
@@ -96,6 +98,15 @@ func (e ShopEdges) OwnerOrErr() (*User, error) {
 		return nil, &NotFoundError{label: user.Label}
 	}
 	return nil, &NotLoadedError{edge: "owner"}
+}
+
+// VouchersOrErr returns the Vouchers value or an error if the edge
+// was not loaded in eager-loading.
+func (e ShopEdges) VouchersOrErr() ([]*Voucher, error) {
+	if e.loadedTypes[2] {
+		return e.Vouchers, nil
+	}
+	return nil, &NotLoadedError{edge: "vouchers"}
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -276,6 +287,11 @@ func (_m *Shop) QueryType() *ShopTypeQuery {
 // QueryOwner queries the "owner" edge of the Shop entity.
 func (_m *Shop) QueryOwner() *UserQuery {
 	return NewShopClient(_m.config).QueryOwner(_m)
+}
+
+// QueryVouchers queries the "vouchers" edge of the Shop entity.
+func (_m *Shop) QueryVouchers() *VoucherQuery {
+	return NewShopClient(_m.config).QueryVouchers(_m)
 }
 
 // Update returns a builder for updating this Shop.

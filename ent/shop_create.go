@@ -15,6 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
 // ShopCreate is the builder for creating a Shop entity.
@@ -249,6 +250,21 @@ func (_c *ShopCreate) SetType(v *ShopType) *ShopCreate {
 // SetOwner sets the "owner" edge to the User entity.
 func (_c *ShopCreate) SetOwner(v *User) *ShopCreate {
 	return _c.SetOwnerID(v.ID)
+}
+
+// AddVoucherIDs adds the "vouchers" edge to the Voucher entity by IDs.
+func (_c *ShopCreate) AddVoucherIDs(ids ...int64) *ShopCreate {
+	_c.mutation.AddVoucherIDs(ids...)
+	return _c
+}
+
+// AddVouchers adds the "vouchers" edges to the Voucher entity.
+func (_c *ShopCreate) AddVouchers(v ...*Voucher) *ShopCreate {
+	ids := make([]int64, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _c.AddVoucherIDs(ids...)
 }
 
 // Mutation returns the ShopMutation object of the builder.
@@ -525,6 +541,22 @@ func (_c *ShopCreate) createSpec() (*Shop, *sqlgraph.CreateSpec) {
 			edge.Target.Nodes = append(edge.Target.Nodes, k)
 		}
 		_node.OwnerID = &nodes[0]
+		_spec.Edges = append(_spec.Edges, edge)
+	}
+	if nodes := _c.mutation.VouchersIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   shop.VouchersTable,
+			Columns: []string{shop.VouchersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(voucher.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
 		_spec.Edges = append(_spec.Edges, edge)
 	}
 	return _node, _spec

@@ -4,6 +4,7 @@ package ent
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"math"
 
@@ -16,18 +17,20 @@ import (
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
 // ShopQuery is the builder for querying Shop entities.
 type ShopQuery struct {
 	config
-	ctx        *QueryContext
-	order      []shop.OrderOption
-	inters     []Interceptor
-	predicates []predicate.Shop
-	withType   *ShopTypeQuery
-	withOwner  *UserQuery
-	modifiers  []func(*sql.Selector)
+	ctx          *QueryContext
+	order        []shop.OrderOption
+	inters       []Interceptor
+	predicates   []predicate.Shop
+	withType     *ShopTypeQuery
+	withOwner    *UserQuery
+	withVouchers *VoucherQuery
+	modifiers    []func(*sql.Selector)
 	// intermediate query (i.e. traversal path).
 	sql  *sql.Selector
 	path func(context.Context) (*sql.Selector, error)
@@ -101,6 +104,28 @@ func (_q *ShopQuery) QueryOwner() *UserQuery {
 			sqlgraph.From(shop.Table, shop.FieldID, selector),
 			sqlgraph.To(user.Table, user.FieldID),
 			sqlgraph.Edge(sqlgraph.M2O, true, shop.OwnerTable, shop.OwnerColumn),
+		)
+		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
+		return fromU, nil
+	}
+	return query
+}
+
+// QueryVouchers chains the current query on the "vouchers" edge.
+func (_q *ShopQuery) QueryVouchers() *VoucherQuery {
+	query := (&VoucherClient{config: _q.config}).Query()
+	query.path = func(ctx context.Context) (fromU *sql.Selector, err error) {
+		if err := _q.prepareQuery(ctx); err != nil {
+			return nil, err
+		}
+		selector := _q.sqlQuery(ctx)
+		if err := selector.Err(); err != nil {
+			return nil, err
+		}
+		step := sqlgraph.NewStep(
+			sqlgraph.From(shop.Table, shop.FieldID, selector),
+			sqlgraph.To(voucher.Table, voucher.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, shop.VouchersTable, shop.VouchersColumn),
 		)
 		fromU = sqlgraph.SetNeighbors(_q.driver.Dialect(), step)
 		return fromU, nil
@@ -295,13 +320,14 @@ func (_q *ShopQuery) Clone() *ShopQuery {
 		return nil
 	}
 	return &ShopQuery{
-		config:     _q.config,
-		ctx:        _q.ctx.Clone(),
-		order:      append([]shop.OrderOption{}, _q.order...),
-		inters:     append([]Interceptor{}, _q.inters...),
-		predicates: append([]predicate.Shop{}, _q.predicates...),
-		withType:   _q.withType.Clone(),
-		withOwner:  _q.withOwner.Clone(),
+		config:       _q.config,
+		ctx:          _q.ctx.Clone(),
+		order:        append([]shop.OrderOption{}, _q.order...),
+		inters:       append([]Interceptor{}, _q.inters...),
+		predicates:   append([]predicate.Shop{}, _q.predicates...),
+		withType:     _q.withType.Clone(),
+		withOwner:    _q.withOwner.Clone(),
+		withVouchers: _q.withVouchers.Clone(),
 		// clone intermediate query.
 		sql:       _q.sql.Clone(),
 		path:      _q.path,
@@ -328,6 +354,17 @@ func (_q *ShopQuery) WithOwner(opts ...func(*UserQuery)) *ShopQuery {
 		opt(query)
 	}
 	_q.withOwner = query
+	return _q
+}
+
+// WithVouchers tells the query-builder to eager-load the nodes that are connected to
+// the "vouchers" edge. The optional arguments are used to configure the query builder of the edge.
+func (_q *ShopQuery) WithVouchers(opts ...func(*VoucherQuery)) *ShopQuery {
+	query := (&VoucherClient{config: _q.config}).Query()
+	for _, opt := range opts {
+		opt(query)
+	}
+	_q.withVouchers = query
 	return _q
 }
 
@@ -409,9 +446,10 @@ func (_q *ShopQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Shop, e
 	var (
 		nodes       = []*Shop{}
 		_spec       = _q.querySpec()
-		loadedTypes = [2]bool{
+		loadedTypes = [3]bool{
 			_q.withType != nil,
 			_q.withOwner != nil,
+			_q.withVouchers != nil,
 		}
 	)
 	_spec.ScanValues = func(columns []string) ([]any, error) {
@@ -444,6 +482,13 @@ func (_q *ShopQuery) sqlAll(ctx context.Context, hooks ...queryHook) ([]*Shop, e
 	if query := _q.withOwner; query != nil {
 		if err := _q.loadOwner(ctx, query, nodes, nil,
 			func(n *Shop, e *User) { n.Edges.Owner = e }); err != nil {
+			return nil, err
+		}
+	}
+	if query := _q.withVouchers; query != nil {
+		if err := _q.loadVouchers(ctx, query, nodes,
+			func(n *Shop) { n.Edges.Vouchers = []*Voucher{} },
+			func(n *Shop, e *Voucher) { n.Edges.Vouchers = append(n.Edges.Vouchers, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -508,6 +553,36 @@ func (_q *ShopQuery) loadOwner(ctx context.Context, query *UserQuery, nodes []*S
 		for i := range nodes {
 			assign(nodes[i], n)
 		}
+	}
+	return nil
+}
+func (_q *ShopQuery) loadVouchers(ctx context.Context, query *VoucherQuery, nodes []*Shop, init func(*Shop), assign func(*Shop, *Voucher)) error {
+	fks := make([]driver.Value, 0, len(nodes))
+	nodeids := make(map[int64]*Shop)
+	for i := range nodes {
+		fks = append(fks, nodes[i].ID)
+		nodeids[nodes[i].ID] = nodes[i]
+		if init != nil {
+			init(nodes[i])
+		}
+	}
+	if len(query.ctx.Fields) > 0 {
+		query.ctx.AppendFieldOnce(voucher.FieldShopID)
+	}
+	query.Where(predicate.Voucher(func(s *sql.Selector) {
+		s.Where(sql.InValues(s.C(shop.VouchersColumn), fks...))
+	}))
+	neighbors, err := query.All(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range neighbors {
+		fk := n.ShopID
+		node, ok := nodeids[fk]
+		if !ok {
+			return fmt.Errorf(`unexpected referenced foreign-key "shop_id" returned %v for node %v`, fk, n.ID)
+		}
+		assign(node, n)
 	}
 	return nil
 }

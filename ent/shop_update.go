@@ -17,6 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
 // ShopUpdate is the builder for updating Shop entities.
@@ -371,6 +372,21 @@ func (_u *ShopUpdate) SetOwner(v *User) *ShopUpdate {
 	return _u.SetOwnerID(v.ID)
 }
 
+// AddVoucherIDs adds the "vouchers" edge to the Voucher entity by IDs.
+func (_u *ShopUpdate) AddVoucherIDs(ids ...int64) *ShopUpdate {
+	_u.mutation.AddVoucherIDs(ids...)
+	return _u
+}
+
+// AddVouchers adds the "vouchers" edges to the Voucher entity.
+func (_u *ShopUpdate) AddVouchers(v ...*Voucher) *ShopUpdate {
+	ids := make([]int64, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddVoucherIDs(ids...)
+}
+
 // Mutation returns the ShopMutation object of the builder.
 func (_u *ShopUpdate) Mutation() *ShopMutation {
 	return _u.mutation
@@ -386,6 +402,27 @@ func (_u *ShopUpdate) ClearType() *ShopUpdate {
 func (_u *ShopUpdate) ClearOwner() *ShopUpdate {
 	_u.mutation.ClearOwner()
 	return _u
+}
+
+// ClearVouchers clears all "vouchers" edges to the Voucher entity.
+func (_u *ShopUpdate) ClearVouchers() *ShopUpdate {
+	_u.mutation.ClearVouchers()
+	return _u
+}
+
+// RemoveVoucherIDs removes the "vouchers" edge to Voucher entities by IDs.
+func (_u *ShopUpdate) RemoveVoucherIDs(ids ...int64) *ShopUpdate {
+	_u.mutation.RemoveVoucherIDs(ids...)
+	return _u
+}
+
+// RemoveVouchers removes "vouchers" edges to Voucher entities.
+func (_u *ShopUpdate) RemoveVouchers(v ...*Voucher) *ShopUpdate {
+	ids := make([]int64, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveVoucherIDs(ids...)
 }
 
 // Save executes the query and returns the number of nodes affected by the update operation.
@@ -615,6 +652,51 @@ func (_u *ShopUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.VouchersCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   shop.VouchersTable,
+			Columns: []string{shop.VouchersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(voucher.FieldID, field.TypeInt64),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedVouchersIDs(); len(nodes) > 0 && !_u.mutation.VouchersCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   shop.VouchersTable,
+			Columns: []string{shop.VouchersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(voucher.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.VouchersIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   shop.VouchersTable,
+			Columns: []string{shop.VouchersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(voucher.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {
@@ -982,6 +1064,21 @@ func (_u *ShopUpdateOne) SetOwner(v *User) *ShopUpdateOne {
 	return _u.SetOwnerID(v.ID)
 }
 
+// AddVoucherIDs adds the "vouchers" edge to the Voucher entity by IDs.
+func (_u *ShopUpdateOne) AddVoucherIDs(ids ...int64) *ShopUpdateOne {
+	_u.mutation.AddVoucherIDs(ids...)
+	return _u
+}
+
+// AddVouchers adds the "vouchers" edges to the Voucher entity.
+func (_u *ShopUpdateOne) AddVouchers(v ...*Voucher) *ShopUpdateOne {
+	ids := make([]int64, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.AddVoucherIDs(ids...)
+}
+
 // Mutation returns the ShopMutation object of the builder.
 func (_u *ShopUpdateOne) Mutation() *ShopMutation {
 	return _u.mutation
@@ -997,6 +1094,27 @@ func (_u *ShopUpdateOne) ClearType() *ShopUpdateOne {
 func (_u *ShopUpdateOne) ClearOwner() *ShopUpdateOne {
 	_u.mutation.ClearOwner()
 	return _u
+}
+
+// ClearVouchers clears all "vouchers" edges to the Voucher entity.
+func (_u *ShopUpdateOne) ClearVouchers() *ShopUpdateOne {
+	_u.mutation.ClearVouchers()
+	return _u
+}
+
+// RemoveVoucherIDs removes the "vouchers" edge to Voucher entities by IDs.
+func (_u *ShopUpdateOne) RemoveVoucherIDs(ids ...int64) *ShopUpdateOne {
+	_u.mutation.RemoveVoucherIDs(ids...)
+	return _u
+}
+
+// RemoveVouchers removes "vouchers" edges to Voucher entities.
+func (_u *ShopUpdateOne) RemoveVouchers(v ...*Voucher) *ShopUpdateOne {
+	ids := make([]int64, len(v))
+	for i := range v {
+		ids[i] = v[i].ID
+	}
+	return _u.RemoveVoucherIDs(ids...)
 }
 
 // Where appends a list predicates to the ShopUpdate builder.
@@ -1256,6 +1374,51 @@ func (_u *ShopUpdateOne) sqlSave(ctx context.Context) (_node *Shop, err error) {
 			Bidi:    false,
 			Target: &sqlgraph.EdgeTarget{
 				IDSpec: sqlgraph.NewFieldSpec(user.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Add = append(_spec.Edges.Add, edge)
+	}
+	if _u.mutation.VouchersCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   shop.VouchersTable,
+			Columns: []string{shop.VouchersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(voucher.FieldID, field.TypeInt64),
+			},
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.RemovedVouchersIDs(); len(nodes) > 0 && !_u.mutation.VouchersCleared() {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   shop.VouchersTable,
+			Columns: []string{shop.VouchersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(voucher.FieldID, field.TypeInt64),
+			},
+		}
+		for _, k := range nodes {
+			edge.Target.Nodes = append(edge.Target.Nodes, k)
+		}
+		_spec.Edges.Clear = append(_spec.Edges.Clear, edge)
+	}
+	if nodes := _u.mutation.VouchersIDs(); len(nodes) > 0 {
+		edge := &sqlgraph.EdgeSpec{
+			Rel:     sqlgraph.O2M,
+			Inverse: false,
+			Table:   shop.VouchersTable,
+			Columns: []string{shop.VouchersColumn},
+			Bidi:    false,
+			Target: &sqlgraph.EdgeTarget{
+				IDSpec: sqlgraph.NewFieldSpec(voucher.FieldID, field.TypeInt64),
 			},
 		}
 		for _, k := range nodes {

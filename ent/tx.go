@@ -14,18 +14,30 @@ import (
 // Tx is a transactional client that is created by calling Client.Tx().
 type Tx struct {
 	config
+	// FlashSale is the client for interacting with the FlashSale builders.
+	FlashSale *FlashSaleClient
+	// IDSegment is the client for interacting with the IDSegment builders.
+	IDSegment *IDSegmentClient
 	// LockFence is the client for interacting with the LockFence builders.
 	LockFence *LockFenceClient
+	// Order is the client for interacting with the Order builders.
+	Order *OrderClient
 	// OutboxJob is the client for interacting with the OutboxJob builders.
 	OutboxJob *OutboxJobClient
+	// Payment is the client for interacting with the Payment builders.
+	Payment *PaymentClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
+	// Setting is the client for interacting with the Setting builders.
+	Setting *SettingClient
 	// Shop is the client for interacting with the Shop builders.
 	Shop *ShopClient
 	// ShopType is the client for interacting with the ShopType builders.
 	ShopType *ShopTypeClient
 	// User is the client for interacting with the User builders.
 	User *UserClient
+	// Voucher is the client for interacting with the Voucher builders.
+	Voucher *VoucherClient
 
 	// lazily loaded.
 	client     *Client
@@ -157,12 +169,18 @@ func (tx *Tx) Client() *Client {
 }
 
 func (tx *Tx) init() {
+	tx.FlashSale = NewFlashSaleClient(tx.config)
+	tx.IDSegment = NewIDSegmentClient(tx.config)
 	tx.LockFence = NewLockFenceClient(tx.config)
+	tx.Order = NewOrderClient(tx.config)
 	tx.OutboxJob = NewOutboxJobClient(tx.config)
+	tx.Payment = NewPaymentClient(tx.config)
 	tx.Session = NewSessionClient(tx.config)
+	tx.Setting = NewSettingClient(tx.config)
 	tx.Shop = NewShopClient(tx.config)
 	tx.ShopType = NewShopTypeClient(tx.config)
 	tx.User = NewUserClient(tx.config)
+	tx.Voucher = NewVoucherClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.
@@ -172,7 +190,7 @@ func (tx *Tx) init() {
 // of them in order to commit or rollback the transaction.
 //
 // If a closed transaction is embedded in one of the generated entities, and the entity
-// applies a query, for example: LockFence.QueryXXX(), the query will be executed
+// applies a query, for example: FlashSale.QueryXXX(), the query will be executed
 // through the driver which created this transaction.
 //
 // Note that txDriver is not goroutine safe.

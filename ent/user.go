@@ -35,6 +35,8 @@ type User struct {
 	Bio *string `json:"bio,omitempty"`
 	// Gender holds the value of the "gender" field.
 	Gender user.Gender `json:"gender,omitempty"`
+	// earned by check-ins and paid orders
+	Points int `json:"points,omitempty"`
 	// raised by every update of what others see; orders what is put into the cache
 	Version int64 `json:"version,omitempty"`
 	// yyyy-mm-dd
@@ -83,7 +85,7 @@ func (*User) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case user.FieldID, user.FieldVersion:
+		case user.FieldID, user.FieldPoints, user.FieldVersion:
 			values[i] = new(sql.NullInt64)
 		case user.FieldPhone, user.FieldExternalID, user.FieldPasswordHash, user.FieldNickname, user.FieldAvatarURL, user.FieldRole, user.FieldCity, user.FieldBio, user.FieldGender, user.FieldBirthday:
 			values[i] = new(sql.NullString)
@@ -169,6 +171,12 @@ func (_m *User) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field gender", values[i])
 			} else if value.Valid {
 				_m.Gender = user.Gender(value.String)
+			}
+		case user.FieldPoints:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field points", values[i])
+			} else if value.Valid {
+				_m.Points = int(value.Int64)
 			}
 		case user.FieldVersion:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -273,6 +281,9 @@ func (_m *User) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("gender=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Gender))
+	builder.WriteString(", ")
+	builder.WriteString("points=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Points))
 	builder.WriteString(", ")
 	builder.WriteString("version=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Version))

@@ -142,6 +142,20 @@ func (_c *UserCreate) SetNillableGender(v *user.Gender) *UserCreate {
 	return _c
 }
 
+// SetPoints sets the "points" field.
+func (_c *UserCreate) SetPoints(v int) *UserCreate {
+	_c.mutation.SetPoints(v)
+	return _c
+}
+
+// SetNillablePoints sets the "points" field if the given value is not nil.
+func (_c *UserCreate) SetNillablePoints(v *int) *UserCreate {
+	if v != nil {
+		_c.SetPoints(*v)
+	}
+	return _c
+}
+
 // SetVersion sets the "version" field.
 func (_c *UserCreate) SetVersion(v int64) *UserCreate {
 	_c.mutation.SetVersion(v)
@@ -277,6 +291,10 @@ func (_c *UserCreate) defaults() {
 		v := user.DefaultGender
 		_c.mutation.SetGender(v)
 	}
+	if _, ok := _c.mutation.Points(); !ok {
+		v := user.DefaultPoints
+		_c.mutation.SetPoints(v)
+	}
 	if _, ok := _c.mutation.Version(); !ok {
 		v := user.DefaultVersion
 		_c.mutation.SetVersion(v)
@@ -346,6 +364,9 @@ func (_c *UserCreate) check() error {
 		if err := user.GenderValidator(v); err != nil {
 			return &ValidationError{Name: "gender", err: fmt.Errorf(`ent: validator failed for field "User.gender": %w`, err)}
 		}
+	}
+	if _, ok := _c.mutation.Points(); !ok {
+		return &ValidationError{Name: "points", err: errors.New(`ent: missing required field "User.points"`)}
 	}
 	if _, ok := _c.mutation.Version(); !ok {
 		return &ValidationError{Name: "version", err: errors.New(`ent: missing required field "User.version"`)}
@@ -429,6 +450,10 @@ func (_c *UserCreate) createSpec() (*User, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Gender(); ok {
 		_spec.SetField(user.FieldGender, field.TypeEnum, value)
 		_node.Gender = value
+	}
+	if value, ok := _c.mutation.Points(); ok {
+		_spec.SetField(user.FieldPoints, field.TypeInt, value)
+		_node.Points = value
 	}
 	if value, ok := _c.mutation.Version(); ok {
 		_spec.SetField(user.FieldVersion, field.TypeInt64, value)
@@ -653,6 +678,24 @@ func (u *UserUpsert) SetGender(v user.Gender) *UserUpsert {
 // UpdateGender sets the "gender" field to the value that was provided on create.
 func (u *UserUpsert) UpdateGender() *UserUpsert {
 	u.SetExcluded(user.FieldGender)
+	return u
+}
+
+// SetPoints sets the "points" field.
+func (u *UserUpsert) SetPoints(v int) *UserUpsert {
+	u.Set(user.FieldPoints, v)
+	return u
+}
+
+// UpdatePoints sets the "points" field to the value that was provided on create.
+func (u *UserUpsert) UpdatePoints() *UserUpsert {
+	u.SetExcluded(user.FieldPoints)
+	return u
+}
+
+// AddPoints adds v to the "points" field.
+func (u *UserUpsert) AddPoints(v int) *UserUpsert {
+	u.Add(user.FieldPoints, v)
 	return u
 }
 
@@ -902,6 +945,27 @@ func (u *UserUpsertOne) SetGender(v user.Gender) *UserUpsertOne {
 func (u *UserUpsertOne) UpdateGender() *UserUpsertOne {
 	return u.Update(func(s *UserUpsert) {
 		s.UpdateGender()
+	})
+}
+
+// SetPoints sets the "points" field.
+func (u *UserUpsertOne) SetPoints(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetPoints(v)
+	})
+}
+
+// AddPoints adds v to the "points" field.
+func (u *UserUpsertOne) AddPoints(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.AddPoints(v)
+	})
+}
+
+// UpdatePoints sets the "points" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdatePoints() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdatePoints()
 	})
 }
 
@@ -1325,6 +1389,27 @@ func (u *UserUpsertBulk) SetGender(v user.Gender) *UserUpsertBulk {
 func (u *UserUpsertBulk) UpdateGender() *UserUpsertBulk {
 	return u.Update(func(s *UserUpsert) {
 		s.UpdateGender()
+	})
+}
+
+// SetPoints sets the "points" field.
+func (u *UserUpsertBulk) SetPoints(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetPoints(v)
+	})
+}
+
+// AddPoints adds v to the "points" field.
+func (u *UserUpsertBulk) AddPoints(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.AddPoints(v)
+	})
+}
+
+// UpdatePoints sets the "points" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdatePoints() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdatePoints()
 	})
 }
 

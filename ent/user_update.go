@@ -173,6 +173,27 @@ func (_u *UserUpdate) SetNillableGender(v *user.Gender) *UserUpdate {
 	return _u
 }
 
+// SetPoints sets the "points" field.
+func (_u *UserUpdate) SetPoints(v int) *UserUpdate {
+	_u.mutation.ResetPoints()
+	_u.mutation.SetPoints(v)
+	return _u
+}
+
+// SetNillablePoints sets the "points" field if the given value is not nil.
+func (_u *UserUpdate) SetNillablePoints(v *int) *UserUpdate {
+	if v != nil {
+		_u.SetPoints(*v)
+	}
+	return _u
+}
+
+// AddPoints adds value to the "points" field.
+func (_u *UserUpdate) AddPoints(v int) *UserUpdate {
+	_u.mutation.AddPoints(v)
+	return _u
+}
+
 // SetVersion sets the "version" field.
 func (_u *UserUpdate) SetVersion(v int64) *UserUpdate {
 	_u.mutation.ResetVersion()
@@ -443,6 +464,12 @@ func (_u *UserUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Gender(); ok {
 		_spec.SetField(user.FieldGender, field.TypeEnum, value)
 	}
+	if value, ok := _u.mutation.Points(); ok {
+		_spec.SetField(user.FieldPoints, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedPoints(); ok {
+		_spec.AddField(user.FieldPoints, field.TypeInt, value)
+	}
 	if value, ok := _u.mutation.Version(); ok {
 		_spec.SetField(user.FieldVersion, field.TypeInt64, value)
 	}
@@ -709,6 +736,27 @@ func (_u *UserUpdateOne) SetNillableGender(v *user.Gender) *UserUpdateOne {
 	if v != nil {
 		_u.SetGender(*v)
 	}
+	return _u
+}
+
+// SetPoints sets the "points" field.
+func (_u *UserUpdateOne) SetPoints(v int) *UserUpdateOne {
+	_u.mutation.ResetPoints()
+	_u.mutation.SetPoints(v)
+	return _u
+}
+
+// SetNillablePoints sets the "points" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillablePoints(v *int) *UserUpdateOne {
+	if v != nil {
+		_u.SetPoints(*v)
+	}
+	return _u
+}
+
+// AddPoints adds value to the "points" field.
+func (_u *UserUpdateOne) AddPoints(v int) *UserUpdateOne {
+	_u.mutation.AddPoints(v)
 	return _u
 }
 
@@ -1011,6 +1059,12 @@ func (_u *UserUpdateOne) sqlSave(ctx context.Context) (_node *User, err error) {
 	}
 	if value, ok := _u.mutation.Gender(); ok {
 		_spec.SetField(user.FieldGender, field.TypeEnum, value)
+	}
+	if value, ok := _u.mutation.Points(); ok {
+		_spec.SetField(user.FieldPoints, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedPoints(); ok {
+		_spec.AddField(user.FieldPoints, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.Version(); ok {
 		_spec.SetField(user.FieldVersion, field.TypeInt64, value)

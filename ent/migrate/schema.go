@@ -9,6 +9,53 @@ import (
 )
 
 var (
+	// FlashSalesColumns holds the columns for the "flash_sales" table.
+	FlashSalesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "stock", Type: field.TypeInt},
+		{Name: "initial_stock", Type: field.TypeInt},
+		{Name: "begins_at", Type: field.TypeInt64},
+		{Name: "ends_at", Type: field.TypeInt64},
+		{Name: "partition", Type: field.TypeInt},
+		{Name: "buckets", Type: field.TypeInt},
+		{Name: "edit_seq", Type: field.TypeInt64, Default: 1},
+		{Name: "swept_at", Type: field.TypeInt64, Nullable: true},
+		{Name: "voucher_id", Type: field.TypeInt64, Unique: true},
+	}
+	// FlashSalesTable holds the schema information for the "flash_sales" table.
+	FlashSalesTable = &schema.Table{
+		Name:       "flash_sales",
+		Columns:    FlashSalesColumns,
+		PrimaryKey: []*schema.Column{FlashSalesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "flash_sales_vouchers_sale",
+				Columns:    []*schema.Column{FlashSalesColumns[9]},
+				RefColumns: []*schema.Column{VouchersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "flashsale_ends_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{FlashSalesColumns[4], FlashSalesColumns[0]},
+			},
+		},
+	}
+	// IDSegmentsColumns holds the columns for the "id_segments" table.
+	IDSegmentsColumns = []*schema.Column{
+		{Name: "name", Type: field.TypeString, Size: 64},
+		{Name: "next", Type: field.TypeInt64},
+		{Name: "second", Type: field.TypeInt64},
+		{Name: "secret", Type: field.TypeInt64},
+	}
+	// IDSegmentsTable holds the schema information for the "id_segments" table.
+	IDSegmentsTable = &schema.Table{
+		Name:       "id_segments",
+		Columns:    IDSegmentsColumns,
+		PrimaryKey: []*schema.Column{IDSegmentsColumns[0]},
+	}
 	// LockFencesColumns holds the columns for the "lock_fences" table.
 	LockFencesColumns = []*schema.Column{
 		{Name: "name", Type: field.TypeString, Size: 200},
@@ -25,6 +72,121 @@ var (
 				Name:    "lockfence_registered_at",
 				Unique:  false,
 				Columns: []*schema.Column{LockFencesColumns[2]},
+			},
+		},
+	}
+	// OrdersColumns holds the columns for the "orders" table.
+	OrdersColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "user_id", Type: field.TypeInt64},
+		{Name: "voucher_id", Type: field.TypeInt64},
+		{Name: "shop_id", Type: field.TypeInt64},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"UNPAID", "PAID", "USED", "CANCELLED", "REFUNDING", "REFUNDED", "FAILED"}},
+		{Name: "one_per_user", Type: field.TypeBool},
+		{Name: "flash", Type: field.TypeBool},
+		{Name: "pay_value", Type: field.TypeInt},
+		{Name: "pay_method", Type: field.TypeEnum, Nullable: true, Enums: []string{"BALANCE", "ALIPAY", "WECHAT"}},
+		{Name: "failure", Type: field.TypeString, Nullable: true, Size: 40},
+		{Name: "idempotency", Type: field.TypeString, Nullable: true, Size: 43},
+		{Name: "version", Type: field.TypeInt64, Default: 1},
+		{Name: "tallied", Type: field.TypeBool, Default: false},
+		{Name: "created_at", Type: field.TypeInt64},
+		{Name: "pay_before", Type: field.TypeInt64},
+		{Name: "paid_at", Type: field.TypeInt64, Nullable: true},
+		{Name: "used_at", Type: field.TypeInt64, Nullable: true},
+		{Name: "cancelled_at", Type: field.TypeInt64, Nullable: true},
+		{Name: "refunded_at", Type: field.TypeInt64, Nullable: true},
+	}
+	// OrdersTable holds the schema information for the "orders" table.
+	OrdersTable = &schema.Table{
+		Name:       "orders",
+		Columns:    OrdersColumns,
+		PrimaryKey: []*schema.Column{OrdersColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "order_live",
+				Unique:  true,
+				Columns: []*schema.Column{OrdersColumns[2], OrdersColumns[1]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "one_per_user AND status <> 'CANCELLED' AND status <> 'REFUNDED' AND status <> 'FAILED'",
+				},
+			},
+			{
+				Name:    "order_idempotency",
+				Unique:  true,
+				Columns: []*schema.Column{OrdersColumns[10]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "idempotency IS NOT NULL",
+				},
+			},
+			{
+				Name:    "order_user_id_created_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{OrdersColumns[1], OrdersColumns[13], OrdersColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					DescColumns: map[string]bool{
+						OrdersColumns[13].Name: true,
+
+						OrdersColumns[0].Name: true,
+					},
+				},
+			},
+			{
+				Name:    "order_shop_id_created_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{OrdersColumns[3], OrdersColumns[13], OrdersColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					DescColumns: map[string]bool{
+						OrdersColumns[13].Name: true,
+
+						OrdersColumns[0].Name: true,
+					},
+				},
+			},
+			{
+				Name:    "order_created_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{OrdersColumns[13], OrdersColumns[0]},
+			},
+			{
+				Name:    "order_shop_id_paid_at",
+				Unique:  false,
+				Columns: []*schema.Column{OrdersColumns[3], OrdersColumns[15]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "paid_at IS NOT NULL",
+				},
+			},
+			{
+				Name:    "order_paid_at",
+				Unique:  false,
+				Columns: []*schema.Column{OrdersColumns[15]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "paid_at IS NOT NULL",
+				},
+			},
+			{
+				Name:    "order_pay_before_id",
+				Unique:  false,
+				Columns: []*schema.Column{OrdersColumns[14], OrdersColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "status = 'UNPAID'",
+				},
+			},
+			{
+				Name:    "order_refunding",
+				Unique:  false,
+				Columns: []*schema.Column{OrdersColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "status = 'REFUNDING'",
+				},
+			},
+			{
+				Name:    "order_untallied",
+				Unique:  false,
+				Columns: []*schema.Column{OrdersColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "(tallied = false AND (status = 'PAID' OR status = 'USED' OR status = 'REFUNDING')) OR (tallied = true AND status = 'REFUNDED')",
+				},
 			},
 		},
 	}
@@ -74,6 +236,54 @@ var (
 			},
 		},
 	}
+	// PaymentsColumns holds the columns for the "payments" table.
+	PaymentsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "attempt", Type: field.TypeInt},
+		{Name: "method", Type: field.TypeEnum, Enums: []string{"BALANCE", "ALIPAY", "WECHAT"}},
+		{Name: "amount", Type: field.TypeInt},
+		{Name: "state", Type: field.TypeEnum, Enums: []string{"OPEN", "CONFIRMED", "REFUSED", "REFUNDING", "REFUNDED"}, Default: "OPEN"},
+		{Name: "created_at", Type: field.TypeInt64},
+		{Name: "updated_at", Type: field.TypeInt64},
+		{Name: "order_id", Type: field.TypeInt64},
+	}
+	// PaymentsTable holds the schema information for the "payments" table.
+	PaymentsTable = &schema.Table{
+		Name:       "payments",
+		Columns:    PaymentsColumns,
+		PrimaryKey: []*schema.Column{PaymentsColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "payments_orders_payments",
+				Columns:    []*schema.Column{PaymentsColumns[7]},
+				RefColumns: []*schema.Column{OrdersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "payment_order_id_attempt",
+				Unique:  true,
+				Columns: []*schema.Column{PaymentsColumns[7], PaymentsColumns[1]},
+			},
+			{
+				Name:    "payment_open",
+				Unique:  true,
+				Columns: []*schema.Column{PaymentsColumns[7]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "state = 'OPEN'",
+				},
+			},
+			{
+				Name:    "payment_refunding",
+				Unique:  false,
+				Columns: []*schema.Column{PaymentsColumns[6]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "state = 'REFUNDING'",
+				},
+			},
+		},
+	}
 	// SessionsColumns holds the columns for the "sessions" table.
 	SessionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 43},
@@ -115,6 +325,17 @@ var (
 				},
 			},
 		},
+	}
+	// SettingsColumns holds the columns for the "settings" table.
+	SettingsColumns = []*schema.Column{
+		{Name: "name", Type: field.TypeString, Size: 64},
+		{Name: "value", Type: field.TypeString, Size: 200},
+	}
+	// SettingsTable holds the schema information for the "settings" table.
+	SettingsTable = &schema.Table{
+		Name:       "settings",
+		Columns:    SettingsColumns,
+		PrimaryKey: []*schema.Column{SettingsColumns[0]},
 	}
 	// ShopsColumns holds the columns for the "shops" table.
 	ShopsColumns = []*schema.Column{
@@ -255,6 +476,7 @@ var (
 		{Name: "city", Type: field.TypeString, Nullable: true, Size: 160},
 		{Name: "bio", Type: field.TypeString, Nullable: true, Size: 800},
 		{Name: "gender", Type: field.TypeEnum, Enums: []string{"UNSPECIFIED", "MALE", "FEMALE"}, Default: "UNSPECIFIED"},
+		{Name: "points", Type: field.TypeInt, Default: 0},
 		{Name: "version", Type: field.TypeInt64, Default: 1},
 		{Name: "birthday", Type: field.TypeString, Nullable: true, Size: 10},
 		{Name: "created_at", Type: field.TypeTime},
@@ -266,25 +488,95 @@ var (
 		Columns:    UsersColumns,
 		PrimaryKey: []*schema.Column{UsersColumns[0]},
 	}
+	// VouchersColumns holds the columns for the "vouchers" table.
+	VouchersColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "external_id", Type: field.TypeString, Unique: true, Nullable: true, Size: 200},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"ORDINARY", "FLASH"}},
+		{Name: "title", Type: field.TypeString, Size: 480},
+		{Name: "sub_title", Type: field.TypeString, Nullable: true, Size: 800},
+		{Name: "rules", Type: field.TypeString, Nullable: true, Size: 2147483647},
+		{Name: "pay_value", Type: field.TypeInt},
+		{Name: "face_value", Type: field.TypeInt},
+		{Name: "one_per_user", Type: field.TypeBool},
+		{Name: "status", Type: field.TypeEnum, Enums: []string{"ON_SALE", "OFF_SALE"}, Default: "ON_SALE"},
+		{Name: "version", Type: field.TypeInt64, Default: 1},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "updated_at", Type: field.TypeTime},
+		{Name: "shop_id", Type: field.TypeInt64},
+	}
+	// VouchersTable holds the schema information for the "vouchers" table.
+	VouchersTable = &schema.Table{
+		Name:       "vouchers",
+		Columns:    VouchersColumns,
+		PrimaryKey: []*schema.Column{VouchersColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "vouchers_shops_vouchers",
+				Columns:    []*schema.Column{VouchersColumns[13]},
+				RefColumns: []*schema.Column{ShopsColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "voucher_shop_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{VouchersColumns[13], VouchersColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					DescColumns: map[string]bool{
+						VouchersColumns[0].Name: true,
+					},
+				},
+			},
+		},
+	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
+		FlashSalesTable,
+		IDSegmentsTable,
 		LockFencesTable,
+		OrdersTable,
 		OutboxJobsTable,
+		PaymentsTable,
 		SessionsTable,
+		SettingsTable,
 		ShopsTable,
 		ShopTypesTable,
 		UsersTable,
+		VouchersTable,
 	}
 )
 
 func init() {
+	FlashSalesTable.ForeignKeys[0].RefTable = VouchersTable
+	FlashSalesTable.Annotation = &entsql.Annotation{
+		Table: "flash_sales",
+	}
+	FlashSalesTable.Annotation.Checks = map[string]string{
+		"flash_sales_stock": "stock >= 0 AND stock <= initial_stock",
+	}
+	IDSegmentsTable.Annotation = &entsql.Annotation{
+		Table: "id_segments",
+	}
 	LockFencesTable.Annotation = &entsql.Annotation{
 		Table: "lock_fences",
+	}
+	OrdersTable.Annotation = &entsql.Annotation{
+		Table: "orders",
 	}
 	OutboxJobsTable.Annotation = &entsql.Annotation{
 		Table: "outbox_jobs",
 	}
+	PaymentsTable.ForeignKeys[0].RefTable = OrdersTable
+	PaymentsTable.Annotation = &entsql.Annotation{
+		Table: "payments",
+	}
 	SessionsTable.ForeignKeys[0].RefTable = UsersTable
+	SettingsTable.Annotation = &entsql.Annotation{
+		Table: "settings",
+	}
 	ShopsTable.ForeignKeys[0].RefTable = ShopTypesTable
 	ShopsTable.ForeignKeys[1].RefTable = UsersTable
+	VouchersTable.ForeignKeys[0].RefTable = ShopsTable
 }

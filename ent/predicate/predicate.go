@@ -6,14 +6,29 @@ import (
 	"entgo.io/ent/dialect/sql"
 )
 
+// FlashSale is the predicate function for flashsale builders.
+type FlashSale func(*sql.Selector)
+
+// IDSegment is the predicate function for idsegment builders.
+type IDSegment func(*sql.Selector)
+
 // LockFence is the predicate function for lockfence builders.
 type LockFence func(*sql.Selector)
+
+// Order is the predicate function for order builders.
+type Order func(*sql.Selector)
 
 // OutboxJob is the predicate function for outboxjob builders.
 type OutboxJob func(*sql.Selector)
 
+// Payment is the predicate function for payment builders.
+type Payment func(*sql.Selector)
+
 // Session is the predicate function for session builders.
 type Session func(*sql.Selector)
+
+// Setting is the predicate function for setting builders.
+type Setting func(*sql.Selector)
 
 // Shop is the predicate function for shop builders.
 type Shop func(*sql.Selector)
@@ -23,3 +38,6 @@ type ShopType func(*sql.Selector)
 
 // User is the predicate function for user builders.
 type User func(*sql.Selector)
+
+// Voucher is the predicate function for voucher builders.
+type Voucher func(*sql.Selector)

@@ -47,6 +47,7 @@ func (Shop) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.From("type", ShopType.Type).Ref("shops").Field("type_id").Unique().Required(),
 		edge.From("owner", User.Type).Ref("shops").Field("owner_id").Unique(),
+		edge.To("vouchers", Voucher.Type),
 	}
 }
 

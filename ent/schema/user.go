@@ -22,6 +22,7 @@ func (User) Fields() []ent.Field {
 		field.String("city").Optional().Nillable().MaxLen(160),
 		field.String("bio").Optional().Nillable().MaxLen(800),
 		field.Enum("gender").Values("UNSPECIFIED", "MALE", "FEMALE").Default("UNSPECIFIED"),
+		field.Int("points").Default(0).Comment("earned by check-ins and paid orders"),
 		field.Int64("version").Default(1).Comment("raised by every update of what others see; orders what is put into the cache"),
 		field.String("birthday").Optional().Nillable().MaxLen(10).Comment("yyyy-mm-dd"),
 	}, createdAndUpdated()...)

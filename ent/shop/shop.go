@@ -57,6 +57,8 @@ const (
 	EdgeType = "type"
 	// EdgeOwner holds the string denoting the owner edge name in mutations.
 	EdgeOwner = "owner"
+	// EdgeVouchers holds the string denoting the vouchers edge name in mutations.
+	EdgeVouchers = "vouchers"
 	// Table holds the table name of the shop in the database.
 	Table = "shops"
 	// TypeTable is the table that holds the type relation/edge.
@@ -73,6 +75,13 @@ const (
 	OwnerInverseTable = "users"
 	// OwnerColumn is the table column denoting the owner relation/edge.
 	OwnerColumn = "owner_id"
+	// VouchersTable is the table that holds the vouchers relation/edge.
+	VouchersTable = "vouchers"
+	// VouchersInverseTable is the table name for the Voucher entity.
+	// It exists in this package in order to avoid circular dependency with the "voucher" package.
+	VouchersInverseTable = "vouchers"
+	// VouchersColumn is the table column denoting the vouchers relation/edge.
+	VouchersColumn = "shop_id"
 )
 
 // Columns holds all SQL columns for shop fields.
@@ -251,6 +260,20 @@ func ByOwnerField(field string, opts ...sql.OrderTermOption) OrderOption {
 		sqlgraph.OrderByNeighborTerms(s, newOwnerStep(), sql.OrderByField(field, opts...))
 	}
 }
+
+// ByVouchersCount orders the results by vouchers count.
+func ByVouchersCount(opts ...sql.OrderTermOption) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborsCount(s, newVouchersStep(), opts...)
+	}
+}
+
+// ByVouchers orders the results by vouchers terms.
+func ByVouchers(term sql.OrderTerm, terms ...sql.OrderTerm) OrderOption {
+	return func(s *sql.Selector) {
+		sqlgraph.OrderByNeighborTerms(s, newVouchersStep(), append([]sql.OrderTerm{term}, terms...)...)
+	}
+}
 func newTypeStep() *sqlgraph.Step {
 	return sqlgraph.NewStep(
 		sqlgraph.From(Table, FieldID),
@@ -263,5 +286,12 @@ func newOwnerStep() *sqlgraph.Step {
 		sqlgraph.From(Table, FieldID),
 		sqlgraph.To(OwnerInverseTable, FieldID),
 		sqlgraph.Edge(sqlgraph.M2O, true, OwnerTable, OwnerColumn),
+	)
+}
+func newVouchersStep() *sqlgraph.Step {
+	return sqlgraph.NewStep(
+		sqlgraph.From(Table, FieldID),
+		sqlgraph.To(VouchersInverseTable, FieldID),
+		sqlgraph.Edge(sqlgraph.O2M, false, VouchersTable, VouchersColumn),
 	)
 }

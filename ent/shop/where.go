@@ -1071,6 +1071,29 @@ func HasOwnerWith(preds ...predicate.User) predicate.Shop {
 	})
 }
 
+// HasVouchers applies the HasEdge predicate on the "vouchers" edge.
+func HasVouchers() predicate.Shop {
+	return predicate.Shop(func(s *sql.Selector) {
+		step := sqlgraph.NewStep(
+			sqlgraph.From(Table, FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, VouchersTable, VouchersColumn),
+		)
+		sqlgraph.HasNeighbors(s, step)
+	})
+}
+
+// HasVouchersWith applies the HasEdge predicate on the "vouchers" edge with a given conditions (other predicates).
+func HasVouchersWith(preds ...predicate.Voucher) predicate.Shop {
+	return predicate.Shop(func(s *sql.Selector) {
+		step := newVouchersStep()
+		sqlgraph.HasNeighborsWith(s, step, func(s *sql.Selector) {
+			for _, p := range preds {
+				p(s)
+			}
+		})
+	})
+}
+
 // And groups predicates with the AND operator between them.
 func And(predicates ...predicate.Shop) predicate.Shop {
 	return predicate.Shop(sql.AndPredicates(predicates...))

@@ -33,6 +33,8 @@ const (
 	FieldBio = "bio"
 	// FieldGender holds the string denoting the gender field in the database.
 	FieldGender = "gender"
+	// FieldPoints holds the string denoting the points field in the database.
+	FieldPoints = "points"
 	// FieldVersion holds the string denoting the version field in the database.
 	FieldVersion = "version"
 	// FieldBirthday holds the string denoting the birthday field in the database.
@@ -75,6 +77,7 @@ var Columns = []string{
 	FieldCity,
 	FieldBio,
 	FieldGender,
+	FieldPoints,
 	FieldVersion,
 	FieldBirthday,
 	FieldCreatedAt,
@@ -106,6 +109,8 @@ var (
 	CityValidator func(string) error
 	// BioValidator is a validator for the "bio" field. It is called by the builders before save.
 	BioValidator func(string) error
+	// DefaultPoints holds the default value on creation for the "points" field.
+	DefaultPoints int
 	// DefaultVersion holds the default value on creation for the "version" field.
 	DefaultVersion int64
 	// BirthdayValidator is a validator for the "birthday" field. It is called by the builders before save.
@@ -223,6 +228,11 @@ func ByBio(opts ...sql.OrderTermOption) OrderOption {
 // ByGender orders the results by the gender field.
 func ByGender(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldGender, opts...).ToFunc()
+}
+
+// ByPoints orders the results by the points field.
+func ByPoints(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPoints, opts...).ToFunc()
 }
 
 // ByVersion orders the results by the version field.

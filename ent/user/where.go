@@ -90,6 +90,11 @@ func Bio(v string) predicate.User {
 	return predicate.User(sql.FieldEQ(FieldBio, v))
 }
 
+// Points applies equality check predicate on the "points" field. It's identical to PointsEQ.
+func Points(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldPoints, v))
+}
+
 // Version applies equality check predicate on the "version" field. It's identical to VersionEQ.
 func Version(v int64) predicate.User {
 	return predicate.User(sql.FieldEQ(FieldVersion, v))
@@ -663,6 +668,46 @@ func GenderIn(vs ...Gender) predicate.User {
 // GenderNotIn applies the NotIn predicate on the "gender" field.
 func GenderNotIn(vs ...Gender) predicate.User {
 	return predicate.User(sql.FieldNotIn(FieldGender, vs...))
+}
+
+// PointsEQ applies the EQ predicate on the "points" field.
+func PointsEQ(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldPoints, v))
+}
+
+// PointsNEQ applies the NEQ predicate on the "points" field.
+func PointsNEQ(v int) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldPoints, v))
+}
+
+// PointsIn applies the In predicate on the "points" field.
+func PointsIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldIn(FieldPoints, vs...))
+}
+
+// PointsNotIn applies the NotIn predicate on the "points" field.
+func PointsNotIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldPoints, vs...))
+}
+
+// PointsGT applies the GT predicate on the "points" field.
+func PointsGT(v int) predicate.User {
+	return predicate.User(sql.FieldGT(FieldPoints, v))
+}
+
+// PointsGTE applies the GTE predicate on the "points" field.
+func PointsGTE(v int) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldPoints, v))
+}
+
+// PointsLT applies the LT predicate on the "points" field.
+func PointsLT(v int) predicate.User {
+	return predicate.User(sql.FieldLT(FieldPoints, v))
+}
+
+// PointsLTE applies the LTE predicate on the "points" field.
+func PointsLTE(v int) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldPoints, v))
 }
 
 // VersionEQ applies the EQ predicate on the "version" field.

@@ -1,0 +1,44 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema/edge"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+)
+
+// Voucher is what a shop sells: pay so much, get goods for more. A flash voucher
+// has a [FlashSale] of the same id beside it.
+type Voucher struct{ ent.Schema }
+
+// Fields of a voucher.
+func (Voucher) Fields() []ent.Field {
+	return append([]ent.Field{
+		field.Int64("id"),
+		field.String("external_id").Optional().Nillable().Unique().Immutable().MaxLen(200).Comment("name in the seed it was made by"),
+		field.Int64("shop_id").Immutable(),
+		field.Enum("kind").Values("ORDINARY", "FLASH").Immutable(),
+		field.String("title").NotEmpty().MaxLen(480),
+		field.String("sub_title").Optional().Nillable().MaxLen(800),
+		field.Text("rules").Optional().Nillable(),
+		field.Int("pay_value").Immutable().NonNegative().Comment("minor units to pay"),
+		field.Int("face_value").Immutable().NonNegative().Comment("minor units that it is worth"),
+		field.Bool("one_per_user").Immutable().Comment("at most one live order of a user; always so of a flash voucher"),
+		field.Enum("status").Values("ON_SALE", "OFF_SALE").Default("ON_SALE"),
+		field.Int64("version").Default(1).Comment("raised by every update of it or its sale's edit; orders what is put into the cache"),
+	}, createdAndUpdated()...)
+}
+
+// Edges of a voucher.
+func (Voucher) Edges() []ent.Edge {
+	return []ent.Edge{
+		edge.From("shop", Shop.Type).Ref("vouchers").Field("shop_id").Unique().Required().Immutable(),
+		edge.To("sale", FlashSale.Type).Unique(),
+	}
+}
+
+// Indexes of a voucher: those of a shop, newest first.
+func (Voucher) Indexes() []ent.Index {
+	return []ent.Index{index.Fields("shop_id", "id").Annotations(entsql.DescColumns("id"))}
+}
