@@ -74,7 +74,8 @@ type User struct {
 	Bio       *string        `json:"bio,omitempty"`
 	Gender    Gender         `json:"gender"`
 	Birthday  *calendar.Date `json:"birthday,omitempty"`
-	Version   int64          `json:"version"` // raised by every update
+	Points    int            `json:"points,omitempty"` // see Level
+	Version   int64          `json:"version"`          // raised by every update
 }
 
 // Codes of the refusals of this room.

@@ -19,7 +19,7 @@ import (
 func fromRow(r *ent.User) *User {
 	u := &User{
 		ID: r.ID, Nickname: r.Nickname, AvatarURL: r.AvatarURL, Role: Role(r.Role),
-		City: r.City, Bio: r.Bio, Gender: Gender(r.Gender), Version: r.Version,
+		City: r.City, Bio: r.Bio, Gender: Gender(r.Gender), Points: r.Points, Version: r.Version,
 	}
 	if r.Phone != nil {
 		masked := Phone(*r.Phone).Masked()
@@ -149,3 +149,6 @@ func plantRows(ctx context.Context, tx *ent.Tx, batch []Draft) ([]int64, error) 
 	}
 	return ids, nil
 }
+
+// IsNode says that there is a global id.
+func (User) IsNode() {}

@@ -670,7 +670,7 @@ func TestManySessionsEndTogether(t *testing.T) {
 				t.Errorf("%d jobs are left to the outbox", n)
 			}
 			storetest.Relay(t, p.Service.outbox)
-			testkit.Eventually(t, 10*time.Second, func() bool { return p.jobs(t) == 0 })
+			testkit.Eventually(t, time.Minute, func() bool { return p.jobs(t) == 0 })
 		}
 		if n := p.db.Session.Query().Where(entsession.EndedAtIsNil()).CountX(t.Context()); n != 1 {
 			t.Errorf("%d rows of sessions that run, want the one that was spared", n)

@@ -133,3 +133,9 @@ func within(spans []geo.Span) func(*sql.Selector) {
 		sel.Where(sql.Or(either...))
 	}
 }
+
+// IsNode says that there is a global id.
+func (Shop) IsNode() {}
+
+// IsNode says that there is a global id.
+func (Type) IsNode() {}

@@ -1,0 +1,58 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tandian-dev/tandian/ent"
+	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// Level is a member's standing by points, 0 to 9. The levels begin at 0, 100, 300,
+// 1 000, 3 000, 10 000, 30 000, 100 000, 300 000 and 1 000 000 points.
+func Level(points int) int {
+	level := 0
+	for _, least := range []int{100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000} {
+		if points >= least {
+			level++
+		}
+	}
+	return level
+}
+
+// AddPoints adds to the points of users, by id, negative numbers too. Users that do
+// not exist are overlooked. After the commit the tickets go to [Service.Announce].
+func (s *Service) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error) {
+	if len(points) == 0 {
+		return nil, nil
+	}
+	ids := slices.Sorted(maps.Keys(points))
+	lock := tx.User.Query().Where(entuser.IDIn(ids...)).Order(entuser.ByID()) // in one order, lest two of them wait for each other
+	lock.Modify(store.ForUpdate)
+	if _, err := lock.IDs(ctx); err != nil {
+		return nil, fmt.Errorf("lock %d users: %w", len(ids), err)
+	}
+	same := map[int][]int64{}
+	for _, id := range ids {
+		same[points[id]] = append(same[points[id]], id)
+	}
+	for n, some := range same {
+		if err := tx.User.Update().Where(entuser.IDIn(some...)).AddPoints(n).AddVersion(1).Exec(ctx); err != nil {
+			return nil, fmt.Errorf("update %d users: %w", len(some), err)
+		}
+	}
+	return outbox.AddBatch(ctx, s.outbox, tx, usersChanged, ids...)
+}
+
+// Announce is [Service.Changed] for the writer of a change, after its commit: what
+// cannot be told now is left to the outbox.
+func (s *Service) Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket) {
+	s.forget(ctx, tickets, ids...)
+}
+
+// Level is the user's standing by points: see the function of this name.
+func (u *User) Level() int { return Level(u.Points) }

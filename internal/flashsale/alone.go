@@ -1,0 +1,85 @@
+package flashsale
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"entgo.io/ent/dialect"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+const lockPause = 20 * time.Millisecond // between two tries
+
+// names are locks of this process: on SQLite there is no other.
+type names struct {
+	mu    sync.Mutex
+	taken map[string]bool
+}
+
+func (n *names) take(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.taken[name] {
+		return false
+	}
+	if n.taken == nil {
+		n.taken = map[string]bool{}
+	}
+	n.taken[name] = true
+	return true
+}
+
+func (n *names) give(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.taken, name)
+}
+
+// alone does what one process should do at a time, and reports false at once if
+// another, or another goroutine, is at it. On Postgres that is known by an advisory lock.
+func (s *Service) alone(ctx context.Context, name string, do func(context.Context) error) (done bool, err error) {
+	if !s.names.take(name) {
+		return false, nil
+	}
+	defer s.names.give(name)
+	if s.cfg.Dialect != dialect.Postgres {
+		return true, do(ctx)
+	}
+	tx, err := s.db.Tx(ctx)
+	if err != nil {
+		return false, fmt.Errorf("lock %s: %w", name, err)
+	}
+	defer func() { _ = tx.Rollback() }() // gives it up, as does the end of the connection
+	ok, err := s.tryLock(ctx, tx, name)
+	if err != nil || !ok {
+		return false, err
+	}
+	return true, do(ctx)
+}
+
+// inTurn is alone, with patience.
+func (s *Service) inTurn(ctx context.Context, name string, do func(context.Context) error) error {
+	for {
+		done, err := s.alone(ctx, name, do)
+		if done || err != nil {
+			return err
+		}
+		if err := clock.Sleep(ctx, lockPause); err != nil {
+			return fmt.Errorf("wait for %s: %w", name, err)
+		}
+	}
+}
+
+func (s *Service) tryLock(ctx context.Context, tx outbox.Execer, name string) (ok bool, err error) {
+	err = sqlfile.Each(ctx, tx, s.ledger.sql.lock, []any{name}, func(rows *sql.Rows) error { return rows.Scan(&ok) })
+	if err != nil {
+		return false, fmt.Errorf("lock %s: %w", name, err)
+	}
+	return ok, nil
+}

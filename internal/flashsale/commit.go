@@ -1,0 +1,549 @@
+package flashsale
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// maxBatch is how many orders one transaction stores at most: beyond, a row costs
+// what it costs, and all of them wait for each other.
+const maxBatch = 500
+
+// Time limits of a commit. A statement that hangs must have ended before its
+// orders are presumed lost ([presumeAfter]); were it to end later all the same, it
+// finds their tombstones.
+const (
+	statementTimeout = 4 * time.Second
+	commitTimeout    = 5 * time.Second
+)
+
+// Codes of tombstones; their words are the room of orders'.
+const (
+	codeNotCompleted   = "ORDER_NOT_COMPLETED"
+	codeOutOfStock     = "OUT_OF_STOCK"
+	codeAlreadyOrdered = "ALREADY_ORDERED"
+)
+
+//go:embed sql/*.sql
+var sqlFiles embed.FS
+
+// statements are the texts under sql in one dialect, each by the name of its file.
+type statements struct {
+	commit, look, tombstone, giveBack string
+	taken                             string // SQLite alone: in Postgres, commit does it too
+	lock, timeout                     string // Postgres alone
+}
+
+func statementsOf(dialect string) (statements, error) {
+	ending := map[string]string{"postgres": ".postgres.sql", "sqlite3": ".sqlite.sql"}[dialect]
+	var s statements
+	texts := map[string]*string{"commit": &s.commit, "look": &s.look, "tombstone": &s.tombstone, "return": &s.giveBack}
+	if dialect == "sqlite3" {
+		texts["taken"] = &s.taken
+	} else {
+		texts["lock"] = &s.lock
+		s.timeout = fmt.Sprintf("SET LOCAL statement_timeout = %d", statementTimeout.Milliseconds())
+	}
+	for name, to := range texts {
+		text, err := sqlFiles.ReadFile("sql/" + name + ending)
+		if err != nil {
+			return statements{}, fmt.Errorf("statements of flash sales in the dialect %q: %w", dialect, err)
+		}
+		*to = sqlfile.Statement(string(text))
+	}
+	return s, nil
+}
+
+// A ledger writes what becomes of orders into the database.
+type ledger struct {
+	db        *ent.Client
+	sql       statements
+	orders    Orders
+	payWithin time.Duration
+	m         *ledgerMetrics
+
+	// bypassed notes in the transaction that Redis is to hear of orders that were
+	// stored past it.
+	bypassed func(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.Ticket, error)
+}
+
+// An attempt is an order that asks for its row.
+type attempt struct {
+	Entry
+	key string // what the client wants once; "" is none
+
+	// direct: Redis did not admit it, so the window and the merchant's word are asked here.
+	direct bool
+
+	// final: its number may be in a stream or was told to somebody. So it becomes a row
+	// either way, and nobody can make an order of what was refused.
+	final bool
+}
+
+// An outcome is what a commit made of an attempt.
+type outcome struct {
+	Decided        // meaningful if row
+	row     bool   // the number has a row: an order, or a tombstone
+	fresh   bool   // which this commit inserted
+	result  Result // Stored, Failed, or why it was refused
+	other   int64  // the order of Held and Repeated
+	alien   bool   // the row is somebody else's: the number was given out twice
+}
+
+// A committed batch is what came of it, in its order.
+type committed struct {
+	outcomes []outcome
+	tickets  []outbox.Ticket // of what follows for the fresh rows
+	bypassed []outbox.Ticket // of what Redis is to hear of
+}
+
+var errUndecided = errors.New("others keep changing the same orders")
+
+// commit decides attempts, at most [maxBatch], in one transaction: what can be
+// stored is stored and taken out of the stock; of the others it says why not, and
+// those that are final become tombstones. It may be repeated: what has a row is
+// answered by it.
+//
+// With an error nothing is decided, or it is not known: repeat it. [isData] tells
+// whether something in the batch is at fault.
+func (l *ledger) commit(ctx context.Context, batch []attempt) (committed, error) {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	begin := time.Now()
+	done, err := l.attempt(ctx, batch)
+	if store.Undone(err) { // with one who orders and cancels at the same time: it is over now
+		done, err = l.attempt(ctx, batch)
+	}
+	if err != nil {
+		l.m.failed.Inc()
+		return committed{}, fmt.Errorf("commit %d orders of flash sales: %w", len(batch), err)
+	}
+	l.count(done.outcomes, time.Since(begin))
+	return done, nil
+}
+
+func (l *ledger) attempt(ctx context.Context, batch []attempt) (done committed, err error) {
+	err = l.tx(ctx, func(tx *ent.Tx) (err error) {
+		if done.outcomes, err = l.decide(ctx, tx, batch); err != nil {
+			return err
+		}
+		if done.bypassed, err = l.noteBypassed(ctx, tx, batch, done.outcomes); err != nil {
+			return err
+		}
+		done.tickets, err = l.note(ctx, tx, done.outcomes)
+		return err
+	})
+	return done, err
+}
+
+// tx runs work in a transaction whose statements are bounded by the server too: the
+// end of a context that cannot reach it would end nothing.
+func (l *ledger) tx(ctx context.Context, work func(*ent.Tx) error) error {
+	return ent.WithTx(ctx, l.db, func(tx *ent.Tx) error {
+		if l.sql.timeout != "" {
+			if _, err := tx.ExecContext(ctx, l.sql.timeout); err != nil {
+				return fmt.Errorf("bound its statements: %w", err)
+			}
+		}
+		return contained(tx, work)
+	})
+}
+
+// contained does work whose panic is an error: nobody above would stop it, and it
+// would end the process for all.
+func contained(tx *ent.Tx, work func(*ent.Tx) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicError{p}
+		}
+	}()
+	return work(tx)
+}
+
+// panicError is what something in a batch did to us: it is at fault, like data that the
+// database refuses.
+type panicError struct{ value any }
+
+func (e panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+func (l *ledger) note(ctx context.Context, tx outbox.Execer, outcomes []outcome) ([]outbox.Ticket, error) {
+	var ids []int64
+	for _, o := range outcomes {
+		if o.fresh {
+			ids = append(ids, o.Order)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return l.orders.Note(ctx, tx, ids)
+}
+
+func (l *ledger) noteBypassed(ctx context.Context, tx outbox.Execer, batch []attempt, outcomes []outcome) ([]outbox.Ticket, error) {
+	var ids []int64
+	for i, o := range outcomes {
+		if o.fresh && o.result == Stored && batch[i].direct {
+			ids = append(ids, o.Order)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return l.bypassed(ctx, tx, ids)
+}
+
+// passes is how often decide looks: the second sees what others stored while the
+// first waited for its locks, the others what was planted meanwhile.
+const passes = 4
+
+func (l *ledger) decide(ctx context.Context, tx outbox.Execer, batch []attempt) ([]outcome, error) {
+	outcomes := make([]outcome, len(batch))
+	left := make([]int, len(batch)) // positions in batch
+	for i := range batch {
+		left[i] = i
+	}
+	for range passes {
+		var err error
+		if left, err = l.store(ctx, tx, batch, left, outcomes); err != nil {
+			return nil, fmt.Errorf("insert them: %w", err)
+		}
+		if len(left) == 0 {
+			return outcomes, nil
+		}
+		var refused []int
+		if left, refused, err = l.look(ctx, tx, batch, left, outcomes); err != nil {
+			return nil, fmt.Errorf("look why %d were not inserted: %w", len(left), err)
+		}
+		lost, err := l.plant(ctx, tx, batch, refused, outcomes)
+		if err != nil {
+			return nil, fmt.Errorf("insert tombstones: %w", err)
+		}
+		if left = append(left, lost...); len(left) == 0 {
+			return outcomes, nil
+		}
+	}
+	return nil, errUndecided
+}
+
+// input is a row of what the statements take.
+type input struct {
+	N       int     `json:"n"`
+	ID      int64   `json:"id"`
+	User    int64   `json:"user"`
+	Voucher int64   `json:"voucher"`
+	Shop    int64   `json:"shop"`
+	Price   int     `json:"price"`
+	At      int64   `json:"at"`
+	Key     *string `json:"key"`
+	Direct  bool    `json:"direct"`
+	Code    string  `json:"code,omitempty"`
+}
+
+func (a *attempt) input(n int) input {
+	in := input{N: n, ID: a.Order, User: a.User, Voucher: a.Voucher, Shop: a.Shop, Price: a.Price, At: millis(a.At), Direct: a.direct}
+	if a.key != "" {
+		in.Key = &a.key
+	}
+	return in
+}
+
+func inputs(batch []attempt, of []int) (string, error) {
+	list := make([]input, len(of))
+	for i, n := range of {
+		list[i] = batch[n].input(n)
+	}
+	return asJSON(list)
+}
+
+func asJSON(v any) (string, error) {
+	text, err := json.Marshal(v)
+	return string(text), err
+}
+
+// store inserts what can be an order, and returns what was not inserted.
+func (l *ledger) store(ctx context.Context, tx outbox.Execer, batch []attempt, left []int, outcomes []outcome) ([]int, error) {
+	text, err := inputs(batch, left)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := stampsOf(ctx, tx, l.sql.commit, text, l.payWithin.Milliseconds())
+	if err != nil {
+		return nil, err
+	}
+	var rest []int
+	taken := map[int64]int{}
+	for _, n := range left {
+		a := &batch[n]
+		is, ok := stored[a.Order]
+		if !ok {
+			rest = append(rest, n)
+			continue
+		}
+		delete(stored, a.Order) // the same number once more finds the row
+		taken[a.Voucher]++
+		outcomes[n] = outcome{Decided: a.decided(is.at, ""), row: true, fresh: true, result: Stored}
+		outcomes[n].PayBefore = is.payBefore
+	}
+	if l.sql.taken == "" || len(taken) == 0 {
+		return rest, nil
+	}
+	return rest, movePieces(ctx, tx, l.sql.taken, taken)
+}
+
+func (a *attempt) decided(at time.Time, failure string) Decided {
+	return Decided{Order: a.Order, User: a.User, Voucher: a.Voucher, At: at, Failure: failure}
+}
+
+// movePieces runs a statement that takes pieces out of sales or gives them back.
+func movePieces(ctx context.Context, tx outbox.Execer, statement string, byVoucher map[int64]int) error {
+	type pieces struct {
+		Voucher int64 `json:"voucher"`
+		N       int   `json:"n"`
+	}
+	var list []pieces
+	for v, n := range byVoucher {
+		list = append(list, pieces{v, n})
+	}
+	text, err := asJSON(list)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, statement, text)
+	return err
+}
+
+// A finding is what stands in the way of an attempt.
+type finding struct {
+	n                 int
+	sale              string // see sql/look
+	stock             int
+	user, voucher, at sql.NullInt64 // of the row with its number
+	status, failure   sql.NullString
+	holder, repeated  sql.NullInt64
+}
+
+// look says why attempts were not stored. It returns those that nothing stands in
+// the way of any more, and those that are to become tombstones.
+func (l *ledger) look(ctx context.Context, tx outbox.Execer, batch []attempt, left []int, outcomes []outcome) (again, refused []int, err error) {
+	text, err := inputs(batch, left)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = sqlfile.Each(ctx, tx, l.sql.look, []any{text}, func(rows *sql.Rows) error {
+		var f finding
+		err := rows.Scan(&f.n, &f.sale, &f.stock, &f.user, &f.voucher, &f.status, &f.failure, &f.at, &f.holder, &f.repeated)
+		if err != nil {
+			return err
+		}
+		o := f.outcome(&batch[f.n])
+		switch {
+		case o.result == 0:
+			again = append(again, f.n)
+		case !o.row && batch[f.n].final:
+			refused = append(refused, f.n)
+		}
+		outcomes[f.n] = o
+		return nil
+	})
+	return again, refused, err
+}
+
+// outcome is what a finding makes of an attempt. Its result is 0 if nothing stands in
+// the way.
+func (f finding) outcome(a *attempt) outcome {
+	switch {
+	case f.status.Valid:
+		return f.row(a)
+	case f.repeated.Valid && a.direct:
+		return outcome{result: Repeated, other: f.repeated.Int64}
+	case f.holder.Valid:
+		return outcome{result: Held, other: f.holder.Int64}
+	case f.repeated.Valid:
+		return outcome{result: Repeated, other: f.repeated.Int64}
+	case f.sale == "none", a.direct && f.sale == "off":
+		return outcome{result: OffSale}
+	case a.direct && f.sale == "early":
+		return outcome{result: NotStarted}
+	case a.direct && f.sale == "late":
+		return outcome{result: Ended}
+	case f.stock <= 0:
+		return outcome{result: OutOfStock}
+	}
+	return outcome{}
+}
+
+// row is the outcome of a number that has a row already.
+func (f finding) row(a *attempt) outcome {
+	if f.user.Int64 != a.User || f.voucher.Int64 != a.Voucher {
+		return outcome{alien: true, row: true, result: Failed}
+	}
+	o := outcome{Decided: a.decided(timeOf(f.at.Int64), f.failure.String), row: true, result: Stored}
+	if f.status.String == statusFailed {
+		o.result = Failed
+	}
+	return o
+}
+
+const statusFailed = "FAILED"
+
+// plant makes tombstones of refused attempts. It returns those whose numbers have
+// been given rows meanwhile.
+func (l *ledger) plant(ctx context.Context, tx outbox.Execer, batch []attempt, refused []int, outcomes []outcome) (lost []int, err error) {
+	if len(refused) == 0 {
+		return nil, nil
+	}
+	list := make([]input, len(refused))
+	for i, n := range refused {
+		list[i] = batch[n].input(n)
+		list[i].Code = codeOf(outcomes[n].result)
+	}
+	planted, err := l.insertTombstones(ctx, tx, list)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range refused {
+		a, o := &batch[n], &outcomes[n]
+		is, ok := planted[a.Order]
+		if !ok {
+			lost = append(lost, n)
+			continue
+		}
+		delete(planted, a.Order)
+		o.Decided, o.row, o.fresh = a.decided(is.at, codeOf(o.result)), true, true
+		if !a.direct {
+			o.result = Failed
+		}
+	}
+	return lost, nil
+}
+
+func (l *ledger) insertTombstones(ctx context.Context, tx outbox.Execer, list []input) (map[int64]stamps, error) {
+	text, err := asJSON(list)
+	if err != nil {
+		return nil, err
+	}
+	return stampsOf(ctx, tx, l.sql.tombstone, text)
+}
+
+// codeOf is the code of a tombstone for what was refused so.
+func codeOf(r Result) string {
+	switch r {
+	case OutOfStock:
+		return codeOutOfStock
+	case Held:
+		return codeAlreadyOrdered
+	default:
+		return codeNotCompleted
+	}
+}
+
+// tombstone stores orders that were not completed, at most [maxBatch], and says which:
+// the others have rows, which own the numbers.
+func (l *ledger) tombstone(ctx context.Context, entries []Entry) (committed, error) {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	var done committed
+	err := l.tx(ctx, func(tx *ent.Tx) error {
+		list := make([]input, len(entries))
+		for i, e := range entries {
+			a := attempt{Entry: e}
+			list[i] = a.input(i)
+			list[i].Code = codeNotCompleted
+		}
+		planted, err := l.insertTombstones(ctx, tx, list)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if is, ok := planted[e.Order]; ok {
+				delete(planted, e.Order)
+				a := attempt{Entry: e}
+				done.outcomes = append(done.outcomes, outcome{Decided: a.decided(is.at, codeNotCompleted), row: true, fresh: true, result: Failed})
+			}
+		}
+		done.tickets, err = l.note(ctx, tx, done.outcomes)
+		return err
+	})
+	if err != nil {
+		return committed{}, fmt.Errorf("store tombstones of %d orders: %w", len(entries), err)
+	}
+	for _, o := range done.outcomes {
+		l.m.tombstones.WithLabelValues(o.Failure).Inc()
+	}
+	return done, nil
+}
+
+// count counts what a commit did.
+func (l *ledger) count(outcomes []outcome, took time.Duration) {
+	l.m.batches.Inc()
+	l.m.seconds.Observe(took.Seconds())
+	for _, o := range outcomes {
+		switch {
+		case o.alien:
+			l.m.aliens.Inc()
+		case !o.fresh:
+		case o.Failure != "":
+			l.m.tombstones.WithLabelValues(o.Failure).Inc()
+		default:
+			l.m.rows.Inc()
+		}
+	}
+}
+
+// isData reports whether an error of the database is about what was to be stored,
+// and not about the database: repeating it would not help.
+func isData(err error) bool {
+	if _, ok := errors.AsType[panicError](err); ok {
+		return true
+	}
+	if state := store.SQLState(err); state != "" {
+		return strings.HasPrefix(state, "22") || strings.HasPrefix(state, "23") // data exception, constraint violation
+	}
+	if e, ok := errors.AsType[interface {
+		error
+		Code() int
+	}](err); ok {
+		switch e.Code() & 0xff { // of SQLite: the primary code
+		case 18, 19, 20: // too big, constraint, mismatch
+			return true
+		}
+	}
+	return false
+}
+
+// stamps are the times of a row that was inserted.
+type stamps struct{ at, payBefore time.Time }
+
+func stampsOf(ctx context.Context, tx outbox.Execer, statement string, args ...any) (map[int64]stamps, error) {
+	all := map[int64]stamps{}
+	err := sqlfile.Each(ctx, tx, statement, args, func(rows *sql.Rows) error {
+		var id, at, payBefore int64
+		if err := rows.Scan(&id, &at, &payBefore); err != nil {
+			return err
+		}
+		all[id] = stamps{timeOf(at), timeOf(payBefore)}
+		return nil
+	})
+	return all, err
+}
+
+// millis is a time as rows and Redis have it; 0 is none.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func timeOf(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

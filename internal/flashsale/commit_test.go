@@ -1,0 +1,441 @@
+package flashsale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// told is what a test compares of an outcome.
+type told struct {
+	Result  Result
+	Failure string
+	Row     bool
+	Fresh   bool
+	Other   bool // is the first order of the batch
+	Alien   bool
+}
+
+func toldOf(o outcome, first int64) told {
+	return told{o.result, o.Failure, o.row, o.fresh, o.other != 0 && o.other == first, o.alien}
+}
+
+func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
+	const ann, bob, cid = 1, 2, 3
+	queued := func(a attempt) attempt { return a }
+	direct := func(a attempt) attempt { a.direct, a.final = true, false; return a }
+	arrived := func(a attempt) attempt { a.direct, a.final = true, true; return a }
+	keyed := func(key string) func(attempt) attempt {
+		return func(a attempt) attempt { a.key = key; return a }
+	}
+	stored := told{Result: Stored, Row: true, Fresh: true}
+	tests := []struct {
+		name   string
+		stock  int
+		begins time.Duration
+		ends   time.Duration
+		off    bool
+		before []int64 // users whose orders are committed first, by the queue
+		cancel bool    // the first of them
+		users  []int64
+		as     []func(attempt) attempt
+		want   []told
+		left   int
+	}{
+		{name: "takes a piece for each", stock: 3, users: []int64{ann, bob}, want: []told{stored, stored}, left: 1},
+		{
+			name: "sold out in the batch, in its order", stock: 1, users: []int64{bob, ann},
+			want: []told{stored, {Result: Failed, Failure: codeOutOfStock, Row: true, Fresh: true}},
+		},
+		{
+			name: "the same user twice in a batch, a piece stays for the next", stock: 2, users: []int64{ann, ann, bob},
+			want: []told{stored, {Result: Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}, stored},
+		},
+		{
+			name: "who has one already", stock: 5, before: []int64{ann}, users: []int64{ann},
+			want: []told{{Result: Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}}, left: 4,
+		},
+		{name: "whose order was cancelled", stock: 5, before: []int64{ann}, cancel: true, users: []int64{ann}, want: []told{stored}, left: 3},
+		{
+			name: "the queue asks for no window: it was admitted in time", stock: 1, begins: time.Hour, ends: 2 * time.Hour,
+			users: []int64{ann}, want: []told{stored},
+		},
+		{
+			name: "the client's word made a dead order before", stock: 5, before: []int64{ann}, cancel: true, users: []int64{ann},
+			as:   []func(attempt) attempt{keyed("word")},
+			want: []told{{Result: Failed, Failure: codeNotCompleted, Row: true, Fresh: true, Other: true}}, left: 4,
+		},
+		{name: "directly", stock: 1, users: []int64{ann}, as: []func(attempt) attempt{direct}, want: []told{stored}},
+		{
+			name: "directly, too early", stock: 1, begins: time.Hour, ends: 2 * time.Hour, users: []int64{ann},
+			as: []func(attempt) attempt{direct}, want: []told{{Result: NotStarted}}, left: 1,
+		},
+		{
+			name: "directly, too late", stock: 1, begins: -2 * time.Hour, ends: -time.Hour, users: []int64{ann},
+			as: []func(attempt) attempt{direct}, want: []told{{Result: Ended}}, left: 1,
+		},
+		{
+			name: "directly, off sale", stock: 1, off: true, users: []int64{ann},
+			as: []func(attempt) attempt{direct}, want: []told{{Result: OffSale}}, left: 1,
+		},
+		{
+			name: "directly, sold out", stock: 0, users: []int64{ann},
+			as: []func(attempt) attempt{direct}, want: []told{{Result: OutOfStock}},
+		},
+		{
+			name: "directly, a holder is told so even when nothing is left", stock: 1, before: []int64{ann}, users: []int64{ann, bob},
+			as: []func(attempt) attempt{direct, direct}, want: []told{{Result: Held, Other: true}, {Result: OutOfStock}},
+		},
+		{
+			name: "directly, the client's word again", stock: 5, before: []int64{ann}, users: []int64{ann},
+			as:   []func(attempt) attempt{func(a attempt) attempt { return direct(keyed("word")(a)) }},
+			want: []told{{Result: Repeated, Other: true}}, left: 4,
+		},
+		{
+			name: "refused after Redis may have heard of it: a row all the same", stock: 0, users: []int64{ann},
+			as: []func(attempt) attempt{arrived}, want: []told{{Result: OutOfStock, Failure: codeOutOfStock, Row: true, Fresh: true}},
+		},
+		{
+			name: "directly and by the queue in one batch", stock: 3, users: []int64{ann, bob, cid},
+			as: []func(attempt) attempt{direct, queued, direct}, want: []told{stored, stored, stored},
+		},
+	}
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				if tt.ends == 0 {
+					tt.begins, tt.ends = -time.Hour, time.Hour
+				}
+				v := r.sale(t, tt.stock, tt.begins, tt.ends)
+				if tt.off {
+					r.DB.Voucher.UpdateOneID(v.VoucherID).SetStatus("OFF_SALE").ExecX(t.Context())
+				}
+				var first int64
+				unique := func(a attempt) attempt { // words are of one sale
+					if a.key != "" {
+						a.key += fmt.Sprint(v.VoucherID)
+					}
+					return a
+				}
+				for _, user := range tt.before {
+					a := unique(keyed("word")(r.attemptOf(t, v.by(user))))
+					commitAll(t, r, a)
+					if first == 0 {
+						first = a.Order
+					}
+				}
+				if tt.cancel {
+					r.DB.Order.UpdateOneID(first).SetStatus(entorder.StatusCANCELLED).ExecX(t.Context())
+				}
+				var batch []attempt
+				for i, user := range tt.users {
+					a := r.attemptOf(t, v.by(user))
+					if i < len(tt.as) {
+						a = unique(tt.as[i](a))
+					}
+					batch = append(batch, a)
+				}
+				if first == 0 {
+					first = batch[0].Order
+				}
+				done := commitAll(t, r, batch...)
+				got := make([]told, len(done.outcomes))
+				for i, o := range done.outcomes {
+					got[i] = toldOf(o, first)
+				}
+				if d := cmp.Diff(tt.want, got); d != "" {
+					t.Errorf("(-want +got)\n%s", d)
+				}
+				if left := r.stock(t, v); left != tt.left {
+					t.Errorf("%d pieces left, want %d", left, tt.left)
+				}
+				// A second delivery finds what became of the first.
+				again := commitAll(t, r, batch...)
+				for i, o := range again.outcomes {
+					if tt.want[i].Row && (!o.row || o.fresh || o.Failure != tt.want[i].Failure) {
+						t.Errorf("order %d delivered twice: %+v", i, o)
+					}
+				}
+				if left := r.stock(t, v); left != tt.left {
+					t.Errorf("%d pieces left after a second delivery, want %d", left, tt.left)
+				}
+			})
+		}
+	})
+}
+
+func commitAll(t *testing.T, r *rig, batch ...attempt) committed {
+	t.Helper()
+	done, err := r.ledger.commit(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+func TestAnOrderIsStoredAsItWasAdmitted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.PayWithin = 10 * time.Minute }})
+		v := r.sale(t, 5, -time.Hour, time.Hour)
+		v.Key = "word"
+		a, b := r.attemptOf(t, v.by(1)), r.attemptOf(t, v.by(2))
+		b.key, b.direct, b.At = "", true, time.Time{}
+		from := time.Now().Add(-time.Minute)
+		done := commitAll(t, r, a, b)
+		one, two := r.DB.Order.GetX(t.Context(), a.Order), r.DB.Order.GetX(t.Context(), b.Order)
+		if one.CreatedAt != 1_790_000_000_000 || one.UserID != 1 || one.VoucherID != v.VoucherID || one.ShopID != v.ShopID || one.PayValue != 500 ||
+			one.Status != entorder.StatusUNPAID || !one.OnePerUser || !one.Flash || one.Idempotency == nil || *one.Idempotency != "word" || one.Version != 1 {
+			t.Errorf("got %v", one)
+		}
+		if two.CreatedAt < from.UnixMilli() || two.CreatedAt > time.Now().Add(time.Minute).UnixMilli() || two.Idempotency != nil {
+			t.Errorf("a direct order has the clock of the database: got %v", two)
+		}
+		if !done.outcomes[1].At.Equal(time.UnixMilli(two.CreatedAt)) {
+			t.Errorf("told %v, the row has %v", done.outcomes[1].At, time.UnixMilli(two.CreatedAt))
+		}
+		for _, o := range []int64{one.PayBefore, two.PayBefore} {
+			if left := time.Until(time.UnixMilli(o)); left < 9*time.Minute || left > 11*time.Minute {
+				t.Errorf("to be paid in %v, want ten minutes from the commit", left)
+			}
+		}
+	})
+}
+
+// What was in a batch of several sales, some of them sold out, by several workers
+// at once: each sells what it has, to nobody twice.
+func TestSalesSellOutExactlyUnderFourWorkers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		random := rand.New(rand.NewPCG(testkit.Seed(t), 9)) //nolint:gosec // a test
+		const users = 400
+		stocks := []int{50, 120, 400}
+		var sales []Try
+		var all []attempt
+		for _, stock := range stocks {
+			v := r.sale(t, stock, -time.Hour, time.Hour)
+			sales = append(sales, v)
+			for user := range int64(users) {
+				for range 2 { // each user twice
+					a := r.attemptOf(t, v.by(user+1))
+					a.direct, a.final = random.IntN(2) == 0, random.IntN(2) == 0
+					a.final = a.final || !a.direct
+					all = append(all, a)
+				}
+			}
+		}
+		random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		var workers sync.WaitGroup
+		work := make(chan []attempt)
+		for range 4 {
+			workers.Go(func() {
+				for batch := range work {
+					_, err := r.ledger.commit(t.Context(), batch)
+					for errors.Is(err, context.DeadlineExceeded) && t.Context().Err() == nil { // as a consumer does
+						_, err = r.ledger.commit(t.Context(), batch)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		for len(all) > 0 {
+			n := min(len(all), 1+random.IntN(100))
+			work <- all[:n]
+			all = all[n:]
+		}
+		close(work)
+		workers.Wait()
+		for i, v := range sales {
+			if sold, left := r.counts(t, v)[entorder.StatusUNPAID], r.stock(t, v); sold != stocks[i] || left != 0 {
+				t.Errorf("sale %d: %d sold and %d left of %d", i, sold, left, stocks[i])
+			}
+		}
+	})
+}
+
+// Window 3: the consumer died after its commit, before it acknowledged.
+func TestWindow03AnOrderThatIsDeliveredAgainIsStoredOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		v := r.sale(t, 2, -time.Hour, time.Hour)
+		a := r.attemptOf(t, v.by(1))
+		for i := range 3 {
+			o := commitAll(t, r, a, a).outcomes
+			for j := range o {
+				if o[j].result != Stored || o[j].Order != a.Order || o[j].fresh != (i == 0 && j == 0) {
+					t.Errorf("delivery %d: %+v", i, o[j])
+				}
+			}
+		}
+		if left := r.stock(t, v); left != 1 {
+			t.Errorf("%d left, want 1", left)
+		}
+	})
+}
+
+// Window 16: numbers were given out twice.
+func TestWindow16ANumberOfAnotherUserIsAnAlarm(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		v := r.sale(t, 5, -time.Hour, time.Hour)
+		a := r.attemptOf(t, v.by(1))
+		commitAll(t, r, a)
+		a.User = 2
+		if got, want := toldOf(commitAll(t, r, a).outcomes[0], 0), (told{Result: Failed, Row: true, Alien: true}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		if n := counterOf(t, r, "tandian_sale_number_clashes_total"); n != 1 {
+			t.Errorf("%v alarms, want 1", n)
+		}
+		if row := r.DB.Order.GetX(t.Context(), a.Order); row.UserID != 1 {
+			t.Errorf("the order is of user %d now", row.UserID)
+		}
+		if left := r.stock(t, v); left != 4 {
+			t.Errorf("%d left, want 4", left)
+		}
+	})
+}
+
+// Window 17: an order comes after its failure was told.
+func TestWindow17AnOrderThatComesAfterItsTombstoneStaysFailed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		v := r.sale(t, 5, -time.Hour, time.Hour)
+		a := r.attemptOf(t, v.by(1))
+		bare := Entry{Order: a.Order, User: 1, Voucher: v.VoucherID} // as the reconciler knows it
+		for i, want := range []int{1, 0} {
+			planted, err := r.tombstone(t.Context(), []Entry{bare})
+			if err != nil || len(planted) != want {
+				t.Errorf("planting %d: %v, %v", i, planted, err)
+			}
+		}
+		if got, want := toldOf(commitAll(t, r, a).outcomes[0], 0), (told{Result: Failed, Failure: codeNotCompleted, Row: true}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		row := r.DB.Order.GetX(t.Context(), a.Order)
+		if row.Status != entorder.StatusFAILED || row.ShopID != v.ShopID || row.PayValue != 500 {
+			t.Errorf("got %v", row)
+		}
+		if left := r.stock(t, v); left != 5 {
+			t.Errorf("%d left, want 5", left)
+		}
+		// and the other way round: a row keeps tombstones away
+		b := r.attemptOf(t, v.by(2))
+		commitAll(t, r, b)
+		if planted, err := r.tombstone(t.Context(), []Entry{b.Entry}); err != nil || len(planted) != 0 {
+			t.Errorf("planted %v, %v over an order", planted, err)
+		}
+	})
+}
+
+func TestATombstoneAndItsOrderAtOnceLeaveOneOfThem(t *testing.T) {
+	r := newRig(t, storetest.Real(t), rigOptions{})
+	v := r.sale(t, 200, -time.Hour, time.Hour)
+	var all []attempt
+	var entries []Entry
+	for user := range int64(200) {
+		a := r.attemptOf(t, v.by(user+1))
+		all, entries = append(all, a), append(entries, a.Entry)
+	}
+	var both sync.WaitGroup
+	for i := 0; i < len(all); i += 10 {
+		both.Go(func() {
+			if _, err := r.ledger.commit(context.WithoutCancel(t.Context()), all[i:i+10]); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Go(func() {
+			if _, err := r.ledger.tombstone(context.WithoutCancel(t.Context()), entries[i:i+10]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	counts := r.counts(t, v)
+	if counts[entorder.StatusUNPAID]+counts[entorder.StatusFAILED] != 200 || r.stock(t, v) != 200-counts[entorder.StatusUNPAID] {
+		t.Errorf("%v with %d left", counts, r.stock(t, v))
+	}
+}
+
+func TestTheDatabaseRefusesDataAndFailsOtherwise(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		v := r.sale(t, 5, -time.Hour, time.Hour)
+		// A stock that is worth more than it may be: the check stops it.
+		err := movePieces(t.Context(), r.DB, r.ledger.sql.giveBack, map[int64]int{v.VoucherID: 1})
+		if !isData(err) {
+			t.Errorf("more stock than there was: %v is no data error", err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = r.ledger.commit(ended, []attempt{r.attemptOf(t, v.by(1))})
+		if err == nil || isData(err) {
+			t.Errorf("ended context: %v", err)
+		}
+		if isData(errors.New("EOF")) || isData(nil) {
+			t.Error("anything is a data error")
+		}
+		_, err = r.DB.ExecContext(t.Context(), "DELETE FROM nowhere")
+		if err == nil || isData(err) {
+			t.Errorf("no such table: %v", err)
+		}
+	})
+}
+
+func TestAPanicOverAnOrderFailsThatOrderAlone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		v := r.sale(t, 5, -time.Hour, time.Hour)
+		batch := make([]attempt, 4)
+		for i := range batch {
+			batch[i] = r.attemptOf(t, v.by(int64(i+1)))
+		}
+		r.orders.poison = batch[2].Order
+		outcomes, errs, _ := r.commitDirect(t.Context(), batch)
+		for i := range batch {
+			if poison := i == 2; (errs[i] != nil) != poison || (outcomes[i].result == Stored) == poison {
+				t.Errorf("order %d: %v, %v", i, outcomes[i].result, errs[i])
+			}
+		}
+		if planted, err := r.tombstone(t.Context(), []Entry{batch[2].Entry}); err == nil {
+			t.Errorf("planted %v", planted)
+		}
+		if left, rows := r.stock(t, v), r.counts(t, v)[entorder.StatusUNPAID]; left != 2 || rows != 3 {
+			t.Errorf("%d left and %d orders, want 2 and 3", left, rows)
+		}
+	})
+}
+
+// counterOf is the sum of a metric's series.
+func counterOf(t *testing.T, r *rig, name string, labels ...string) float64 {
+	t.Helper()
+	families, err := r.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if len(labels) > 0 && (len(m.GetLabel()) == 0 || m.GetLabel()[0].GetValue() != labels[0]) {
+				continue
+			}
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return sum
+}

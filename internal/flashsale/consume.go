@@ -1,0 +1,490 @@
+package flashsale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+const (
+	readBlock      = time.Second     // longest wait for new entries
+	readPatience   = 2 * time.Second // for their arrival, beyond that
+	takeOverAfter  = 5 * time.Second // that an entry lay with a consumer who may be dead; more than a statement may take
+	takeOverEvery  = time.Second
+	tidyEvery      = 60               // looks for such entries
+	consumerIdle   = 10 * time.Minute // that a consumer without entries is remembered
+	commitsAtOnce  = 2                // of a process
+	finishesAtOnce = 4                // batches that are committed, and told and acknowledged beside the next commits
+	mostDeliveries = 5                // beyond, an entry is suspected of killing consumers
+	maxPause       = time.Second
+)
+
+// A delivery is an entry of a partition's stream that is this consumer's.
+type delivery struct {
+	attempt
+	id        string // of the entry
+	partition int
+	marker    string // of its partition, that was certified when it was read
+	times     int64  // that it was delivered
+	malformed error  // why it is no order
+}
+
+// A consumer is one run of [Service.Consume].
+type consumer struct {
+	s        *Service
+	rdb      redis.UniversalClient // whose commands may block
+	slots    chan struct{}         // one for each commit under way
+	finishes chan struct{}         // one for each batch that is committed and not ended
+	commits  sync.WaitGroup
+	mu       sync.Mutex
+	inHand   map[handle]bool // entries that are being decided: they may look idle
+	troubled int             // batches that the database does not take
+}
+
+func newConsumer(s *Service, rdb redis.UniversalClient) *consumer {
+	return &consumer{
+		s: s, rdb: rdb, slots: make(chan struct{}, commitsAtOnce), finishes: make(chan struct{}, finishesAtOnce), inHand: map[handle]bool{},
+	}
+}
+
+type handle struct {
+	partition int
+	id        string
+}
+
+// Consume stores the orders that Redis admitted, until ctx ends; then it finishes
+// the batches in hand and returns nil. Any number of processes may do so at once:
+// an entry that one of them took and did not finish is taken over by another after
+// five seconds, and an order that is stored already is not stored again. An entry is
+// acknowledged only when its order has a row, or when it was parked.
+//
+// While the database is away nothing is acknowledged, and nothing more is read.
+func (s *Service) Consume(ctx context.Context) error {
+	rdb, err := store.Blocking(s.cfg.State, readBlock+readPatience)
+	if err != nil {
+		return fmt.Errorf("consume orders of flash sales: %w", err)
+	}
+	defer func() { _ = rdb.Close() }()
+	// go-redis notices the end of a context only when it has answered. What it was
+	// about to hand out is then taken over, as from a process that died.
+	defer context.AfterFunc(ctx, func() { _ = rdb.Close() })()
+	c := newConsumer(s, rdb)
+	var readers sync.WaitGroup
+	for _, partitions := range s.readers() {
+		readers.Go(func() { c.follow(ctx, partitions) })
+	}
+	readers.Go(func() { c.takeOver(ctx) })
+	readers.Wait()
+	c.commits.Wait()
+	return nil
+}
+
+// readers are the partitions, together if they are on one node.
+func (s *Service) readers() [][]int {
+	var one []int
+	var each [][]int
+	for p := range s.gate.partitions {
+		one, each = append(one, p), append(each, []int{p})
+	}
+	if _, cluster := s.cfg.State.(*redis.ClusterClient); cluster {
+		return each
+	}
+	return [][]int{one}
+}
+
+// follow reads the streams of partitions, which are on one node.
+func (c *consumer) follow(ctx context.Context, partitions []int) {
+	var failures int
+	grouped := false
+	for ctx.Err() == nil {
+		var err error
+		if !grouped {
+			err = c.makeGroups(ctx, partitions)
+			grouped = err == nil
+		}
+		if err == nil {
+			err = c.read(ctx, partitions)
+		}
+		if err == nil {
+			failures = 0
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if redis.HasErrorPrefix(err, "NOGROUP") { // Redis was flushed, or the stream removed
+			grouped = false
+			if failures++; failures == 1 {
+				continue
+			}
+		} else {
+			failures++
+			c.s.ledger.m.event(eventFailed)
+			c.s.complain(ctx, reading, err)
+		}
+		_ = clock.Sleep(ctx, pauseAfter(failures)) // the loop sees that ctx ended
+	}
+}
+
+// pauseAfter is a pause that grows with failures in a row, at random between half
+// and all of it.
+func pauseAfter(failures int) time.Duration {
+	full := min(10*time.Millisecond<<min(failures, 10), maxPause)
+	return full/2 + rand.N(full/2+1)
+}
+
+func (c *consumer) makeGroups(ctx context.Context, partitions []int) error {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	pipe := c.s.gate.state.Pipeline()
+	for _, p := range partitions {
+		pipe.XGroupCreateMkStream(ctx, c.s.gate.keys.orders(p), group, "0")
+	}
+	cmds, _ := pipe.Exec(ctx) // each command has its own error
+	var failed []error
+	for _, cmd := range cmds {
+		switch err := cmd.Err(); {
+		case err == nil:
+			c.s.ledger.m.event(eventRemade)
+		case !redis.HasErrorPrefix(err, "BUSYGROUP"):
+			failed = append(failed, err)
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("make the groups of consumers: %w", err)
+	}
+	return nil
+}
+
+// read waits for new entries and has them decided.
+func (c *consumer) read(ctx context.Context, partitions []int) error {
+	streams := make([]string, 0, 2*len(partitions))
+	byName := make(map[string]int, len(partitions))
+	markers := make(map[int]string, len(partitions))
+	for _, p := range partitions {
+		name := c.s.gate.keys.orders(p)
+		streams = append(streams, name)
+		byName[name] = p
+		markers[p] = c.s.gate.expected(p)
+	}
+	for range partitions {
+		streams = append(streams, ">")
+	}
+	got, err := c.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
+		Group: group, Consumer: c.s.cfg.Instance, Streams: streams, Count: maxBatch, Block: c.s.block,
+	}).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var all []delivery
+	for _, stream := range got {
+		p := byName[stream.Stream]
+		for _, m := range stream.Messages {
+			all = append(all, deliveryOf(p, markers[p], m))
+		}
+	}
+	c.decide(ctx, all)
+	return nil
+}
+
+// deliveryOf reads an entry as admit.lua wrote it.
+func deliveryOf(partition int, marker string, m redis.XMessage) delivery {
+	d := delivery{id: m.ID, partition: partition, marker: marker, times: 1}
+	number := func(field string) int64 {
+		text, _ := m.Values[field].(string)
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			d.malformed = errors.Join(d.malformed, fmt.Errorf("field %s is %.40q", field, text))
+			return 0
+		}
+		return n
+	}
+	d.Order, d.User, d.Voucher = number("o"), number("u"), number("v")
+	d.Shop, d.Price, d.At = number("s"), int(number("p")), timeOf(number("t"))
+	d.key, _ = m.Values["k"].(string)
+	d.final = true
+	if d.malformed == nil && partitionOf(d.Order) != partition {
+		d.malformed = fmt.Errorf("order %d is not of partition %d", d.Order, partition)
+	}
+	return d
+}
+
+// decide has deliveries decided, in batches beside each other. It returns when all
+// are under way: while the database is slow, no more is read.
+func (c *consumer) decide(ctx context.Context, all []delivery) {
+	all = c.take(all)
+	var sound []delivery
+	for _, d := range all {
+		if d.malformed != nil || d.times > mostDeliveries {
+			c.launch(ctx, []delivery{d})
+			continue
+		}
+		if sound = append(sound, d); len(sound) == maxBatch {
+			c.launch(ctx, sound)
+			sound = nil
+		}
+	}
+	if len(sound) > 0 {
+		c.launch(ctx, sound)
+	}
+}
+
+// launch settles a batch when there is room for one more commit.
+func (c *consumer) launch(ctx context.Context, batch []delivery) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		c.putDown(batch)
+		return
+	}
+	c.commits.Go(func() {
+		committed := sync.OnceFunc(func() { <-c.slots })
+		defer committed()
+		defer c.putDown(batch)
+		c.settle(ctx, batch, committed)
+	})
+}
+
+// take marks deliveries as being in hand, and leaves out those that are.
+func (c *consumer) take(all []delivery) []delivery {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var fresh []delivery
+	for _, d := range all {
+		if h := (handle{d.partition, d.id}); !c.inHand[h] {
+			c.inHand[h] = true
+			fresh = append(fresh, d)
+		}
+	}
+	return fresh
+}
+
+func (c *consumer) putDown(batch []delivery) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, d := range batch {
+		delete(c.inHand, handle{d.partition, d.id})
+	}
+}
+
+func (c *consumer) trouble(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.troubled += n
+}
+
+func (c *consumer) inTrouble() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.troubled > 0
+}
+
+// settle decides a batch and ends its entries. While the database is away it tries
+// again, until ctx ends: then the entries stay, for who takes them over. A batch
+// with something in it that the database refuses is halved until that is found. It calls
+// committed when the next commit may begin.
+func (c *consumer) settle(ctx context.Context, batch []delivery, committed func()) {
+	if len(batch) == 1 && batch[0].malformed != nil {
+		c.park(ctx, batch[0], batch[0].malformed)
+		return
+	}
+	for failures := 0; ; {
+		done, err := c.commit(ctx, batch)
+		switch {
+		case err == nil:
+			c.finishes <- struct{}{}
+			committed()
+			c.finish(context.WithoutCancel(ctx), batch, done)
+			<-c.finishes
+			return
+		case isData(err) && len(batch) == 1:
+			c.park(ctx, batch[0], err)
+			return
+		case isData(err):
+			c.s.ledger.m.event(eventBisected)
+			c.settle(ctx, batch[:len(batch)/2], committed)
+			c.settle(ctx, batch[len(batch)/2:], committed)
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if failures++; failures == 1 {
+			c.trouble(1)
+			defer c.trouble(-1)
+		}
+		c.s.complain(ctx, committing, err)
+		_ = clock.Sleep(ctx, pauseAfter(failures)) // one more try when ctx ended: the batch is in hand
+	}
+}
+
+// commit does not end with ctx: the batch is in hand.
+func (c *consumer) commit(ctx context.Context, batch []delivery) (committed, error) {
+	attempts := make([]attempt, len(batch))
+	for i := range batch {
+		attempts[i] = batch[i].attempt
+	}
+	return c.s.ledger.commit(context.WithoutCancel(ctx), attempts)
+}
+
+// finish tells of a decided batch and ends its entries. What fails here is done
+// when the entries are taken over: their orders have rows.
+func (c *consumer) finish(ctx context.Context, batch []delivery, done committed) {
+	c.s.announce(ctx, done)
+	for i, o := range done.outcomes {
+		if o.alien {
+			c.s.alarm(ctx, batch[i].Entry)
+		}
+	}
+	if err := errors.Join(c.enterAgain(ctx, batch, done.outcomes), c.releaseRefused(ctx, batch, done.outcomes)); err != nil {
+		c.s.complain(ctx, releasing, err)
+		return
+	}
+	if err := c.acknowledge(ctx, batch); err != nil {
+		c.s.complain(ctx, ending, err)
+	}
+}
+
+// enterAgain reserves what was read from another Redis than the one that is
+// certified now: a reconciler may have looked between the two, when Redis had
+// forgotten the buyers and the database did not know the orders yet. It may have been
+// that of another process, so Redis is asked, and not our certificate.
+func (c *consumer) enterAgain(ctx context.Context, batch []delivery, outcomes []outcome) error {
+	var numbers []int64
+	var markers map[int]string
+	for i, d := range batch {
+		o := outcomes[i]
+		if !o.row || o.result != Stored || o.alien {
+			continue
+		}
+		if markers == nil {
+			var err error
+			if markers, err = c.s.gate.markers(ctx, batch); err != nil {
+				return err
+			}
+		}
+		if markers[d.partition] != d.marker {
+			numbers = append(numbers, d.Order)
+		}
+	}
+	if len(numbers) == 0 {
+		return nil
+	}
+	return c.s.reserveRows(ctx, numbers...)
+}
+
+func (e Entry) hold() Hold { return Hold{Order: e.Order, User: e.User, Voucher: e.Voucher} }
+
+func (c *consumer) releaseRefused(ctx context.Context, batch []delivery, outcomes []outcome) error {
+	var holds []Hold
+	for i, o := range outcomes {
+		if o.result != Stored {
+			holds = append(holds, batch[i].hold())
+		}
+	}
+	return c.s.release(ctx, holds)
+}
+
+// acknowledge ends the entries of a batch.
+func (c *consumer) acknowledge(ctx context.Context, batch []delivery) error {
+	ids, orders := map[int][]string{}, map[int][]int64{}
+	for _, d := range batch {
+		ids[d.partition] = append(ids[d.partition], d.id)
+		if d.Order > 0 && partitionOf(d.Order) == d.partition {
+			orders[d.partition] = append(orders[d.partition], d.Order)
+		}
+	}
+	var failed []error
+	for p := range ids {
+		failed = append(failed, c.s.gate.done(ctx, p, ids[p], orders[p]))
+	}
+	return errors.Join(failed...)
+}
+
+// takeOver looks for entries that lie with consumers who may be dead, this one's
+// earlier tries included. Not while the database is away: they would go round.
+func (c *consumer) takeOver(ctx context.Context) {
+	for n := 0; clock.Sleep(ctx, takeOverEvery) == nil; n++ {
+		if c.inTrouble() {
+			continue
+		}
+		err := c.claim(ctx)
+		if err == nil && n%tidyEvery == 0 { // the groups are there
+			err = c.s.gate.tidy(ctx, c.s.idle)
+		}
+		if err != nil && ctx.Err() == nil && !redis.HasErrorPrefix(err, "NOGROUP") {
+			c.s.ledger.m.event(eventFailed)
+			c.s.complain(ctx, takingOver, err)
+		}
+	}
+}
+
+func (c *consumer) claim(ctx context.Context) error {
+	trip, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	g := c.s.gate
+	pipe := g.state.Pipeline()
+	claims := make([]*redis.XAutoClaimCmd, g.partitions)
+	markers := make([]string, g.partitions)
+	for p := range claims {
+		markers[p] = g.expected(p)
+		claims[p] = pipe.XAutoClaim(trip, &redis.XAutoClaimArgs{
+			Stream: g.keys.orders(p), Group: group, Consumer: c.s.cfg.Instance, MinIdle: takeOverAfter, Start: "0-0", Count: maxBatch,
+		})
+	}
+	_, _ = pipe.Exec(trip) // each command has its own error
+	var failed []error
+	for p, cmd := range claims {
+		messages, _, err := cmd.Result()
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if len(messages) == 0 {
+			continue
+		}
+		times, err := c.times(ctx, p, messages)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		all := make([]delivery, len(messages))
+		for i, m := range messages {
+			all[i] = deliveryOf(p, markers[p], m)
+			all[i].times = times[m.ID]
+		}
+		c.s.ledger.m.queue.WithLabelValues(eventTakenOver).Add(float64(len(all)))
+		c.decide(ctx, all)
+	}
+	return errors.Join(failed...)
+}
+
+// times is how often entries that this consumer has were delivered.
+func (c *consumer) times(ctx context.Context, partition int, messages []redis.XMessage) (map[string]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	list, err := c.s.gate.state.XPendingExt(ctx, &redis.XPendingExtArgs{
+		Stream: c.s.gate.keys.orders(partition), Group: group, Consumer: c.s.cfg.Instance,
+		Start: messages[0].ID, End: messages[len(messages)-1].ID, Count: 2 * maxBatch,
+	}).Result()
+	if err != nil {
+		return nil, fmt.Errorf("ask how often entries were delivered: %w", err)
+	}
+	times := make(map[string]int64, len(list))
+	for _, p := range list {
+		times[p.ID] = p.RetryCount
+	}
+	return times, nil
+}

@@ -1,0 +1,578 @@
+package flashsale
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/ent/setting"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// unwanted makes the database refuse orders of user 666, but for tombstones.
+func unwanted(t *testing.T, r *rig) {
+	t.Helper()
+	statement := "ALTER TABLE orders ADD CONSTRAINT unwanted CHECK (user_id <> 666 OR status = 'FAILED')"
+	if r.Dialect != "postgres" {
+		statement = "CREATE TRIGGER unwanted BEFORE INSERT ON orders WHEN NEW.user_id = 666 AND NEW.status <> 'FAILED' BEGIN SELECT RAISE(ABORT, 'unwanted'); END"
+	}
+	if _, err := r.DB.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Window 4, and W4: what cannot be stored does not hold up the others.
+func TestWindow04APoisonEntryIsFoundOutAndParked(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
+		unwanted(t, r)
+		v := r.open(t, 40)
+		r.openDoor(t)
+		stream := r.gate.keys.orders(v.Partition)
+		var bad int64
+		for user := range int64(20) {
+			if user == 7 {
+				bad = r.order(t, v.by(666)).Order
+				add(t, r, stream, "anything", "goes")
+			}
+			r.order(t, v.by(user+1))
+		}
+		a := r.attemptOf(t, v.by(667)) // its number can be read, its price cannot
+		add(t, r, stream, "o", a.Order, "v", v.VoucherID, "u", 667, "s", v.ShopID, "p", "dear", "t", 1)
+		add(t, r, stream, "o", a.Order^1, "v", v.VoucherID, "u", 668, "s", 1, "p", 1, "t", 1) // of another partition
+		r.run(t, r.Consume)
+		r.settled(t)
+		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 20, "FAILED": 2}, r.counts(t, v)); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+		for _, number := range []int64{bad, a.Order} {
+			if row := r.DB.Order.GetX(t.Context(), number); row.Status != entorder.StatusFAILED || failureOf(row) != codeNotCompleted {
+				t.Errorf("the order that cannot be stored: %v", row)
+			}
+			if failure, ok := r.orders.heard(number); !ok || failure != codeNotCompleted {
+				t.Errorf("the room of orders heard %q, %v", failure, ok)
+			}
+		}
+		r.whole(t, v, 40)
+		parked := r.Redis.XRange(t.Context(), r.gate.keys.parked(v.Partition), "-", "+").Val()
+		if len(parked) != 4 {
+			t.Errorf("%d parked entries, want 4", len(parked))
+		}
+		for _, p := range parked {
+			if p.Values["why"] == "" {
+				t.Errorf("parked without a reason: %v", p.Values)
+			}
+		}
+		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventParked); n != 4 {
+			t.Errorf("%v parked by the metric, want 4", n)
+		}
+		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventBisected); n < 1 {
+			t.Error("no batch was halved")
+		}
+	})
+}
+
+func add(t *testing.T, r *rig, stream string, values ...any) string {
+	t.Helper()
+	id, err := r.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: stream, Values: values}).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// Windows 5 and 9: while the database is away nothing is acknowledged, nothing is
+// presumed lost, and nobody tries without a pause.
+func TestWindow05And09NothingIsAcknowledgedWhileTheDatabaseIsAway(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		now := newRigClock()
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait, c.Now = -1, now.now }})
+		v := r.open(t, 40)
+		r.openDoor(t)
+		rename := func(from, to string) {
+			if _, err := r.DB.ExecContext(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rename("orders", "gone")
+		var numbers []int64
+		for user := range int64(9) {
+			numbers = append(numbers, r.order(t, v.by(user+1)).Order)
+		}
+		r.run(t, r.Consume)
+		testkit.Eventually(t, patience, func() bool { return counterOf(t, r, "tandian_sale_commit_failures_total") >= 3 })
+		now.add(time.Minute)
+		if err := r.sweep(t.Context()); err == nil {
+			t.Error("a sweep without the table succeeded")
+		}
+		stats, err := r.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q := stats[v.Partition]; q.Pending != 9 || q.Lag != 0 || q.Oldest < 50*time.Second {
+			t.Errorf("while the database is away: %+v", q)
+		}
+		if n := counterOf(t, r, "tandian_sale_commit_failures_total"); n > 50 {
+			t.Errorf("%v commits were tried in a moment", n)
+		}
+		rename("gone", "orders")
+		r.settled(t)
+		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 9}, r.counts(t, v)); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+		for _, n := range numbers {
+			if failure, ok := r.orders.heard(n); !ok || failure != "" {
+				t.Errorf("order %d: heard %q, %v", n, failure, ok)
+			}
+		}
+		r.whole(t, v, 40)
+	})
+}
+
+// Window 10: one entry in the hands of two consumers.
+func TestWindow10TwoConsumersOfOneEntryStoreItOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
+		v := r.open(t, 30)
+		r.openDoor(t)
+		for user := range int64(40) { // ten of them find nothing left
+			r.order(t, v.by(user+1))
+		}
+		entries := r.Redis.XRange(t.Context(), r.gate.keys.orders(v.Partition), "-", "+").Val()
+		var both sync.WaitGroup
+		for range 4 {
+			both.Go(func() {
+				c := newConsumer(r.Service, nil)
+				var all []delivery
+				for _, m := range entries {
+					all = append(all, deliveryOf(v.Partition, r.gate.expected(v.Partition), m))
+				}
+				for len(all) > 0 {
+					n := min(7, len(all))
+					c.decide(t.Context(), all[:n])
+					all = all[n:]
+				}
+				c.commits.Wait()
+			})
+		}
+		both.Wait()
+		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 30}, r.counts(t, v)); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+		r.whole(t, v, 30)
+	})
+}
+
+// Window 3 in the queue, W5 and W6: a consumer died after its commit, another before;
+// who comes next takes over what they left, whatever it was called.
+func TestWindow03AnotherConsumerEndsWhatADeadOneLeft(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
+		v := r.open(t, 30)
+		r.openDoor(t)
+		for user := range int64(10) {
+			r.order(t, v.by(user+1))
+		}
+		stream := r.gate.keys.orders(v.Partition)
+		if err := r.Redis.XGroupCreateMkStream(t.Context(), stream, group, "0").Err(); err != nil {
+			t.Fatal(err)
+		}
+		read, err := r.Redis.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: group, Consumer: "dead", Streams: []string{stream, ">"}, Block: -1}).Result()
+		if err != nil || len(read[0].Messages) != 10 {
+			t.Fatal(read, err)
+		}
+		var half []attempt
+		claim := []any{"XCLAIM", stream, group, "dead", 0}
+		for i, m := range read[0].Messages {
+			if i < 5 { // these were stored, and never announced
+				half = append(half, deliveryOf(v.Partition, "", m).attempt)
+			}
+			claim = append(claim, m.ID)
+		}
+		commitAll(t, r, half...)
+		if err := r.Redis.Do(t.Context(), append(claim, "IDLE", 60_000)...).Err(); err != nil { // long ago
+			t.Fatal(err)
+		}
+		r.run(t, r.Consume)
+		r.settled(t)
+		r.whole(t, v, 30)
+		if n := len(r.orders.decided); n != 10 {
+			t.Errorf("the room of orders heard of %d, want 10", n)
+		}
+		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventTakenOver); n != 10 {
+			t.Errorf("%v taken over, want 10", n)
+		}
+	})
+}
+
+// An entry that is being decided may look idle, and come back to the same consumer.
+func TestAnEntryInHandIsNotDecidedBesideItself(t *testing.T) {
+	c := newConsumer(nil, nil)
+	one, two := delivery{id: "1-0", partition: 1}, delivery{id: "1-0", partition: 2}
+	if n := len(c.take([]delivery{one})); n != 1 {
+		t.Errorf("took %d, want 1", n)
+	}
+	if got := c.take([]delivery{one, two}); len(got) != 1 || got[0].partition != 2 {
+		t.Errorf("took %v, want that of the other partition", got)
+	}
+	c.putDown([]delivery{one})
+	if n := len(c.take([]delivery{one})); n != 1 {
+		t.Errorf("took %d that were put down, want 1", n)
+	}
+}
+
+// Each start of a process brings a consumer of a new name: those of processes that are
+// gone must not stay.
+func TestConsumersThatAreGoneAreForgotten(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
+		v := r.open(t, 30)
+		r.openDoor(t)
+		r.order(t, v.by(1))
+		stream := r.gate.keys.orders(v.Partition)
+		for p := range r.gate.partitions {
+			if err := r.Redis.XGroupCreateMkStream(t.Context(), r.gate.keys.orders(p), group, "0").Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read, err := r.Redis.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: group, Consumer: "gone", Streams: []string{stream, ">"}, Block: -1}).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim := &redis.XClaimArgs{Stream: stream, Group: group, Consumer: "busy", Messages: []string{read[0].Messages[0].ID}}
+		if err := r.Redis.XClaim(t.Context(), claim).Err(); err != nil { // what it left was taken over
+			t.Fatal(err)
+		}
+		names := func() (all []string) {
+			for _, c := range r.Redis.XInfoConsumers(t.Context(), stream, group).Val() {
+				all = append(all, c.Name)
+			}
+			return all
+		}
+		if err := r.gate.tidy(t.Context(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]string{"busy", "gone"}, names()); d != "" {
+			t.Errorf("a moment later (-want +got)\n%s", d)
+		}
+		if r.Dialect != "postgres" { // the embedded Redis does not say: it has one process, and dies with it
+			if err := r.gate.tidy(t.Context(), 0); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		r.idle = 0
+		r.run(t, r.Consume)
+		testkit.Eventually(t, patience, func() bool { return !slices.Contains(names(), "gone") })
+		if !slices.Contains(names(), "busy") {
+			t.Error("a consumer with an entry was forgotten")
+		}
+		r.settled(t)
+		r.whole(t, v, 30)
+	})
+}
+
+// A server that stops does not wait for the next order.
+func TestAConsumerThatWaitsForEntriesStopsAtOnce(t *testing.T) {
+	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		r.block = time.Minute // its client has patience for three seconds of it
+		v := r.open(t, 1)
+		r.openDoor(t)
+		stop := r.run(t, r.Consume)
+		r.order(t, v.by(1))
+		r.settled(t) // now it waits for more
+		begin := time.Now()
+		stop()
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// On a cluster each partition has a reader, several of them block on one node.
+func testReadersOfPartitionsDoNotWaitForEachOther(t *testing.T, on storetest.Stores) {
+	db := storetest.Open(t, on).DB // another test may have started with fewer partitions
+	chosenAgain := func() {
+		db.Setting.Delete().Where(setting.ID(partitionsSetting)).ExecX(context.WithoutCancel(t.Context()))
+	}
+	chosenAgain()
+	t.Cleanup(chosenAgain)
+	r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Partitions = PartitionsCluster }})
+	r.block = 2 * time.Second
+	sales := make([]Try, PartitionsCluster)
+	for i := range sales {
+		sales[i] = r.open(t, 5)
+	}
+	r.openDoor(t)
+	r.run(t, r.Consume)
+	testkit.Eventually(t, patience, func() bool { // all have read
+		return counterOf(t, r, "tandian_sale_queue_events_total", eventRemade) == PartitionsCluster
+	})
+	begin := time.Now()
+	for _, v := range sales {
+		if got := r.order(t, v.by(1)); got.Result != Stored {
+			t.Errorf("partition %d: %+v", v.Partition, got)
+		}
+	}
+	if took := time.Since(begin); took > 8*time.Second {
+		t.Errorf("%d orders, one after the other, took %v", len(sales), took)
+	}
+	if n := counterOf(t, r, "tandian_sale_queue_events_total", eventFailed); n != 0 {
+		t.Errorf("%v calls of Redis failed", n)
+	}
+}
+
+func TestAnEntryThatWasDeliveredTooOftenIsTriedAlone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
+		unwanted(t, r)
+		v := r.open(t, 30)
+		r.openDoor(t)
+		r.order(t, v.by(1))
+		r.order(t, v.by(666))
+		stream := r.gate.keys.orders(v.Partition)
+		if err := r.Redis.XGroupCreateMkStream(t.Context(), stream, group, "0").Err(); err != nil {
+			t.Fatal(err)
+		}
+		read, err := r.Redis.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: group, Consumer: "dead", Streams: []string{stream, ">"}, Block: -1}).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range read[0].Messages {
+			if err := r.Redis.Do(t.Context(), "XCLAIM", stream, group, "dead", 0, m.ID, "IDLE", 60_000, "RETRYCOUNT", 9).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.run(t, r.Consume)
+		r.settled(t)
+		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 1, "FAILED": 1}, r.counts(t, v)); d != "" {
+			t.Errorf("what can be stored is, whatever happened to it before (-want +got)\n%s", d)
+		}
+		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventBisected); n != 0 {
+			t.Error("they shared a batch")
+		}
+		r.whole(t, v, 30)
+	})
+}
+
+// W7: after a flush the groups are gone.
+func TestAFlushDoesNotMakeConsumersSpin(t *testing.T) {
+	r := newRig(t, storetest.Real(t), rigOptions{})
+	v := r.open(t, 30)
+	r.run(t, r.Consume, r.Certify)
+	r.awaitDoor(t)
+	if got := r.order(t, v.by(1)); got.Result != Stored {
+		t.Errorf("before: %+v", got)
+	}
+	if err := r.Redis.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	r.Redis.ConfigResetStat(t.Context())
+	begin := time.Now()
+	testkit.Eventually(t, patience, func() bool {
+		got, err := r.Order(t.Context(), v.by(2))
+		return err == nil && (got.Result == Stored || got.Result == Held)
+	})
+	for i := range 3 { // the groups alone go, again and again
+		testkit.Eventually(t, patience, func() bool {
+			return r.Redis.XGroupDestroy(t.Context(), r.gate.keys.orders(v.Partition), group).Val() == 1
+		})
+		testkit.Eventually(t, patience, func() bool {
+			return counterOf(t, r, "tandian_sale_queue_events_total", eventRemade) >= float64(4+1+i)
+		})
+	}
+	for user := range int64(3) {
+		if got := r.order(t, v.by(user+10)); got.Result != Stored && got.Result != Queued {
+			t.Errorf("after: %+v", got)
+		}
+	}
+	r.settled(t)
+	reads := 0
+	for line := range strings.SplitSeq(r.Redis.Info(t.Context(), "commandstats").Val(), "\n") {
+		if rest, ok := strings.CutPrefix(line, "cmdstat_xreadgroup:calls="); ok {
+			calls, _, _ := strings.Cut(rest, ",")
+			reads, _ = strconv.Atoi(calls)
+		}
+	}
+	// Each ends after 50 ms, or with entries, or because the group is missing.
+	if most := int(time.Since(begin)/(50*time.Millisecond)) + 30; reads > most {
+		t.Errorf("%d reads, want at most %d", reads, most)
+	}
+}
+
+// A Redis that forgot a buyer between the reading of an entry and its commit hears
+// of it again.
+func TestWhatWasReadFromAnotherIncarnationIsReservedAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
+		v := r.open(t, 30)
+		r.openDoor(t)
+		r.order(t, v.by(1))
+		m := r.Redis.XRange(t.Context(), r.gate.keys.orders(v.Partition), "-", "+").Val()[0]
+		r.Redis.HDel(t.Context(), r.gate.keys.bucket(v.Partition, v.VoucherID, 0), "1")
+		r.Redis.Incr(t.Context(), r.gate.keys.stock(v.Partition, v.VoucherID))
+		c := newConsumer(r.Service, nil)
+		c.decide(t.Context(), []delivery{deliveryOf(v.Partition, "another", m)})
+		c.commits.Wait()
+		r.whole(t, v, 30)
+	})
+}
+
+// Window 15: another process compared the Redis that forgot the buyer with the database,
+// before the order came there; this one has not looked since.
+func TestWindow15AnotherProcessCertifiedBeforeTheCommit(t *testing.T) {
+	on := storetest.Real(t)
+	r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
+	v := r.open(t, 30)
+	stop := r.run(t, r.Certify)
+	r.awaitDoor(t)
+	r.order(t, v.by(1))
+	m := r.Redis.XRange(t.Context(), r.gate.keys.orders(v.Partition), "-", "+").Val()[0]
+	d := deliveryOf(v.Partition, r.gate.expected(v.Partition), m)
+	stop()
+	if err := r.Redis.FlushDB(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	other := newRig(t, on, rigOptions{})
+	if err := other.Apply(t.Context(), v.VoucherID); err != nil {
+		t.Fatal(err)
+	}
+	other.openDoor(t)
+	c := newConsumer(r.Service, nil)
+	c.decide(t.Context(), []delivery{d})
+	c.commits.Wait()
+	if got, err := other.Order(t.Context(), v.by(1)); err != nil || got.Result != Held || got.Order != d.Order {
+		t.Errorf("who holds order %d hears %+v, %v", d.Order, got, err)
+	}
+	r.whole(t, v, 30)
+}
+
+// W8: where the two stores differ, the database is right, and Redis gets its pieces
+// back.
+func TestWhatTheDatabaseRefusesIsReleasedInRedis(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
+		v := r.open(t, 5)
+		r.openDoor(t)
+		for user := range int64(5) {
+			r.order(t, v.by(user+1))
+		}
+		r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(2).ExecX(t.Context())
+		r.run(t, r.Consume)
+		r.settled(t)
+		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 2, "FAILED": 3}, r.counts(t, v)); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+		if left := r.stock(t, v); left != 0 {
+			t.Errorf("%d left", left)
+		}
+		if _, buyers := r.redisStock(t, v); buyers != 2 {
+			t.Errorf("Redis has %d buyers, want 2", buyers)
+		}
+		if n := counterOf(t, r, "tandian_sale_orders_failed_total", codeOutOfStock); n != 3 {
+			t.Errorf("%v failed for want of stock, want 3", n)
+		}
+	})
+}
+
+func TestAConsumerThatStopsFinishesTheBatchInHand(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
+		v := r.open(t, 900)
+		r.openDoor(t)
+		for user := range int64(300) {
+			r.order(t, v.by(user+1))
+		}
+		stop := r.run(t, r.Consume)
+		testkit.Eventually(t, patience, func() bool {
+			stats, err := r.Stats(t.Context())
+			return err == nil && stats[v.Partition].Lag < 300
+		})
+		stop()
+		// Whatever is stored is acknowledged, and the other way round.
+		stats, err := r.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := stats[v.Partition].Lag + stats[v.Partition].Pending
+		if stored := r.counts(t, v)[entorder.StatusUNPAID]; stored+left != 300 {
+			t.Errorf("%d stored and %d left of 300", stored, left)
+		}
+	})
+}
+
+func TestStatsSayHowTheQueuesDo(t *testing.T) {
+	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
+		v := r.open(t, 30)
+		stats, err := r.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]QueueStat{{Name: "sale:0"}, {Name: "sale:1"}}, stats); d != "" {
+			t.Errorf("at first (-want +got)\n%s", d)
+		}
+		r.openDoor(t)
+		for user := range int64(5) {
+			r.order(t, v.by(user+1))
+		}
+		add(t, r, r.gate.keys.parked(v.Partition), "why", "a test")
+		stream := r.gate.keys.orders(v.Partition)
+		r.Redis.XGroupCreateMkStream(t.Context(), stream, group, "0")
+		_, err = r.Redis.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: group, Consumer: "any", Streams: []string{stream, ">"}, Count: 2, Block: -1}).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.showStats(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stats, err = r.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := stats[v.Partition]
+		if got.Oldest <= 0 || got.Oldest > time.Minute {
+			t.Errorf("oldest %v", got.Oldest)
+		}
+		got.Oldest = 0
+		if d := cmp.Diff(QueueStat{Name: fmt.Sprint("sale:", v.Partition), Lag: 3, Pending: 2, Parked: 1}, got); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+		for name, want := range map[string]float64{"lag": 3, "pending": 2, "parked": 1} {
+			if n := counterOf(t, r, "tandian_sale_queue_"+name, got.Name); n != want {
+				t.Errorf("the gauge %s is %v, want %v", name, n, want)
+			}
+		}
+	})
+}
+
+// rigClock is a clock that tests move.
+type rigClock struct {
+	mu    sync.Mutex
+	ahead time.Duration
+}
+
+func newRigClock() *rigClock { return &rigClock{} }
+
+func (c *rigClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.ahead)
+}
+
+func (c *rigClock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += d
+}

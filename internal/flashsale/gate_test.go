@@ -1,0 +1,527 @@
+package flashsale
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestAdmissionAnswersWhatTheSaleIs(t *testing.T) {
+	storetest.Each(t, testAdmissionAnswersWhatTheSaleIs)
+}
+
+func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
+	const mine, other = 100, 200
+	tests := []struct {
+		name  string
+		sale  sale
+		key   string
+		spoil func(g *stage, at place, number int64)
+		want  code
+		order int64 // that is told; 0: the caller's own if it was admitted
+	}{
+		{name: "a piece is there", want: admitted},
+		{name: "the client names what it wants", key: "wanted", want: admitted},
+		{name: "the same call again", key: "wanted", want: admitted, spoil: func(g *stage, at place, n int64) {
+			again := g.try(at, mine, n)
+			again.Key = "wanted"
+			if _, err := g.gate.admit(g.t.Context(), again); err != nil {
+				g.t.Fatal(err)
+			}
+		}},
+		{name: "the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at place, _ int64) {
+			g.reserves(at, Hold{Order: 5 << partitionBits, User: mine})
+		}},
+		{name: "another user of the bucket has one", want: admitted, spoil: func(g *stage, at place, _ int64) {
+			g.reserves(at, Hold{Order: 5 << partitionBits, User: other})
+		}},
+		{name: "the key made an order", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at place, _ int64) {
+			g.set(g.gate.keys.idem(at.partition, "wanted"), 6<<partitionBits)
+		}},
+		{name: "the key made an order, and the user has another", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at place, _ int64) {
+			g.set(g.gate.keys.idem(at.partition, "wanted"), 6<<partitionBits)
+			g.reserves(at, Hold{Order: 5 << partitionBits, User: mine})
+		}},
+		{name: "sold out", want: outOfStock, spoil: func(g *stage, at place, _ int64) { g.set(g.gate.keys.stock(at.partition, at.voucher), 0) }},
+		{name: "more than sold out", want: outOfStock, spoil: func(g *stage, at place, _ int64) { g.set(g.gate.keys.stock(at.partition, at.voucher), -3) }},
+		{name: "sold out, and the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at place, _ int64) {
+			g.reserves(at, Hold{Order: 5 << partitionBits, User: mine})
+			g.set(g.gate.keys.stock(at.partition, at.voucher), 0)
+		}},
+		{name: "early", sale: sale{begin: time.Minute}, want: notStarted},
+		{name: "late", sale: sale{begin: -time.Hour, end: -time.Minute}, want: ended},
+		{name: "late, and the user has an order", sale: sale{begin: -time.Hour, end: -time.Minute}, want: held, order: 5 << partitionBits, spoil: func(g *stage, at place, _ int64) {
+			g.reserves(at, Hold{Order: 5 << partitionBits, User: mine})
+		}},
+		{name: "off sale", sale: sale{off: true}, want: offSale},
+		{name: "too many wait", want: busy, spoil: func(g *stage, at place, _ int64) {
+			for range 3 {
+				if err := g.Redis.XAdd(g.t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []string{"o", "1"}}).Err(); err != nil {
+					g.t.Fatal(err)
+				}
+			}
+		}},
+		{name: "no stock", want: noState, spoil: func(g *stage, at place, _ int64) { g.unlink(g.gate.keys.stock(at.partition, at.voucher)) }},
+		{name: "no meta", want: noState, spoil: func(g *stage, at place, _ int64) { g.unlink(g.gate.keys.meta(at.partition, at.voucher)) }},
+		{name: "no marker", want: noState, spoil: func(g *stage, at place, _ int64) { g.unlink(g.gate.keys.open(at.partition)) }},
+		{name: "the marker of another incarnation", want: noState, spoil: func(g *stage, at place, _ int64) { g.set(g.gate.keys.open(at.partition), "another one") }},
+	}
+	g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Backlog, c.Partitions = 3, 60 })
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g.t = t
+			tt.sale.stock = 10
+			at := g.open(tt.sale)
+			g.unlink(g.gate.keys.orders(at.partition)) // another test's
+			number := g.number(at)
+			if tt.spoil != nil {
+				tt.spoil(g, at, number)
+			}
+			before := g.tally(at)
+			try := g.try(at, mine, number)
+			try.Key = tt.key
+			got, err := g.gate.admit(t.Context(), try)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := tt.order; want != 0 && got.order != want || got.code == admitted && got.order != number {
+				t.Errorf("told of order %d, want %d or one's own", got.order, want)
+			}
+			if got.code != tt.want {
+				t.Errorf("the code is %d, want %d", got.code, tt.want)
+			}
+			after, fresh := g.tally(at), tt.want == admitted && tt.name != "the same call again"
+			if want := map[bool]int{true: 1}[fresh]; after.buyers-before.buyers != want || before.stock-after.stock != want {
+				t.Errorf("%+v became %+v, want %d pieces to move", before, after, want)
+			}
+			if tt.want == admitted && (got.at.Before(time.Now().Add(-time.Minute)) || got.backlog != 1) {
+				t.Errorf("admitted at %v, %d entries wait, want now and 1", got.at, got.backlog)
+			}
+			g.unlink(g.gate.keys.orders(at.partition), g.gate.keys.idem(at.partition, "wanted"))
+		})
+	}
+}
+
+func (g *stage) reserves(at place, holds ...Hold) {
+	g.t.Helper()
+	if _, err := g.gate.reserve(g.t.Context(), at, holds); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g *stage) set(key string, value any) {
+	g.t.Helper()
+	if err := g.Redis.Set(g.t.Context(), key, value, 0).Err(); err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { _ = g.Redis.Expire(context.WithoutCancel(g.t.Context()), key, time.Hour).Err() })
+}
+
+func (g *stage) unlink(keys ...string) {
+	g.t.Helper()
+	for _, key := range keys {
+		if err := g.Redis.Unlink(g.t.Context(), key).Err(); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+func TestAnAdmittedOrderIsFoundByItsNumberAndInItsQueue(t *testing.T) {
+	storetest.Each(t, testAnAdmittedOrderIsFoundByItsNumberAndInItsQueue)
+}
+
+func testAnAdmittedOrderIsFoundByItsNumberAndInItsQueue(t *testing.T, on storetest.Stores) {
+	g := newStage(t, on)
+	at := g.open(sale{stock: 1})
+	number := g.number(at)
+	try := g.try(at, 42, number)
+	try.Key = "digest"
+	v, err := g.gate.admit(t.Context(), try)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := g.entry(number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(&Entry{Order: number, User: 42, Voucher: at.voucher, Shop: 7, Price: 1000, At: v.at}, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	entries, err := g.gate.queued(t.Context(), at.partition, "-")
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	want := map[string]any{
+		"v": decimal(at.voucher), "u": "42", "o": decimal(number), "s": "7", "p": "1000", "t": decimal(v.at.UnixMilli()), "k": "digest",
+	}
+	if d := cmp.Diff(want, entries[0].Values); d != "" {
+		t.Errorf("the entry of the stream (-want +got)\n%s", d)
+	}
+	if n, err := g.Redis.ZScore(t.Context(), try.queued, decimal(number)).Result(); err != nil || n < 1e12 {
+		t.Errorf("in the user's queue it has the score %v, %v", n, err)
+	}
+	if err := g.Redis.XGroupCreate(t.Context(), g.gate.keys.orders(at.partition), group, "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.gate.done(t.Context(), at.partition, []string{entries[0].ID}, []int64{number}); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := g.entry(number); e != nil || err != nil {
+		t.Errorf("after its commit: %v, %v", e, err)
+	}
+	if e, err := g.entry(Ordinary); e != nil || err != nil {
+		t.Errorf("of a partition that no sale has: %v, %v", e, err)
+	}
+}
+
+func TestLosersOfASoldOutSaleAreNotQueued(t *testing.T) {
+	storetest.Each(t, testLosersOfASoldOutSaleAreNotQueued)
+}
+
+func testLosersOfASoldOutSaleAreNotQueued(t *testing.T, on storetest.Stores) {
+	g := newStage(t, on)
+	at := g.open(sale{stock: 1})
+	g.admits(at, 1001, g.number(at))
+	g.admits(at, 1002, g.number(at)) // from here on it is known
+	if v := g.admits(at, 1003, g.number(at)); v.code != outOfStock {
+		t.Fatalf("the code is %d", v.code)
+	}
+	if n, err := g.Redis.Exists(t.Context(), g.cfg.Queued(1003)).Result(); n != 0 || err != nil {
+		t.Errorf("the loser has %d queues, %v", n, err)
+	}
+	g.set(g.gate.keys.stock(at.partition, at.voucher), 1)
+	g.gate.remember(at.voucher) // as if it were still believed
+	if v := g.admits(at, 1004, g.number(at)); v.code != admitted {
+		t.Fatalf("with a piece back the code is %d", v.code)
+	}
+	if n, err := g.Redis.ZCard(t.Context(), g.cfg.Queued(1004)).Result(); n != 1 || err != nil {
+		t.Errorf("who was admitted all the same has %d queued orders, %v", n, err)
+	}
+}
+
+func TestEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T) {
+	storetest.Each(t, testEditsAnswerAndMoveTheStockByTheirDifference)
+}
+
+func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.Stores) {
+	type state struct {
+		Stock, Initial int
+		Seq            int64
+	}
+	const by = 4
+	steps := map[string]func(g *stage, at place) (any, error){
+		"raise": func(g *stage, at place) (any, error) {
+			left, err := g.gate.edit(g.t.Context(), false, version{at, 15, 1, 2, true, 2})
+			return len(left), err
+		},
+		"old edit": func(g *stage, at place) (any, error) {
+			left, err := g.gate.edit(g.t.Context(), false, version{at, 99, 1, 2, true, 0})
+			return len(left), err
+		},
+		"forced": func(g *stage, at place) (any, error) {
+			left, err := g.gate.edit(g.t.Context(), true, version{at, 9, 1, 2, true, 0})
+			return len(left), err
+		},
+		"lower":           func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, by, 2) },
+		"lower too much":  func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, 8, 2) },
+		"lower for later": func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, by, 3) },
+		"edit on": func(g *stage, at place) (any, error) {
+			left, err := g.gate.edit(g.t.Context(), false, version{at, 12, 1, 2, true, 3})
+			return len(left), err
+		},
+		"restore": func(g *stage, at place) (any, error) { return 0, g.gate.restore(g.t.Context(), at, by, 2) },
+		"settle":  func(g *stage, at place) (any, error) { return g.gate.settle(g.t.Context(), at) },
+		"spoil": func(g *stage, at place) (any, error) {
+			g.set(g.gate.keys.stock(at.partition, at.voucher), 10)
+			return nil, nil
+		},
+		"open": func(g *stage, at place) (any, error) {
+			return g.gate.open(g.t.Context(), version{at, 99, 1, 2, true, 9})
+		},
+		"lose the stock": func(g *stage, at place) (any, error) {
+			g.unlink(g.gate.keys.stock(at.partition, at.voucher))
+			return nil, nil
+		},
+	}
+	tests := []struct {
+		name  string
+		steps []string
+		said  []any
+		want  state // of a sale of 10 with 3 buyers, at edit 1
+	}{
+		{"raised", []string{"raise"}, []any{0}, state{12, 15, 2}},
+		{"raised twice by the same edit", []string{"raise", "raise"}, []any{0, 0}, state{12, 15, 2}},
+		{"an older edit comes late", []string{"raise", "old edit"}, []any{0, 0}, state{12, 15, 2}},
+		{"back to an older edit", []string{"raise", "forced"}, []any{0, 0}, state{6, 9, 0}},
+		{"lowered", []string{"lower"}, []any{true}, state{3, 6, 2}},
+		{"lowered, sent twice", []string{"lower", "lower"}, []any{true, true}, state{3, 6, 2}},
+		{"lowered by more than is left", []string{"lower too much"}, []any{false}, state{7, 10, 1}},
+		{"lowered after a later edit", []string{"lower for later", "lower"}, []any{true, false}, state{3, 6, 3}},
+		{"lowered and restored", []string{"lower", "restore"}, []any{true, 0}, state{7, 10, 1}},
+		{"restored twice", []string{"lower", "restore", "restore"}, []any{true, 0, 0}, state{7, 10, 1}},
+		{"restored after another edit", []string{"lower", "edit on", "restore"}, []any{true, 0, 0}, state{9, 12, 3}},
+		{"settled though it is right", []string{"settle"}, []any{0}, state{7, 10, 1}},
+		{"settled", []string{"spoil", "settle", "settle"}, []any{nil, 3, 0}, state{7, 10, 1}},
+		{"opened though it is complete", []string{"open"}, []any{false}, state{7, 10, 1}},
+		{"opened again", []string{"lose the stock", "open"}, []any{nil, true}, state{96, 99, 9}},
+		{"edited without a stock", []string{"lose the stock", "raise", "open"}, []any{nil, 1, true}, state{96, 99, 9}},
+	}
+	g := newStage(t, on)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g.t = t
+			at := g.open(sale{stock: 10, buckets: 2})
+			g.reserves(at, Hold{Order: 1, User: 1}, Hold{Order: 2, User: 2}, Hold{Order: 3, User: 3})
+			for i, step := range tt.steps {
+				said, err := steps[step](g, at)
+				if err != nil {
+					t.Fatalf("%s: %v", step, err)
+				}
+				if said != tt.said[i] {
+					t.Errorf("%s said %v, want %v", step, said, tt.said[i])
+				}
+			}
+			got := g.tally(at)
+			if d := cmp.Diff(tt.want, state{got.stock, got.initial, got.seq}); d != "" {
+				t.Errorf("(-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
+func TestWhatLowersAnIncompleteSaleIsAnError(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		at := g.put(sale{stock: 10})
+		for name, do := range map[string]func() error{
+			"lower":   func() error { _, err := g.Lower(t.Context(), at.voucher, 1, 2); return err },
+			"restore": func() error { return g.Restore(t.Context(), at.voucher, 1, 2) },
+			"settle":  func() error { _, err := g.gate.settle(t.Context(), at); return err },
+		} {
+			if err := do(); !errors.Is(err, errNoState) {
+				t.Errorf("%s: %v, want %v", name, err, errNoState)
+			}
+		}
+	})
+}
+
+// Whatever the order of the moves, and whoever repeats them: stock and buyers make
+// the initial stock, and a user has one order.
+func TestStockMovesOnlyWithItsBuyer(t *testing.T) { storetest.Each(t, testStockMovesOnlyWithItsBuyer) }
+
+func testStockMovesOnlyWithItsBuyer(t *testing.T, on storetest.Stores) {
+	g := newStage(t, on)
+	random := rand.New(rand.NewPCG(testkit.Seed(t), 0))
+	at := g.open(sale{stock: 20, buckets: 3})
+	has := map[int64]int64{}
+	for step := range 600 {
+		user, number := random.Int64N(30)+1, random.Int64N(3)<<partitionBits|int64(at.partition)
+		number += user << 20
+		switch random.IntN(4) {
+		case 0, 1:
+			v := g.admits(at, user, number)
+			switch prev := has[user]; {
+			case prev == number:
+				assert(t, step, v.code == admitted && v.order == prev, "its own again", v)
+			case prev != 0:
+				assert(t, step, v.code == held && v.order == prev, "the holder is told", v)
+			case len(has) >= 20:
+				assert(t, step, v.code == outOfStock, "sold out", v)
+			default:
+				assert(t, step, v.code == admitted, "a piece is left", v)
+				has[user] = number
+			}
+		case 2:
+			moved, err := g.gate.release(t.Context(), at, []Hold{{Order: number, User: user}})
+			assert(t, step, err == nil && (moved == 1) == (has[user] == number), "released if it is that order", moved, err)
+			if moved == 1 {
+				delete(has, user)
+			}
+		case 3:
+			moved, err := g.gate.reserve(t.Context(), at, []Hold{{Order: number, User: user}})
+			assert(t, step, err == nil && (moved == 1) == (has[user] == 0), "reserved if there was none", moved, err)
+			if moved == 1 {
+				has[user] = number
+			}
+		}
+		if got := g.tally(at); got.stock+got.buyers != 20 || got.buyers != len(has) {
+			t.Fatalf("step %d: %+v, want %d buyers of 20", step, got, len(has))
+		}
+	}
+	for user, number := range has {
+		if got := g.holder(at, user); got != strconv.FormatInt(number, 10) {
+			t.Errorf("user %d has %s, want %d", user, got, number)
+		}
+	}
+}
+
+func assert(t *testing.T, step int, holds bool, what string, got ...any) {
+	t.Helper()
+	if !holds {
+		t.Fatalf("step %d: want %s, got %v", step, what, got)
+	}
+}
+
+func TestManyHoldsMoveInBatches(t *testing.T) { storetest.Each(t, testManyHoldsMoveInBatches) }
+
+func testManyHoldsMoveInBatches(t *testing.T, on storetest.Stores) {
+	g := newStage(t, on)
+	at := g.open(sale{stock: 3000, buckets: 2})
+	holds := make([]Hold, 1201)
+	for i := range holds {
+		holds[i] = Hold{Order: int64(i) + 1, User: int64(i) + 1}
+	}
+	for _, want := range []int{1201, 0} {
+		if moved, err := g.gate.reserve(t.Context(), at, holds); err != nil || moved != want {
+			t.Errorf("reserved %d, %v, want %d", moved, err, want)
+		}
+	}
+	if moved, err := g.gate.release(t.Context(), at, holds); err != nil || moved != 1201 {
+		t.Errorf("released %d, %v", moved, err)
+	}
+	if got := g.tally(at); got.stock != 3000 || got.buyers != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A lost answer: the client sends the call again, which finds what it did itself.
+func TestWindow18ALostAnswerIsNoLostOrder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		var lose atomic.Int32
+		g := newStage(t, on, func(_ *Config, sale *store.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
+		at := g.open(sale{stock: 1})
+		g.admits(at, 9, g.number(at)) // the connection is there, the script known
+		for i := range 5 {
+			at := g.open(sale{stock: 1})
+			number := g.number(at)
+			lose.Store(1)
+			v := g.admits(at, 1, number)
+			if lose.Load() > 0 {
+				t.Fatal("no answer was lost")
+			}
+			if v.code != admitted || v.order != number || v.at.IsZero() {
+				t.Errorf("try %d: %+v, want its own order, admitted", i, v)
+			}
+			if got := g.tally(at); got.stock != 0 || got.buyers != 1 {
+				t.Errorf("try %d: %+v", i, got)
+			}
+			if n, err := g.Redis.XLen(t.Context(), g.gate.keys.orders(at.partition)).Result(); err != nil || n == 0 {
+				t.Errorf("%d entries, %v", n, err)
+			}
+		}
+	})
+}
+
+// An answer that does not come at all: the number, which was made before, finds the order.
+func TestWindow01AnOrderWithoutAnAnswerIsFoundByItsNumber(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		var lose atomic.Int32
+		g := newStage(t, on, func(_ *Config, sale *store.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
+		g.admits(g.open(sale{stock: 1}), 9, g.number(place{}))
+		at := g.open(sale{stock: 1})
+		number := g.number(at)
+		lose.Store(1 << 20)
+		_, err := g.gate.admit(t.Context(), g.try(at, 1, number))
+		lose.Store(0)
+		if err == nil || store.Unsent(err) {
+			t.Fatalf("got %v, want an error that does not claim that nothing was sent", err)
+		}
+		e, err := g.entry(number)
+		if err != nil || e == nil || e.User != 1 {
+			t.Errorf("by its number: %+v, %v", e, err)
+		}
+		if v := g.admits(at, 1, g.number(at)); v.code != held || v.order != number {
+			t.Errorf("who asks again gets %+v, want to hear that order %d is his", v, number)
+		}
+	})
+}
+
+// The window is that of Redis' clock: no process' clock is asked.
+func TestWindow14TheSaleHasOneClock(t *testing.T) {
+	for _, offset := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
+		storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+			g := newStage(t, on, func(c *Config, _ *store.RedisConfig) {
+				c.Now = func() time.Time { return time.Now().Add(offset) }
+			})
+			for want, window := range map[code]sale{
+				notStarted: {stock: 1, begin: time.Minute},
+				admitted:   {stock: 1, begin: -time.Minute},
+				ended:      {stock: 1, begin: -time.Hour, end: -time.Minute},
+			} {
+				at := g.put(window)
+				row := g.DB.FlashSale.Query().Where(flashsale.ID(at.voucher)).WithVoucher().OnlyX(t.Context())
+				if _, err := g.gate.open(t.Context(), versionOf(row)); err != nil {
+					t.Fatal(err)
+				}
+				g.certified()
+				if v := g.admits(at, 1, g.number(at)); v.code != want {
+					t.Errorf("the clock of the process is off by %v: the code is %d, want %d", offset, v.code, want)
+				}
+			}
+		})
+	}
+}
+
+func TestASaleBeginsAndEndsByTheMillisecond(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		at := g.open(sale{stock: 1000, begin: 300 * time.Millisecond, end: 600 * time.Millisecond})
+		row := g.DB.FlashSale.Query().OnlyX(t.Context())
+		seen := map[code]bool{}
+		for user := int64(1); !seen[ended]; user++ {
+			v := g.admits(at, user, g.number(at))
+			seen[v.code] = true
+			if ms := v.at.UnixMilli(); v.code == admitted && (ms < row.BeginsAt || ms >= row.EndsAt) {
+				t.Fatalf("admitted at %d, from %d to %d", ms, row.BeginsAt, row.EndsAt)
+			}
+		}
+		if !seen[notStarted] {
+			t.Error("it had begun before the test did") // a very slow machine
+		}
+	})
+}
+
+func TestAVoucherHasItsPlaceForLife(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		later := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Partitions = 16 })
+		for _, tt := range []struct{ voucher, stock, partition, buckets int }{
+			{1, 1, 1, 1}, {4, 3000, 0, 1}, {5, 3001, 1, 2}, {6, 1_000_000, 2, 334},
+		} {
+			for _, s := range []*stage{g, later} { // which was started with another setting
+				p, buckets := s.Place(int64(tt.voucher), tt.stock)
+				if p != tt.partition || buckets != tt.buckets {
+					t.Errorf("%+v lies in partition %d, %d buckets", tt, p, buckets)
+				}
+			}
+		}
+	})
+}
+
+// A cluster takes longer to start than these tests to run.
+func TestOnACluster(t *testing.T) {
+	on := storetest.Cluster(t)
+	for name, test := range map[string]func(*testing.T, storetest.Stores){
+		"AdmissionAnswersWhatTheSaleIs":                  testAdmissionAnswersWhatTheSaleIs,
+		"AnAdmittedOrderIsFoundByItsNumberAndInItsQueue": testAnAdmittedOrderIsFoundByItsNumberAndInItsQueue,
+		"LosersOfASoldOutSaleAreNotQueued":               testLosersOfASoldOutSaleAreNotQueued,
+		"EditsAnswerAndMoveTheStockByTheirDifference":    testEditsAnswerAndMoveTheStockByTheirDifference,
+		"StockMovesOnlyWithItsBuyer":                     testStockMovesOnlyWithItsBuyer,
+		"ManyHoldsMoveInBatches":                         testManyHoldsMoveInBatches,
+		"ReadersOfPartitionsDoNotWaitForEachOther":       testReadersOfPartitionsDoNotWaitForEachOther,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, on) })
+	}
+}

@@ -1,0 +1,435 @@
+package flashsale
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+const (
+	lookEvery    = 2 * time.Second        // without being kicked
+	lookPause    = 20 * time.Millisecond  // between two looks, however often they are asked for
+	againPause   = 100 * time.Millisecond // after a look that left something to do
+	lookPatience = 2 * time.Second        // of one look
+	deepPatience = 2 * time.Minute        // of comparing all sales of a partition
+)
+
+// errUncertified is why nothing is admitted: this process has not seen yet that the
+// Redis of the moment was compared with the database.
+var errUncertified error = uncertifiedError{}
+
+type uncertifiedError struct{}
+
+func (uncertifiedError) Error() string { return "this Redis is not certified for sales" }
+
+// Unsent says that Redis never saw the command, to who does not know this package.
+func (uncertifiedError) Unsent() bool { return true }
+
+// certificates is what a process knows about which Redis may admit.
+//
+// An incarnation is one life of one server as a master. A partition's marker is
+// the incarnation that was compared with the database, and a random word: after a
+// flush the server is the same, but the marker is not.
+type certificates struct {
+	now    atomic.Pointer[certificate]
+	kicked chan struct{} // holds one if somebody wants them looked at
+
+	mu         sync.Mutex
+	doubts     []doubt        // of each partition
+	incomplete map[int64]bool // vouchers that admit.lua found so
+}
+
+// A doubt is about a partition in which orders may have been made past Redis.
+type doubt struct {
+	raised int  // by each suspicion: what was begun before it certifies nothing
+	is     bool // a certificate needs a comparison of this process's own
+}
+
+// A certificate names what was reconciled. It is not changed any more.
+type certificate struct {
+	markers []string        // of each partition, "" while it has no certificate
+	servers map[string]bool // incarnations to which a connection may be made
+}
+
+func newCertificates(partitions int) *certificates {
+	c := &certificates{kicked: make(chan struct{}, 1), doubts: make([]doubt, partitions), incomplete: map[int64]bool{}}
+	c.now.Store(&certificate{})
+	return c
+}
+
+// marker is that of a partition, "" if it has no certificate.
+func (c *certificate) marker(partition int) string {
+	if partition < len(c.markers) {
+		return c.markers[partition]
+	}
+	return ""
+}
+
+func (c *certificates) expected(partition int) string { return c.now.Load().marker(partition) }
+
+// kick has them looked at soon.
+func (c *certificates) kick() {
+	select {
+	case c.kicked <- struct{}{}:
+	default:
+	}
+}
+
+// miss has a sale made whole soon; or if it is, the marker was not.
+func (c *certificates) miss(voucher int64) {
+	c.mu.Lock()
+	if len(c.incomplete) < atOnce {
+		c.incomplete[voucher] = true
+	}
+	c.mu.Unlock()
+	c.kick()
+}
+
+func (c *certificates) missed() (vouchers []int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for v := range c.incomplete {
+		vouchers = append(vouchers, v)
+	}
+	clear(c.incomplete)
+	return vouchers
+}
+
+// suspect has this process admit nothing to partitions by Redis before it compared
+// their running sales with the database: orders were made there that Redis does not know.
+func (c *certificates) suspect(partitions ...int) {
+	c.mu.Lock()
+	now := c.now.Load()
+	cert := &certificate{markers: slices.Clone(now.markers), servers: now.servers}
+	for _, p := range partitions {
+		c.doubts[p].raised++
+		c.doubts[p].is = true
+		if p < len(cert.markers) {
+			cert.markers[p] = ""
+		}
+	}
+	c.now.Store(cert)
+	c.mu.Unlock()
+	c.kick()
+}
+
+func (c *certificates) begin() []doubt {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.doubts)
+}
+
+// publish makes a certificate hold, and ends the doubts about what it covers. It leaves
+// out the partitions of which there was a suspicion since it was begun, and reports false
+// if there are any.
+func (c *certificates) publish(begun []doubt, cert *certificate) (all bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all = true
+	for p := range cert.markers {
+		switch {
+		case c.doubts[p].raised != begun[p].raised:
+			cert.markers[p], all = "", false
+		case cert.markers[p] != "":
+			c.doubts[p].is = false
+		}
+	}
+	c.now.Store(cert)
+	return all
+}
+
+// suspect is [certificates.suspect], which the metrics show at once.
+func (s *Service) suspect(partitions ...int) {
+	s.gate.certs.suspect(partitions...)
+	for _, p := range partitions {
+		s.m.close(p, true)
+	}
+}
+
+// allow lets a connection of the sale client come into being, if its server is
+// certified: a restart and a failover end all connections.
+func (s *Service) allow(ctx context.Context, conn *redis.Conn) error {
+	is, err := identify(ctx, conn)
+	if err == nil && s.gate.certs.now.Load().servers[is.incarnation] {
+		return nil
+	}
+	s.gate.certs.kick()
+	if err != nil {
+		return err
+	}
+	return errUncertified
+}
+
+// A server is what a Redis says about itself.
+type server struct {
+	incarnation string
+	policy      string // what it drops when its memory is full; "" if it does not say
+}
+
+// evicts reports whether it may drop keys of a sale, which do not expire.
+func (s server) evicts() bool { return strings.HasPrefix(s.policy, "allkeys-") }
+
+// errReplica: what it holds is another's, which may be ahead.
+var errReplica = errors.New("this Redis is a replica")
+
+var errNameless = errors.New("this Redis does not tell its run id: sales go through the database alone")
+
+// identify asks one server, by one connection, who it is.
+func identify(ctx context.Context, conn *redis.Conn) (server, error) {
+	pipe := conn.Pipeline()
+	parts := []*redis.StringCmd{pipe.Info(ctx, "server"), pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory")}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	info := map[string]string{}
+	for _, part := range parts {
+		text, err := part.Result()
+		if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
+			return server{}, fmt.Errorf("ask Redis who it is: %w", err)
+		}
+		for line := range strings.Lines(text) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			info[name] = value
+		}
+	}
+	switch {
+	case info["run_id"] == "":
+		return server{}, errNameless
+	case info["role"] != "master":
+		return server{}, errReplica
+	}
+	return server{incarnation: info["run_id"] + ":" + info["master_replid"], policy: info["maxmemory_policy"]}, nil
+}
+
+// A sighting is what one look showed of a partition.
+type sighting struct {
+	server
+	marker string
+	err    error // why nothing was seen
+}
+
+// look asks for all partitions who holds them, and how they are marked. A server
+// that does not answer hides its own partitions alone.
+func (g *gate) look(ctx context.Context) []sighting {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	known := map[string]sighting{}
+	seen := make([]sighting, g.partitions)
+	pipe := g.state.Pipeline()
+	markers := make([]*redis.StringCmd, g.partitions)
+	for p := range seen {
+		markers[p] = pipe.Get(ctx, g.keys.open(p))
+		node, err := g.nodeOf(ctx, p)
+		if err != nil {
+			seen[p].err = err
+			continue
+		}
+		addr := node.Options().Addr
+		if _, ok := known[addr]; !ok {
+			conn := node.Conn()
+			is, err := identify(ctx, conn)
+			_ = conn.Close()
+			known[addr] = sighting{server: is, err: err}
+		}
+		seen[p] = known[addr]
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	for p, cmd := range markers {
+		var err error
+		if seen[p].marker, err = cmd.Result(); err != nil && !errors.Is(err, redis.Nil) {
+			seen[p].err = errors.Join(seen[p].err, fmt.Errorf("read the marker of partition %d: %w", p, err))
+		}
+	}
+	return seen
+}
+
+// nodeOf is the client of the server where a partition lies.
+func (g *gate) nodeOf(ctx context.Context, p int) (*redis.Client, error) {
+	switch c := g.state.(type) {
+	case *redis.Client:
+		return c, nil
+	case *redis.ClusterClient:
+		node, err := c.MasterForKey(ctx, g.keys.open(p))
+		if err != nil {
+			return nil, fmt.Errorf("find the node of partition %d: %w", p, err)
+		}
+		return node, nil
+	}
+	return nil, fmt.Errorf("a Redis client of type %T cannot hold sales", g.state)
+}
+
+func (g *gate) mark(ctx context.Context, p int, marker string) error {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	if err := g.state.Set(ctx, g.keys.open(p), marker, 0).Err(); err != nil {
+		return fmt.Errorf("mark partition %d: %w", p, err)
+	}
+	return nil
+}
+
+// markers reads the markers of the partitions of a batch, "" where there is none.
+func (g *gate) markers(ctx context.Context, batch []delivery) (map[int]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	pipe := g.state.Pipeline()
+	cmds := map[int]*redis.StringCmd{}
+	for _, d := range batch {
+		if cmds[d.partition] == nil {
+			cmds[d.partition] = pipe.Get(ctx, g.keys.open(d.partition))
+		}
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	markers := make(map[int]string, len(cmds))
+	for p, cmd := range cmds {
+		var err error
+		if markers[p], err = cmd.Result(); err != nil && !errors.Is(err, redis.Nil) {
+			return nil, fmt.Errorf("read the marker of partition %d: %w", p, err)
+		}
+	}
+	return markers, nil
+}
+
+// markedFor reports whether a marker was written for an incarnation.
+func markedFor(marker, incarnation string) bool {
+	name, _, ok := strings.Cut(marker, " ")
+	return ok && name == incarnation
+}
+
+// Certify keeps this process's certificates until ctx ends: it looks every two
+// seconds, and at once when an admission found a server that it does not know, or a
+// sale that is not whole, which it rebuilds. Every process that admits runs it.
+func (s *Service) Certify(ctx context.Context) error {
+	certs := s.gate.certs
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		pause := lookPause
+		again, err := s.certify(ctx)
+		if err == nil {
+			err = s.complete(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.complain(ctx, "certify Redis for sales", err)
+		}
+		if again || err != nil {
+			certs.kick()
+			pause = againPause
+		}
+		if clock.Sleep(ctx, pause) != nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-certs.kicked:
+		}
+	}
+	return nil
+}
+
+// certify looks once. It reports whether another process is at work on a partition.
+func (s *Service) certify(ctx context.Context) (again bool, err error) {
+	certs := s.gate.certs
+	doubts := certs.begin() // first: what is kept below was no certificate after a suspicion
+	before := certs.now.Load()
+	seen := s.gate.look(ctx)
+	s.warn(ctx, seen)
+	cert := &certificate{markers: make([]string, len(seen)), servers: map[string]bool{}}
+	for p, is := range seen {
+		var marker string
+		var e error
+		switch {
+		case is.err != nil: // connections that were made stay good
+			marker, e = before.marker(p), is.err
+		case is.evicts():
+		case markedFor(is.marker, is.incarnation) && !doubts[p].is:
+			marker = is.marker
+		default:
+			marker, e = s.reconcilePartition(ctx, p, is.incarnation, doubts[p].is)
+			again = again || (marker == "" && e == nil)
+		}
+		err = errors.Join(err, e)
+		if cert.markers[p] = marker; marker != "" {
+			incarnation, _, _ := strings.Cut(marker, " ")
+			cert.servers[incarnation] = true
+		}
+	}
+	again = !certs.publish(doubts, cert) || again
+	for p, marker := range cert.markers {
+		s.m.close(p, marker == "")
+	}
+	return again, err
+}
+
+// reconcilePartition compares all running sales of a partition with the database,
+// unless another process does, and returns the new marker; "" if another is at it.
+// Where another was faster, its marker will do if there is no doubt.
+func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation string, doubtful bool) (marker string, err error) {
+	_, err = s.alone(ctx, "sale.partition."+strconv.Itoa(p), func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, deepPatience)
+		defer cancel()
+		is, err := s.gate.state.Get(ctx, s.gate.keys.open(p)).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return err
+		}
+		if markedFor(is, incarnation) && !doubtful {
+			marker = is
+			return nil
+		}
+		sales, err := s.running(ctx, p, 0, 0)
+		if err != nil {
+			return err
+		}
+		for _, sale := range sales {
+			if err := s.deep(ctx, sale); err != nil {
+				return err
+			}
+		}
+		m := incarnation + " " + rand.Text()
+		if err := s.gate.mark(ctx, p, m); err != nil {
+			return err
+		}
+		marker = m
+		s.m.incarnations.Inc()
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("reconcile partition %d of sales: %w", p, err)
+	}
+	return marker, nil
+}
+
+// warn says what an operator has to change.
+func (s *Service) warn(ctx context.Context, seen []sighting) {
+	evicts := false
+	for _, is := range seen {
+		evicts = evicts || is.evicts()
+		if is.err == nil && is.policy == "" && s.unreadable.CompareAndSwap(false, true) {
+			s.log.WarnContext(ctx, "this Redis does not tell its maxmemory-policy; sales need one that is not allkeys-*")
+		}
+	}
+	s.m.evicting.Set(0)
+	if evicts {
+		s.m.evicting.Set(1)
+		if s.evictions.Due() {
+			s.log.ErrorContext(ctx, "this Redis may evict any key, so sales go through the database alone; set maxmemory-policy to noeviction")
+		}
+	}
+}
+
+// complain counts and seldom logs a failure in the background that is tried again.
+func (s *Service) complain(ctx context.Context, doing string, err error) {
+	s.m.errors.Inc()
+	if s.failures.Due() {
+		s.log.WarnContext(ctx, "flash sales failed in the background; it is tried again", "doing", doing, "err", err)
+	}
+}

@@ -1,0 +1,65 @@
+package flashsale
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// keys makes the Redis keys of sales. Those of one partition share its tag: one
+// slot, so a script may touch any of them, and they are lost or rolled back together.
+type keys struct{ prefix string }
+
+func (k keys) partition(p int) string { return k.prefix + ":sale:{p" + strconv.Itoa(p) + "}:" }
+
+// open is the marker of a partition: the incarnation that was reconciled.
+func (k keys) open(p int) string { return k.partition(p) + "open" }
+
+// orders is the stream of a partition: admitted orders that wait for their commit.
+func (k keys) orders(p int) string { return k.partition(p) + "orders" }
+
+// parked is the stream of a partition's entries that could not be stored.
+func (k keys) parked(p int) string { return k.partition(p) + "parked" }
+
+// order is the entry of an order that is not in the database yet. Its partition
+// is in its number.
+func (k keys) order(number int64) string {
+	return k.partition(partitionOf(number)) + "order:" + decimal(number)
+}
+
+// idem is what the client's key made.
+func (k keys) idem(p int, digest string) string { return k.partition(p) + "idem:" + digest }
+
+func (k keys) meta(p int, voucher int64) string { return k.sale(p, voucher) + "meta" }
+
+func (k keys) stock(p int, voucher int64) string { return k.sale(p, voucher) + "stock" }
+
+// bucket holds a part of the buyers.
+func (k keys) bucket(p int, voucher int64, i int) string {
+	return k.sale(p, voucher) + "buyers:" + strconv.Itoa(i)
+}
+
+func (k keys) sale(p int, voucher int64) string { return k.partition(p) + decimal(voucher) + ":" }
+
+// whole are all keys of a sale: meta, stock, buckets.
+func (k keys) whole(at place) []string {
+	all := make([]string, 0, 2+at.buckets)
+	all = append(all, k.meta(at.partition, at.voucher), k.stock(at.partition, at.voucher))
+	for i := range at.buckets {
+		all = append(all, k.bucket(at.partition, at.voucher, i))
+	}
+	return all
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// holdOf reads a field of a bucket: user and order.
+func holdOf(voucher int64, pair []string) (Hold, error) {
+	if len(pair) == 2 {
+		user, errUser := strconv.ParseInt(pair[0], 10, 64)
+		order, errOrder := strconv.ParseInt(pair[1], 10, 64)
+		if errUser == nil && errOrder == nil {
+			return Hold{Order: order, User: user, Voucher: voucher}, nil
+		}
+	}
+	return Hold{}, fmt.Errorf("a buyer of voucher %d is %q", voucher, pair)
+}

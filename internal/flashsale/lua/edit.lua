@@ -1,0 +1,28 @@
+-- edit: bring a sale to what its row says. The stock moves by as much as the
+-- initial stock does.
+--
+-- KEYS[1]  meta of the sale: hash
+-- KEYS[2]  its stock: string
+-- ARGV[1]  initial stock
+-- ARGV[2]  begin, milliseconds
+-- ARGV[3]  end, milliseconds
+-- ARGV[4]  '1' on sale, '0' not
+-- ARGV[5]  number of the edit that the row has
+-- ARGV[6]  '1' to go back to it from a later edit, which was never stored; else '0'
+--
+-- returns  1 done   0 a later edit is here   -1 meta or stock is missing
+--
+-- It may be repeated. Both keys share the tag {pN}: one slot. O(1).
+local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq')
+if not (meta[1] and meta[2]) or redis.call('EXISTS', KEYS[2]) == 0 then
+  return -1
+end
+if tonumber(meta[2]) > tonumber(ARGV[5]) and ARGV[6] ~= '1' then
+  return 0
+end
+local more = tonumber(ARGV[1]) - tonumber(meta[1])
+if more ~= 0 then
+  redis.call('INCRBY', KEYS[2], string.format('%.0f', more))
+end
+redis.call('HSET', KEYS[1], 'initial', ARGV[1], 'begin', ARGV[2], 'end', ARGV[3], 'on', ARGV[4], 'seq', ARGV[5])
+return 1

@@ -1,0 +1,20 @@
+-- restore: take back what lower did, for an edit that was not stored.
+--
+-- KEYS[1]  meta of the sale: hash
+-- KEYS[2]  its stock: string
+-- ARGV[1]  pieces
+-- ARGV[2]  number of the edit
+--
+-- returns  1 done   0 that edit is not the last one here   -1 meta or stock is missing
+--
+-- It may be repeated. Both keys share the tag {pN}: one slot. O(1).
+local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq')
+if not (meta[1] and meta[2]) or redis.call('EXISTS', KEYS[2]) == 0 then
+  return -1
+end
+if tonumber(meta[2]) ~= tonumber(ARGV[2]) then
+  return 0
+end
+redis.call('HSET', KEYS[1], 'initial', string.format('%.0f', meta[1] + ARGV[1]), 'seq', string.format('%.0f', ARGV[2] - 1))
+redis.call('INCRBY', KEYS[2], ARGV[1])
+return 1

@@ -1,0 +1,213 @@
+package flashsale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/ent/voucher"
+)
+
+// keepAfter is how long a sale stays in Redis after its end: what it still says is
+// "over", and who holds an order.
+const keepAfter = 24 * time.Hour
+
+// at is where a row's sale lies.
+func at(row *ent.FlashSale) place { return place{row.ID, row.Partition, row.Buckets} }
+
+// versionOf reads what a row says; its voucher must have been read with it.
+func versionOf(row *ent.FlashSale) version {
+	return version{
+		place: at(row), initial: row.InitialStock, begin: row.BeginsAt, end: row.EndsAt,
+		on: row.Edges.Voucher.Status == voucher.StatusON_SALE, seq: row.EditSeq,
+	}
+}
+
+// over reports whether a sale has no business in Redis any more.
+func (s *Service) over(row *ent.FlashSale) bool { return row.EndsAt <= s.cutoff() }
+
+// cutoff is the end before which sales have left Redis, or are about to.
+func (s *Service) cutoff() int64 { return s.cfg.Now().Add(-keepAfter).UnixMilli() }
+
+// Apply brings sales in Redis to what their rows say: it opens what is not there,
+// and edits what is, while it runs. Ids without a sale, and sales that ended more than a day
+// ago, are passed over. It may be repeated, in any order and by several processes at
+// once: an older version never replaces a newer one. With an error, some of them may
+// be as they were; the reconciler sets them right.
+func (s *Service) Apply(ctx context.Context, voucherIDs ...int64) error {
+	_, err := s.apply(ctx, voucherIDs...)
+	return err
+}
+
+// apply also returns how many sales it had to rebuild.
+func (s *Service) apply(ctx context.Context, voucherIDs ...int64) (rebuilt int, err error) {
+	for ids := range slices.Chunk(voucherIDs, atOnce) {
+		rows, err := s.db.FlashSale.Query().Where(flashsale.IDIn(ids...)).WithVoucher().All(ctx)
+		if err != nil {
+			return rebuilt, fmt.Errorf("read %d sales: %w", len(ids), err)
+		}
+		rows = slices.DeleteFunc(rows, s.over)
+		versions := make([]version, len(rows))
+		for i, row := range rows {
+			if versions[i] = versionOf(row); row.SweptAt != nil {
+				if err := s.unsweep(ctx, row.ID); err != nil {
+					return rebuilt, err
+				}
+			}
+		}
+		incomplete, err := s.gate.edit(ctx, false, versions...)
+		for _, v := range incomplete {
+			did, e := s.rebuild(ctx, v.voucher)
+			if did {
+				rebuilt++
+			}
+			err = errors.Join(err, e)
+		}
+		if err != nil {
+			return rebuilt, err
+		}
+	}
+	return rebuilt, nil
+}
+
+// unsweep notes that a sale comes back, whose end was moved.
+func (s *Service) unsweep(ctx context.Context, id int64) error {
+	if err := s.db.FlashSale.UpdateOneID(id).ClearSweptAt().Exec(ctx); err != nil {
+		return fmt.Errorf("take sale %d back: %w", id, err)
+	}
+	return nil
+}
+
+// rebuild opens a sale that is not complete in Redis: its buyers first, by
+// [gate.reserve], then what counts them. Others who do that wait; it reports false
+// if they were faster.
+//
+// What is decided meanwhile is no loss: a piece moves with its buyer, before the
+// stock is there and after.
+func (s *Service) rebuild(ctx context.Context, id int64) (opened bool, err error) {
+	err = s.inTurn(ctx, "sale.voucher."+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+		row, err := s.db.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Only(ctx)
+		if err != nil {
+			return err
+		}
+		v := versionOf(row)
+		if incomplete, err := s.gate.edit(ctx, false, v); err != nil || len(incomplete) == 0 {
+			return err // another was faster
+		}
+		if err := s.reserveAll(ctx, v.place); err != nil {
+			return err
+		}
+		if opened, err = s.gate.open(ctx, v); opened {
+			s.m.did(didRebuild, 1)
+			s.gate.forget(id)
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("rebuild sale %d: %w", id, err)
+	}
+	return opened, nil
+}
+
+// complete makes sales whole of which admissions found that they are not.
+func (s *Service) complete(ctx context.Context) error {
+	ids := s.gate.certs.missed()
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.Apply(ctx, ids...)
+}
+
+// Lower takes pieces out of a sale in Redis before the database does. It reports
+// false if there are not so many left. From then on, edit is the number of the edit
+// that the sale has there. With an error nobody knows whether it was done; the
+// reconciler sets it right.
+func (s *Service) Lower(ctx context.Context, voucherID int64, by int, edit int64) (bool, error) {
+	return s.gate.lower(ctx, s.gate.whereabouts(voucherID), by, edit)
+}
+
+// Restore takes a [Service.Lower] back whose edit was not stored.
+func (s *Service) Restore(ctx context.Context, voucherID int64, by int, edit int64) error {
+	return s.gate.restore(ctx, s.gate.whereabouts(voucherID), by, edit)
+}
+
+// Stocks returns how many pieces are left right now: in Redis, or where that does not
+// say, in the database. Ids without a sale are left out. An error means that both
+// failed.
+func (s *Service) Stocks(ctx context.Context, voucherIDs []int64) (map[int64]int, error) {
+	left, unknown := s.gate.stocks(ctx, voucherIDs)
+	for ids := range slices.Chunk(unknown, atOnce) {
+		rows, err := s.db.FlashSale.Query().Where(flashsale.IDIn(ids...)).Select(flashsale.FieldID, flashsale.FieldStock).All(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the stock of %d sales: %w", len(ids), err)
+		}
+		for _, row := range rows {
+			left[row.ID] = row.Stock
+		}
+	}
+	return left, nil
+}
+
+// stocks asks Redis, and returns those of which it knows nothing too.
+func (g *gate) stocks(ctx context.Context, ids []int64) (left map[int64]int, unknown []int64) {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	left = make(map[int64]int, len(ids))
+	for part := range slices.Chunk(ids, atOnce) {
+		pipe := g.state.Pipeline()
+		cmds := make([]*redis.StringCmd, len(part))
+		for i, id := range part {
+			cmds[i] = pipe.Get(ctx, g.keys.stock(g.whereabouts(id).partition, id))
+		}
+		_, _ = pipe.Exec(ctx) // each command has its own error
+		for i, id := range part {
+			if n, err := cmds[i].Int(); err == nil {
+				left[id] = max(0, n)
+			} else {
+				unknown = append(unknown, id)
+			}
+		}
+	}
+	return left, unknown
+}
+
+// sweepEnded removes sales from Redis that ended more than a day ago.
+func (s *Service) sweepEnded(ctx context.Context) error {
+	rows, err := s.db.FlashSale.Query().
+		Where(flashsale.SweptAtIsNil(), flashsale.EndsAtLTE(s.cutoff())).
+		Order(flashsale.ByEndsAt(), flashsale.ByID()).Limit(atOnce).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read the sales that are over: %w", err)
+	}
+	for _, row := range rows {
+		if err := s.gate.remove(ctx, at(row)); err != nil {
+			return err
+		}
+		// If its end was moved meanwhile it stays, and the next round rebuilds it.
+		n, err := s.db.FlashSale.Update().
+			Where(flashsale.ID(row.ID), flashsale.EndsAtLTE(s.cutoff())).
+			SetSweptAt(s.cfg.Now().UnixMilli()).Save(ctx)
+		if err != nil {
+			return fmt.Errorf("note that sale %d left Redis: %w", row.ID, err)
+		}
+		s.m.did(didSweep, n)
+	}
+	return nil
+}
+
+// remove deletes all keys of a sale.
+func (g *gate) remove(ctx context.Context, at place) error {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	if err := g.state.Unlink(ctx, g.keys.whole(at)...).Err(); err != nil {
+		return fmt.Errorf("remove sale %d from Redis: %w", at.voucher, err)
+	}
+	return nil
+}

@@ -1,0 +1,381 @@
+package flashsale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+const (
+	shortBacklog  = 1000                   // entries before an order that are stored soon enough to wait for
+	defaultWait   = 150 * time.Millisecond // for the commit
+	defaultPay    = 15 * time.Minute
+	doorPatience  = 300 * time.Millisecond // for a Redis that is being compared with the database
+	doorLook      = 10 * time.Millisecond
+	doorHopeless  = 2 * time.Second        // that nobody waits for a door that stayed closed
+	enterPatience = 300 * time.Millisecond // for Redis to hear of what was stored past it
+)
+
+// What the queue and the database side fail at in the background and try again, for
+// the log.
+const (
+	telling     = "tell"
+	hearing     = "hear"
+	watching    = "watch"
+	releasing   = "release"
+	reserving   = "reserve"
+	reading     = "read"
+	committing  = "commit"
+	takingOver  = "take_over"
+	ending      = "acknowledge"
+	parking     = "park"
+	summing     = "stats"
+	askingOrder = "ask"
+)
+
+// queueing is the part of a Service that stores orders.
+type queueing struct {
+	ledger   *ledger
+	group    *groupCommit
+	pending  *pending
+	block    time.Duration // longest wait for new entries
+	idle     time.Duration // that a consumer without entries is remembered
+	hopeless atomic.Int64  // unix nanoseconds until which nobody waits for the door
+}
+
+// openQueue builds the part of the Service that stores orders.
+func (s *Service) openQueue(reg prometheus.Registerer) error {
+	texts, err := statementsOf(s.cfg.Dialect)
+	if err != nil {
+		return err
+	}
+	s.ledger = &ledger{
+		db: s.db, sql: texts, orders: s.orders, payWithin: s.cfg.PayWithin, m: newLedgerMetrics(),
+		bypassed: func(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.Ticket, error) {
+			return outbox.AddBatch(ctx, s.outbox, tx, topicReserve, orders...)
+		},
+	}
+	s.group = newGroupCommit(s.commitDirect)
+	s.pending = newPending(s.cfg.Now)
+	s.block, s.idle = readBlock, consumerIdle
+	s.openOutbox()
+	if s.cfg.Bus != nil {
+		s.cfg.Bus.Subscribe(topicDecided, s.hear)
+	}
+	if reg == nil {
+		return nil
+	}
+	return s.ledger.m.register(reg)
+}
+
+// Order gives a user a piece of a sale, or says why not. It waits for the commit if
+// that is near; else the answer is Queued, and the order becomes a row later.
+//
+// Redis admits in one round trip. While it is away, or was not compared with the
+// database yet, the database decides by itself. An error is a [fault.Unavailable]
+// that may be tried again, or means that the database failed, or that ctx ended:
+// then there may be an order, which the same Try finds.
+func (s *Service) Order(ctx context.Context, t Try) (Answer, error) {
+	for range 2 {
+		a, again, err := s.once(ctx, t)
+		if !again {
+			return a, err
+		}
+	}
+	return Answer{}, errBusy
+}
+
+// once is one go of Order, with a number of its own. again: what stood in the way was
+// removed.
+func (s *Service) once(ctx context.Context, t Try) (a Answer, again bool, err error) {
+	number, err := s.numbers.Next(ctx, t.Partition)
+	if err != nil {
+		return Answer{}, false, fmt.Errorf("make a number for an order: %w", err)
+	}
+	e := Entry{Order: number, User: t.UserID, Voucher: t.VoucherID, Shop: t.ShopID, Price: t.Price, At: s.cfg.Now()}
+	w, ok := s.pending.add(e)
+	if !ok {
+		s.ledger.m.event(eventOverflow)
+	}
+	v, arrived, err := s.admit(ctx, t, number)
+	switch {
+	case errors.Is(err, redis.ErrPoolTimeout): // too many here ask at once: Redis is not to blame
+		s.pending.drop(number)
+		return Answer{}, false, errBusy.Because(err)
+	case err != nil, v.code == noState:
+		a, err = s.direct(ctx, t, number, arrived)
+		return a, false, err
+	case v.code == admitted:
+		return s.await(ctx, w, v), false, nil
+	}
+	s.pending.drop(number)
+	if v.code == held {
+		return s.holder(ctx, t, v.order)
+	}
+	a, err = refusal(v)
+	return a, false, err
+}
+
+// refusal is the answer to who was not admitted.
+func refusal(v verdict) (Answer, error) {
+	switch v.code {
+	case repeated:
+		return Answer{Result: Repeated, Order: v.order}, nil
+	case notStarted:
+		return Answer{Result: NotStarted}, nil
+	case ended:
+		return Answer{Result: Ended}, nil
+	case offSale:
+		return Answer{Result: OffSale}, nil
+	case outOfStock:
+		return Answer{Result: OutOfStock}, nil
+	default:
+		return Answer{}, errBusy
+	}
+}
+
+// admit asks Redis. If the door is closed because that Redis is being compared with
+// the database, which takes a moment, it waits and asks again. arrived: with an error,
+// Redis may have heard it all the same.
+func (s *Service) admit(ctx context.Context, t Try, number int64) (v verdict, arrived bool, err error) {
+	a := admission{Try: t, order: number}
+	if s.cfg.Queued != nil {
+		a.queued = s.cfg.Queued(t.UserID)
+	}
+	for end := time.Now().Add(doorPatience); ; {
+		certified := s.gate.expected(t.Partition) != ""
+		v, err = s.gate.admit(ctx, a)
+		// The client repeats a call whose answer was lost: that the second one was
+		// refused says nothing of the first.
+		unsent := store.Unsent(err) && (!certified || !errors.Is(err, errUncertified))
+		arrived = arrived || err != nil && !unsent
+		closed := errors.Is(err, errUncertified) || err == nil && v.code == noState
+		if !closed || time.Now().UnixNano() < s.hopeless.Load() {
+			return v, arrived, err
+		}
+		s.gate.certs.kick()
+		for s.gate.expected(t.Partition) == "" || certified {
+			certified = false // it is another certificate, or a sale was mended: ask anyway
+			if time.Now().After(end) {
+				s.hopeless.Store(time.Now().Add(doorHopeless).UnixNano())
+				return v, arrived, err
+			}
+			if clock.Sleep(ctx, doorLook) != nil {
+				return v, arrived, err
+			}
+		}
+	}
+}
+
+// await waits for the commit of an admitted order, if that is near.
+func (s *Service) await(ctx context.Context, w *watched, v verdict) Answer {
+	s.pending.admitted(w.Order, v.at)
+	a := Answer{Result: Queued, Order: w.Order, At: v.at}
+	if v.backlog > shortBacklog || s.cfg.Wait <= 0 {
+		return a
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Wait)
+	defer cancel()
+	select {
+	case <-w.decided:
+		a.Result, a.PayBefore = Stored, w.payBefore
+		if w.failure != "" {
+			a.Result = Failed
+		}
+	case <-ctx.Done():
+	}
+	return a
+}
+
+// holder answers who has an order already. One that is dead only stands in the way,
+// since its piece did not come back to Redis yet.
+func (s *Service) holder(ctx context.Context, t Try, other int64) (a Answer, again bool, err error) {
+	a = Answer{Result: Held, Order: other}
+	rows, err := s.rowsOf(ctx, []int64{other})
+	if err != nil { // then Redis is right: it says so until it hears otherwise
+		s.complain(ctx, askingOrder, err)
+		return a, false, nil
+	}
+	r := rows[other]
+	if r == nil || isLive(r) {
+		return a, false, nil
+	}
+	at := place{t.VoucherID, t.Partition, t.Buckets}
+	if _, err := s.gate.release(ctx, at, []Hold{{Order: other, User: t.UserID, Voucher: t.VoucherID}}); err != nil {
+		return Answer{}, false, errBusy.Because(err)
+	}
+	return Answer{}, true, nil
+}
+
+// direct has the database decide. A number of which Redis may have heard becomes a
+// row either way, so that no consumer makes an order of what was refused.
+func (s *Service) direct(ctx context.Context, t Try, number int64, arrived bool) (Answer, error) {
+	s.ledger.m.event(eventDirect)
+	if !arrived && s.gate.lately(t.VoucherID) {
+		if a, ok := s.soldOut(ctx, t); ok {
+			s.pending.drop(number)
+			return a, nil
+		}
+	}
+	o, err := s.group.do(ctx, attempt{
+		Entry: Entry{Order: number, User: t.UserID, Voucher: t.VoucherID, Shop: t.ShopID, Price: t.Price},
+		key:   t.Key, direct: true, final: arrived,
+	})
+	if err != nil {
+		if arrived { // it is watched until it has a row
+			return Answer{Result: Queued, Order: number}, nil
+		}
+		s.pending.drop(number)
+		return Answer{}, err
+	}
+	s.pending.drop(number)
+	a := Answer{Result: o.result, Order: o.other}
+	switch {
+	case o.alien:
+		return Answer{}, errBusy
+	case o.result == Stored, o.result == Failed:
+		a.Order, a.At, a.PayBefore = number, o.At, o.PayBefore
+	case o.result == OutOfStock:
+		s.gate.remember(t.VoucherID)
+	}
+	return a, nil
+}
+
+// soldOut answers for a sale that was sold out a moment ago, without asking it:
+// holders first.
+func (s *Service) soldOut(ctx context.Context, t Try) (Answer, bool) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	id, err := s.db.Order.Query().Where(entorder.VoucherID(t.VoucherID), entorder.UserID(t.UserID), live).FirstID(ctx)
+	switch {
+	case err == nil:
+		return Answer{Result: Held, Order: id}, true
+	case !ent.IsNotFound(err), t.Key != "": // the statement looks for the key too
+		return Answer{}, false
+	}
+	return Answer{Result: OutOfStock}, true
+}
+
+// commitDirect is what the group commit does. What cannot be stored is found by
+// halves; the others do not suffer.
+func (s *Service) commitDirect(ctx context.Context, batch []attempt) (outcomes []outcome, errs []error, after func()) {
+	outcomes, errs = make([]outcome, len(batch)), make([]error, len(batch))
+	var stored []Hold
+	var jobs []outbox.Ticket
+	var commit func(from, to int)
+	commit = func(from, to int) {
+		done, err := s.ledger.commit(ctx, batch[from:to])
+		switch {
+		case err == nil:
+			copy(outcomes[from:to], done.outcomes)
+			jobs = append(jobs, done.bypassed...)
+			s.announce(ctx, done)
+		case isData(err) && to-from > 1:
+			s.ledger.m.event(eventBisected)
+			commit(from, (from+to)/2)
+			commit((from+to)/2, to)
+		default:
+			for i := from; i < to; i++ {
+				errs[i] = err
+			}
+		}
+	}
+	commit(0, len(batch))
+	for i, o := range outcomes {
+		if o.alien {
+			s.alarm(ctx, batch[i].Entry)
+		}
+		if o.fresh && o.result == Stored {
+			stored = append(stored, batch[i].hold())
+		}
+	}
+	return outcomes, errs, func() { s.enterBypassed(ctx, stored, jobs) }
+}
+
+// enterBypassed has Redis hear of orders that were stored past it. If it cannot, the outbox
+// will; and this process admits nothing to their partitions before it compared the two.
+func (s *Service) enterBypassed(ctx context.Context, stored []Hold, jobs []outbox.Ticket) {
+	if len(stored) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, enterPatience)
+	defer cancel()
+	err := s.reserve(ctx, stored)
+	if err != nil {
+		partitions := map[int]bool{}
+		for _, h := range stored {
+			partitions[partitionOf(h.Order)] = true
+		}
+		s.suspect(slices.Collect(maps.Keys(partitions))...)
+	}
+	s.outbox.Settle(ctx, err, jobs...)
+}
+
+// announce tells everybody of what a commit decided, after it.
+func (s *Service) announce(ctx context.Context, done committed) {
+	decided := make([]Decided, 0, len(done.outcomes))
+	for _, o := range done.outcomes {
+		if o.row && !o.alien {
+			decided = append(decided, o.Decided)
+		}
+	}
+	s.tell(ctx, decided)
+	s.orders.Announce(ctx, decided, done.tickets)
+}
+
+// alarm says that a number was given out twice, which the numbers exclude.
+func (s *Service) alarm(ctx context.Context, e Entry) {
+	s.log.ErrorContext(ctx, "the number of an order was given out twice: it is another user's; this order fails", "order", e.Order, "user", e.User, "voucher", e.Voucher)
+}
+
+// releaseFailed gives back in Redis what failed orders hold there.
+func (s *Service) releaseFailed(ctx context.Context, outcomes []outcome) error {
+	var holds []Hold
+	for _, o := range outcomes {
+		if o.row && o.Failure != "" {
+			holds = append(holds, Hold{Order: o.Order, User: o.User, Voucher: o.Voucher})
+		}
+	}
+	return s.release(ctx, holds)
+}
+
+// Entry returns an order that was admitted and has no row yet, nil if there is none
+// of this number. A process knows its own; what others admitted, Redis knows, so an
+// error means that Redis is away.
+func (s *Service) Entry(ctx context.Context, order int64) (*Entry, error) {
+	found, err := s.Entries(ctx, []int64{order})
+	return found[order], err
+}
+
+// Entries is [Service.Entry] for several orders, of which it leaves out those that
+// are not there.
+func (s *Service) Entries(ctx context.Context, orders []int64) (map[int64]*Entry, error) {
+	found := make(map[int64]*Entry, len(orders))
+	var others []int64
+	for _, n := range orders {
+		if e, ok := s.pending.entry(n); ok {
+			found[n] = &e
+		} else {
+			others = append(others, n)
+		}
+	}
+	if len(others) == 0 {
+		return found, nil
+	}
+	far, err := s.gate.entries(ctx, others)
+	maps.Copy(found, far)
+	return found, err
+}

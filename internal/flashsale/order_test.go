@@ -1,0 +1,527 @@
+package flashsale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+const patience = 20 * time.Second
+
+// openDoor has a rig's Redis certified, and kept so.
+func (r *rig) openDoor(t *testing.T) {
+	t.Helper()
+	r.run(t, r.Certify)
+	r.awaitDoor(t)
+}
+
+func (r *rig) awaitDoor(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, patience, func() bool {
+		for p := range r.gate.partitions {
+			if r.gate.expected(p) == "" {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// order orders and fails the test if that fails.
+func (r *rig) order(t *testing.T, v Try) Answer {
+	t.Helper()
+	a, err := r.Order(t.Context(), v)
+	if err != nil {
+		t.Error(err)
+	}
+	return a
+}
+
+// settled waits until nothing is in the streams.
+func (r *rig) settled(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, patience, func() bool {
+		stats, err := r.Stats(t.Context())
+		if err != nil {
+			return false
+		}
+		for _, q := range stats {
+			if q.Lag+q.Pending > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// whole holds a sale to its invariants, in both stores: stock and live orders are
+// what there was, no user has two, Redis has the same.
+func (r *rig) whole(t *testing.T, v Try, initial int) {
+	t.Helper()
+	counts := r.counts(t, v)
+	live := counts[entorder.StatusUNPAID] + counts[entorder.StatusPAID]
+	if left := r.stock(t, v); live+left != initial {
+		t.Errorf("%d live orders and %d left of %d", live, left, initial)
+	}
+	stock, buyers := r.redisStock(t, v)
+	if stock+buyers != initial || buyers != live {
+		t.Errorf("Redis has %d left and %d buyers of %d; the database %d orders", stock, buyers, initial, live)
+	}
+	if n := r.Redis.Exists(t.Context(), r.gate.keys.orders(v.Partition)).Val(); n == 1 {
+		if left := r.Redis.XLen(t.Context(), r.gate.keys.orders(v.Partition)).Val(); left > 0 {
+			t.Errorf("%d entries left in the stream", left)
+		}
+	}
+}
+
+func TestASaleSellsOutToEachUserOnce(t *testing.T) {
+	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
+		bus := stream.NewLocal()
+		shared := rigOptions{cfg: func(c *Config) { c.Bus = bus }}
+		a, b := newRig(t, on, shared), newRig(t, on, shared)
+		const pieces, users = 60, 200
+		v := a.open(t, pieces)
+		a.openDoor(t)
+		b.openDoor(t)
+		a.run(t, a.Consume)
+		b.run(t, b.Consume)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		results, orders := map[Result]int{}, map[int64]map[int64]bool{}
+		for i := range int64(2 * users) {
+			user, r := i%users+1, []*rig{a, b}[i%3%2]
+			all.Go(func() {
+				got := r.order(t, v.by(user))
+				mu.Lock()
+				defer mu.Unlock()
+				results[got.Result]++
+				if got.Order != 0 {
+					if orders[user] == nil {
+						orders[user] = map[int64]bool{}
+					}
+					orders[user][got.Order] = true
+				}
+			})
+		}
+		all.Wait()
+		a.settled(t)
+		if results[Stored]+results[Queued] != pieces || results[Failed] > 0 || results[OutOfStock] != 2*users-pieces-results[Held] {
+			t.Errorf("results %v, %v and %v past Redis", results,
+				counterOf(t, a, "tandian_sale_queue_events_total", eventDirect), counterOf(t, b, "tandian_sale_queue_events_total", eventDirect))
+		}
+		for user, all := range orders {
+			if len(all) != 1 {
+				t.Errorf("user %d has the orders %v", user, all)
+			}
+		}
+		a.whole(t, v, pieces)
+		for user := range orders { // holders are told so although nothing is left
+			if got := b.order(t, v.by(user)); got.Result != Held || !orders[user][got.Order] {
+				t.Errorf("user %d who has %v: got %+v", user, orders[user], got)
+			}
+		}
+	})
+}
+
+// Window 2: a client that sends again, a double click, two tabs, at two servers.
+func TestWindow02TheSameWishAgainIsTheSameOrder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		bus := stream.NewLocal()
+		shared := rigOptions{cfg: func(c *Config) { c.Bus = bus }}
+		a, b := newRig(t, on, shared), newRig(t, on, shared)
+		v := a.open(t, 5).by(1)
+		v.Key = "0123456789012345678901234567890123456789012"
+		a.openDoor(t)
+		b.openDoor(t)
+		a.run(t, a.Consume)
+		first := a.order(t, v)
+		if first.Result != Stored {
+			t.Fatalf("got %+v, want an order", first)
+		}
+		if again := b.order(t, v); again.Result != Repeated || again.Order != first.Order {
+			t.Errorf("the same key again: %+v, want order %d", again, first.Order)
+		}
+		v.Key = ""
+		if again := b.order(t, v); again.Result != Held || again.Order != first.Order {
+			t.Errorf("without a key: %+v, want order %d", again, first.Order)
+		}
+		// the way past Redis says the same
+		b.suspect(v.Partition)
+		b.hopeless.Store(time.Now().Add(time.Hour).UnixNano())
+		b.gate.certs.now.Store(&certificate{})
+		direct := b.group
+		for _, key := range []string{"", "0123456789012345678901234567890123456789012"} {
+			at := b.attemptOf(t, v)
+			at.key, at.direct, at.final = key, true, false
+			o, err := direct.do(t.Context(), at)
+			want := map[string]Result{"": Held}[key]
+			if key != "" {
+				want = Repeated
+			}
+			if err != nil || o.result != want || o.other != first.Order {
+				t.Errorf("directly, key %q: %+v, %v; want %d", key, o, err, first.Order)
+			}
+		}
+		a.whole(t, v, 5)
+	})
+}
+
+func TestAnOrderThatIsQueuedIsFoundByItsNumberAnywhere(t *testing.T) {
+	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
+		bus := stream.NewLocal()
+		shared := rigOptions{cfg: func(c *Config) { c.Bus, c.Wait = bus, -1 }}
+		a, b := newRig(t, on, shared), newRig(t, on, shared)
+		v := a.open(t, 5).by(7)
+		a.openDoor(t)
+		got := a.order(t, v)
+		if got.Result != Queued || got.Order == 0 || got.At.IsZero() {
+			t.Fatalf("got %+v, want it queued", got)
+		}
+		for name, r := range map[string]*rig{"here": a, "elsewhere": b} {
+			e, err := r.Entry(t.Context(), got.Order)
+			if err != nil || e == nil {
+				t.Fatalf("%s: %v, %v", name, e, err)
+			}
+			want := Entry{Order: got.Order, User: 7, Voucher: v.VoucherID, Shop: v.ShopID, Price: 500, At: got.At}
+			if d := cmp.Diff(want, *e); d != "" {
+				t.Errorf("%s (-want +got)\n%s", name, d)
+			}
+		}
+		b.run(t, b.Consume)
+		b.settled(t)
+		testkit.Eventually(t, patience, func() bool { _, there := a.pending.entry(got.Order); return !there }) // by the bus
+		for name, r := range map[string]*rig{"here": a, "elsewhere": b} {
+			if e, err := r.Entry(t.Context(), got.Order); err != nil || e != nil {
+				t.Errorf("%s after its commit: %v, %v", name, e, err)
+			}
+		}
+		if failure, ok := b.orders.heard(got.Order); !ok || failure != "" {
+			t.Errorf("the room of orders heard %q, %v", failure, ok)
+		}
+	})
+}
+
+func TestAFullQueueSendsUsersAwayForAMoment(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait, c.Backlog = -1, 3 }})
+		v := r.open(t, 9)
+		r.openDoor(t)
+		for user := range int64(3) {
+			if got := r.order(t, v.by(user+1)); got.Result != Queued {
+				t.Errorf("got %+v", got)
+			}
+		}
+		_, err := r.Order(t.Context(), v.by(9))
+		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Unavailable || f.RetryAfter != time.Second {
+			t.Errorf("got %v, want it unavailable for a second", err)
+		}
+		if len(r.pending.all) != 3 {
+			t.Errorf("%d orders are watched, want 3", len(r.pending.all))
+		}
+		r.run(t, r.Consume)
+		r.settled(t)
+		if got := r.order(t, v.by(9)); got.Result != Queued {
+			t.Errorf("got %+v once there is room", got)
+		}
+	})
+}
+
+func TestRedisAwayTheDatabaseSellsAndRedisHearsBeforeItAdmits(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		var wire rigWire
+		r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial)})
+		const pieces = 30
+		v := r.open(t, pieces)
+		r.openDoor(t)
+		stop := r.run(t, r.Consume, r.Watch)
+		if got := r.order(t, v.by(1)); got.Result != Stored {
+			t.Errorf("before: %+v", got)
+		}
+		r.settled(t)
+
+		wire.become(wireCut)
+		var all sync.WaitGroup
+		for user := range int64(10) {
+			all.Go(func() {
+				if got := r.order(t, v.by(user+100)); got.Result != Stored {
+					t.Errorf("while it is away: %+v", got)
+				}
+			})
+		}
+		all.Wait()
+		if got := r.order(t, v.by(1)); got.Result != Held {
+			t.Errorf("who has one: %+v", got)
+		}
+		if got := r.order(t, v.by(105)); got.Result != Held {
+			t.Errorf("who got one just now: %+v", got)
+		}
+		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventDirect); n < 12 {
+			t.Errorf("%v orders went past Redis, want 12", n)
+		}
+
+		wire.become(wireWhole)
+		storetest.Relay(t, r.box)
+		testkit.Eventually(t, patience, func() bool { return r.gate.expected(v.Partition) != "" })
+		if stock, buyers := r.redisStock(t, v); stock != pieces-11 || buyers != 11 {
+			t.Errorf("the door is open, and Redis has %d left and %d buyers", stock, buyers)
+		}
+		r.hopeless.Store(0)
+		if got := r.order(t, v.by(103)); got.Result != Held {
+			t.Errorf("who got one meanwhile: %+v", got)
+		}
+		if got := r.order(t, v.by(500)); got.Result != Stored {
+			t.Errorf("after: %+v", got)
+		}
+		r.settled(t)
+		stop()
+		r.whole(t, v, pieces)
+	})
+}
+
+func TestTheOutboxTellsRedisWhatWasSoldPastIt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		var wire rigWire
+		r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial)})
+		v := r.open(t, 5)
+		wire.become(wireCut)
+		if got := r.order(t, v.by(1)); got.Result != Stored {
+			t.Errorf("got %+v", got)
+		}
+		r.group.wait()
+		wire.become(wireWhole)
+		storetest.Relay(t, r.box) // and no reconciler
+		testkit.Eventually(t, patience, func() bool { stock, buyers := r.redisStock(t, v); return stock == 4 && buyers == 1 })
+	})
+}
+
+// Windows 1 and 18, past Redis: the answer was lost, so nobody knows whether Redis
+// admitted. The database decides about the very number.
+func TestWindow01ALostAnswerIsDecidedUnderItsNumber(t *testing.T) {
+	for _, pieces := range []int{5, 0} {
+		t.Run(fmt.Sprint(pieces, " pieces in the database"), func(t *testing.T) {
+			var wire rigWire
+			on := storetest.Real(t)
+			looks := newRig(t, on, rigOptions{})
+			r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial), cfg: func(c *Config) { c.Wait = -1 }})
+			v := r.open(t, 5)
+			if pieces == 0 { // Redis does not know that they are gone
+				r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(0).ExecX(t.Context())
+			}
+			stop := r.run(t, r.Certify)
+			r.awaitDoor(t)
+			stop()
+			if got := r.order(t, v.by(99)); got.Result != Queued { // opens a connection of the sale client
+				t.Fatalf("got %+v", got)
+			}
+			wire.become(wireMute)
+			r.hopeless.Store(time.Now().Add(time.Hour).UnixNano())
+			got := r.order(t, v.by(1))
+			want := Stored
+			if pieces == 0 {
+				want = OutOfStock
+			}
+			if got.Result != want {
+				t.Errorf("got %+v, want %v", got, want)
+			}
+			wire.become(wireCut)
+			wire.become(wireWhole)
+			if n := looks.Redis.XLen(t.Context(), r.gate.keys.orders(v.Partition)).Val(); n != 2 {
+				t.Fatalf("%d entries in the stream: Redis did not hear", n)
+			}
+			if pieces == 0 { // there would be one for a late order
+				r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(2).ExecX(t.Context())
+			}
+			looks.run(t, looks.Consume)
+			looks.settled(t)
+			row := r.DB.Order.Query().Where(entorder.UserID(1)).OnlyX(t.Context())
+			if (row.Status == entorder.StatusUNPAID) != (pieces > 0) || pieces > 0 && row.ID != got.Order {
+				t.Errorf("the row is %v", row)
+			}
+			if _, buyers := looks.redisStock(t, v); buyers != map[bool]int{true: 2, false: 1}[pieces > 0] {
+				t.Errorf("Redis has %d buyers", buyers)
+			}
+		})
+	}
+}
+
+func TestCallersOfAMomentShareTransactions(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		r.hopeless.Store(time.Now().Add(time.Hour).UnixNano()) // the door never opens: nobody certifies
+		const users = 600
+		v := r.sale(t, 400, -time.Hour, time.Hour)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		results := map[Result]int{}
+		for user := range int64(users) {
+			all.Go(func() {
+				got := r.order(t, v.by(user+1))
+				mu.Lock()
+				results[got.Result]++
+				mu.Unlock()
+			})
+		}
+		all.Wait()
+		if d := cmp.Diff(map[Result]int{Stored: 400, OutOfStock: 200}, results); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+		if n := counterOf(t, r, "tandian_sale_commits_total"); n > users/10 {
+			t.Errorf("%v transactions for %d orders", n, users)
+		}
+		if left := r.stock(t, v); left != 0 {
+			t.Errorf("%d left", left)
+		}
+	})
+}
+
+func TestACallerWhoLeavesDoesNotTakeOthersAlong(t *testing.T) {
+	release, entered := make(chan struct{}), make(chan []attempt, 2)
+	g := newGroupCommit(func(ctx context.Context, batch []attempt) ([]outcome, []error, func()) {
+		entered <- batch
+		<-release
+		outcomes, errs := make([]outcome, len(batch)), make([]error, len(batch))
+		for i := range outcomes {
+			outcomes[i] = outcome{result: Stored}
+			errs[i] = ctx.Err()
+		}
+		return outcomes, errs, func() {}
+	})
+	leaver, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() { _, err := g.do(leaver, attempt{}); left <- err }()
+	<-entered // its transaction is under way
+	var stays sync.WaitGroup
+	for range 3 {
+		stays.Go(func() {
+			if o, err := g.do(t.Context(), attempt{}); err != nil || o.result != Stored {
+				t.Errorf("who stayed: %+v, %v", o, err)
+			}
+		})
+	}
+	testkit.Eventually(t, patience, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.waiting)+g.flights >= 2 })
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left: %v", err)
+	}
+	close(release)
+	stays.Wait()
+	g.wait()
+}
+
+func TestAGroupCommitThatIsFullSendsCallersAway(t *testing.T) {
+	release := make(chan struct{})
+	g := newGroupCommit(func(_ context.Context, batch []attempt) ([]outcome, []error, func()) {
+		<-release
+		return make([]outcome, len(batch)), make([]error, len(batch)), func() {}
+	})
+	var all sync.WaitGroup
+	for range mostWaiting + mostFlights*maxBatch {
+		all.Go(func() { _, _ = g.do(t.Context(), attempt{}) })
+	}
+	testkit.Eventually(t, patience, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.waiting) == mostWaiting })
+	if _, err := g.do(t.Context(), attempt{}); !errors.Is(err, errBusy) {
+		t.Errorf("got %v, want busy", err)
+	}
+	close(release)
+	all.Wait()
+	g.wait()
+}
+
+// Windows 11 and 12: a piece comes back once, however often that is said.
+func TestWindow12APieceThatIsReturnedTwiceComesBackOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		v := r.open(t, 3)
+		r.openDoor(t)
+		r.run(t, r.Consume)
+		a, b := r.order(t, v.by(1)), r.order(t, v.by(2))
+		r.settled(t)
+		hold := Hold{Order: a.Order, User: 1, Voucher: v.VoucherID}
+		var enders sync.WaitGroup
+		for range 4 { // a cancel by the user and one by time, on two servers
+			enders.Go(func() { cancelOrder(t, r, hold) })
+		}
+		enders.Wait()
+		r.Returned(t.Context(), []Hold{hold}, nil) // and the outbox once more
+		if err := r.releaseWires(t.Context(), holdWire{hold.Order, hold.User, hold.Voucher}); err != nil {
+			t.Error(err)
+		}
+		if left := r.stock(t, v); left != 2 {
+			t.Errorf("%d left, want 2", left)
+		}
+		if stock, buyers := r.redisStock(t, v); stock != 2 || buyers != 1 {
+			t.Errorf("Redis has %d left and %d buyers, want 2 and 1", stock, buyers)
+		}
+		again := r.order(t, v.by(1))
+		if again.Result != Stored || again.Order == a.Order {
+			t.Errorf("who cancelled orders again: %+v", again)
+		}
+		// The release of the first order, late, does not touch the second.
+		r.Returned(t.Context(), []Hold{hold}, nil)
+		if got := r.order(t, v.by(1)); got.Result != Held || got.Order != again.Order {
+			t.Errorf("got %+v, want order %d", got, again.Order)
+		}
+		if got := r.order(t, v.by(2)); got.Result != Held || got.Order != b.Order {
+			t.Errorf("got %+v, want order %d", got, b.Order)
+		}
+		r.settled(t)
+		r.whole(t, v, 3)
+	})
+}
+
+// Window 11 in Redis: whoever orders again before the piece came back there.
+func TestWindow11ADeadOrderDoesNotStandInTheWay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		v := r.open(t, 1)
+		r.openDoor(t)
+		r.run(t, r.Consume)
+		first := r.order(t, v.by(1))
+		r.settled(t)
+		err := entTx(t, r, func(tx rigTx) error {
+			tx.Order.UpdateOneID(first.Order).SetStatus(entorder.StatusCANCELLED).ExecX(t.Context())
+			_, err := r.Return(t.Context(), tx, []Hold{{first.Order, 1, v.VoucherID}})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.order(t, v.by(1)); got.Result != Stored || got.Order == first.Order {
+			t.Errorf("got %+v, want a new order", got)
+		}
+		r.settled(t)
+		r.whole(t, v, 1)
+	})
+}
+
+// cancelOrder is what the room of orders does: it ends the order if it is live.
+func cancelOrder(t *testing.T, r *rig, h Hold) {
+	t.Helper()
+	var won bool
+	var tickets []ticket
+	err := entTx(t, r, func(tx rigTx) error {
+		n, err := tx.Order.Update().Where(entorder.ID(h.Order), entorder.StatusEQ(entorder.StatusUNPAID)).SetStatus(entorder.StatusCANCELLED).Save(t.Context())
+		if won = n == 1; err != nil || !won {
+			return err
+		}
+		tickets, err = r.Return(t.Context(), tx, []Hold{h})
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if won {
+		r.Returned(t.Context(), []Hold{h}, tickets)
+	}
+}

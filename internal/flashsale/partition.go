@@ -1,0 +1,71 @@
+package flashsale
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	entsql "entgo.io/ent/dialect/sql"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/setting"
+)
+
+// Partitions that a first start chooses.
+const (
+	PartitionsEmbedded = 1
+	PartitionsServer   = 8
+	PartitionsCluster  = 16
+
+	// Ordinary is the partition of orders that no sale makes: no sale has it.
+	Ordinary = 63
+)
+
+const (
+	partitionBits     = 6
+	partitionsSetting = "sale.partitions"
+	buyersOfBucket    = 3000 // on average, of a sale that is sold out
+)
+
+// partitionOf reads the partition from the number of an order.
+func partitionOf(number int64) int { return int(number & (1<<partitionBits - 1)) }
+
+// place is where a sale lies in Redis: fixed for its life.
+type place struct {
+	voucher            int64
+	partition, buckets int
+}
+
+// bucketOf is the bucket of a user.
+func (at place) bucketOf(user int64) int { return int(user % int64(at.buckets)) }
+
+// whereabouts is where a sale lies, without its buckets: they are its row's.
+func (g *gate) whereabouts(voucher int64) place {
+	return place{voucher: voucher, partition: int(voucher % int64(g.partitions))}
+}
+
+// Place says where the keys of a new sale will lie: in which partition, and over
+// how many buckets its buyers are spread.
+func (s *Service) Place(voucherID int64, stock int) (partition, buckets int) {
+	return s.gate.whereabouts(voucherID).partition, max(1, (stock+buyersOfBucket-1)/buyersOfBucket)
+}
+
+// partitionsOf returns how many partitions there are, for all processes and for
+// good: as many as the first start wanted.
+func partitionsOf(ctx context.Context, db *ent.Client, want int) (int, error) {
+	// Ignore, as DoNothing reports that it inserted nothing as an error.
+	err := db.Setting.Create().SetID(partitionsSetting).SetValue(strconv.Itoa(want)).
+		OnConflict(entsql.ConflictColumns(setting.FieldID)).Ignore().Exec(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("write down the partitions of sales: %w", err)
+	}
+	row, err := db.Setting.Get(ctx, partitionsSetting)
+	if err != nil {
+		return 0, fmt.Errorf("read the partitions of sales: %w", err)
+	}
+	n, err := strconv.Atoi(row.Value)
+	if err != nil || n < 1 || n >= 1<<partitionBits {
+		return 0, fmt.Errorf("the setting %s is %q: want 1 to %d", partitionsSetting, row.Value, 1<<partitionBits-1)
+	}
+	return n, nil
+}

@@ -1,0 +1,291 @@
+package flashsale
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/stream"
+)
+
+const (
+	presumeAfter = 6 * time.Second  // an order that neither store knows is presumed lost then; more than a statement may take
+	giveUpAfter  = 25 * time.Second // the same, of one that Redis cannot be asked about
+	sweepEvery   = time.Second
+	statsEvery   = 5       // sweeps
+	mostPending  = 100_000 // more than all streams hold at the bound of the backlog
+)
+
+// topicDecided is the topic of the bus on which processes tell each other which
+// orders have rows.
+const topicDecided = "sale"
+
+// pending are the orders that this process told somebody are QUEUED, or may have:
+// each is watched until it has a row. It is safe for concurrent use.
+type pending struct {
+	now func() time.Time
+
+	mu  sync.Mutex
+	all map[int64]*watched
+}
+
+// watched is an order without a row.
+type watched struct {
+	Entry
+	since   time.Time
+	decided chan struct{} // closed when failure is there
+	failure string        // of a tombstone; "" is an order
+	// payBefore is until when the order may be paid; zero if that is not known.
+	payBefore time.Time
+}
+
+func newPending(now func() time.Time) *pending { return &pending{now: now, all: map[int64]*watched{}} }
+
+// add watches an order. It reports false if there are too many: then who waits
+// is not told, and the reconciler alone sees to its end.
+func (p *pending) add(e Entry) (*watched, bool) {
+	w := &watched{Entry: e, since: p.now(), decided: make(chan struct{})}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.all) >= mostPending {
+		return w, false
+	}
+	p.all[e.Order] = w
+	return w, true
+}
+
+// admitted notes when Redis admitted an order.
+func (p *pending) admitted(order int64, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.all[order]; w != nil && !at.IsZero() {
+		w.At = at
+	}
+}
+
+// drop forgets an order that was never made.
+func (p *pending) drop(order int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.all, order)
+}
+
+// resolve tells who waits for an order that it has a row.
+func (p *pending) resolve(order int64, failure string, payBefore time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.all[order]; w != nil {
+		delete(p.all, order)
+		w.failure, w.payBefore = failure, payBefore
+		close(w.decided)
+	}
+}
+
+// entry returns an order that is watched and was admitted, or may have been.
+func (p *pending) entry(order int64) (Entry, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.all[order]; w != nil {
+		return w.Entry, true
+	}
+	return Entry{}, false
+}
+
+// olderThan returns what has been watched for so long.
+func (p *pending) olderThan(age time.Duration) []*watched {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var old []*watched
+	now := p.now()
+	for _, w := range p.all {
+		if now.Sub(w.since) >= age {
+			old = append(old, w)
+		}
+	}
+	return old
+}
+
+// decidedWire is an order that has a row, as the bus carries it: its number as a
+// string, for all who read JSON, the code of its failure or "", and until when it may
+// be paid, milliseconds.
+type decidedWire struct {
+	Order     int64  `json:"o,string"`
+	Code      string `json:"c,omitempty"`
+	PayBefore int64  `json:"b,omitempty"`
+}
+
+const decidedAtOnce = 150 // of one message: each has at most 90 bytes
+
+// tell has all processes know which orders have rows, this one at once.
+func (s *Service) tell(ctx context.Context, decided []Decided) {
+	for _, d := range decided {
+		s.pending.resolve(d.Order, d.Failure, d.PayBefore)
+	}
+	if s.cfg.Bus == nil || len(decided) == 0 {
+		return
+	}
+	var ms []stream.Message
+	for part := range slices.Chunk(decided, decidedAtOnce) {
+		list := make([]decidedWire, len(part))
+		for i, d := range part {
+			list[i] = decidedWire{d.Order, d.Failure, millis(d.PayBefore)}
+		}
+		body, err := json.Marshal(list)
+		if err != nil {
+			s.complain(ctx, telling, err)
+			return
+		}
+		ms = append(ms, stream.Message{Topic: topicDecided, Body: body})
+	}
+	if err := s.cfg.Bus.Publish(ctx, ms...); err != nil {
+		s.complain(ctx, telling, err)
+	}
+}
+
+// hear is told what other processes decided, and this one.
+func (s *Service) hear(ctx context.Context, bodies [][]byte) {
+	for _, body := range bodies {
+		var list []decidedWire
+		if err := json.Unmarshal(body, &list); err != nil {
+			s.complain(ctx, hearing, err)
+			continue
+		}
+		for _, d := range list {
+			var payBefore time.Time
+			if d.PayBefore > 0 {
+				payBefore = timeOf(d.PayBefore)
+			}
+			s.pending.resolve(d.Order, d.Code, payBefore)
+		}
+	}
+}
+
+// Watch makes sure that what this process told somebody is queued comes to its
+// end, until ctx ends. An order that has been without a row for six seconds, and
+// that Redis has not any more either, becomes a tombstone; if Redis cannot be asked,
+// after 25. While the database is away nothing is presumed. It keeps the gauges of the
+// queues too.
+func (s *Service) Watch(ctx context.Context) error {
+	for n := 0; clock.Sleep(ctx, sweepEvery) == nil; n++ {
+		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+			s.complain(ctx, watching, err)
+		}
+		if n%statsEvery != 0 {
+			continue
+		}
+		if err := s.showStats(ctx); err != nil && ctx.Err() == nil {
+			s.complain(ctx, summing, err)
+		}
+	}
+	return nil
+}
+
+func (s *Service) sweep(ctx context.Context) error {
+	old := s.pending.olderThan(presumeAfter)
+	var failed []error
+	for part := range slices.Chunk(old, maxBatch) {
+		if err := s.presume(ctx, part); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// presume ends what is lost of these orders.
+func (s *Service) presume(ctx context.Context, old []*watched) error {
+	numbers := make([]int64, len(old))
+	for i, w := range old {
+		numbers[i] = w.Order
+	}
+	rows, err := s.rowsOf(ctx, numbers)
+	if err != nil {
+		return err
+	}
+	var missing []int64
+	for _, n := range numbers {
+		if r, ok := rows[n]; ok {
+			s.pending.resolve(n, failureOf(r), time.Time{})
+		} else {
+			missing = append(missing, n)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	queued, redisErr := s.gate.entries(ctx, missing)
+	var lost []Entry
+	now := s.cfg.Now()
+	for _, w := range old {
+		if _, ok := rows[w.Order]; ok {
+			continue
+		}
+		certain := redisErr == nil && s.gate.expected(partitionOf(w.Order)) != ""
+		switch {
+		case queued[w.Order] != nil: // the database is slow
+		case certain, now.Sub(w.since) >= giveUpAfter:
+			lost = append(lost, w.Entry)
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	s.ledger.m.queue.WithLabelValues(eventPresumed).Add(float64(len(lost)))
+	_, err = s.tombstone(ctx, lost)
+	return err
+}
+
+// tombstone stores orders that are lost, tells of them, gives back what pieces
+// they have in Redis, and returns which it stored: the others have rows.
+func (s *Service) tombstone(ctx context.Context, entries []Entry) (planted []int64, err error) {
+	for part := range slices.Chunk(entries, maxBatch) {
+		done, err := s.ledger.tombstone(ctx, part)
+		if err != nil {
+			return planted, err
+		}
+		for _, o := range done.outcomes {
+			planted = append(planted, o.Order)
+		}
+		s.announce(context.WithoutCancel(ctx), done)
+		if err := s.releaseFailed(ctx, done.outcomes); err != nil {
+			s.complain(ctx, releasing, err)
+		}
+	}
+	return planted, nil
+}
+
+// rowsOf returns the rows of orders that have one.
+func (s *Service) rowsOf(ctx context.Context, numbers []int64) (map[int64]*ent.Order, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	rows, err := s.db.Order.Query().Where(entorder.IDIn(numbers...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select %d orders: %w", len(numbers), err)
+	}
+	found := make(map[int64]*ent.Order, len(rows))
+	for _, r := range rows {
+		found[r.ID] = r
+	}
+	return found, nil
+}
+
+func failureOf(r *ent.Order) string {
+	if r.Status != entorder.StatusFAILED {
+		return ""
+	}
+	if r.Failure == nil {
+		return codeNotCompleted
+	}
+	return *r.Failure
+}
+
+// isLive reports whether an order has its piece.
+func isLive(r *ent.Order) bool {
+	return r.Status != entorder.StatusCANCELLED && r.Status != entorder.StatusREFUNDED && r.Status != entorder.StatusFAILED
+}

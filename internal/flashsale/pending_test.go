@@ -1,0 +1,99 @@
+package flashsale
+
+import (
+	"testing"
+	"time"
+
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// Window 6: what Redis admitted and forgot. The promise was a decision: it comes.
+func TestWindow06AQueuedOrderThatRedisForgotFails(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		now := newRigClock()
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait, c.Now = -1, now.now }})
+		v := r.open(t, 5)
+		r.openDoor(t)
+		lost, queued := r.order(t, v.by(1)), r.order(t, v.by(2))
+		r.Redis.Unlink(t.Context(), r.gate.keys.order(lost.Order))
+		look := func(after time.Duration, want int) {
+			t.Helper()
+			now.add(after)
+			if err := r.sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := r.counts(t, v)[entorder.StatusFAILED]; n != want {
+				t.Errorf("%d tombstones, want %d", n, want)
+			}
+		}
+		look(0, 0) // too early to tell
+		look(4*time.Second, 0)
+		look(3*time.Second, 1)
+		look(time.Minute, 1) // the other one is only late
+		if row := r.DB.Order.GetX(t.Context(), lost.Order); row.UserID != 1 || row.ShopID != v.ShopID || row.CreatedAt != lost.At.UnixMilli() {
+			t.Errorf("the tombstone is %v", row)
+		}
+		if failure, ok := r.orders.heard(lost.Order); !ok || failure != codeNotCompleted {
+			t.Errorf("heard %q, %v", failure, ok)
+		}
+		if stock, buyers := r.redisStock(t, v); stock != 4 || buyers != 1 {
+			t.Errorf("Redis has %d left and %d buyers, want 4 and 1", stock, buyers)
+		}
+		if e, _ := r.Entry(t.Context(), lost.Order); e != nil {
+			t.Errorf("it is still queued: %v", e)
+		}
+		r.run(t, r.Consume)
+		r.settled(t)
+		if row := r.DB.Order.GetX(t.Context(), queued.Order); row.Status != entorder.StatusUNPAID {
+			t.Errorf("who was only late: %v", row)
+		}
+		// Window 17: the stream had it all the same, and its consumer found the tombstone.
+		if row := r.DB.Order.GetX(t.Context(), lost.Order); row.Status != entorder.StatusFAILED {
+			t.Errorf("it came back: %v", row)
+		}
+		r.whole(t, v, 5)
+	})
+}
+
+func TestWithoutRedisAQueuedOrderIsGivenUpLater(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		now := newRigClock()
+		var wire rigWire
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait, c.Now = -1, now.now }, dial: wire.around(on.Redis.Dial)})
+		v := r.open(t, 5)
+		r.openDoor(t)
+		a := r.order(t, v.by(1))
+		wire.become(wireCut)
+		for after, want := range map[time.Duration]int{7 * time.Second: 0} {
+			now.add(after)
+			if err := r.sweep(t.Context()); err != nil || r.counts(t, v)[entorder.StatusFAILED] != want {
+				t.Errorf("after %v: %v, %v", after, r.counts(t, v), err)
+			}
+		}
+		now.add(20 * time.Second)
+		if err := r.sweep(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if row := r.DB.Order.GetX(t.Context(), a.Order); row.Status != entorder.StatusFAILED {
+			t.Errorf("after 27 seconds: %v", row)
+		}
+		wire.become(wireWhole)
+	})
+}
+
+func TestPendingOrdersAreBounded(t *testing.T) {
+	p := newPending(time.Now)
+	for n := range int64(mostPending) {
+		if _, ok := p.add(Entry{Order: n + 1}); !ok {
+			t.Fatalf("no room for order %d", n)
+		}
+	}
+	if w, ok := p.add(Entry{Order: mostPending + 1}); ok || w == nil {
+		t.Error("there is no bound")
+	}
+	p.resolve(5, "WHY", time.Time{})
+	if _, ok := p.add(Entry{Order: mostPending + 1}); !ok {
+		t.Error("what is decided still takes room")
+	}
+}

@@ -1,0 +1,436 @@
+package flashsale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"entgo.io/ent/dialect"
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/ent/predicate"
+	"github.com/tandian-dev/tandian/ent/schema"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+const (
+	reconcileEvery = 2 * time.Second
+	roundPatience  = 5 * time.Minute // of one round; a deep comparison of a million buyers fits
+	worstPause     = 5 * time.Minute // between two deep comparisons that find nothing
+	livePage       = 2000            // rows of one SELECT
+	roundSales     = 2000            // that one round looks at,
+	roundBuckets   = 20_000          // and buckets: more take turns, so that no number of sales keeps Redis busy
+	noisyRounds    = 15              // that a difference may be orders under way
+)
+
+// A reconciler is what one run of [Service.Reconcile] remembers of sales that did not
+// agree with the database.
+type reconciler struct {
+	s       *Service
+	after   int64 // voucher behind which the next round begins
+	suspect map[int64]suspicion
+}
+
+// A suspicion is a sale whose buyers are not as many as its row says. Orders under
+// way look so too.
+type suspicion struct {
+	before bool          // the round before found it too, with nothing under way
+	noisy  int           // rounds in which something was
+	pause  time.Duration // after the last deep comparison
+	rest   time.Time     // until then
+}
+
+// Reconcile compares what Redis holds of sales with the database, every two seconds
+// until ctx ends, and sets it right. A round over sales that are right is one SELECT and a
+// pipeline, or a few for many buckets; of more than 2000 sales or 20 000 buckets it looks
+// at the next ones only. Any number of processes may run it: they take turns.
+func (s *Service) Reconcile(ctx context.Context) error {
+	r := &reconciler{s: s, suspect: map[int64]suspicion{}}
+	for clock.Sleep(ctx, reconcileEvery) == nil {
+		_, err := s.alone(ctx, "sale.reconcile", r.round)
+		if err != nil && ctx.Err() == nil {
+			s.complain(ctx, "compare sales with the database", err)
+		}
+	}
+	return nil
+}
+
+// round looks at the running sales, or at as many as it may; the next one goes on
+// behind them.
+func (r *reconciler) round(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, roundPatience)
+	defer cancel()
+	sales, last, err := r.turn(ctx)
+	if err != nil {
+		return err
+	}
+	places := make([]place, len(sales))
+	for i, row := range sales {
+		places[i] = at(row)
+	}
+	tallies := r.s.gate.count(ctx, places)
+	backlog, err := r.s.gate.backlogs(ctx)
+	failed := []error{err} // one server of a cluster may be away
+	seen := make(map[int64]bool, len(sales))
+	for i, row := range sales {
+		seen[row.ID] = true
+		if tallies[i].err != nil {
+			failed = append(failed, tallies[i].err)
+			continue
+		}
+		failed = append(failed, r.check(ctx, row, tallies[i], backlog[row.Partition] == 0))
+	}
+	for id := range r.suspect {
+		if id > r.after && id <= last && !seen[id] {
+			delete(r.suspect, id)
+		}
+	}
+	if r.after = last; last == math.MaxInt64 {
+		r.after = 0
+	}
+	return few(append(failed, r.s.sweepEnded(ctx)))
+}
+
+// turn reads the sales of one round, and the last id that it is about.
+func (r *reconciler) turn(ctx context.Context) (sales []*ent.FlashSale, last int64, err error) {
+	sales, err = r.s.running(ctx, anyPartition, r.after, roundSales)
+	if err != nil {
+		return nil, 0, err
+	}
+	buckets := 0
+	for i, row := range sales {
+		if buckets += row.Buckets; i > 0 && buckets > roundBuckets {
+			return sales[:i], sales[i-1].ID, nil
+		}
+	}
+	if len(sales) == roundSales {
+		return sales, sales[len(sales)-1].ID, nil
+	}
+	return sales, math.MaxInt64, nil
+}
+
+const fewErrors = 5
+
+// few joins the first of the errors, and says how many more there are: while a Redis
+// is away there is one for each sale.
+func few(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) > fewErrors {
+		errs = append(errs[:fewErrors:fewErrors], fmt.Errorf("and %d more", len(errs)-fewErrors))
+	}
+	return errors.Join(errs...)
+}
+
+// check sets one sale right. quiet says that no order of its partition waits for its
+// commit: others may, for as long as the partition has traffic.
+func (r *reconciler) check(ctx context.Context, row *ent.FlashSale, is tally, quiet bool) error {
+	s := r.s
+	switch {
+	case !is.whole:
+		return s.deep(ctx, row)
+	case is.seq < row.EditSeq:
+		return s.Apply(ctx, row.ID)
+	case is.seq > row.EditSeq, is.initial != row.InitialStock:
+		return s.revert(ctx, row.ID, is)
+	case is.buyers+is.stock != is.initial:
+		return s.settle(ctx, at(row))
+	}
+	was := r.suspect[row.ID]
+	differs := is.buyers != row.InitialStock-row.Stock
+	switch {
+	case !differs:
+		delete(r.suspect, row.ID)
+		return nil
+	case !quiet && was.noisy < noisyRounds:
+		was.before = false
+		was.noisy++
+	case quiet && !was.before:
+		was.before = true
+	case s.cfg.Now().Before(was.rest):
+	default:
+		was.pause = min(max(2*was.pause, reconcileEvery), worstPause)
+		was.rest, was.noisy = s.cfg.Now().Add(was.pause), 0
+		r.suspect[row.ID] = was
+		return s.deep(ctx, row)
+	}
+	r.suspect[row.ID] = was
+	return nil
+}
+
+const anyPartition = -1
+
+// running are the sales that Redis should hold, of one partition or of any, behind an
+// id; no more than limit, 0 for all.
+func (s *Service) running(ctx context.Context, partition int, after int64, limit int) ([]*ent.FlashSale, error) {
+	which := []predicate.FlashSale{flashsale.SweptAtIsNil(), flashsale.EndsAtGT(s.cutoff()), flashsale.IDGT(after)}
+	if partition != anyPartition {
+		which = append(which, flashsale.Partition(partition))
+	}
+	query := s.db.FlashSale.Query().Where(which...).Order(flashsale.ByID())
+	if limit > 0 {
+		query.Limit(limit)
+	}
+	sales, err := query.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the running sales: %w", err)
+	}
+	return sales, nil
+}
+
+// backlogs is how many entries the stream of each partition has, -1 if it does not say.
+func (g *gate) backlogs(ctx context.Context) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	pipe := g.state.Pipeline()
+	cmds := make([]*redis.IntCmd, g.partitions)
+	for p := range cmds {
+		cmds[p] = pipe.XLen(ctx, g.keys.orders(p))
+	}
+	_, err := pipe.Exec(ctx)
+	if err != nil {
+		err = fmt.Errorf("measure the queues of orders: %w", err)
+	}
+	lengths := make([]int64, len(cmds))
+	for p, cmd := range cmds {
+		if lengths[p] = cmd.Val(); cmd.Err() != nil {
+			lengths[p] = -1
+		}
+	}
+	return lengths, err
+}
+
+// revert brings a sale back to its row that is at an edit which was never stored: its
+// writer died after [Service.Lower]. While the row is locked the edit may still come.
+func (s *Service) revert(ctx context.Context, id int64, is tally) error {
+	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+		rows, err := tx.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Modify(store.ForUpdateSkipLocked).All(ctx)
+		if err != nil {
+			return fmt.Errorf("lock its row: %w", err)
+		}
+		if len(rows) == 0 || (rows[0].EditSeq >= is.seq && rows[0].InitialStock == is.initial) {
+			return nil
+		}
+		s.m.did(didEdit, 1)
+		_, err = s.gate.edit(ctx, true, versionOf(rows[0]))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("bring sale %d back to its row: %w", id, err)
+	}
+	return nil
+}
+
+func (s *Service) settle(ctx context.Context, at place) error {
+	drift, err := s.gate.settle(ctx, at)
+	if errors.Is(err, errNoState) {
+		return nil // gone meanwhile: the next round rebuilds it
+	}
+	if err == nil && drift != 0 {
+		s.m.did(didSettle, 1)
+		s.gate.forget(at.voucher)
+	}
+	return err
+}
+
+// deep compares each buyer of a sale with the database, and sets right what differs
+// by the pair of moves: no traffic has to stop.
+func (s *Service) deep(ctx context.Context, row *ent.FlashSale) error {
+	rebuilt, err := s.apply(ctx, row.ID)
+	if err != nil {
+		return err
+	}
+	if rebuilt == 0 { // which enters them too
+		if err := s.reserveAll(ctx, at(row)); err != nil {
+			return err
+		}
+	}
+	for i := range row.Buckets {
+		if err := s.releaseDead(ctx, at(row), i); err != nil {
+			return err
+		}
+	}
+	return s.settle(ctx, at(row))
+}
+
+// reserveAll enters who has a live order, or one that is queued.
+func (s *Service) reserveAll(ctx context.Context, at place) error {
+	for user := int64(0); ; {
+		rows, err := s.liveAfter(ctx, at.voucher, user)
+		if err != nil {
+			return fmt.Errorf("read the live orders of sale %d: %w", at.voucher, err)
+		}
+		for part := range slices.Chunk(rows, atOnce) {
+			holds := make([]Hold, len(part))
+			for i, r := range part {
+				holds[i] = Hold{Order: r.ID, User: r.UserID, Voucher: at.voucher}
+			}
+			if err := s.enter(ctx, didReserve, at, holds); err != nil {
+				return err
+			}
+		}
+		if len(rows) < livePage {
+			return s.reserveQueued(ctx, at)
+		}
+		user = rows[len(rows)-1].UserID
+	}
+}
+
+// liveAfter reads a page of a voucher's live orders, by user.
+func (s *Service) liveAfter(ctx context.Context, voucher, user int64) (rows []*ent.Order, err error) {
+	page := func(db *ent.OrderClient) error {
+		rows, err = db.Query().Where(order.VoucherID(voucher), order.UserIDGT(user), live).
+			Order(order.ByUserID()).Limit(livePage).Select(order.FieldID, order.FieldUserID).All(ctx)
+		return err
+	}
+	if s.cfg.Dialect != dialect.Postgres {
+		return rows, page(s.db.Order)
+	}
+	return rows, ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+		// A table that was filled a moment ago has no statistics: the planner would take
+		// the orders of a voucher for few, and sort all of them for each page.
+		if _, err := tx.ExecContext(ctx, "SET LOCAL enable_sort = off"); err != nil {
+			return err
+		}
+		return page(tx.Order)
+	})
+}
+
+// live is LiveOrder as the index order_live has it: of those that exclude another.
+func live(s *entsql.Selector) { s.Where(entsql.ExprP("one_per_user AND " + schema.LiveOrder)) }
+
+func (s *Service) enter(ctx context.Context, did string, at place, holds []Hold) error {
+	moved, err := s.gate.reserve(ctx, at, holds)
+	s.m.did(did, moved)
+	return err
+}
+
+// reserveQueued enters the buyers of a sale whose orders wait for their commit: a
+// bucket that was lost had them.
+func (s *Service) reserveQueued(ctx context.Context, at place) error {
+	for from := "-"; ; {
+		entries, err := s.gate.queued(ctx, at.partition, from)
+		if err != nil {
+			return err
+		}
+		var holds []Hold
+		for _, e := range entries {
+			if d := deliveryOf(at.partition, "", e); d.malformed == nil && d.Voucher == at.voucher {
+				holds = append(holds, d.hold())
+			}
+		}
+		if err := s.enter(ctx, didQueueRow, at, holds); err != nil {
+			return err
+		}
+		if len(entries) < atOnce {
+			return nil
+		}
+		from = "(" + entries[len(entries)-1].ID
+	}
+}
+
+// queued reads a page of a partition's stream.
+func (g *gate) queued(ctx context.Context, partition int, from string) ([]redis.XMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	entries, err := g.state.XRangeN(ctx, g.keys.orders(partition), from, "+", atOnce).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read the queue of partition %d: %w", partition, err)
+	}
+	return entries, nil
+}
+
+// releaseDead removes buyers of one bucket whose orders do not live, and ends those
+// of which nobody knows.
+func (s *Service) releaseDead(ctx context.Context, at place, bucket int) error {
+	for cursor, begun := uint64(0), false; cursor != 0 || !begun; begun = true {
+		holds, next, err := s.gate.buyers(ctx, at, bucket, cursor)
+		if err != nil {
+			return err
+		}
+		for part := range slices.Chunk(holds, atOnce) {
+			if err := s.releaseDeadOf(ctx, at, part); err != nil {
+				return err
+			}
+		}
+		cursor = next
+	}
+	return nil
+}
+
+// buyers reads a part of a bucket.
+func (g *gate) buyers(ctx context.Context, at place, bucket int, cursor uint64) (holds []Hold, next uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	flat, next, err := g.state.HScan(ctx, g.keys.bucket(at.partition, at.voucher, bucket), cursor, "", atOnce).Result()
+	if err != nil {
+		return nil, 0, fmt.Errorf("read buyers of sale %d: %w", at.voucher, err)
+	}
+	for pair := range slices.Chunk(flat, 2) {
+		hold, err := holdOf(at.voucher, pair)
+		if err != nil {
+			return nil, 0, err
+		}
+		holds = append(holds, hold)
+	}
+	return holds, next, nil
+}
+
+func (s *Service) releaseDeadOf(ctx context.Context, at place, holds []Hold) error {
+	numbers := make([]int64, len(holds))
+	for i, h := range holds {
+		numbers[i] = h.Order
+	}
+	rows, err := s.rowsOf(ctx, numbers)
+	if err != nil {
+		return err
+	}
+	var dead, unknown []Hold
+	for _, h := range holds {
+		row := rows[h.Order]
+		switch {
+		case row == nil && s.cfg.Now().Sub(s.cfg.MadeAt(h.Order)) > presumeAfter:
+			unknown = append(unknown, h)
+		case row != nil && (!isLive(row) || row.UserID != h.User || row.VoucherID != h.Voucher):
+			dead = append(dead, h)
+		}
+	}
+	moved, err := s.gate.release(ctx, at, dead)
+	s.m.did(didRelease, moved)
+	return errors.Join(err, s.abort(ctx, unknown))
+}
+
+// abort ends orders that have a piece in Redis, but neither a row nor an entry
+// there: presumed abort. The tombstone decides: who has a row by now keeps the piece.
+func (s *Service) abort(ctx context.Context, holds []Hold) error {
+	if len(holds) == 0 {
+		return nil
+	}
+	numbers := make([]int64, len(holds))
+	for i, h := range holds {
+		numbers[i] = h.Order
+	}
+	queued, err := s.gate.entries(ctx, numbers)
+	if err != nil {
+		return err
+	}
+	var lost []Entry
+	for _, h := range holds {
+		if queued[h.Order] == nil {
+			lost = append(lost, Entry{Order: h.Order, User: h.User, Voucher: h.Voucher, At: s.cfg.MadeAt(h.Order)})
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	planted, err := s.tombstone(ctx, lost)
+	s.m.did(didAbort, len(planted))
+	return err
+}

@@ -1,0 +1,575 @@
+package flashsale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// rounds has a reconciler look n times.
+func (g *stage) rounds(n int) {
+	g.t.Helper()
+	r := &reconciler{s: g.Service, suspect: map[int64]suspicion{}}
+	for range n {
+		if err := r.round(g.t.Context()); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+// sale reads a row.
+func (g *stage) sale(at place) *ent.FlashSale {
+	g.t.Helper()
+	return g.DB.FlashSale.Query().Where(flashsale.ID(at.voucher)).OnlyX(g.t.Context())
+}
+
+func TestTheReconcilerSetsBuyersAndStockRight(t *testing.T) {
+	const user = 5
+	tests := []struct {
+		name   string
+		spoil  func(g *stage, at place, number int64)
+		ago    time.Duration // that the number was made
+		holder bool          // whether the user holds the order afterwards
+		did    string
+		status order.Status // of the row, if one is made here
+	}{
+		{name: "a live order is not in Redis", holder: true, did: didReserve, spoil: func(g *stage, at place, n int64) {
+			g.row(at, user, n, order.StatusPAID)
+		}},
+		{name: "an order that ended is", did: didRelease, spoil: func(g *stage, at place, n int64) {
+			g.row(at, user, n, order.StatusCANCELLED)
+			g.reserves(at, Hold{Order: n, User: user})
+		}},
+		{name: "an order that failed is", did: didRelease, spoil: func(g *stage, at place, n int64) {
+			g.row(at, user, n, order.StatusFAILED)
+			g.reserves(at, Hold{Order: n, User: user})
+		}},
+		{name: "an order of somebody else is", did: didRelease, spoil: func(g *stage, at place, n int64) {
+			g.row(at, user+1, n, order.StatusCANCELLED)
+			g.reserves(at, Hold{Order: n, User: user})
+		}},
+		{name: "nobody knows of an order", ago: time.Minute, did: didAbort, status: order.StatusFAILED, spoil: func(g *stage, at place, n int64) {
+			g.reserves(at, Hold{Order: n, User: user})
+		}},
+		{name: "nobody knows of an order yet", holder: true, spoil: func(g *stage, at place, n int64) {
+			g.reserves(at, Hold{Order: n, User: user})
+		}},
+		{name: "an order waits for a slow database", ago: time.Minute, holder: true, spoil: func(g *stage, at place, n int64) {
+			g.admits(at, user, n)
+			g.unlink(g.gate.keys.orders(at.partition)) // it is in a consumer's hands
+		}},
+		{name: "the stock is too high", did: didSettle, spoil: func(g *stage, at place, _ int64) {
+			g.set(g.gate.keys.stock(at.partition, at.voucher), 99)
+		}},
+		{name: "the stock is too low", did: didSettle, spoil: func(g *stage, at place, _ int64) {
+			g.set(g.gate.keys.stock(at.partition, at.voucher), 0)
+		}},
+		{name: "a sale is not in Redis", did: didRebuild, spoil: func(g *stage, at place, _ int64) {
+			g.unlink(g.gate.keys.whole(at)...)
+		}},
+	}
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				g.t, g.n.ago = t, tt.ago
+				at := g.open(sale{stock: 10, buckets: 2})
+				number := g.number(at)
+				tt.spoil(g, at, number)
+				did := func() float64 {
+					if tt.did == "" {
+						return -1
+					}
+					return counted(t, g, "tandian_sale_reconciled_total", tt.did)
+				}
+				before := did()
+				g.rounds(2)
+				if tt.did != "" && did() != before+1 {
+					t.Errorf("%s is %v, was %v", tt.did, did(), before)
+				}
+				want := map[bool]string{true: decimal(number)}[tt.holder]
+				if got := g.holder(at, user); got != want {
+					t.Errorf("the user holds %q, want %q", got, want)
+				}
+				g.whole(at, 10, map[bool]int{true: 1}[tt.holder])
+				if tt.status != "" {
+					if row := g.DB.Order.GetX(t.Context(), number); row.Status != tt.status || row.UserID != user || *row.Failure != codeNotCompleted {
+						t.Errorf("its row is %v", row)
+					}
+				}
+				g.rounds(3) // there is nothing more to do
+				g.whole(at, 10, map[bool]int{true: 1}[tt.holder])
+			})
+		}
+	})
+}
+
+func TestWhatTheReconcilerCannotExplainItDoesNotLookAtForEver(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		now := time.Now()
+		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Now = func() time.Time { return now } })
+		at := g.open(sale{stock: 10})
+		g.DB.FlashSale.UpdateOneID(at.voucher).SetStock(9).ExecX(t.Context()) // no order has it
+		r := &reconciler{s: g.Service, suspect: map[int64]suspicion{}}
+		var deep []int
+		for round := range 40 {
+			before := r.suspect[at.voucher].rest
+			if err := r.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if r.suspect[at.voucher].rest != before {
+				deep = append(deep, round)
+			}
+			now = now.Add(reconcileEvery)
+		}
+		if d := cmp.Diff([]int{1, 2, 4, 8, 16, 32}, deep); d != "" {
+			t.Errorf("rounds that looked at each buyer (-want +got)\n%s", d)
+		}
+	})
+}
+
+// What cannot be counted keeps nobody from the others: one key of a wrong type, one server of
+// a cluster that is away.
+func TestASaleThatCannotBeCountedDoesNotStopTheOthers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		spoilt, at := g.open(sale{stock: 10}), g.open(sale{stock: 10})
+		bucket := g.gate.keys.bucket(spoilt.partition, spoilt.voucher, 0)
+		g.set(bucket, 1)
+		defer g.unlink(bucket)
+		n := g.number(at)
+		g.row(at, 5, n, order.StatusPAID)
+		r := &reconciler{s: g.Service, suspect: map[int64]suspicion{}}
+		for range 2 {
+			if err := r.round(t.Context()); err == nil {
+				t.Error("nobody hears of the one that cannot be counted")
+			}
+		}
+		if got := g.holder(at, 5); got != decimal(n) {
+			t.Errorf("of the other sale, the user holds %q, want %d", got, n)
+		}
+		g.whole(at, 10, 1)
+	})
+}
+
+// A partition in which there is always something under way, of whatever sale.
+func TestASaleIsSetRightAlthoughItsPartitionIsNeverQuiet(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		at := g.open(sale{stock: 10})
+		if err := g.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []any{"an", "order"}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		n := g.number(at)
+		g.row(at, 5, n, order.StatusPAID)
+		g.rounds(noisyRounds)
+		if got := g.holder(at, 5); got != "" {
+			t.Errorf("a difference that may be orders under way was looked into at once: %q", got)
+		}
+		g.rounds(noisyRounds + 1)
+		if got := g.holder(at, 5); got != decimal(n) {
+			t.Errorf("the user holds %q, want %d", got, n)
+		}
+		g.whole(at, 10, 1)
+	})
+}
+
+// An edit whose writer died between Redis and the database never was.
+func TestWindow13AnEditThatWasNotStoredIsTakenBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		at := g.open(sale{stock: 10})
+		g.sell(at, 1, 3, 3)
+		g.unlink(g.gate.keys.orders(at.partition))
+		if ok, err := g.Lower(t.Context(), at.voucher, 4, 2); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		g.rounds(1)
+		g.whole(at, 10, 3)
+		if got := g.tally(at); got.seq != 1 {
+			t.Errorf("the edit is %d, want 1", got.seq)
+		}
+	})
+}
+
+func TestWindow13AnEditUnderWayIsLeftAlone(t *testing.T) {
+	g := newStage(t, storetest.Real(t)) // on SQLite nobody can look meanwhile
+	at := g.open(sale{stock: 10})
+	tx, err := g.DB.Tx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	tx.FlashSale.Query().Where(flashsale.ID(at.voucher)).Modify(store.ForUpdate).OnlyX(t.Context())
+	if ok, err := g.Lower(t.Context(), at.voucher, 4, 2); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	g.rounds(3)
+	g.whole(at, 6, 0)
+	tx.FlashSale.UpdateOneID(at.voucher).SetStock(6).SetInitialStock(6).SetEditSeq(2).ExecX(t.Context())
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Apply(t.Context(), at.voucher); err != nil {
+		t.Fatal(err)
+	}
+	g.rounds(2)
+	g.whole(at, 6, 0)
+}
+
+func TestWindow13ARunningSaleIsEdited(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(u *ent.FlashSaleUpdateOne)
+		off    bool
+		want   code // for another user, after 2 of 2 were sold
+	}{
+		{name: "raised", change: func(u *ent.FlashSaleUpdateOne) { u.AddStock(3).AddInitialStock(3) }, want: admitted},
+		{name: "moved into the past", change: func(u *ent.FlashSaleUpdateOne) { u.SetEndsAt(time.Now().UnixMilli()) }, want: ended},
+		{name: "moved into the future", change: func(u *ent.FlashSaleUpdateOne) { u.SetBeginsAt(time.Now().Add(time.Minute).UnixMilli()) }, want: notStarted},
+		{name: "taken off sale", change: func(*ent.FlashSaleUpdateOne) {}, off: true, want: offSale},
+		{name: "not changed", change: func(*ent.FlashSaleUpdateOne) {}, want: outOfStock},
+	}
+	ways := map[string]func(g *stage, at place) error{
+		"by its writer":     func(g *stage, at place) error { return g.Apply(g.t.Context(), at.voucher) },
+		"by the reconciler": func(g *stage, _ place) error { g.rounds(1); return nil },
+		"twice": func(g *stage, at place) error {
+			return g.Apply(g.t.Context(), at.voucher, at.voucher)
+		},
+	}
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		for _, tt := range tests {
+			for way, bring := range ways {
+				t.Run(tt.name+" "+way, func(t *testing.T) {
+					g.t = t
+					at := g.open(sale{stock: 2, begin: -time.Minute})
+					orders := g.sell(at, 1, 2, 2)
+					edit := g.DB.FlashSale.UpdateOneID(at.voucher).AddEditSeq(1)
+					tt.change(edit)
+					edit.ExecX(t.Context())
+					if tt.off {
+						g.DB.Voucher.UpdateOneID(at.voucher).SetStatus("OFF_SALE").ExecX(t.Context())
+					}
+					if err := bring(g, at); err != nil {
+						t.Fatal(err)
+					}
+					g.told(at, orders, 1, 2)
+					if v := g.admits(at, 3, g.number(at)); v.code != tt.want {
+						t.Errorf("the code is %d, want %d", v.code, tt.want)
+					}
+				})
+			}
+		}
+	})
+}
+
+func TestStocksAreRedisesOrElseTheRows(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		open, absent, over := g.open(sale{stock: 5}), g.put(sale{stock: 7}), g.open(sale{stock: 3})
+		g.sell(open, 1, 0, 2)
+		g.set(g.gate.keys.stock(over.partition, over.voucher), -1)
+		got, err := g.Stocks(t.Context(), []int64{open.voucher, absent.voucher, over.voucher, 1 << 40})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(map[int64]int{open.voucher: 3, absent.voucher: 7, over.voucher: 0}, got); d != "" {
+			t.Errorf("(-want +got)\n%s", d)
+		}
+	})
+}
+
+func TestASaleLeavesRedisADayAfterItsEnd(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		now := time.Now()
+		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Now = func() time.Time { return now } })
+		at := g.open(sale{stock: 5, buckets: 2})
+		g.sell(at, 1, 3, 3)
+		there := func() int64 {
+			var n int64
+			for _, key := range g.gate.keys.whole(at) {
+				n += g.Redis.Exists(t.Context(), key).Val()
+			}
+			return n
+		}
+		for _, tt := range []struct {
+			after time.Duration
+			want  int64
+		}{{time.Hour, 4}, {24 * time.Hour, 4}, {25*time.Hour + time.Second, 0}} {
+			now = time.Now().Add(tt.after)
+			g.rounds(1)
+			if n := there(); n != tt.want {
+				t.Errorf("%v later it has %d keys, want %d", tt.after, n, tt.want)
+			}
+		}
+		if g.sale(at).SweptAt == nil {
+			t.Error("its row does not say so")
+		}
+		g.rounds(2)
+		if err := g.Apply(t.Context(), at.voucher); err != nil || there() != 0 {
+			t.Errorf("it came back, %v", err)
+		}
+		g.DB.FlashSale.UpdateOneID(at.voucher).SetEndsAt(now.Add(time.Hour).UnixMilli()).AddEditSeq(1).ExecX(t.Context())
+		if err := g.Apply(t.Context(), at.voucher); err != nil {
+			t.Fatal(err)
+		}
+		g.whole(at, 5, 3)
+		if g.sale(at).SweptAt != nil {
+			t.Error("its row says still that it is gone")
+		}
+	})
+}
+
+// traffic counts what goes to Redis, and the longest it carries.
+type traffic struct {
+	mu                 sync.Mutex
+	trips, most, words int
+}
+
+func (c *traffic) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (c *traffic) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { c.count(cmd); return next(ctx, cmd) }
+}
+
+func (c *traffic) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { c.count(cmds...); return next(ctx, cmds) }
+}
+
+func (c *traffic) count(cmds ...redis.Cmder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trips++
+	words := 0
+	for _, cmd := range cmds {
+		words += len(cmd.Args())
+	}
+	c.most, c.words = max(c.most, len(cmds)), max(c.words, words)
+}
+
+func TestARoundOverSalesThatAreRightCostsLittle(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		for range 20 {
+			at := g.open(sale{stock: 10})
+			g.sell(at, 1, 5, 5)
+			g.unlink(g.gate.keys.orders(at.partition))
+		}
+		g.rounds(1) // the scripts are known
+		c := new(traffic)
+		g.Redis.AddHook(c)
+		selects := func() float64 { return sqlSent(t, g) }
+		before := selects()
+		g.rounds(1)
+		if n := selects() - before; n != 2 { // the running sales, those that are over
+			t.Errorf("it took %v statements, want 2", n)
+		}
+		if c.trips != 2 { // the sales, the queues
+			t.Errorf("it took %d round trips to Redis, want 2", c.trips)
+		}
+	})
+}
+
+// sqlSent is how many SQL statements a process sent.
+func sqlSent(t *testing.T, g *stage) (n float64) {
+	t.Helper()
+	families, err := g.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "tandian_sql_statement_seconds" {
+			for _, m := range f.GetMetric() {
+				n += float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return n
+}
+
+func TestAHundredThousandBuyersAreComparedInSmallSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	const buyers = 100_000
+	g := newStage(t, storetest.Real(t))
+	at := g.put(sale{stock: 120_000})
+	if _, err := g.SQL.ExecContext(t.Context(), fmt.Sprintf(`
+		INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, version, tallied, created_at, pay_before)
+		SELECT 1000000000 + n, n, %d, 7, 'UNPAID', true, true, 1000, 1, false, 1, 1 FROM generate_series(1, %d) AS n`, at.voucher, buyers)); err != nil {
+		t.Fatal(err)
+	}
+	g.DB.FlashSale.UpdateOneID(at.voucher).SetStock(20_000).ExecX(t.Context())
+	c := new(traffic)
+	g.Redis.AddHook(c)
+	begin := time.Now()
+	if err := g.deep(t.Context(), g.sale(at)); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("rebuilt in %v, %d round trips", time.Since(begin), c.trips)
+	g.whole(at, 120_000, buyers)
+	if c.most > atOnce || c.words > 3*atOnce {
+		t.Errorf("a round trip carried %d commands, %d words; want %d and %d at most", c.most, c.words, atOnce, 3*atOnce)
+	}
+}
+
+// However many sales merchants put up, Redis has its rest.
+func TestSalesOfManyBucketsTakeTurns(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		big := sale{stock: 1_000_000, begin: time.Hour, end: 2 * time.Hour}
+		first := g.open(big)
+		last := first
+		for range roundBuckets / first.buckets {
+			last = g.open(big)
+		}
+		spoil := func(at place) { g.set(g.gate.keys.stock(at.partition, at.voucher), 5) }
+		stock := func(at place) int { return g.tally(at).stock }
+		c := new(traffic)
+		g.Redis.AddHook(c)
+		r := &reconciler{s: g.Service, suspect: map[int64]suspicion{}}
+		spoil(first)
+		spoil(last)
+		for round, want := range [][2]int{{1_000_000, 5}, {1_000_000, 1_000_000}} {
+			if err := r.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := [2]int{stock(first), stock(last)}; got != want {
+				t.Errorf("after round %d the first and the last sale have %v pieces, want %v", round+1, got, want)
+			}
+		}
+		spoil(first) // and again from the beginning
+		if err := r.round(t.Context()); err != nil || stock(first) != 1_000_000 {
+			t.Errorf("%d pieces, %v", stock(first), err)
+		}
+		if most := 2 * bucketsAtOnce; c.words > most {
+			t.Errorf("a round trip carried %d words, want %d at most", c.words, most)
+		}
+	})
+}
+
+func TestAnErrorForEachSaleIsAShortLine(t *testing.T) {
+	errs := make([]error, 3000)
+	for i := range 2000 {
+		errs[i+500] = fmt.Errorf("count sale %d in Redis: %w", i, context.DeadlineExceeded)
+	}
+	err := few(errs)
+	if !errors.Is(err, context.DeadlineExceeded) || len(err.Error()) > 400 || !strings.HasSuffix(err.Error(), "and 1995 more") {
+		t.Errorf("%.1000s", err)
+	}
+	if err := few(make([]error, 3)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTwoProcessesRebuildASaleTogether(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		a, b := newStage(t, on), newStage(t, on)
+		at := a.put(sale{stock: 700, buckets: 3})
+		for user := int64(1); user <= 600; user++ {
+			a.row(at, user, a.number(at), order.StatusUNPAID)
+		}
+		errs := make(chan error, 6)
+		for _, g := range []*stage{a, b, a, b, a, b} {
+			go func() { errs <- g.Apply(t.Context(), at.voucher) }()
+		}
+		for range 6 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		a.whole(at, 700, 600)
+	})
+}
+
+// The moves are safe while orders come and go.
+func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		on.Redis.Timeout = 2 * time.Second // a busy machine is no fault
+		g := newStage(t, on)
+		at := g.open(sale{stock: 400, buckets: 2})
+		row := g.sale(at)
+		ctx, stop := context.WithCancel(t.Context())
+		var compared sync.WaitGroup
+		compared.Go(func() {
+			for ctx.Err() == nil {
+				if err := g.deep(ctx, row); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+		var buyers sync.WaitGroup
+		for worker := range int64(4) {
+			buyers.Go(func() {
+				for user := worker*100 + 1; user <= worker*100+75; user++ {
+					number := g.number(at)
+					if v, err := g.gate.admit(t.Context(), g.try(at, user, number)); err != nil || v.code != admitted {
+						t.Errorf("user %d: %+v, %v", user, v, err)
+					}
+					if user%3 == 0 {
+						if _, err := g.gate.release(t.Context(), at, []Hold{{Order: number, User: user}}); err != nil {
+							t.Error(err)
+						}
+						g.unlink(g.gate.keys.order(number))
+					}
+				}
+			})
+		}
+		buyers.Wait()
+		stop()
+		compared.Wait()
+		g.unlink(g.gate.keys.orders(at.partition))
+		if got := g.tally(at); got.stock+got.buyers != 400 || got.buyers < 200 {
+			t.Errorf("%+v, want 200 buyers at least, and 400 pieces together", got)
+		}
+	})
+}
+
+func TestReconcileRunsUntilItIsStopped(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		at := g.put(sale{stock: 5})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- g.Reconcile(ctx) }()
+		testkit.Eventually(t, 20*time.Second, func() bool { return g.tally(at).whole })
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestKeysOfAPartitionLieInOneSlot(t *testing.T) {
+	k := keys{"td"}
+	at := place{42, 3, 2}
+	all := append(k.whole(at), k.open(3), k.orders(3), k.parked(3), k.order(7<<partitionBits|3), k.idem(3, "h"))
+	for _, key := range all {
+		if !strings.HasPrefix(key, "td:sale:{p3}:") {
+			t.Errorf("%s lies elsewhere", key)
+		}
+	}
+	slices.Sort(all)
+	if n := len(slices.Compact(all)); n != 9 {
+		t.Errorf("%d different keys, want 9", n)
+	}
+}

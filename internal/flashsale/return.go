@@ -1,0 +1,136 @@
+package flashsale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+// Topics of this room's jobs in the outbox.
+const (
+	topicReserve = "sale-reserve" // numbers of orders that were stored past Redis
+	topicRelease = "sale-release" // pieces that are free again
+)
+
+// openOutbox says what is done for a commit when its writer could not.
+func (s *Service) openOutbox() {
+	s.outbox.Handle(topicReserve, outbox.Handler{Do: outbox.DoBatch(s.reserveRows)})
+	s.outbox.Handle(topicRelease, outbox.Handler{Do: outbox.DoBatch(s.releaseWires)})
+}
+
+// holdWire is a [Hold] in a job: order, user, voucher.
+type holdWire [3]int64
+
+// Return gives pieces back to their sales, in the transaction that ends their
+// orders: tx must change the status of each, on the condition that it is live, so
+// that a piece comes back once. After the commit call [Service.Returned]. After an
+// error the transaction is to be undone.
+func (s *Service) Return(ctx context.Context, tx outbox.Execer, holds []Hold) ([]outbox.Ticket, error) {
+	if len(holds) == 0 {
+		return nil, nil
+	}
+	pieces := map[int64]int{}
+	wires := make([]holdWire, len(holds))
+	for i, h := range holds {
+		pieces[h.Voucher]++
+		wires[i] = holdWire{h.Order, h.User, h.Voucher}
+	}
+	if err := movePieces(ctx, tx, s.ledger.sql.giveBack, pieces); err != nil {
+		return nil, fmt.Errorf("give %d pieces back: %w", len(holds), err)
+	}
+	tickets, err := outbox.AddBatch(ctx, s.outbox, tx, topicRelease, wires...)
+	if err != nil {
+		return nil, fmt.Errorf("give %d pieces back: %w", len(holds), err)
+	}
+	return tickets, nil
+}
+
+// Returned does in Redis, after the commit, what Return did in the database. It
+// does not fail: what it cannot do, the outbox does.
+func (s *Service) Returned(ctx context.Context, holds []Hold, tickets []outbox.Ticket) {
+	s.outbox.Settle(ctx, s.release(ctx, holds), tickets...)
+}
+
+func (s *Service) releaseWires(ctx context.Context, wires ...holdWire) error {
+	holds := make([]Hold, len(wires))
+	for i, w := range wires {
+		holds[i] = Hold{Order: w[0], User: w[1], Voucher: w[2]}
+	}
+	return outbox.Later(s.release(ctx, holds))
+}
+
+// reserveRows enters the live ones of these orders in Redis.
+func (s *Service) reserveRows(ctx context.Context, numbers ...int64) error {
+	rows, err := s.rowsOf(ctx, numbers)
+	if err != nil {
+		return outbox.Later(err)
+	}
+	var holds []Hold
+	for _, r := range rows {
+		if isLive(r) {
+			holds = append(holds, Hold{Order: r.ID, User: r.UserID, Voucher: r.VoucherID})
+		}
+	}
+	return outbox.Later(s.reserve(ctx, holds))
+}
+
+// release frees the pieces of exactly these orders in Redis. It may be repeated.
+func (s *Service) release(ctx context.Context, holds []Hold) error {
+	return s.move(ctx, holds, s.gate.release)
+}
+
+// reserve takes a piece for each of these orders in Redis, unless its user has one.
+// It may be repeated.
+func (s *Service) reserve(ctx context.Context, holds []Hold) error {
+	return s.move(ctx, holds, s.gate.reserve)
+}
+
+func (s *Service) move(ctx context.Context, holds []Hold, by func(context.Context, place, []Hold) (int, error)) error {
+	if len(holds) == 0 {
+		return nil
+	}
+	sales := map[int64][]Hold{}
+	for _, h := range holds {
+		sales[h.Voucher] = append(sales[h.Voucher], h)
+	}
+	var vouchers []int64
+	for v := range sales {
+		vouchers = append(vouchers, v)
+	}
+	places, err := s.placesOf(ctx, vouchers)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for v, list := range sales {
+		if at, ok := places[v]; ok { // else its keys are gone, and the piece with them
+			for part := range slices.Chunk(list, atOnce) {
+				_, err := by(ctx, at, part)
+				failed = append(failed, err)
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// placesOf returns where sales lie in Redis; those whose keys were removed for good
+// lie nowhere.
+func (s *Service) placesOf(ctx context.Context, vouchers []int64) (map[int64]place, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	rows, err := s.db.FlashSale.Query().
+		Where(flashsale.IDIn(vouchers...), flashsale.SweptAtIsNil()).
+		Select(flashsale.FieldID, flashsale.FieldPartition, flashsale.FieldBuckets).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select where %d sales lie: %w", len(vouchers), err)
+	}
+	places := make(map[int64]place, len(rows))
+	for _, r := range rows {
+		places[r.ID] = at(r)
+	}
+	return places, nil
+}

@@ -1,0 +1,47 @@
+-- commit: store a batch of orders of flash sales, each if its user has no live order of the
+-- voucher and a piece is left for it, and take what was stored out of the stock. The rows of
+-- the sales are locked first, in the order of their ids. A scalar subquery looks for the
+-- holder: it is one probe of an index for each order, whatever the planner knows of the table.
+--
+-- What another transaction stored while this one waited for the lock is not seen, and stops
+-- at the index order_live; a piece may then stay that was meant for it. Repeat the statement
+-- with those that are left: it sees all, the sales are locked.
+--
+-- $1  JSON: [{n: rank, id, user, voucher, shop, price, at: ms or 0 for now, key: text or null,
+--     direct: whether window and status are to be asked}]
+-- $2  milliseconds that an order may stay unpaid
+--
+-- returns  id, created_at, pay_before of each order that was stored
+WITH input AS MATERIALIZED (
+  SELECT i.* FROM json_to_recordset($1::json) AS i(
+    n integer, id bigint, "user" bigint, voucher bigint, shop bigint, price bigint, at bigint, key text, direct boolean)
+), sales AS MATERIALIZED (
+  SELECT f.id, f.stock, f.begins_at, f.ends_at, v.status, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+  FROM flash_sales AS f JOIN vouchers AS v ON v.id = f.id
+  WHERE f.id IN (SELECT voucher FROM input)
+  ORDER BY f.id
+  FOR UPDATE OF f
+), ranked AS (
+  SELECT i.*, s.stock, s.now, row_number() OVER (PARTITION BY i.voucher ORDER BY i.n) AS rank
+  FROM input AS i JOIN sales AS s ON s.id = i.voucher
+  WHERE (NOT i.direct OR (s.status = 'ON_SALE' AND s.begins_at <= s.now AND s.now < s.ends_at))
+    AND (
+      SELECT o.id FROM orders AS o
+      WHERE o.voucher_id = i.voucher AND o.user_id = i."user"
+        AND o.one_per_user AND o.status <> 'CANCELLED' AND o.status <> 'REFUNDED' AND o.status <> 'FAILED'
+      LIMIT 1
+    ) IS NULL
+), stored AS (
+  INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, idempotency, version, tallied, created_at, pay_before)
+  SELECT id, "user", voucher, shop, 'UNPAID', true, true, price, key, 1, false, CASE at WHEN 0 THEN now ELSE at END, now + $2::bigint
+  FROM ranked
+  WHERE rank <= stock
+  ORDER BY id
+  ON CONFLICT DO NOTHING
+  RETURNING id, voucher_id, created_at, pay_before
+), taken AS (
+  UPDATE flash_sales AS f SET stock = f.stock - t.n
+  FROM (SELECT voucher_id, count(*) AS n FROM stored GROUP BY voucher_id) AS t
+  WHERE f.id = t.voucher_id
+)
+SELECT id, created_at, pay_before FROM stored

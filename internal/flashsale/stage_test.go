@@ -1,0 +1,232 @@
+package flashsale
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// madeAt reads the second from a number of the tests: 31 bits, 26 of a sequence,
+// 6 of the partition.
+func madeAt(number int64) time.Time { return time.Unix(number>>32, 0) }
+
+// numbers makes numbers of now, or of some time ago.
+type numbers struct {
+	ago  time.Duration
+	next atomic.Int64
+}
+
+func (n *numbers) Next(_ context.Context, partition int) (int64, error) {
+	return time.Now().Add(-n.ago).Unix()<<32 | n.next.Add(1)<<partitionBits | int64(partition), nil
+}
+
+// silent is a room of orders that does nothing.
+type silent struct{}
+
+func (silent) Note(context.Context, outbox.Execer, []int64) ([]outbox.Ticket, error) { return nil, nil }
+func (silent) Announce(context.Context, []Decided, []outbox.Ticket)                  {}
+
+const manyPartitions = 4
+
+// A stage is a Service as one of several processes has it, none of whose workers run.
+type stage struct {
+	*Service
+	storetest.Process
+	t *testing.T
+	n numbers
+}
+
+// A tuning changes what a stage is built with.
+type tuning func(c *Config, sale *store.RedisConfig)
+
+func newStage(t *testing.T, on storetest.Stores, tunings ...tuning) *stage {
+	t.Helper()
+	g := &stage{Process: storetest.Open(t, on), t: t}
+	sale := on.Redis
+	sale.Role, sale.Retries = "sale", 1
+	cfg := Config{
+		Prefix: storetest.Prefix, Dialect: g.Dialect, Instance: t.Name(), State: g.Redis, Partitions: manyPartitions,
+		MadeAt: madeAt, Queued: func(user int64) string { return fmt.Sprintf("%s:order:queued:{%d}", storetest.Prefix, user) },
+	}
+	for _, set := range tunings {
+		set(&cfg, &sale)
+	}
+	cfg.Dial = func(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
+		sale.OnConnect = certify
+		return store.OpenRedis(sale, store.NewRedisMetrics(prometheus.NewRegistry()))
+	}
+	s, err := New(t.Context(), g.DB, g.NewOutbox(t), &g.n, silent{}, cfg, g.Registry, g.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	g.Service = s
+	return g
+}
+
+// A sale to be put up.
+type sale struct {
+	stock, buckets int           // 0 buckets: as many as it takes
+	begin, end     time.Duration // from now; 0 end: an hour
+	off            bool
+}
+
+// shop makes a shop, and returns it.
+func (g *stage) shop() int64 {
+	g.t.Helper()
+	ctx := g.t.Context()
+	kind := g.DB.ShopType.Create().SetKey(fmt.Sprint("k", time.Now().UnixNano())).SetName("tea").SetSort(1).SaveX(ctx)
+	return g.DB.Shop.Create().SetTypeID(kind.ID).SetName("Lu Yu").SetLat(30).SetLng(120).SetGeo(1).SetSearch("lu yu").SaveX(ctx).ID
+}
+
+// put makes rows of a sale; Redis does not know of it.
+func (g *stage) put(of sale) place {
+	g.t.Helper()
+	ctx, now := g.t.Context(), time.Now()
+	status := voucher.StatusON_SALE
+	if of.off {
+		status = voucher.StatusOFF_SALE
+	}
+	if of.end == 0 {
+		of.end = time.Hour
+	}
+	v := g.DB.Voucher.Create().SetShopID(g.shop()).SetKind(voucher.KindFLASH).SetTitle("tea").SetPayValue(1000).SetFaceValue(2000).
+		SetOnePerUser(true).SetStatus(status).SaveX(ctx)
+	p, buckets := g.Place(v.ID, of.stock)
+	if of.buckets > 0 {
+		buckets = of.buckets
+	}
+	g.DB.FlashSale.Create().SetID(v.ID).SetVoucherID(v.ID).SetStock(of.stock).SetInitialStock(of.stock).
+		SetBeginsAt(now.Add(of.begin).UnixMilli()).SetEndsAt(now.Add(of.end).UnixMilli()).
+		SetPartition(p).SetBuckets(buckets).ExecX(ctx)
+	return place{v.ID, p, buckets}
+}
+
+// open puts a sale up, in Redis too, which is certified.
+func (g *stage) open(of sale) place {
+	g.t.Helper()
+	at := g.put(of)
+	if err := g.Apply(g.t.Context(), at.voucher); err != nil {
+		g.t.Fatal(err)
+	}
+	g.certified()
+	return at
+}
+
+// certified has the process look, until all partitions are certified.
+func (g *stage) certified() {
+	g.t.Helper()
+	// A Redis that was away a moment ago may still be cut off: Certify would look again.
+	var again bool
+	var err error
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if again, err = g.certify(g.t.Context()); err == nil && !again {
+			return
+		}
+	}
+	g.t.Fatalf("no certificate: again %t, %v", again, err)
+}
+
+// number makes the number of an order.
+func (g *stage) number(at place) int64 {
+	n, _ := g.n.Next(g.t.Context(), at.partition)
+	return n
+}
+
+func (g *stage) try(at place, user, number int64) admission {
+	return admission{
+		Try:   Try{UserID: user, VoucherID: at.voucher, ShopID: 7, Price: 1000, Partition: at.partition, Buckets: at.buckets},
+		order: number, queued: g.cfg.Queued(user),
+	}
+}
+
+// entry is what Redis has of an order that is not in the database yet, nil for nothing.
+func (g *stage) entry(number int64) (*Entry, error) {
+	all, err := g.gate.entries(g.t.Context(), []int64{number})
+	return all[number], err
+}
+
+// admits asks for a piece, and fails the test if there is no answer.
+func (g *stage) admits(at place, user, number int64) verdict {
+	g.t.Helper()
+	v, err := g.gate.admit(g.t.Context(), g.try(at, user, number))
+	for end := time.Now().Add(20 * time.Second); store.Unsent(err) && time.Now().Before(end); {
+		time.Sleep(time.Millisecond) // the breaker has not heard yet that Redis is back
+		v, err = g.gate.admit(g.t.Context(), g.try(at, user, number))
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return v
+}
+
+// row stores an order, and takes its piece if it lives.
+func (g *stage) row(at place, user, number int64, status order.Status) {
+	g.t.Helper()
+	ctx := g.t.Context()
+	g.DB.Order.Create().SetID(number).SetUserID(user).SetVoucherID(at.voucher).SetShopID(7).SetStatus(status).
+		SetOnePerUser(true).SetFlash(true).SetPayValue(1000).SetCreatedAt(time.Now().UnixMilli()).SetPayBefore(time.Now().UnixMilli()).ExecX(ctx)
+	switch status {
+	case order.StatusCANCELLED, order.StatusREFUNDED, order.StatusFAILED:
+	default:
+		g.DB.FlashSale.Update().Where(flashsale.ID(at.voucher)).AddStock(-1).ExecX(ctx)
+	}
+}
+
+// tally is what a sale comes to in Redis.
+func (g *stage) tally(at place) tally {
+	g.t.Helper()
+	is := g.gate.count(g.t.Context(), []place{at})[0]
+	if is.err != nil {
+		g.t.Fatal(is.err)
+	}
+	return is
+}
+
+// holder is the order that a user has of a sale in Redis; "" if none.
+func (g *stage) holder(at place, user int64) string {
+	g.t.Helper()
+	held, err := g.Redis.HGet(g.t.Context(), g.gate.keys.bucket(at.partition, at.voucher, at.bucketOf(user)), decimal(user)).Result()
+	if err != nil && err != redis.Nil { //nolint:errorlint // it is not wrapped
+		g.t.Fatal(err)
+	}
+	return held
+}
+
+// losing returns a dialer whose connections end in place of the next n answers of Redis.
+func losing(dial func(context.Context, string, string) (net.Conn, error), n *atomic.Int32) func(context.Context, string, string) (net.Conn, error) {
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		return losingConn{conn, n}, err
+	}
+}
+
+type losingConn struct {
+	net.Conn
+	next *atomic.Int32
+}
+
+func (c losingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == nil && c.next.Load() > 0 && c.next.Add(-1) >= 0 {
+		_ = c.Close()
+		return 0, net.ErrClosed
+	}
+	return n, err
+}

@@ -1,0 +1,39 @@
+package order
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+)
+
+// openCaches says how orders are cached. What a change does to them stands in
+// announce.go.
+func (s *Service) openCaches(hub *cache.Hub) {
+	s.rows = cache.New(hub, cache.Policy{
+		// A client that was told QUEUED asks for what is not there yet. That it is not there
+		// is not kept, so the commits of a sale have nothing to tell this cache. Nothing is
+		// kept in the process: an order has one reader, who wants to see it change.
+		Name: "order", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: -1,
+	}, cache.Source[int64, Order]{
+		Key: decimal, Load: s.loadOrders,
+		Version: func(o Order) int64 { return o.Version },
+	})
+}
+
+func decimal(id int64) string { return strconv.FormatInt(id, 10) }
+
+func (s *Service) loadOrders(ctx context.Context, ids []int64) (map[int64]Order, error) {
+	rows, err := s.db.Order.Query().Where(entorder.IDIn(ids...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select %d orders: %w", len(ids), err)
+	}
+	found := make(map[int64]Order, len(rows))
+	for _, r := range rows {
+		found[r.ID] = *fromRow(r)
+	}
+	return found, nil
+}

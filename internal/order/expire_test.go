@@ -1,0 +1,229 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/ent"
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/ent/schema"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestUnpaidOrdersAreCancelledWhenTheirTimeIsOver(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		w.provider.Plan = func(Charge) Course { return Course{Says: Pending} }
+		p := w.process(t, func(c *Config) { c.payWait = time.Millisecond })
+		p.furnish(t)
+		unpaid, tried, paid := p.plant(t, w, Unpaid), p.plant(t, w, Unpaid), p.plant(t, w, Paid)
+		if _, err := p.Pay(t.Context(), ann, tried.ID, Wechat); err != nil {
+			t.Fatal(err)
+		}
+		for _, tt := range []struct {
+			name                string
+			after               time.Duration
+			unpaid, tried, paid Status
+			stock               int
+		}{
+			{"within the time", 14 * time.Minute, Unpaid, Unpaid, Paid, 0},
+			{"after the time", 2 * time.Minute, Cancelled, Unpaid, Paid, 1},
+			{"and again", time.Minute, Cancelled, Unpaid, Paid, 1},
+			{"after the grace", grace, Cancelled, Cancelled, Paid, 2},
+			{"a day later", 24 * time.Hour, Cancelled, Cancelled, Paid, 2},
+		} {
+			w.pass(tt.after)
+			again := w.process(t) // a process that knows nothing of the one before
+			again.expireAll(t.Context())
+			for _, o := range []struct {
+				id   int64
+				want Status
+			}{{unpaid.ID, tt.unpaid}, {tried.ID, tt.tried}, {paid.ID, tt.paid}} {
+				got, err := p.ByID(t.Context(), Viewer{UserID: ann}, o.id)
+				if err != nil || got.Status != o.want {
+					t.Errorf("%s: %+v, %v; want %s", tt.name, got, err, o.want)
+				}
+			}
+			if p.stock(t) != tt.stock {
+				t.Errorf("%s: the stock is %d, want %d", tt.name, p.stock(t), tt.stock)
+			}
+		}
+	})
+}
+
+// A payment that was opened between the look at what is due and its lock.
+func TestAnOrderThatIsBeingPaidIsLeftOutUnderTheLockToo(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t)
+		p.furnish(t)
+		w.pass(time.Hour)
+		at := func(before time.Duration) func(*ent.OrderCreate) {
+			return func(c *ent.OrderCreate) { c.SetPayBefore(w.now().Add(-before).UnixMilli()) }
+		}
+		alone, tried, long := p.plant(t, w, Unpaid, at(time.Minute)), p.plant(t, w, Unpaid, at(time.Minute)), p.plant(t, w, Unpaid, at(time.Hour))
+		for _, o := range []*Order{tried, long} {
+			p.db.Payment.Create().SetOrderID(o.ID).SetAttempt(1).SetMethod("ALIPAY").SetAmount(1).SetCreatedAt(1).SetUpdatedAt(1).SaveX(t.Context())
+		}
+		err := ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) error {
+			rows, err := p.unattempted(t.Context(), tx, tx.Order.Query().Order(entorder.ByID()).AllX(t.Context()))
+			var ids []int64
+			for _, r := range rows {
+				ids = append(ids, r.ID)
+			}
+			if diff := cmp.Diff([]int64{alone.ID, long.ID}, ids); diff != "" {
+				t.Error(diff)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestManyOrdersExpireOnceEachWithTwoWorkers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		both := []process{w.process(t), w.process(t)}
+		both[0].furnish(t)
+		const n = 3*expireBatch + 11
+		var rows []*ent.OrderCreate
+		for range n {
+			rows = append(rows, both[0].db.Order.Create().SetID(w.number(3)).SetUserID(ann).SetVoucherID(flash).SetShopID(shopID).
+				SetStatus(entorder.StatusUNPAID).SetOnePerUser(false).SetFlash(true).SetPayValue(1000).SetCreatedAt(1).SetPayBefore(2))
+		}
+		both[0].db.Order.CreateBulk(rows...).ExecX(t.Context())
+		ctx, stop := context.WithCancel(t.Context())
+		var g sync.WaitGroup
+		for _, p := range both {
+			g.Go(func() {
+				if err := p.Expire(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		waitFor(t, func() bool {
+			return both[0].db.Order.Query().Where(entorder.StatusEQ(entorder.StatusUNPAID)).CountX(t.Context()) == 0
+		})
+		stop()
+		g.Wait()
+		if got := both[0].stock(t); got != n || len(w.returned) != n {
+			t.Errorf("%d pieces went back and %d were announced, want %d", got, len(w.returned), n)
+		}
+		storetest.Relay(t, both[0].box) // for what a busy Redis did not answer in time
+		waitFor(t, func() bool { return both[0].waits(t)+both[1].waits(t) == 0 })
+	})
+}
+
+func TestTheTallyCountsEachOrderOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		both := []process{w.process(t), w.process(t)}
+		p := both[0]
+		p.furnish(t)
+		counted := func(sold, points int) {
+			t.Helper()
+			if got := p.db.Shop.GetX(t.Context(), shopID).Sold; got != sold {
+				t.Errorf("the shop sold %d, want %d", got, sold)
+			}
+			if got := p.db.User.GetX(t.Context(), ann).Points; got != points {
+				t.Errorf("the user has %d points, want %d", got, points)
+			}
+		}
+		tally := func() {
+			t.Helper()
+			var g sync.WaitGroup
+			for _, p := range both {
+				g.Go(func() {
+					for n := 1; n > 0; {
+						var err error
+						if n, err = p.tally(t.Context()); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			g.Wait()
+		}
+		paid := p.plant(t, w, Paid, func(c *ent.OrderCreate) { c.SetPayValue(1999) })
+		p.plant(t, w, Used)
+		p.plant(t, w, Refunding)
+		for _, s := range []Status{Unpaid, Cancelled, Refunded, Failed} {
+			p.plant(t, w, s)
+		}
+		tally()
+		tally()
+		counted(3, 19+10+10)
+
+		if _, err := p.Refund(t.Context(), ann, paid.ID); err != nil {
+			t.Fatal(err)
+		}
+		tally()
+		tally()
+		counted(2, 20)
+
+		// One that is refunded before it was counted.
+		quick := p.plant(t, w, Paid)
+		if _, err := p.Refund(t.Context(), ann, quick.ID); err != nil {
+			t.Fatal(err)
+		}
+		tally()
+		counted(2, 20)
+
+		var rows []*ent.OrderCreate
+		for range 1200 {
+			rows = append(rows, p.db.Order.Create().SetID(w.number(3)).SetUserID(ann).SetVoucherID(anyTimes).SetShopID(shopID).
+				SetStatus(entorder.StatusPAID).SetOnePerUser(false).SetFlash(false).SetPayValue(150).SetCreatedAt(1).SetPayBefore(2))
+			if len(rows) == 300 {
+				p.db.Order.CreateBulk(rows...).ExecX(t.Context())
+				rows = nil
+			}
+		}
+		w.mu.Lock()
+		w.failSold = errors.New("the shops are closed")
+		w.mu.Unlock()
+		if _, err := p.tally(t.Context()); err == nil {
+			t.Error("a tally that failed did not say so")
+		}
+		counted(2, 20)
+		w.mu.Lock()
+		w.failSold = nil
+		w.mu.Unlock()
+		tally()
+		counted(1202, 1220)
+	})
+}
+
+func TestTheConditionOfTheTallyIsThatOfItsIndex(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := newTown(on).process(t)
+		tx, err := p.db.Tx(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		explain := "EXPLAIN QUERY PLAN "
+		if p.dialect == "postgres" {
+			explain = "EXPLAIN "
+			if _, err := tx.ExecContext(t.Context(), "SET LOCAL enable_seqscan = off"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows, err := tx.QueryContext(t.Context(), explain+"SELECT id FROM orders WHERE "+schema.UntalliedOrder+" ORDER BY id LIMIT 500")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		plan := scanAll(t, rows)
+		if !strings.Contains(plan, "order_untallied") {
+			t.Errorf("the plan is\n%s", plan)
+		}
+	})
+}

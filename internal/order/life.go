@@ -1,0 +1,284 @@
+package order
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tandian-dev/tandian/ent"
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/ent/payment"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// The life of an order:
+//
+//	UNPAID ─▶ PAID ─▶ USED
+//	  │         └───▶ REFUNDING ─▶ REFUNDED
+//	  └─▶ CANCELLED
+//
+// A transition locks the row of the order, looks, and updates it on the condition that
+// it still is what it was. Who comes second finds it changed, and is told what it is
+// now. Attempts to pay are opened and decided under the same lock.
+//
+// Locks are taken in one order everywhere: orders' rows to look at, rows of flash
+// sales, orders' rows to write. The statement that commits a flash sale locks the sale
+// and then may wait for the live order of a user to be decided, which must not wait
+// for the sale then.
+
+// Cancel ends an unpaid order of a user. While a payment of it is under way, it
+// cannot be cancelled: that is a [fault.UserErrors], as for an order in another
+// status, and the order as it is now is returned with it. Somebody else's order is not
+// found.
+func (s *Service) Cancel(ctx context.Context, userID, id int64) (*Order, error) {
+	ctx, span := observe.Span(ctx, "order.Cancel")
+	defer span.End()
+	return s.move(ctx, id, ownOf(userID), verb{from: Unpaid, to: Cancelled, code: NotCancellable, does: "cancelled", check: nothingOpen})
+}
+
+// Redeem marks a paid order as used: by the merchant of its shop, or an
+// administrator. An order in another status is a [fault.UserErrors], with the order as
+// it is now. An order at somebody else's shop is a [fault.Forbidden].
+func (s *Service) Redeem(ctx context.Context, v Viewer, id int64) (*Order, error) {
+	ctx, span := observe.Span(ctx, "order.Redeem")
+	defer span.End()
+	may := func(ctx context.Context, o *Order) (bool, error) {
+		ok, err := s.owns(ctx, v, o.ShopID)
+		if err == nil && !ok {
+			err = fault.New(fault.Forbidden, "Only the shop's merchant may redeem an order.")
+		}
+		return ok, err
+	}
+	return s.move(ctx, id, may, verb{from: Paid, to: Used, code: NotRedeemable, does: "redeemed"})
+}
+
+// A verb is a transition that somebody asks for.
+type verb struct {
+	from, to Status
+	code     fault.Code // of the refusal
+	does     string     // what becomes of the order, for people
+	// check says what else is in the way, for people; nil: nothing can be.
+	check func(ctx context.Context, tx *ent.Tx, row *ent.Order) (string, error)
+	// also does what belongs to it in the transaction; nil: nothing.
+	also func(ctx context.Context, tx *ent.Tx, row *ent.Order) error
+}
+
+// refuse says why an order stays what it is.
+func (v verb) refuse(o *Order) error {
+	return refusedOrder(v.code, fmt.Sprintf("Only %s can be %s; this one is %s.", article(v.from), v.does, word(o.Status)))
+}
+
+func refusedOrder(code fault.Code, message string) fault.UserErrors {
+	return fault.Refuse(code, message, "orderId")
+}
+
+// word says a status to people.
+func word(s Status) string {
+	switch s {
+	case Queued:
+		return "not confirmed yet"
+	case Refunding:
+		return "being refunded"
+	default:
+		return strings.ToLower(string(s))
+	}
+}
+
+func article(s Status) string {
+	if s == Unpaid {
+		return "an unpaid order"
+	}
+	return "a " + word(s) + " order"
+}
+
+// A permit says whether an order may be changed by who asks.
+type permit func(ctx context.Context, o *Order) (bool, error)
+
+func ownOf(userID int64) permit {
+	return func(_ context.Context, o *Order) (bool, error) { return o.UserID == userID, nil }
+}
+
+// asked returns the order that somebody wants to change. It is for what never changes
+// of one: the row is to be looked at again, under its lock.
+func (s *Service) asked(ctx context.Context, id int64, may permit) (*Order, error) {
+	found, err := s.find(ctx, []int64{id})
+	if err != nil {
+		return nil, err
+	}
+	o := found[id]
+	if o != nil {
+		ok, err := may(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return o, nil
+		}
+	}
+	return nil, refusedOrder(fault.NotFound, "There is no such order.")
+}
+
+// move makes a transition. With a refusal it returns the order as it is then.
+func (s *Service) move(ctx context.Context, id int64, may permit, v verb) (*Order, error) {
+	order, err := s.asked(ctx, id, may)
+	if err != nil {
+		return nil, err
+	}
+	if order.Status == Queued {
+		return order, v.refuse(order)
+	}
+	// Not until the client hangs up: what was committed must be announced.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	var t *turn
+	err = s.tx(ctx, func(tx *ent.Tx) error {
+		row, err := lockRow(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		order = fromRow(row)
+		if order.Status != v.from {
+			return v.refuse(order)
+		}
+		if v.check != nil {
+			if why, err := v.check(ctx, tx, row); err != nil {
+				return err
+			} else if why != "" {
+				return refusedOrder(v.code, why)
+			}
+		}
+		if v.also != nil {
+			if err := v.also(ctx, tx, row); err != nil {
+				return err
+			}
+		}
+		t, err = s.turn(ctx, tx, []*ent.Order{row}, v.to)
+		return err
+	})
+	if _, refused := errors.AsType[fault.UserErrors](err); refused {
+		return order, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make order %d %s: %w", id, v.to, err)
+	}
+	s.turned(ctx, t)
+	return fromRow(t.rows[0]), nil
+}
+
+// lockRow locks the row of an order until the end of the transaction.
+func lockRow(ctx context.Context, tx *ent.Tx, id int64) (*ent.Order, error) {
+	one := tx.Order.Query().Where(entorder.ID(id))
+	one.Modify(store.ForUpdate)
+	row, err := one.Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, fault.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("select order %d: %w", id, err)
+	}
+	return row, nil
+}
+
+// nothingOpen is in the way of a cancellation while somebody may be paying.
+func nothingOpen(ctx context.Context, tx *ent.Tx, row *ent.Order) (string, error) {
+	open, err := tx.Payment.Query().Where(payment.OrderID(row.ID), payment.StateEQ(payment.StateOPEN)).Exist(ctx)
+	if err != nil {
+		return "", fmt.Errorf("select its payments: %w", err)
+	}
+	if open {
+		return "A payment of this order is under way.", nil
+	}
+	return "", nil
+}
+
+// A turn is a transition of some orders that is written, for what follows its commit.
+type turn struct {
+	to     Status
+	rows   []*ent.Order // as they are then
+	jobs   []outbox.Ticket
+	holds  []Hold // pieces that go back
+	pieces []outbox.Ticket
+}
+
+// turn writes a transition of orders whose rows the transaction has locked, and which
+// have one status. Pieces of flash sales go back with it.
+func (s *Service) turn(ctx context.Context, tx *ent.Tx, rows []*ent.Order, to Status, more ...func(*ent.OrderUpdate)) (t *turn, err error) {
+	t = &turn{to: to}
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+		if r.Flash && (to == Cancelled || to == Refunded) {
+			t.holds = append(t.holds, Hold{Order: r.ID, User: r.UserID, Voucher: r.VoucherID})
+		}
+	}
+	if len(t.holds) > 0 {
+		slices.SortFunc(t.holds, func(a, b Hold) int { return cmp.Or(cmp.Compare(a.Voucher, b.Voucher), cmp.Compare(a.Order, b.Order)) })
+		if t.pieces, err = s.cfg.Sales.Return(ctx, tx, t.holds); err != nil {
+			return nil, fmt.Errorf("return %d pieces: %w", len(t.holds), err)
+		}
+	}
+	update := tx.Order.Update().Where(entorder.IDIn(ids...), entorder.StatusEQ(rows[0].Status)).
+		SetStatus(entorder.Status(to)).AddVersion(1)
+	s.stamp(update, to)
+	for _, set := range more {
+		set(update)
+	}
+	switch n, err := update.Save(ctx); {
+	case err != nil:
+		return nil, fmt.Errorf("update %d orders: %w", len(ids), err)
+	case n != len(ids):
+		return nil, fmt.Errorf("update %d orders: %d were changed under the lock", len(ids), len(ids)-n)
+	}
+	if t.rows, err = tx.Order.Query().Where(entorder.IDIn(ids...)).All(ctx); err != nil {
+		return nil, fmt.Errorf("select %d orders: %w", len(ids), err)
+	}
+	t.jobs, err = outbox.AddBatch(ctx, s.outbox, tx, ordersChanged, ids...)
+	return t, err
+}
+
+// stamp writes down when it happened.
+func (s *Service) stamp(u *ent.OrderUpdate, to Status) {
+	now := s.now().UnixMilli()
+	switch to {
+	case Paid:
+		u.SetPaidAt(now)
+	case Used:
+		u.SetUsedAt(now)
+	case Cancelled:
+		u.SetCancelledAt(now)
+	case Refunded:
+		u.SetRefundedAt(now)
+	default: // the others have no time of their own
+	}
+}
+
+// turned does what follows the commit of a transition. What it cannot do, the outbox
+// does.
+func (s *Service) turned(ctx context.Context, t *turn) {
+	s.metrics.count(strings.ToLower(string(t.to)), len(t.rows))
+	ids, hints := make([]int64, len(t.rows)), map[string]bool{}
+	for i, r := range t.rows {
+		ids[i] = r.ID
+		hints[watched(r.UserID)] = true
+	}
+	var err error
+	if len(t.rows) == 1 {
+		_, err = s.rows.Put(ctx, ids[0], *fromRow(t.rows[0]))
+	} else {
+		err = s.rows.Invalidate(ctx, ids...)
+	}
+	if len(t.holds) > 0 {
+		s.cfg.Sales.Returned(ctx, t.holds, t.pieces)
+		for _, h := range t.holds {
+			hints[s.cfg.StockKey(h.Voucher)] = true
+		}
+	}
+	s.tell(hints)
+	s.outbox.Settle(ctx, err, t.jobs...)
+}

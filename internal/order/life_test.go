@@ -1,0 +1,349 @@
+package order
+
+import (
+	"context"
+	stdsql "database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tandian-dev/tandian/ent"
+	entflash "github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/ent/payment"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// verbs are what can be asked of an order, by who may.
+var verbs = []struct {
+	name string
+	do   func(ctx context.Context, p process, id int64) (*Order, error)
+	code fault.Code
+	from Status
+	to   Status
+}{
+	{"pay", func(ctx context.Context, p process, id int64) (*Order, error) { return p.Pay(ctx, ann, id, Alipay) }, NotPayable, Unpaid, Paid},
+	{"cancel", func(ctx context.Context, p process, id int64) (*Order, error) { return p.Cancel(ctx, ann, id) }, NotCancellable, Unpaid, Cancelled},
+	{"refund", func(ctx context.Context, p process, id int64) (*Order, error) { return p.Refund(ctx, ann, id) }, NotRefundable, Paid, Refunded},
+	{"redeem", func(ctx context.Context, p process, id int64) (*Order, error) {
+		return p.Redeem(ctx, Viewer{UserID: mia}, id)
+	}, NotRedeemable, Paid, Used},
+}
+
+func TestEachVerbDoesOneTransitionAndRefusesAllOthers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p, other := w.process(t), w.process(t)
+		p.furnish(t)
+		storetest.Relay(t, other.box) // for what a busy Redis does not answer in time
+		for _, status := range []Status{Queued, Unpaid, Paid, Used, Cancelled, Refunding, Refunded, Failed} {
+			for _, v := range verbs {
+				t.Run(fmt.Sprintf("%s an order that is %s", v.name, status), func(t *testing.T) {
+					var before *Order
+					if status == Queued {
+						before = &Order{ID: w.number(3), UserID: ann, ShopID: shopID, Status: Queued, PayValue: 1000}
+						w.entries[before.ID] = before
+					} else {
+						before = p.plant(t, w, status)
+					}
+					if _, err := other.ByID(t.Context(), Viewer{UserID: ann}, before.ID); err != nil { // cached
+						t.Fatal(err)
+					}
+					stock := p.stock(t)
+					got, err := v.do(t.Context(), p, before.ID)
+					if status != v.from {
+						if codes(err) != string(v.code) {
+							t.Errorf("%v, want %s", err, v.code)
+						}
+						if diff := cmp.Diff(before, got); diff != "" {
+							t.Errorf("it is returned as\n%s", diff)
+						}
+						if p.stock(t) != stock {
+							t.Error("a piece went back")
+						}
+						return
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got.Status != v.to || got.Version <= before.Version {
+						t.Errorf("it is %+v", got)
+					}
+					at := map[Status]*time.Time{Paid: got.PaidAt, Used: got.UsedAt, Cancelled: got.CancelledAt, Refunded: got.RefundedAt}[v.to]
+					if at == nil {
+						t.Error("the time was not written down")
+					}
+					waitFor(t, func() bool {
+						seen, err := other.ByID(t.Context(), Viewer{UserID: ann}, before.ID)
+						return err == nil && cmp.Equal(got, seen)
+					})
+					want := stock
+					if v.to == Cancelled || v.to == Refunded {
+						want++
+					}
+					if p.stock(t) != want {
+						t.Errorf("the stock is %d, want %d", p.stock(t), want)
+					}
+				})
+			}
+		}
+		waitFor(t, func() bool { return p.waits(t) == 0 })
+	})
+}
+
+func TestVerbsDoNotFindTheOrdersOfOthers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t)
+		p.furnish(t)
+		ctx := t.Context()
+		for _, tt := range []struct {
+			name string
+			from Status
+			do   func(id int64) (*Order, error)
+		}{
+			{"pay", Unpaid, func(id int64) (*Order, error) { return p.Pay(ctx, bob, id, Alipay) }},
+			{"cancel", Unpaid, func(id int64) (*Order, error) { return p.Cancel(ctx, bob, id) }},
+			{"refund", Paid, func(id int64) (*Order, error) { return p.Refund(ctx, bob, id) }},
+		} {
+			for _, id := range []int64{p.plant(t, w, tt.from).ID, 999} {
+				if o, err := tt.do(id); o != nil || codes(err) != string(fault.NotFound) {
+					t.Errorf("%s: %v, %v", tt.name, o, err)
+				}
+			}
+		}
+		o := p.plant(t, w, Paid)
+		for _, user := range []int64{ann, bob, zoe} { // zoe is a merchant of another shop
+			if got, err := p.Redeem(ctx, Viewer{UserID: user}, o.ID); got != nil || fault.KindOf(err) != fault.Forbidden {
+				t.Errorf("user %d redeems: %+v, %v", user, got, err)
+			}
+		}
+		if got, err := p.Redeem(ctx, Viewer{UserID: mia}, 999); got != nil || codes(err) != string(fault.NotFound) {
+			t.Errorf("an order that there is not: %+v, %v", got, err)
+		}
+		if _, err := p.Redeem(ctx, Viewer{UserID: bob, Any: true}, o.ID); err != nil {
+			t.Errorf("an administrator redeems: %v", err)
+		}
+	})
+}
+
+// Of two verbs at once exactly one succeeds, and the other one is told what the order
+// is now; a piece goes back once, or not at all.
+func TestOfTwoVerbsAtOnceOneWins(t *testing.T) {
+	type side struct {
+		name string
+		do   func(p process, w *town, id int64) bool // whether it won
+		to   Status
+	}
+	won := func(err error, code fault.Code, t *testing.T) bool {
+		if err != nil && codes(err) != string(code) {
+			t.Error(err)
+		}
+		return err == nil
+	}
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		both := []process{w.process(t), w.process(t)}
+		both[0].furnish(t)
+		pay := side{"pay", func(p process, _ *town, id int64) bool {
+			o, err := p.Pay(t.Context(), ann, id, Balance)
+			return won(err, NotPayable, t) && o.Status == Paid
+		}, Paid}
+		cancel := side{"cancel", func(p process, _ *town, id int64) bool {
+			_, err := p.Cancel(t.Context(), ann, id)
+			return won(err, NotCancellable, t)
+		}, Cancelled}
+		expire := side{"expire", func(p process, _ *town, id int64) bool {
+			if _, err := p.expire(t.Context()); err != nil {
+				t.Error(err)
+			}
+			row := p.db.Order.GetX(t.Context(), id)
+			return Status(row.Status) == Cancelled
+		}, Cancelled}
+		refund := side{"refund", func(p process, _ *town, id int64) bool {
+			_, err := p.Refund(t.Context(), ann, id)
+			return won(err, NotRefundable, t)
+		}, Refunded}
+		redeem := side{"redeem", func(p process, _ *town, id int64) bool {
+			_, err := p.Redeem(t.Context(), Viewer{UserID: mia}, id)
+			return won(err, NotRedeemable, t)
+		}, Used}
+		due := func(c *ent.OrderCreate) { c.SetPayBefore(1) }
+		for _, tt := range []struct {
+			a, b   side
+			from   Status
+			change []func(*ent.OrderCreate)
+		}{
+			{pay, cancel, Unpaid, nil},
+			{cancel, cancel, Unpaid, nil},
+			{cancel, expire, Unpaid, []func(*ent.OrderCreate){due}},
+			{expire, expire, Unpaid, []func(*ent.OrderCreate){due}},
+			{refund, redeem, Paid, nil},
+			{refund, refund, Paid, nil},
+			{redeem, redeem, Paid, nil},
+		} {
+			t.Run(tt.a.name+" and "+tt.b.name, func(t *testing.T) {
+				wins := map[string]int{}
+				for range 15 {
+					o := both[0].plant(t, w, tt.from, tt.change...)
+					stock := both[0].stock(t)
+					sides, results := []side{tt.a, tt.b}, make([]bool, 2)
+					start := make(chan struct{})
+					var g sync.WaitGroup
+					for i, s := range sides {
+						g.Go(func() { <-start; results[i] = s.do(both[i], w, o.ID) })
+					}
+					close(start)
+					g.Wait()
+					now := Status(both[0].db.Order.GetX(t.Context(), o.ID).Status)
+					for i, s := range sides {
+						if results[i] {
+							wins[s.name]++
+						}
+						if results[i] && s.to != now && s.name != "expire" {
+							t.Errorf("%s was told that it won; the order is %s", s.name, now)
+						}
+					}
+					// Who asks the row afterwards, as expire here, may see that the other one won.
+					if tt.b.name != "expire" && results[0] == results[1] {
+						t.Errorf("both were told %t; the order is %s", results[0], now)
+					}
+					if tt.b.name == "expire" && now != Cancelled {
+						t.Errorf("the order is %s", now)
+					}
+					want := stock
+					if now == Cancelled || now == Refunded {
+						want++
+					}
+					if got := both[0].stock(t); got != want {
+						t.Errorf("the order is %s; the stock went from %d to %d", now, stock, got)
+					}
+				}
+				t.Log(wins)
+			})
+		}
+		for _, p := range both {
+			p.box.Wait()
+		}
+	})
+}
+
+func TestACancellationWaitsForThePayment(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		w.provider.Plan = func(Charge) Course { return Course{Says: Pending, Later: Refused} }
+		p := w.process(t, func(c *Config) { c.payWait = time.Millisecond })
+		p.furnish(t)
+		o := p.plant(t, w, Unpaid)
+		if got, err := p.Pay(t.Context(), ann, o.ID, Wechat); err != nil || got.Status != Unpaid {
+			t.Fatalf("%v, %v", got, err)
+		}
+		got, err := p.Cancel(t.Context(), ann, o.ID)
+		if codes(err) != string(NotCancellable) || got.Status != Unpaid {
+			t.Fatalf("%v, %v", got, err)
+		}
+		deliver(t, p, w)
+		if got, err := p.Cancel(t.Context(), ann, o.ID); err != nil || got.Status != Cancelled {
+			t.Errorf("%v, %v", got, err)
+		}
+		want := []*ent.Payment{{OrderID: o.ID, Attempt: 1, State: payment.StateREFUSED, Amount: 1000, Method: "WECHAT"}}
+		if diff := cmp.Diff(want, p.payments(t, o.ID), onlyPayment); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// onlyPayment compares what a payment says, not when.
+var onlyPayment = cmp.Options{
+	cmpopts.IgnoreUnexported(ent.Payment{}, ent.PaymentEdges{}), cmpopts.IgnoreFields(ent.Payment{}, "ID", "CreatedAt", "UpdatedAt"),
+}
+
+func (p process) payments(t *testing.T, order int64) []*ent.Payment {
+	t.Helper()
+	return p.db.Payment.Query().Where(payment.OrderID(order)).Order(payment.ByAttempt()).AllX(t.Context())
+}
+
+// deliver has the provider call back.
+func deliver(t *testing.T, p process, w *town) {
+	t.Helper()
+	err := w.provider.Deliver(t.Context(), func(ctx context.Context, c Charge, state PaymentState) error {
+		return p.Confirm(ctx, c.Order, c.Attempt, state)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestASaleThatCannotTakeAPieceBackEndsNoOrder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t)
+		p.furnish(t)
+		o := p.plant(t, w, Unpaid)
+		p.db.FlashSale.Update().SetStock(1000).ExecX(t.Context()) // one more would be too many
+		if _, err := p.Cancel(t.Context(), ann, o.ID); err == nil || fault.KindOf(err) != fault.Internal {
+			t.Fatalf("%v", err)
+		}
+		if row := p.db.Order.GetX(t.Context(), o.ID); Status(row.Status) != Unpaid || row.Version != o.Version {
+			t.Errorf("it is %v", row)
+		}
+		if slices.ContainsFunc(w.returned, func(h Hold) bool { return h.Order == o.ID }) {
+			t.Error("its piece was announced")
+		}
+	})
+}
+
+// The statement that commits a flash sale locks the sale and then inserts orders,
+// which may meet a live one that is being cancelled. The cancellation waits for the
+// sale before it writes, so the insert waits for nobody.
+func TestACancellationNeverWaitsForASaleThatWaitsForIt(t *testing.T) {
+	w := newTown(storetest.Real(t))
+	p := w.process(t)
+	p.furnish(t)
+	o := p.plant(t, w, Unpaid, func(c *ent.OrderCreate) { c.SetOnePerUser(true) })
+	tx, err := p.db.Tx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	sale := tx.FlashSale.Query().Where(entflash.ID(flash))
+	sale.Modify(store.ForUpdate)
+	sale.OnlyX(t.Context())
+	var g sync.WaitGroup
+	g.Go(func() {
+		if got, err := p.Cancel(t.Context(), ann, o.ID); err != nil || got.Status != Cancelled {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
+	waitFor(t, func() bool { // for the cancellation to stand before the sale
+		rows, err := p.db.QueryContext(t.Context(), "SELECT 'one' FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database() AND query LIKE '%flash_sales%'")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		return strings.Contains(scanAll(t, rows), "one")
+	})
+	if _, err := tx.ExecContext(t.Context(), "SET LOCAL lock_timeout = '4s'"); err != nil {
+		t.Fatal(err)
+	}
+	err = tx.Order.Create().SetID(w.number(3)).SetUserID(ann).SetVoucherID(flash).SetShopID(shopID).SetStatus("UNPAID").SetOnePerUser(true).
+		SetFlash(true).SetPayValue(1000).SetCreatedAt(1).SetPayBefore(1).OnConflict().DoNothing().Exec(t.Context())
+	if !errors.Is(err, stdsql.ErrNoRows) {
+		t.Errorf("beside a live order: %v", err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Error(err)
+	}
+	g.Wait()
+	if p.stock(t) != 1 {
+		t.Errorf("the stock is %d", p.stock(t))
+	}
+}

@@ -1,0 +1,396 @@
+package order
+
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// walk reads a list from its beginning to its end, and calls between after each page.
+func (sh *shelf) walk(t *testing.T, f Filter, between func()) []*Order {
+	t.Helper()
+	var all []*Order
+	for range 1000 {
+		p := sh.page(t, ann, f)
+		for _, e := range p.Edges {
+			all = append(all, e.Node)
+		}
+		if !p.Info.HasNextPage {
+			return all
+		}
+		f.After = *p.Info.EndCursor
+		if between != nil {
+			between()
+		}
+	}
+	t.Fatal("the list does not end")
+	return nil
+}
+
+func numbersOf(orders []*Order) []int64 {
+	numbers := []int64{}
+	for _, o := range orders {
+		numbers = append(numbers, o.ID)
+	}
+	return numbers
+}
+
+func TestQueuedOrdersAreInTheList(t *testing.T) {
+	old := at(1, -time.Hour.Milliseconds())
+	cases := []struct {
+		name string
+		run  func(t *testing.T, sh *shelf)
+	}{
+		{"the list begins with them", func(t *testing.T, sh *shelf) {
+			sh.order(t, at(1, 1))
+			sh.enqueue(t, at(2, 2))
+			sh.wantShown(t, Filter{}, 2, 1)
+			if got := sh.page(t, ann, Filter{}).Edges[0].Node.Status; got != Queued {
+				t.Errorf("it is %s", got)
+			}
+		}},
+		{"a filter shows them if it names them", func(t *testing.T, sh *shelf) {
+			sh.order(t, at(1, 1))
+			sh.enqueue(t, at(2, 2))
+			sh.wantShown(t, Filter{Status: []Status{Queued}}, 2)
+			sh.wantShown(t, Filter{Status: []Status{Paid, Queued, Unpaid}}, 2, 1)
+			sh.wantShown(t, Filter{Status: []Status{Unpaid}}, 1)
+			sh.wantShown(t, Filter{Status: []Status{Paid, Queued}}, 2)
+		}},
+		{"one that is committed between two pages is shown once", func(t *testing.T, sh *shelf) {
+			for n := range int64(6) {
+				sh.enqueue(t, at(n+1, n/2))
+			}
+			commit := func() {
+				for n := range int64(6) {
+					if sh.queue.orders[n+1] != nil {
+						sh.order(t, at(n+1, n/2))
+						sh.dequeue(n + 1)
+						return
+					}
+				}
+			}
+			if d := gocmp.Diff([]int64{6, 5, 4, 3, 2, 1}, numbersOf(sh.walk(t, Filter{First: 1}, commit))); d != "" {
+				t.Errorf("the list (-want +got):\n%s", d)
+			}
+		}},
+		{"one that is committed while the page is read is shown once, as it became", func(t *testing.T, sh *shelf) {
+			sh.enqueue(t, at(2, 2))
+			sh.wantShown(t, Filter{}, 2) // the list is there
+			sh.queue.asked = func() {
+				sh.queue.asked = nil
+				sh.insert(t, at(2, 2))
+				sh.must(t, sh.announce(t.Context(), []Changed{changedFrom(at(2, 2))}))
+			}
+			p := sh.page(t, ann, Filter{})
+			if len(p.Edges) != 1 || p.Edges[0].Node.Status != Unpaid {
+				t.Errorf("the page shows %v", shown(p))
+			}
+		}},
+		{"one that left the queue is there before it is listed, and stays", func(t *testing.T, sh *shelf) {
+			sh.wantShown(t, Filter{}) // the list is there
+			sh.hint(t, at(2, 2))
+			if _, err := sh.ByID(t.Context(), Viewer{UserID: ann}, 2); err == nil {
+				t.Fatal("it is there already") // and the cache knows that there is none
+			}
+			sh.insert(t, at(2, 2))
+			for range 2 {
+				sh.wantShown(t, Filter{Status: []Status{Queued, Unpaid}}, 2)
+			}
+			if left := sh.queuedNow(t, ann); len(left) > 0 {
+				t.Errorf("queued is still %v", left)
+			}
+			sh.wantShown(t, Filter{}, 2)
+		}},
+		{"what nobody knows is forgotten, unless it may be under way", func(t *testing.T, sh *shelf) {
+			fresh := Order{ID: 2, UserID: ann, CreatedAt: time.Now()}
+			sh.hint(t, old)
+			sh.hint(t, fresh)
+			sh.wantShown(t, Filter{})
+			if d := gocmp.Diff([]string{"2"}, sh.queuedNow(t, ann)); d != "" {
+				t.Errorf("queued (-want +got):\n%s", d)
+			}
+		}},
+		{"what is somebody else's is not shown", func(t *testing.T, sh *shelf) {
+			theirs, stored := at(1, 1), at(2, 2)
+			theirs.UserID, stored.UserID = bob, bob
+			sh.enqueue(t, theirs)
+			sh.insert(t, stored)
+			sh.hint(t, at(1, 1))
+			sh.hint(t, at(2, 2))
+			sh.wantShown(t, Filter{})
+		}},
+		{"when the sales cannot be asked, the rest is shown", func(t *testing.T, sh *shelf) {
+			sh.order(t, at(1, 1))
+			sh.enqueue(t, at(2, 2))
+			sh.queue.err = os.ErrDeadlineExceeded
+			defer func() { sh.queue.err = nil }()
+			sh.wantShown(t, Filter{}, 1)
+			if d := gocmp.Diff([]string{"2"}, sh.queuedNow(t, ann)); d != "" {
+				t.Errorf("queued (-want +got):\n%s", d)
+			}
+		}},
+		{"they are live, as is all that is not over", func(t *testing.T, sh *shelf) {
+			sh.enqueue(t, at(9, 9))
+			for i, status := range []Status{Unpaid, Paid, Used, Cancelled, Refunding, Refunded, Failed} {
+				o := at(int64(i+1), int64(i+1))
+				o.Status = status
+				sh.order(t, o)
+			}
+			live, err := sh.Live(t.Context(), ann)
+			sh.must(t, err)
+			if d := gocmp.Diff([]int64{9, 5, 2, 1}, numbersOf(live)); d != "" {
+				t.Errorf("live (-want +got):\n%s", d)
+			}
+		}},
+	}
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		sh := openShelf(t, on, Config{ListSize: 10})
+		for _, c := range cases {
+			t.Run(c.name, func(t *testing.T) {
+				sh.clear(t)
+				c.run(t, sh)
+			})
+		}
+	})
+}
+
+// TestAnOrderIsShownWhileItIsCommitted reads the list again and again while one
+// queued order after the other becomes a row, and leaves the queue before its list
+// has heard of it.
+func TestAnOrderIsShownWhileItIsCommitted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		const orders, readers = 80, 3
+		sh := openShelf(t, on, Config{ListSize: 30})
+		var admitted, reads atomic.Int64
+		var all sync.WaitGroup
+		for range readers {
+			all.Go(func() {
+				for n := int64(0); n < orders && !t.Failed(); reads.Add(1) {
+					n = admitted.Load()
+					p, err := sh.OfUser(t.Context(), ann, Filter{First: page.Max})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					got := shown(p)
+					slices.Sort(got)
+					if int64(len(got)) < n || !slices.Equal(got, slices.Compact(slices.Clone(got))) || len(got) > 0 && got[len(got)-1] != int64(len(got)) {
+						t.Errorf("%d orders were made, and it shows %v", n, got)
+					}
+				}
+			})
+		}
+		for n := int64(1); n <= orders; n++ {
+			sh.enqueue(t, at(n, n))
+			admitted.Store(n)
+			sh.insert(t, at(n, n))
+			sh.dequeue(n)
+			sh.must(t, sh.announce(t.Context(), []Changed{changedFrom(at(n, n))}))
+		}
+		all.Wait()
+		t.Logf("%d reads", reads.Load())
+	})
+}
+
+func (*shelf) must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAFilterThatMakesNoSenseIsAFault(t *testing.T) {
+	cases := map[string]Filter{
+		"no size":                 {First: 0},
+		"too many":                {First: page.Max + 1},
+		"no status":               {First: 1, Status: []Status{"SOLD"}},
+		"a cursor of other lists": {First: 1, After: page.Encode("shops", 1, 2)},
+	}
+	for name, f := range cases {
+		if _, err := new(Service).OfUser(t.Context(), ann, f); fault.KindOf(err) != fault.BadUserInput {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := new(Service).OfShop(t.Context(), 1, f); fault.KindOf(err) != fault.BadUserInput {
+			t.Errorf("%s, of a shop: %v", name, err)
+		}
+	}
+}
+
+func TestAMerchantSeesTheOrdersOfOwnShops(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		sh := openShelf(t, on, Config{Shops: owners{3: bob}})
+		for n := range int64(5) {
+			o := at(n+1, n/2)
+			o.UserID, o.ShopID, o.Status = 100+n, 3, []Status{Unpaid, Paid}[n%2]
+			sh.insert(t, o)
+		}
+		other := at(9, 9)
+		other.ShopID = 4
+		sh.insert(t, other)
+		get := func(f Filter) *Page {
+			p, err := sh.OfShop(t.Context(), 3, f)
+			sh.must(t, err)
+			return p
+		}
+		first := get(Filter{First: 2})
+		second := get(Filter{First: 3, After: *first.Info.EndCursor})
+		if d := gocmp.Diff([]int64{5, 4, 3, 2, 1}, append(shown(first), shown(second)...)); d != "" {
+			t.Errorf("the list (-want +got):\n%s", d)
+		}
+		if !first.Info.HasNextPage || second.Info.HasNextPage || first.Info.HasPreviousPage || !second.Info.HasPreviousPage {
+			t.Errorf("%+v, then %+v", first.Info, second.Info)
+		}
+		if d := gocmp.Diff([]int64{4, 2}, shown(get(Filter{First: 5, Status: []Status{Paid, Queued}}))); d != "" {
+			t.Errorf("paid (-want +got):\n%s", d)
+		}
+		if got := shown(get(Filter{First: 5, Status: []Status{Queued}})); len(got) != 0 {
+			t.Errorf("queued: %v", got)
+		}
+		may := map[Viewer]bool{{UserID: bob}: true, {UserID: ann}: false, {UserID: ann, Any: true}: true, {}: false}
+		for v, want := range may {
+			if err := sh.MaySeeShop(t.Context(), v, 3); (err == nil) != want || (err != nil && fault.KindOf(err) != fault.Forbidden) {
+				t.Errorf("%+v: %v", v, err)
+			}
+		}
+		if err := sh.MaySeeShop(t.Context(), Viewer{UserID: bob}, 5); fault.KindOf(err) != fault.Forbidden {
+			t.Errorf("of a shop that there is not: %v", err)
+		}
+	})
+}
+
+// TestEveryOrderIsShownOnce orders, commits, changes and evicts at random, while it
+// walks through the list in pages of any size. TANDIAN_TEST_SEED repeats a run.
+func TestEveryOrderIsShownOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		seed := uint64(time.Now().UnixNano())
+		if s, err := strconv.ParseUint(os.Getenv("TANDIAN_TEST_SEED"), 10, 64); err == nil {
+			seed = s
+		}
+		t.Logf("seed %d", seed)
+		w := &wanderer{shelf: openShelf(t, on, Config{ListSize: 8}), rand: rand.New(rand.NewPCG(seed, 0)), orders: map[int64]*Order{}}
+		for range 40 {
+			for range w.rand.IntN(6) {
+				w.step(t)
+			}
+			w.check(t)
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+		}
+	})
+}
+
+// wanderer is a model of ann's orders beside the stores.
+type wanderer struct {
+	*shelf
+
+	rand   *rand.Rand
+	orders map[int64]*Order
+	now    int64 // milliseconds
+	last   int64 // number
+}
+
+// step changes something.
+func (w *wanderer) step(t *testing.T) {
+	t.Helper()
+	switch w.rand.IntN(8) {
+	case 0, 1, 2: // an order, perhaps with an earlier one's time
+		o := w.next(Unpaid)
+		w.order(t, *o)
+	case 3:
+		w.enqueue(t, *w.next(Queued))
+	case 4, 5:
+		w.change(t)
+	case 6:
+		w.must(t, w.p.Redis.Del(t.Context(), w.listKey(ann)).Err())
+	case 7: // a hint of what was refused
+		w.last++
+		w.hint(t, at(w.last, w.now))
+	}
+}
+
+func (w *wanderer) next(status Status) *Order {
+	w.last += 1 + w.rand.Int64N(3)
+	w.now += w.rand.Int64N(3)
+	o := at(w.last, w.now-w.rand.Int64N(4))
+	o.Status = status
+	w.orders[o.ID] = &o
+	return &o
+}
+
+// change has an order become something else: a queued one is committed.
+func (w *wanderer) change(t *testing.T) {
+	t.Helper()
+	for _, o := range w.orders {
+		if o.Status == Queued {
+			o.Status = Unpaid
+			w.insert(t, *o)
+			w.dequeue(o.ID)
+			if w.rand.IntN(3) > 0 { // else nobody has told yet
+				w.must(t, w.announce(t.Context(), []Changed{changedFrom(*o)}))
+			}
+			return
+		}
+		if w.rand.IntN(4) == 0 {
+			o.Status = []Status{Paid, Used, Cancelled, Failed}[w.rand.IntN(4)]
+			w.must(t, w.p.DB.Order.UpdateOneID(o.ID).SetStatus(entorder.Status(o.Status)).AddVersion(1).Exec(t.Context()))
+			w.must(t, w.rows.Invalidate(t.Context(), o.ID))
+			return
+		}
+	}
+}
+
+// check walks through the list while it changes, and then through those of two
+// statuses while it does not.
+func (w *wanderer) check(t *testing.T) {
+	t.Helper()
+	was := map[int64]bool{}
+	for n := range w.orders {
+		was[n] = true
+	}
+	got := w.walk(t, Filter{First: 1 + w.rand.IntN(12)}, func() {
+		if w.rand.IntN(2) == 0 {
+			w.step(t)
+		}
+	})
+	if !slices.IsSortedFunc(got, func(a, b *Order) int { return placeOf(b).compare(placeOf(a)) }) {
+		t.Errorf("not in order: %v", numbersOf(got))
+	}
+	times := map[int64]int{}
+	for _, o := range got {
+		times[o.ID]++
+		if w.orders[o.ID] == nil || times[o.ID] > 1 {
+			t.Errorf("order %d is shown %d times, and was made: %v", o.ID, times[o.ID], w.orders[o.ID] != nil)
+		}
+	}
+	for n := range was {
+		if times[n] == 0 {
+			t.Errorf("order %d, %+v, is missing", n, w.orders[n])
+		}
+	}
+	for _, status := range [][]Status{{Queued, Unpaid}, {Paid, Failed}, {Queued}, {Used}} {
+		want := []int64{}
+		for _, o := range w.orders {
+			if slices.Contains(status, o.Status) {
+				want = append(want, o.ID)
+			}
+		}
+		slices.SortFunc(want, func(a, b int64) int { return placeOf(w.orders[b]).compare(placeOf(w.orders[a])) })
+		if d := gocmp.Diff(want, numbersOf(w.walk(t, Filter{First: 1 + w.rand.IntN(5), Status: status}, nil))); d != "" {
+			t.Errorf("%v (-want +got):\n%s", status, d)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// Package order is the room of orders: ordering a voucher, the life of an order
+// from unpaid to used or refunded, payment, a user's list of orders, and what was
+// sold on a day.
+//
+// The rows of the database are the truth; every transition is a conditional update,
+// and who loses a race is told so. Flash sales admit through internal/flashsale; until
+// such an order is a row, it is QUEUED.
+package order
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+)
+
+// A Status is where an order is in its life.
+type Status string
+
+// All statuses. QUEUED is of an order that has no row yet.
+const (
+	Queued    Status = "QUEUED"
+	Unpaid    Status = "UNPAID"
+	Paid      Status = "PAID"
+	Used      Status = "USED"
+	Cancelled Status = "CANCELLED"
+	Refunding Status = "REFUNDING"
+	Refunded  Status = "REFUNDED"
+	Failed    Status = "FAILED"
+)
+
+// A PayMethod is how an order is paid.
+type PayMethod string
+
+// All methods of payment.
+const (
+	Balance PayMethod = "BALANCE"
+	Alipay  PayMethod = "ALIPAY"
+	Wechat  PayMethod = "WECHAT"
+)
+
+// An Order is one piece of a voucher that a user ordered.
+type Order struct {
+	ID          int64      `json:"id"` // the number that people read
+	UserID      int64      `json:"user"`
+	VoucherID   int64      `json:"voucher"`
+	ShopID      int64      `json:"shop"`
+	Status      Status     `json:"status"`
+	PayValue    int        `json:"pay_value"` // minor units
+	PayMethod   *PayMethod `json:"pay_method,omitempty"`
+	FailureCode fault.Code `json:"failure,omitempty"` // why, of a failed one
+	Version     int64      `json:"version"`           // raised by every change; 0 of a queued one
+	CreatedAt   time.Time  `json:"created_at"`        // when it was admitted, to the millisecond
+	PayBefore   *time.Time `json:"pay_before,omitempty"`
+	PaidAt      *time.Time `json:"paid_at,omitempty"`
+	UsedAt      *time.Time `json:"used_at,omitempty"`
+	CancelledAt *time.Time `json:"cancelled_at,omitempty"`
+	RefundedAt  *time.Time `json:"refunded_at,omitempty"`
+}
+
+// Number is the number that people read out.
+func (o *Order) Number() string { return strconv.FormatInt(o.ID, 10) }
+
+// Failure says why the order failed; nil if it did not.
+func (o *Order) Failure() *fault.UserError {
+	switch o.FailureCode {
+	case "":
+		return nil
+	case OutOfStock:
+		return &fault.UserError{Code: OutOfStock, Message: "No piece was left."}
+	case AlreadyOrdered:
+		return &fault.UserError{Code: AlreadyOrdered, Message: "You had an order of this voucher already."}
+	default:
+		return &fault.UserError{Code: NotCompleted, Message: "Something went wrong here, and the order was not made. Please order again."}
+	}
+}
+
+// Codes of refusals.
+const (
+	SaleNotStarted fault.Code = "SALE_NOT_STARTED"
+	SaleEnded      fault.Code = "SALE_ENDED"
+	OutOfStock     fault.Code = "OUT_OF_STOCK"
+	AlreadyOrdered fault.Code = "ALREADY_ORDERED"
+	OffSale        fault.Code = "VOUCHER_OFF_SALE"
+	NotPayable     fault.Code = "ORDER_NOT_PAYABLE"
+	NotCancellable fault.Code = "ORDER_NOT_CANCELLABLE"
+	NotRefundable  fault.Code = "ORDER_NOT_REFUNDABLE"
+	NotRedeemable  fault.Code = "ORDER_NOT_REDEEMABLE"
+	NotCompleted   fault.Code = "ORDER_NOT_COMPLETED" // failed for a reason of ours; order again
+)
+
+// IsNode says that there is a global id.
+func (Order) IsNode() {}

@@ -1,0 +1,109 @@
+package order
+
+import (
+	"context"
+	stdsql "database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+// lockWait is how long a user's order waits for another one of the same user.
+const lockWait = 300 * time.Millisecond
+
+// insertTries bounds how often an insert is repeated that met an order which was gone
+// when it was looked for.
+const insertTries = 5
+
+// placeOrdinary orders a voucher that has no sale. One that is one per user is ordered
+// under a lock, until after the commit: it spares two tabs the race. What forbids the
+// second order is the unique index order_live alone, so nobody needs the lock's
+// fencing token, and without the lock (its holder is slow, Redis is away) it goes on
+// all the same.
+func (s *Service) placeOrdinary(ctx context.Context, w wish) (*Order, error) {
+	// Not until the client hangs up: what was committed must be announced.
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	if w.voucher.OnePerUser {
+		release := s.lockOrder(ctx, whole, w)
+		defer release()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for range insertTries {
+		row, job, err := s.insert(whole, w)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil {
+			s.metrics.count("placed", 1)
+			s.Announce(whole, []Changed{changedOf(row)}, job)
+			return fromRow(row), nil
+		}
+		if first, err := s.byDigest(whole, w.digest); first != nil || err != nil {
+			return first, err
+		}
+		if other, err := s.held(whole, w.user, w.voucher.ID); err != nil {
+			return nil, err
+		} else if other != nil {
+			return other, alreadyOrdered()
+		}
+	}
+	return nil, errors.New("the order in the way was gone each time")
+}
+
+// lockOrder takes the lock of a user and a voucher, if it can.
+func (s *Service) lockOrder(ctx, whole context.Context, w wish) (release func()) {
+	lease, err := s.locks.Acquire(ctx, fmt.Sprintf("order:%d:%d", w.voucher.ID, w.user), lock.Within(lockWait))
+	if err != nil {
+		if _, busy := errors.AsType[*lock.Busy](err); !busy {
+			s.metrics.failed(ctx, "lock", err)
+		}
+		return func() {}
+	}
+	return func() {
+		if err := lease.Release(whole); err != nil {
+			s.metrics.failed(whole, "lock", err)
+		}
+	}
+}
+
+// insert stores an unpaid order. It returns nil if another one is in its way: by its
+// key, or of the same user.
+func (s *Service) insert(ctx context.Context, w wish) (*ent.Order, []outbox.Ticket, error) {
+	number, err := s.cfg.Numbers.Next(ctx, ordinary)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a number: %w", err)
+	}
+	v, now := w.voucher, s.now()
+	row := &ent.Order{
+		ID: number, UserID: w.user, VoucherID: v.ID, ShopID: v.ShopID, Status: entorder.StatusUNPAID, OnePerUser: v.OnePerUser,
+		PayValue: v.Price, Version: 1, CreatedAt: now.UnixMilli(), PayBefore: now.Add(s.cfg.PayWithin).UnixMilli(),
+	}
+	var job []outbox.Ticket
+	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+		err := tx.Order.Create().SetID(number).SetUserID(w.user).SetVoucherID(v.ID).SetShopID(v.ShopID).SetStatus(row.Status).
+			SetOnePerUser(v.OnePerUser).SetFlash(false).SetPayValue(v.Price).SetNillableIdempotency(optional.OrNil(w.digest)).
+			SetVersion(row.Version).SetCreatedAt(row.CreatedAt).SetPayBefore(row.PayBefore).
+			OnConflict().DoNothing().Exec(ctx)
+		if err != nil {
+			return err
+		}
+		job, err = s.Note(ctx, tx, []int64{number})
+		return err
+	})
+	if errors.Is(err, stdsql.ErrNoRows) { // nothing was inserted
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("insert order %d: %w", number, err)
+	}
+	return row, job, nil
+}

@@ -1,0 +1,403 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/ent/payment"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+// Pay pays an unpaid order of a user. It opens an attempt, or joins the one that is
+// open, whatever its method, and waits for the provider's word for two seconds: the
+// order is PAID then, or still UNPAID, and [Service.Confirm] decides later.
+//
+// An order in another status, one whose time to be paid is over, and a payment that
+// the provider refused are a [fault.UserErrors], with the order as it is then.
+// Somebody else's order is not found.
+func (s *Service) Pay(ctx context.Context, userID, id int64, method PayMethod) (*Order, error) {
+	ctx, span := observe.Span(ctx, "order.Pay")
+	defer span.End()
+	order, err := s.asked(ctx, id, ownOf(userID))
+	if err != nil {
+		return nil, err
+	}
+	if order.Status == Queued {
+		return order, pay.refuse(order)
+	}
+	// Not until the client hangs up: what was begun is to be known.
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.payWait+writeTimeout)
+	defer cancel()
+	patience, stop := context.WithTimeout(whole, s.cfg.payWait)
+	defer stop()
+	order, attempt, job, err := s.attempt(whole, id, method)
+	if err != nil {
+		return order, err
+	}
+	if len(job) > 0 {
+		s.metrics.count("attempted", 1)
+		err := s.ask(patience, attempt)
+		if err != nil {
+			s.metrics.failed(whole, "charge", err)
+		}
+		s.outbox.Settle(whole, err, job...)
+	}
+	return s.await(whole, patience, attempt)
+}
+
+var pay = verb{from: Unpaid, to: Paid, code: NotPayable, does: "paid"}
+
+// attempt returns the attempt to pay an order that is open, or opens one: then there
+// is a job, to ask the provider. With a refusal it returns the order.
+func (s *Service) attempt(ctx context.Context, id int64, method PayMethod) (order *Order, c Charge, job []outbox.Ticket, err error) {
+	err = s.tx(ctx, func(tx *ent.Tx) error {
+		job = nil
+		row, err := lockRow(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if order = fromRow(row); order.Status != Unpaid {
+			return pay.refuse(order)
+		}
+		payments, err := tx.Payment.Query().Where(payment.OrderID(id)).Order(payment.ByAttempt()).All(ctx)
+		if err != nil {
+			return fmt.Errorf("select its payments: %w", err)
+		}
+		for _, p := range payments {
+			if p.State == payment.StateOPEN {
+				c = chargeOf(p)
+				return nil
+			}
+		}
+		now := s.now().UnixMilli()
+		if row.PayBefore < now {
+			return refusedOrder(NotPayable, "The time to pay this order is over.")
+		}
+		p, err := tx.Payment.Create().SetOrderID(id).SetAttempt(len(payments) + 1).SetMethod(payment.Method(method)).
+			SetAmount(row.PayValue).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+		if err != nil {
+			return fmt.Errorf("insert an attempt: %w", err)
+		}
+		c = chargeOf(p)
+		job, err = outbox.AddBatch(ctx, s.outbox, tx, askProvider, attemptOf(c))
+		return err
+	})
+	if _, refused := errors.AsType[fault.UserErrors](err); err != nil && !refused {
+		return nil, c, nil, fmt.Errorf("pay order %d: %w", id, err)
+	}
+	return order, c, job, err
+}
+
+// An attempt names a charge in a job of the outbox. The other fields are the row's.
+type attempt struct {
+	Order   int64 `json:"o"`
+	Attempt int   `json:"a"` // 0: no money was taken
+}
+
+func attemptOf(c Charge) attempt { return attempt{c.Order, c.Attempt} }
+
+func chargeOf(p *ent.Payment) Charge {
+	return Charge{Order: p.OrderID, Attempt: p.Attempt, Amount: p.Amount, Method: PayMethod(p.Method)}
+}
+
+// ask asks the provider for the money, and does what it says.
+func (s *Service) ask(ctx context.Context, c Charge) error {
+	state, err := s.cfg.Provider.Charge(ctx, c)
+	if err != nil {
+		return fmt.Errorf("charge attempt %d of order %d: %w", c.Attempt, c.Order, err)
+	}
+	if state == Pending {
+		return nil
+	}
+	return s.Confirm(ctx, c.Order, c.Attempt, state)
+}
+
+// askAgain is ask for an attempt whose opener did not get an answer. One whose order
+// ended meanwhile is not asked for: if money was taken, the provider will say so, and
+// it goes back.
+func (s *Service) askAgain(ctx context.Context, attempts ...attempt) error {
+	for _, a := range attempts {
+		p, err := s.payment(ctx, a)
+		if err != nil {
+			return outbox.Later(err)
+		}
+		if p == nil || p.State != payment.StateOPEN || p.Edges.Order.Status != entorder.StatusUNPAID {
+			continue
+		}
+		if err := s.ask(ctx, chargeOf(p)); err != nil {
+			s.metrics.failed(ctx, "charge", err)
+			return outbox.Later(err) // the provider is away
+		}
+	}
+	return nil
+}
+
+// payment returns an attempt with its order, or nil if there is none.
+func (s *Service) payment(ctx context.Context, a attempt) (*ent.Payment, error) {
+	p, err := s.db.Payment.Query().Where(payment.OrderID(a.Order), payment.Attempt(a.Attempt)).WithOrder().Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("select attempt %d of order %d: %w", a.Attempt, a.Order, err)
+	}
+	return p, nil
+}
+
+// await waits until an attempt is decided, by whichever process, or patience ends.
+func (s *Service) await(ctx, patience context.Context, c Charge) (*Order, error) {
+	for pause := 25 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
+		p, err := s.payment(ctx, attemptOf(c))
+		if err != nil {
+			return nil, err
+		}
+		if p == nil {
+			return nil, fmt.Errorf("attempt %d of order %d is gone", c.Attempt, c.Order)
+		}
+		order := fromRow(p.Edges.Order)
+		switch p.State {
+		case payment.StateOPEN:
+			if order.Status != Unpaid {
+				return order, pay.refuse(order)
+			}
+			select {
+			case <-patience.Done():
+				return order, nil
+			case <-time.After(pause):
+			}
+		case payment.StateREFUSED:
+			return order, refusedOrder(NotPayable, "The payment was refused.")
+		case payment.StateREFUNDING, payment.StateREFUNDED:
+			return order, pay.refuse(order)
+		case payment.StateCONFIRMED:
+			return order, nil
+		}
+	}
+}
+
+// Confirm takes the provider's word about an attempt to pay: the money is here, it
+// will not come, or it went back as it was to. To be told twice, late or in any order does no harm. Money for an
+// order that is not unpaid any more goes back. It returns [fault.ErrNotFound] if there
+// was no such attempt; any other error means that nothing was done, and it is to be
+// repeated.
+func (s *Service) Confirm(ctx context.Context, order int64, number int, state PaymentState) error {
+	if state == Returned {
+		return s.confirmRefund(ctx, attempt{order, number})
+	}
+	if state != Confirmed && state != Refused {
+		return fmt.Errorf("a provider cannot say %q", state)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	a := attempt{order, number}
+	var t *turn
+	var void []outbox.Ticket
+	err := s.tx(ctx, func(tx *ent.Tx) (err error) {
+		t, void, err = s.confirm(ctx, tx, a, state)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("take the word %s about attempt %d of order %d: %w", state, number, order, err)
+	}
+	if t != nil {
+		s.turned(ctx, t)
+	}
+	if len(void) > 0 {
+		s.metrics.count("void", 1)
+		s.outbox.Settle(ctx, s.giveBack(ctx, a), void...)
+	}
+	return nil
+}
+
+// confirmRefund takes the word that money went back. Of money that is not to go back
+// it is overlooked.
+func (s *Service) confirmRefund(ctx context.Context, a attempt) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	p, err := s.payment(ctx, a)
+	switch {
+	case err != nil:
+		return err
+	case p == nil:
+		return fault.ErrNotFound
+	case p.State != payment.StateREFUNDING && p.State != payment.StateREFUNDED:
+		return nil
+	}
+	return s.finishRefund(ctx, a)
+}
+
+// confirm is the transaction of Confirm. It returns the turn of an order that is paid
+// now, or the job to give money back.
+func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state PaymentState) (t *turn, void []outbox.Ticket, err error) {
+	row, err := lockRow(ctx, tx, a.Order)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := tx.Payment.Query().Where(payment.OrderID(a.Order), payment.Attempt(a.Attempt)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil, fault.ErrNotFound
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("select it: %w", err)
+	}
+	undecided := p.State == payment.StateOPEN
+	to := payment.StateREFUSED
+	switch {
+	case state == Refused && undecided:
+		s.metrics.count("refused", 1)
+	case state == Confirmed && (undecided || p.State == payment.StateREFUSED): // it may change its mind in this way only
+		to = payment.StateCONFIRMED
+		if row.Status != entorder.StatusUNPAID {
+			to = payment.StateREFUNDING
+		}
+	default:
+		return nil, nil, nil
+	}
+	if err := tx.Payment.UpdateOne(p).SetState(to).SetUpdatedAt(s.now().UnixMilli()).Exec(ctx); err != nil {
+		return nil, nil, fmt.Errorf("update it: %w", err)
+	}
+	if to == payment.StateCONFIRMED {
+		t, err = s.turn(ctx, tx, []*ent.Order{row}, Paid, func(u *ent.OrderUpdate) { u.SetPayMethod(entorder.PayMethod(p.Method)) })
+	}
+	if to == payment.StateREFUNDING {
+		void, err = outbox.AddBatch(ctx, s.outbox, tx, payBack, a)
+	}
+	return t, void, err
+}
+
+// Refund gives a user's paid order back. It is REFUNDED when the provider has given
+// the money back within two seconds, else REFUNDING until it does; then its piece is
+// for sale again. An order in another status is a [fault.UserErrors], with the order
+// as it is now. Somebody else's order is not found.
+func (s *Service) Refund(ctx context.Context, userID, id int64) (*Order, error) {
+	ctx, span := observe.Span(ctx, "order.Refund")
+	defer span.End()
+	var a attempt
+	var job []outbox.Ticket
+	order, err := s.move(ctx, id, ownOf(userID), verb{
+		from: Paid, to: Refunding, code: NotRefundable, does: "refunded",
+		also: func(ctx context.Context, tx *ent.Tx, row *ent.Order) (err error) {
+			a, err = s.beginRefund(ctx, tx, row)
+			if err == nil {
+				job, err = outbox.AddBatch(ctx, s.outbox, tx, payBack, a)
+			}
+			return err
+		},
+	})
+	if err != nil {
+		return order, err
+	}
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.payWait+writeTimeout)
+	defer cancel()
+	err = s.giveBack(whole, a)
+	s.outbox.Settle(whole, err, job...)
+	if err != nil {
+		return order, nil // it is REFUNDING; the outbox goes on
+	}
+	row, err := s.db.Order.Get(whole, id)
+	if err != nil {
+		return nil, fmt.Errorf("select order %d: %w", id, err)
+	}
+	return fromRow(row), nil
+}
+
+// beginRefund marks the payment that made an order paid.
+func (s *Service) beginRefund(ctx context.Context, tx *ent.Tx, row *ent.Order) (attempt, error) {
+	p, err := tx.Payment.Query().Where(payment.OrderID(row.ID), payment.StateEQ(payment.StateCONFIRMED)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return attempt{Order: row.ID}, nil
+	}
+	if err != nil {
+		return attempt{}, fmt.Errorf("select its payment: %w", err)
+	}
+	err = tx.Payment.UpdateOne(p).SetState(payment.StateREFUNDING).SetUpdatedAt(s.now().UnixMilli()).Exec(ctx)
+	return attempt{row.ID, p.Attempt}, err
+}
+
+// giveBack has the provider give the money of an attempt back, and ends what waited
+// for that; a provider that will call back has [Service.Confirm] end it. It may be
+// repeated.
+func (s *Service) giveBack(ctx context.Context, a attempt) error {
+	state, err := s.refund(ctx, a)
+	if err != nil {
+		s.metrics.failed(ctx, "refund", err)
+		return err
+	}
+	if state == Pending {
+		return nil
+	}
+	return s.finishRefund(ctx, a)
+}
+
+func (s *Service) refund(ctx context.Context, a attempt) (PaymentState, error) {
+	if a.Attempt == 0 {
+		return Returned, nil
+	}
+	p, err := s.payment(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	if p == nil || p.State != payment.StateREFUNDING {
+		return Returned, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.payWait)
+	defer cancel()
+	state, err := s.cfg.Provider.Refund(ctx, chargeOf(p))
+	if err == nil && state != Returned && state != Pending {
+		err = fmt.Errorf("a provider cannot say %q", state)
+	}
+	if err != nil {
+		return "", fmt.Errorf("refund attempt %d of order %d: %w", a.Attempt, a.Order, err)
+	}
+	return state, nil
+}
+
+// finishRefund writes down that the money of an attempt went back. An order that was
+// waiting for that, and for no other money, is REFUNDED.
+func (s *Service) finishRefund(ctx context.Context, a attempt) error {
+	var t *turn
+	err := s.tx(ctx, func(tx *ent.Tx) error {
+		t = nil
+		row, err := lockRow(ctx, tx, a.Order)
+		if err != nil {
+			return err
+		}
+		err = tx.Payment.Update().Where(payment.OrderID(a.Order), payment.Attempt(a.Attempt), payment.StateEQ(payment.StateREFUNDING)).
+			SetState(payment.StateREFUNDED).SetUpdatedAt(s.now().UnixMilli()).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("update its payment: %w", err)
+		}
+		if row.Status != entorder.StatusREFUNDING {
+			return nil
+		}
+		waits, err := tx.Payment.Query().Where(payment.OrderID(a.Order), payment.StateEQ(payment.StateREFUNDING)).Exist(ctx)
+		if err != nil || waits {
+			return err
+		}
+		t, err = s.turn(ctx, tx, []*ent.Order{row}, Refunded)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("end the refund of order %d: %w", a.Order, err)
+	}
+	if t != nil {
+		s.turned(ctx, t)
+	}
+	return nil
+}
+
+// giveBackAgain is giveBack for what was begun and not ended.
+func (s *Service) giveBackAgain(ctx context.Context, attempts ...attempt) error {
+	for _, a := range attempts {
+		if err := s.giveBack(ctx, a); err != nil {
+			return outbox.Later(err) // the provider is away, or a store
+		}
+	}
+	return nil
+}

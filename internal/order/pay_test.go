@@ -1,0 +1,449 @@
+package order
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/payment"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/webhook"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+var errAbroad = errors.New("the provider is not to be reached")
+
+// courses plans the calls about each charge: one course after the other, the last for
+// all that come.
+func courses(list ...Course) func(Charge) Course {
+	var n atomic.Int64
+	return func(Charge) Course { return list[min(int(n.Add(1)), len(list))-1] }
+}
+
+func TestAPaymentDoesWhatItsProviderDoes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		for _, tt := range []struct {
+			name   string
+			plan   []Course
+			after  func(t *testing.T, p process, w *town) // Pay
+			status Status                                 // that Pay returns
+			code   fault.Code
+			want   Status // in the end
+			state  payment.State
+			taken  int
+		}{
+			{
+				name: "it confirms at once", plan: []Course{{}},
+				status: Paid, want: Paid, state: "CONFIRMED", taken: 1000,
+			},
+			{
+				name: "it refuses", plan: []Course{{Says: Refused}},
+				status: Unpaid, code: NotPayable, want: Unpaid, state: "REFUSED",
+			},
+			{
+				name: "it confirms late", plan: []Course{{Says: Pending}}, after: deliver,
+				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
+			},
+			{
+				name: "it confirms late and twice", plan: []Course{{Says: Pending, Twice: true}},
+				after:  func(t *testing.T, p process, w *town) { deliver(t, p, w); deliver(t, p, w) },
+				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
+			},
+			{
+				name: "it refuses late", plan: []Course{{Says: Pending, Later: Refused}}, after: deliver,
+				status: Unpaid, want: Unpaid, state: "REFUSED",
+			},
+			{
+				name: "it is away, and then back", plan: []Course{{Down: errAbroad}, {Down: errAbroad}, {}}, after: relay,
+				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
+			},
+			{
+				name: "its answer is lost", plan: []Course{{Lost: errAbroad}, {}}, after: relay,
+				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
+			},
+			{
+				name: "it is slow", plan: []Course{{Slow: time.Minute}, {}}, after: relay,
+				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
+			},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				w := newTown(on)
+				w.provider.Plan = courses(tt.plan...)
+				p := w.process(t, func(c *Config) {
+					if tt.status == Unpaid {
+						c.payWait = 50 * time.Millisecond
+					} else {
+						c.payWait = 20 * time.Second
+					}
+				})
+				if n := p.db.User.Query().CountX(t.Context()); n == 0 {
+					p.furnish(t)
+				}
+				o := p.plant(t, w, Unpaid)
+				got, err := p.Pay(t.Context(), ann, o.ID, Wechat)
+				if codes(err) != string(tt.code) || got == nil || got.Status != tt.status {
+					t.Fatalf("%+v, %v", got, err)
+				}
+				if tt.after != nil {
+					tt.after(t, p, w)
+				}
+				waitFor(t, func() bool { return p.waits(t) == 0 })
+				got, err = p.ByID(t.Context(), Viewer{UserID: ann}, o.ID)
+				if err != nil || got.Status != tt.want {
+					t.Fatalf("%+v, %v", got, err)
+				}
+				if paid := got.PayMethod != nil && *got.PayMethod == Wechat && got.PaidAt != nil; paid != (tt.want == Paid) {
+					t.Errorf("it is %+v", got)
+				}
+				want := []*ent.Payment{{OrderID: o.ID, Attempt: 1, State: tt.state, Amount: 1000, Method: "WECHAT"}}
+				if diff := cmp.Diff(want, p.payments(t, o.ID), onlyPayment); diff != "" {
+					t.Error(diff)
+				}
+				if taken := w.provider.Taken(o.ID); taken != tt.taken {
+					t.Errorf("the provider took %d, want %d", taken, tt.taken)
+				}
+			})
+		}
+	})
+}
+
+// relay has the outbox do what was left.
+func relay(t *testing.T, p process, _ *town) { storetest.Relay(t, p.box) }
+
+func TestARefusedPaymentMayBeTriedAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		w.provider.Plan = courses(Course{Says: Refused}, Course{})
+		p := w.process(t)
+		p.furnish(t)
+		o := p.plant(t, w, Unpaid)
+		if _, err := p.Pay(t.Context(), ann, o.ID, Wechat); codes(err) != string(NotPayable) {
+			t.Fatal(err)
+		}
+		if got, err := p.Pay(t.Context(), ann, o.ID, Balance); err != nil || got.Status != Paid || *got.PayMethod != Balance {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		want := []*ent.Payment{
+			{OrderID: o.ID, Attempt: 1, State: "REFUSED", Amount: 1000, Method: "WECHAT"},
+			{OrderID: o.ID, Attempt: 2, State: "CONFIRMED", Amount: 1000, Method: "BALANCE"},
+		}
+		if diff := cmp.Diff(want, p.payments(t, o.ID), onlyPayment); diff != "" {
+			t.Error(diff)
+		}
+		// The provider thinks better of the first one: that money goes back.
+		if err := p.Confirm(t.Context(), o.ID, 1, Confirmed); err != nil {
+			t.Fatal(err)
+		}
+		want[0].State = "REFUNDED"
+		if diff := cmp.Diff(want, p.payments(t, o.ID), onlyPayment); diff != "" {
+			t.Error(diff)
+		}
+		if got, err := p.Refund(t.Context(), ann, o.ID); err != nil || got.Status != Refunded {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if taken := w.provider.Taken(o.ID); taken != 0 {
+			t.Errorf("the provider keeps %d", taken)
+		}
+	})
+}
+
+func TestASecondPayJoinsTheAttemptThatIsOpen(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		asked := make(chan struct{}, 100)
+		w.provider.Plan = func(Charge) Course {
+			asked <- struct{}{}
+			return Course{Says: Pending}
+		}
+		patient := func(c *Config) { c.payWait = 20 * time.Second }
+		both := []process{w.process(t, patient), w.process(t, patient)}
+		both[0].furnish(t)
+		o := both[0].plant(t, w, Unpaid)
+		results := make([]*Order, 8)
+		var g sync.WaitGroup
+		for i := range results {
+			g.Go(func() {
+				var err error // who comes when it is paid is told so
+				if results[i], err = both[i%2].Pay(t.Context(), ann, o.ID, []PayMethod{Alipay, Balance}[i%2]); codes(err) != "" && codes(err) != string(NotPayable) {
+					t.Error(err)
+				}
+			})
+		}
+		<-asked
+		hasty := w.process(t, func(c *Config) { c.payWait = time.Millisecond })
+		if got, err := hasty.Pay(t.Context(), ann, o.ID, Balance); err != nil || got.Status != Unpaid {
+			t.Errorf("while it is open: %+v, %v", got, err)
+		}
+		waitFor(t, func() bool {
+			deliver(t, both[1], w)
+			return both[0].db.Payment.Query().Where(payment.StateEQ(payment.StateCONFIRMED)).CountX(t.Context()) == 1
+		})
+		g.Wait()
+		for i, got := range results {
+			if got == nil || got.Status != Paid {
+				t.Errorf("call %d returned %+v", i, got)
+			}
+		}
+		if len(asked) != 0 || len(both[0].payments(t, o.ID)) != 1 {
+			t.Errorf("%d more charges, %d attempts", len(asked), len(both[0].payments(t, o.ID)))
+		}
+	})
+}
+
+func TestMoneyForAnOrderThatEndedGoesBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		w.provider.Plan = courses(Course{Says: Pending, Twice: true}, Course{Down: errAbroad}, Course{Lost: errAbroad}, Course{})
+		p := w.process(t, func(c *Config) { c.payWait = 50 * time.Millisecond })
+		p.furnish(t)
+		o := p.plant(t, w, Unpaid)
+		if got, err := p.Pay(t.Context(), ann, o.ID, Wechat); err != nil || got.Status != Unpaid {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		w.pass(15*time.Minute + grace + time.Second)
+		p.expireAll(t.Context())
+		if got, err := p.Pay(t.Context(), ann, o.ID, Wechat); codes(err) != string(NotPayable) || got.Status != Cancelled {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		deliver(t, p, w)
+		deliver(t, p, w)
+		if state := p.payments(t, o.ID)[0].State; state != payment.StateREFUNDING {
+			t.Errorf("the payment is %s", state)
+		}
+		storetest.Relay(t, p.box)
+		waitFor(t, func() bool { return p.payments(t, o.ID)[0].State == payment.StateREFUNDED })
+		if taken := w.provider.Taken(o.ID); taken != 0 {
+			t.Errorf("the provider keeps %d", taken)
+		}
+		if got, err := p.ByID(t.Context(), Viewer{UserID: ann}, o.ID); err != nil || got.Status != Cancelled {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if p.stock(t) != 1 {
+			t.Errorf("%d pieces went back, want 1", p.stock(t))
+		}
+	})
+}
+
+func TestARefundWaitsForItsProvider(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		w.provider.Plan = courses(Course{}, Course{Down: errAbroad}, Course{Lost: errAbroad}, Course{})
+		p := w.process(t)
+		p.furnish(t)
+		o := p.plant(t, w, Unpaid)
+		if _, err := p.Pay(t.Context(), ann, o.ID, Wechat); err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Refund(t.Context(), ann, o.ID)
+		if err != nil || got.Status != Refunding || p.stock(t) != 0 {
+			t.Fatalf("%+v, %v, stock %d", got, err, p.stock(t))
+		}
+		if again, err := p.Refund(t.Context(), ann, o.ID); codes(err) != string(NotRefundable) || again.Status != Refunding {
+			t.Errorf("%+v, %v", again, err)
+		}
+		// Two processes go on with it at once.
+		other := w.process(t)
+		storetest.Relay(t, p.box)
+		storetest.Relay(t, other.box)
+		waitFor(t, func() bool { return Status(p.db.Order.GetX(t.Context(), o.ID).Status) == Refunded })
+		waitFor(t, func() bool { return p.waits(t) == 0 })
+		if taken := w.provider.Taken(o.ID); taken != 0 || p.stock(t) != 1 {
+			t.Errorf("the provider keeps %d, the stock is %d", taken, p.stock(t))
+		}
+	})
+}
+
+func TestAnAttemptIsNotOpenedWhenTheTimeIsOver(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t)
+		p.furnish(t)
+		o := p.plant(t, w, Unpaid)
+		w.pass(15*time.Minute + time.Second)
+		got, err := p.Pay(t.Context(), ann, o.ID, Wechat)
+		if codes(err) != string(NotPayable) || got.Status != Unpaid || len(p.payments(t, o.ID)) != 0 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+func TestTheWebhookTakesTheWordsOfTheProviderAlone(t *testing.T) {
+	const secret = "0123456789abcdef"
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		w.provider.Plan = func(Charge) Course { return Course{Says: Pending} }
+		p := w.process(t, func(c *Config) { c.payWait = time.Millisecond })
+		p.furnish(t)
+		attempt := func() *Order {
+			o := p.plant(t, w, Unpaid)
+			if _, err := p.Pay(t.Context(), ann, o.ID, Wechat); err != nil {
+				t.Fatal(err)
+			}
+			return o
+		}
+		says := func(order int64, attempt int, state string) string {
+			body, err := json.Marshal(map[string]any{"orderNumber": decimal(order), "attempt": attempt, "state": state})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(body)
+		}
+		one, two, three := attempt(), attempt(), attempt()
+		for _, tt := range []struct {
+			name           string
+			method, secret string
+			sign           string // with this secret
+			body           string
+			status         int
+			order          *Order
+			want           Status
+		}{
+			{"no secret here", "POST", "", secret, says(one.ID, 1, "CONFIRMED"), 404, one, Unpaid},
+			{"another secret", "POST", secret, "another secret..", says(one.ID, 1, "CONFIRMED"), 401, one, Unpaid},
+			{"no signature", "POST", secret, "", says(one.ID, 1, "CONFIRMED"), 401, one, Unpaid},
+			{"another method", "GET", secret, secret, says(one.ID, 1, "CONFIRMED"), 405, one, Unpaid},
+			{"no JSON", "POST", secret, secret, "CONFIRMED", 400, one, Unpaid},
+			{"another state", "POST", secret, secret, says(one.ID, 1, "PENDING"), 400, one, Unpaid},
+			{"no such attempt", "POST", secret, secret, says(one.ID, 2, "CONFIRMED"), 404, one, Unpaid},
+			{"no such order", "POST", secret, secret, says(999, 1, "CONFIRMED"), 404, one, Unpaid},
+			{"no number", "POST", secret, secret, `{"orderNumber": "x", "attempt": 1, "state": "CONFIRMED"}`, 404, one, Unpaid},
+			{"the largest body", "POST", secret, secret, padded(says(three.ID, 1, "CONFIRMED"), maxNotice), 204, three, Paid},
+			{"a larger body", "POST", secret, secret, padded(says(one.ID, 1, "CONFIRMED"), maxNotice+1), 413, one, Unpaid},
+			{"confirmed", "POST", secret, secret, says(one.ID, 1, "CONFIRMED"), 204, one, Paid},
+			{"confirmed again", "POST", secret, secret, says(one.ID, 1, "CONFIRMED"), 204, one, Paid},
+			{"refused after it was confirmed", "POST", secret, secret, says(one.ID, 1, "REFUSED"), 204, one, Paid},
+			{"refused", "POST", secret, secret, says(two.ID, 1, "REFUSED"), 204, two, Unpaid},
+			{"confirmed after it was refused", "POST", secret, secret, says(two.ID, 1, "CONFIRMED"), 204, two, Paid},
+			{"given back, which nobody asked for", "POST", secret, secret, says(two.ID, 1, "REFUNDED"), 204, two, Paid},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				r := httptest.NewRequestWithContext(t.Context(), tt.method, "/webhooks/payment", strings.NewReader(tt.body))
+				if tt.sign != "" {
+					r.Header.Set(webhook.Header, webhook.Sign([]byte(tt.sign), []byte(tt.body)))
+				}
+				answer := httptest.NewRecorder()
+				p.Webhook(tt.secret).ServeHTTP(answer, r)
+				got := Status(p.db.Order.GetX(t.Context(), tt.order.ID).Status)
+				if answer.Code != tt.status || got != tt.want {
+					t.Errorf("status %d, want %d; the order is %s, want %s", answer.Code, tt.status, got, tt.want)
+				}
+			})
+		}
+	})
+}
+
+func padded(body string, size int) string { return body + strings.Repeat(" ", size-len(body)) }
+
+// A notice for two processes at once, many times over.
+func TestANoticeThatArrivesManyTimesAtOncePaysOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		w.provider.Plan = func(Charge) Course { return Course{Says: Pending} }
+		quick := func(c *Config) { c.payWait = time.Millisecond }
+		both := []process{w.process(t, quick), w.process(t, quick)}
+		both[0].furnish(t)
+		const secret = "0123456789abcdef"
+		o := both[0].plant(t, w, Unpaid)
+		if _, err := both[0].Pay(t.Context(), ann, o.ID, Wechat); err != nil {
+			t.Fatal(err)
+		}
+		body := fmt.Appendf(nil, `{"orderNumber": "%d", "attempt": 1, "state": "CONFIRMED"}`, o.ID)
+		var g sync.WaitGroup
+		for i := range 20 {
+			g.Go(func() {
+				r := httptest.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, "/", bytes.NewReader(body))
+				r.Header.Set(webhook.Header, webhook.Sign([]byte(secret), body))
+				answer := httptest.NewRecorder()
+				both[i%2].Webhook(secret).ServeHTTP(answer, r)
+				if answer.Code != http.StatusNoContent {
+					t.Errorf("status %d", answer.Code)
+				}
+			})
+		}
+		g.Wait()
+		if row := both[0].db.Order.GetX(t.Context(), o.ID); Status(row.Status) != Paid || row.Version != o.Version+1 {
+			t.Errorf("it is %v", row)
+		}
+	})
+}
+
+// Of one provider only words come; the other one is asked.
+func TestAProviderThatIsNotCalledDecidesByItsWords(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		w.provider.Plan = func(Charge) Course { return Course{} }
+		p := w.process(t, func(c *Config) {
+			c.payWait, c.Provider = 50*time.Millisecond, ByMethod{Balance: w.provider, Alipay: Callback{}}
+		})
+		p.furnish(t)
+		ctx := t.Context()
+		says := func(o *Order, attempt int, state PaymentState, want Status) {
+			t.Helper()
+			if err := p.Confirm(ctx, o.ID, attempt, state); err != nil {
+				t.Error(err)
+			}
+			if got := p.db.Order.GetX(ctx, o.ID); Status(got.Status) != want {
+				t.Errorf("after %s it is %s, want %s", state, got.Status, want)
+			}
+		}
+		o := p.plant(t, w, Unpaid)
+		if got, err := p.Pay(ctx, ann, o.ID, Alipay); err != nil || got.Status != Unpaid {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		says(o, 1, Returned, Unpaid)
+		says(o, 1, Confirmed, Paid)
+		says(o, 1, Returned, Paid)
+		if err := p.Confirm(ctx, o.ID, 2, Returned); !errors.Is(err, fault.ErrNotFound) {
+			t.Errorf("an attempt that there is not: %v", err)
+		}
+		if got, err := p.Refund(ctx, ann, o.ID); err != nil || got.Status != Refunding || p.stock(t) != 0 {
+			t.Fatalf("%+v, %v, stock %d", got, err, p.stock(t))
+		}
+		if p.waits(t) != 0 {
+			t.Error("the outbox goes on to ask who is not asked")
+		}
+		if err := p.Confirm(ctx, o.ID, 2, Returned); !errors.Is(err, fault.ErrNotFound) {
+			t.Errorf("an attempt that there is not: %v", err)
+		}
+		for range 2 {
+			says(o, 1, Returned, Refunded)
+		}
+		if p.stock(t) != 1 {
+			t.Errorf("%d pieces went back, want 1", p.stock(t))
+		}
+		// Money that comes too late waits for its way back, and the order stays what it is.
+		late := p.plant(t, w, Unpaid)
+		if _, err := p.Pay(ctx, ann, late.ID, Alipay); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(15*time.Minute + grace + time.Second)
+		p.expireAll(ctx)
+		says(late, 1, Confirmed, Cancelled)
+		if state := p.payments(t, late.ID)[0].State; state != payment.StateREFUNDING {
+			t.Errorf("the payment is %s", state)
+		}
+		says(late, 1, Returned, Cancelled)
+		if state := p.payments(t, late.ID)[0].State; state != payment.StateREFUNDED {
+			t.Errorf("the payment is %s", state)
+		}
+		local := p.plant(t, w, Unpaid)
+		if got, err := p.Pay(ctx, ann, local.ID, Balance); err != nil || got.Status != Paid {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if got, err := p.Refund(ctx, ann, local.ID); err != nil || got.Status != Refunded || w.provider.Taken(local.ID) != 0 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}

@@ -1,0 +1,439 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func ordered(t *testing.T, p process, user, voucher int64, key string) *Order {
+	t.Helper()
+	o, err := p.Place(t.Context(), user, voucher, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestAnOrdinaryOrderIsUnpaidAndSeenByItsUserAndMerchant(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p, other := w.process(t), w.process(t)
+		first := ordered(t, p, ann, anyTimes, "")
+		second := ordered(t, p, ann, anyTimes, "")
+		if first.ID == second.ID || first.ID&63 != ordinary {
+			t.Errorf("numbers %d and %d", first.ID, second.ID)
+		}
+		before := first.CreatedAt.Add(15 * time.Minute)
+		want := &Order{
+			ID: first.ID, UserID: ann, VoucherID: anyTimes, ShopID: shopID, Status: Unpaid, PayValue: 4550, Version: 1,
+			CreatedAt: first.CreatedAt, PayBefore: &before,
+		}
+		if diff := cmp.Diff(want, first); diff != "" {
+			t.Error(diff)
+		}
+		for _, tt := range []struct {
+			name string
+			who  Viewer
+			sees bool
+		}{
+			{"the user", Viewer{UserID: ann}, true},
+			{"somebody else", Viewer{UserID: bob}, false},
+			{"the shop's merchant", Viewer{UserID: mia}, true},
+			{"another merchant", Viewer{UserID: zoe}, false},
+			{"an administrator", Viewer{UserID: bob, Any: true}, true},
+		} {
+			got, err := other.ByNumber(t.Context(), tt.who, decimal(first.ID))
+			if sees := err == nil; sees != tt.sees || sees && !cmp.Equal(want, got) {
+				t.Errorf("%s finds %+v, %v", tt.name, got, err)
+			}
+			if !tt.sees && !errors.Is(err, fault.ErrNotFound) {
+				t.Errorf("%s: %v", tt.name, err)
+			}
+		}
+		if _, err := p.ByNumber(t.Context(), Viewer{Any: true}, "12x"); !errors.Is(err, fault.ErrNotFound) {
+			t.Error(err)
+		}
+		if !w.told("orders:"+decimal(ann)) || !w.told("stock:"+decimal(anyTimes)) {
+			t.Errorf("told %v", w.hints)
+		}
+	})
+}
+
+func TestRefusalsOfAnOrderNameTheirReason(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t)
+		for _, tt := range []struct {
+			name    string
+			voucher int64
+			key     string
+			want    fault.UserError
+		}{
+			{"no such voucher", 999, "", fault.UserError{Code: fault.NotFound, Field: []string{"voucherId"}}},
+			{"off sale", offSale, "k", fault.UserError{Code: OffSale, Field: []string{"voucherId"}}},
+			{"a sale that ended long ago", past, "k", fault.UserError{Code: SaleEnded, Field: []string{"voucherId"}}},
+			{"a key that is too long", anyTimes, strings.Repeat("火", 65), fault.UserError{Code: fault.InvalidInput, Field: []string{"idempotencyKey"}}},
+		} {
+			o, err := p.Place(t.Context(), bob, tt.voucher, tt.key)
+			refused, _ := errors.AsType[fault.UserErrors](err)
+			if o != nil || len(refused) != 1 || refused[0].Code != tt.want.Code || !cmp.Equal(refused[0].Field, tt.want.Field) {
+				t.Errorf("%s: %v, %v", tt.name, o, err)
+			}
+		}
+		ordered(t, p, ann, anyTimes, strings.Repeat("火", 64))
+	})
+}
+
+func TestOncePerUserIsAnsweredWithTheOrderThatIsThere(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t)
+		first := ordered(t, p, ann, oncePerUser, "")
+		again, err := p.Place(t.Context(), ann, oncePerUser, "")
+		if codes(err) != string(AlreadyOrdered) || again == nil || again.ID != first.ID {
+			t.Fatalf("%v, %v", again, err)
+		}
+		ordered(t, p, bob, oncePerUser, "")
+		if _, err := p.Cancel(t.Context(), ann, first.ID); err != nil {
+			t.Fatal(err)
+		}
+		if next := ordered(t, p, ann, oncePerUser, ""); next.ID == first.ID {
+			t.Error("a cancelled order still excludes another")
+		}
+	})
+}
+
+func TestAKeyReturnsItsFirstOrderForADay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p, other := w.process(t), w.process(t)
+		for _, voucher := range []int64{anyTimes, oncePerUser} {
+			first := ordered(t, p, ann, voucher, "k")
+			if again := ordered(t, other, ann, voucher, "k"); again.ID != first.ID {
+				t.Errorf("a retry made %d beside %d", again.ID, first.ID)
+			}
+			if his := ordered(t, p, bob, voucher, "k"); his.ID == first.ID {
+				t.Error("the key of another user found the order")
+			}
+			if _, err := p.Cancel(t.Context(), ann, first.ID); err != nil {
+				t.Fatal(err)
+			}
+			if again := ordered(t, p, ann, voucher, "k"); again.ID != first.ID || again.Status != Cancelled {
+				t.Errorf("a retry after the cancellation found %+v", again)
+			}
+			w.vouchers[voucher].Off = true
+			if again := ordered(t, p, ann, voucher, "k"); again.ID != first.ID {
+				t.Errorf("a retry after the end of sale found %+v", again)
+			}
+			w.vouchers[voucher].Off = false
+
+			w.pass(23 * time.Hour)
+			sweep := func() {
+				t.Helper()
+				if err := p.clearDigests(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			sweep()
+			if again := ordered(t, p, ann, voucher, "k"); again.ID != first.ID {
+				t.Error("a retry within the day made another order")
+			}
+			w.pass(2 * time.Hour)
+			sweep()
+			next := ordered(t, p, ann, voucher, "k")
+			if next.ID == first.ID {
+				t.Error("the key was kept for more than a day")
+			}
+			if again := ordered(t, p, ann, voucher, "k"); again.ID != next.ID {
+				t.Error("the key does not stand for the second order")
+			}
+		}
+	})
+}
+
+func TestOldDigestsAreClearedInBatchesAndNoOthers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t)
+		if err := p.clearDigests(t.Context()); err != nil { // of an empty table
+			t.Fatal(err)
+		}
+		const old = 2*digestBatch + 7
+		begin := w.now().Add(-48 * time.Hour)
+		var rows []*ent.OrderCreate
+		for i := range old + 5 {
+			at := begin.Add(time.Duration(i/3) * time.Millisecond)
+			if i >= old {
+				at = w.now()
+			}
+			rows = append(rows, p.db.Order.Create().SetID(w.number(ordinary)).SetUserID(ann).SetVoucherID(1).SetShopID(1).
+				SetStatus(entorder.StatusCANCELLED).SetOnePerUser(false).SetFlash(false).SetPayValue(1).
+				SetIdempotency(digest(ann, 1, decimal(int64(i)))).SetCreatedAt(at.UnixMilli()).SetPayBefore(0))
+			if len(rows) == 200 {
+				p.db.Order.CreateBulk(rows...).ExecX(t.Context())
+				rows = nil
+			}
+		}
+		p.db.Order.CreateBulk(rows...).ExecX(t.Context())
+		if err := p.clearDigests(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if left := p.db.Order.Query().Where(entorder.IdempotencyNotNil()).CountX(t.Context()); left != 5 {
+			t.Errorf("%d digests are left, want 5", left)
+		}
+	})
+}
+
+func TestWhatASaleAnswersIsWhatTheUserReads(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t)
+		p.furnish(t)
+		live := p.plant(t, w, Unpaid, func(c *ent.OrderCreate) { c.SetOnePerUser(true) })
+		dead := p.plant(t, w, Cancelled)
+		fail := func(code fault.Code) *Order {
+			return p.plant(t, w, Failed, func(c *ent.OrderCreate) { c.SetFailure(string(code)) })
+		}
+		broken, late, second := fail(NotCompleted), fail(OutOfStock), fail(AlreadyOrdered)
+		at := time.UnixMilli(1_800_000_000_000)
+		waits := &Order{ID: w.number(3), UserID: ann, VoucherID: flash, ShopID: shopID, Status: Queued, PayValue: 1000, CreatedAt: at}
+		w.entries[waits.ID] = waits
+		failed := *waits
+		failed.ID, failed.Status, failed.FailureCode = w.number(3), Failed, NotCompleted
+		for _, tt := range []struct {
+			name   string
+			answer Answer
+			order  *Order
+			code   fault.Code
+		}{
+			{"stored", Answer{Result: ResultStored, Order: live.ID, At: at}, live, ""},
+			{"queued", Answer{Result: ResultQueued, Order: waits.ID, At: at}, waits, ""},
+			{"held, a row", Answer{Result: ResultHeld, Order: live.ID}, live, AlreadyOrdered},
+			{"held, queued", Answer{Result: ResultHeld, Order: waits.ID}, waits, AlreadyOrdered},
+			{"repeated, cancelled since", Answer{Result: ResultRepeated, Order: dead.ID}, dead, ""},
+			{"repeated, queued", Answer{Result: ResultRepeated, Order: waits.ID}, waits, ""},
+			{"failed", Answer{Result: ResultFailed, Order: broken.ID, At: at}, broken, NotCompleted},
+			{"failed, sold out", Answer{Result: ResultFailed, Order: late.ID, At: at}, late, OutOfStock},
+			{"failed, ordered already", Answer{Result: ResultFailed, Order: second.ID, At: at}, live, AlreadyOrdered},
+			{"failed, not to be seen yet", Answer{Result: ResultFailed, Order: failed.ID, At: at}, &failed, NotCompleted},
+			{"not started", Answer{Result: ResultNotStarted}, nil, SaleNotStarted},
+			{"ended", Answer{Result: ResultEnded}, nil, SaleEnded},
+			{"off sale", Answer{Result: ResultOffSale}, nil, OffSale},
+			{"out of stock", Answer{Result: ResultOutOfStock}, nil, OutOfStock},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				w.answer(tt.answer)
+				w.pass(time.Second) // of tries
+				got, err := p.Place(t.Context(), ann, flash, "k")
+				if codes(err) != string(tt.code) {
+					t.Errorf("%v, want %s", err, tt.code)
+				}
+				if diff := cmp.Diff(tt.order, got); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
+		want := Try{UserID: ann, VoucherID: flash, ShopID: shopID, Price: 1000, Partition: 3, Buckets: 2, Key: digest(ann, flash, "k")}
+		if diff := cmp.Diff(want, w.asked[0]); diff != "" || len(want.Key) != 43 {
+			t.Errorf("%s, a key of %d bytes", diff, len(want.Key))
+		}
+		w.answer()
+		w.pass(time.Second)
+		if _, err := p.Place(t.Context(), ann, flash, ""); err == nil || fault.KindOf(err) != fault.Internal {
+			t.Errorf("a sale that fails: %v", err)
+		}
+	})
+}
+
+func TestAQueuedOrderIsFoundAndThenItsRow(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p, other := w.process(t), w.process(t)
+		p.furnish(t)
+		id := w.number(3)
+		ask := func() (*Order, error) { return other.ByID(t.Context(), Viewer{UserID: ann}, id) }
+		if _, err := ask(); !errors.Is(err, fault.ErrNotFound) {
+			t.Fatal(err)
+		}
+		w.entries[id] = &Order{ID: id, UserID: ann, ShopID: shopID, Status: Queued}
+		if o, err := ask(); err != nil || o.Status != Queued {
+			t.Fatalf("%v, %v", o, err)
+		}
+		delete(w.entries, id)
+		row := p.plant(t, w, Unpaid, func(c *ent.OrderCreate) { c.SetID(id) })
+		if o, err := ask(); err != nil || o.Status != Unpaid { // though Redis remembers that there is none
+			t.Fatalf("%v, %v", o, err)
+		}
+		p.Announce(t.Context(), []Changed{{Order: id, User: ann, Voucher: flash, At: row.CreatedAt}}, nil)
+		rows, err := other.rows.GetMany(t.Context(), []int64{id})
+		if o, ok := rows[id]; err != nil || !ok || o.Status != Unpaid {
+			t.Errorf("the cache has %v, %v", rows, err)
+		}
+	})
+}
+
+func TestAUserMayTryFiveTimesASecond(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		still := time.Now()
+		p := w.process(t, func(c *Config) {
+			c.Now = func() time.Time { return still.Add(time.Duration(w.clock.Load()) * time.Millisecond) }
+		})
+		try := func(user int64) error {
+			_, err := p.Place(t.Context(), user, anyTimes, "")
+			return err
+		}
+		for range 5 {
+			if err := try(ann); err != nil {
+				t.Fatal(err)
+			}
+		}
+		limited, ok := errors.AsType[*fault.Error](try(ann))
+		if !ok || limited.Kind != fault.RateLimited || limited.RetryAfter != 200*time.Millisecond {
+			t.Fatalf("%+v", limited)
+		}
+		if err := try(bob); err != nil {
+			t.Errorf("another user: %v", err)
+		}
+		w.pass(limited.RetryAfter)
+		if err := try(ann); err != nil {
+			t.Errorf("after the wait: %v", err)
+		}
+	})
+}
+
+func TestFiftyTriesAtOnceOnTwoProcessesMakeOneOrder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		var ahead time.Duration // each try at another second: the limit is not the question
+		var mu sync.Mutex
+		clock := func(c *Config) {
+			c.Now = func() time.Time {
+				mu.Lock()
+				defer mu.Unlock()
+				ahead += 200 * time.Millisecond
+				return time.Now().Add(ahead)
+			}
+		}
+		both := []process{w.process(t, clock), w.process(t, clock)}
+		orders, errs := make([]*Order, 50), make([]error, 50)
+		var g sync.WaitGroup
+		for i := range orders {
+			g.Go(func() { orders[i], errs[i] = both[i%2].Place(t.Context(), ann, oncePerUser, "") })
+		}
+		g.Wait()
+		made := 0
+		for i, o := range orders {
+			switch codes(errs[i]) {
+			case "":
+				made++
+			case string(AlreadyOrdered):
+			default:
+				t.Error(errs[i])
+			}
+			if o == nil || orders[0] == nil || o.ID != orders[0].ID {
+				t.Errorf("try %d was answered with %v", i, o)
+			}
+		}
+		if rows := both[0].db.Order.Query().CountX(t.Context()); made != 1 || rows != 1 {
+			t.Errorf("%d were told that they ordered; %d rows", made, rows)
+		}
+	})
+}
+
+func TestALockThatIsHeldElsewhereNeverHidesTheOrder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t)
+		locks, err := lock.NewRedis([]redis.UniversalClient{p.rdb}, lock.Options{Prefix: storetest.Prefix})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease, err := locks.Acquire(t.Context(), "order:"+decimal(oncePerUser)+":"+decimal(ann))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = lease.Release(context.WithoutCancel(t.Context()))
+			_ = locks.Close(context.WithoutCancel(t.Context()))
+		}()
+		begin := time.Now()
+		first := ordered(t, p, ann, oncePerUser, "")
+		if waited := time.Since(begin); waited < lockWait {
+			t.Errorf("the lock was waited for only for %s", waited)
+		}
+		again, err := p.Place(t.Context(), ann, oncePerUser, "")
+		if codes(err) != string(AlreadyOrdered) || again == nil || again.ID != first.ID {
+			t.Errorf("%v, %v", again, err)
+		}
+	})
+}
+
+// away is a Redis that does not answer.
+type away struct{}
+
+func (away) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (away) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(context.Context, redis.Cmder) error { return errAway }
+}
+
+func (away) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(context.Context, []redis.Cmder) error { return errAway }
+}
+
+var errAway = errors.New("the cable is cut")
+
+func TestWithoutRedisOrdinaryVouchersAreOrderedAllTheSame(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p, other := w.process(t), w.process(t)
+		p.rdb.AddHook(away{})
+		first := ordered(t, p, ann, oncePerUser, "k")
+		again, err := p.Place(t.Context(), ann, oncePerUser, "")
+		if codes(err) != string(AlreadyOrdered) || again == nil || again.ID != first.ID {
+			t.Errorf("%v, %v", again, err)
+		}
+		if o := ordered(t, p, ann, oncePerUser, "k"); o.ID != first.ID {
+			t.Errorf("a retry found %v", o)
+		}
+		if o, err := p.Cancel(t.Context(), ann, first.ID); err != nil || o.Status != Cancelled {
+			t.Errorf("%v, %v", o, err)
+		}
+		storetest.Relay(t, other.box) // another process tells Redis
+		waitFor(t, func() bool { return other.waits(t) == 0 })
+		if o, err := other.ByID(t.Context(), Viewer{UserID: ann}, first.ID); err != nil || o.Status != Cancelled {
+			t.Errorf("%v, %v", o, err)
+		}
+	})
+}
+
+// The order of a key may be queued, where only the sale sees it.
+func TestAKeyFindsItsQueuedOrderAfterTheEndOfSale(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t)
+		w.vouchers[flash].Off = true
+		number := w.number(3)
+		w.answer(Answer{Result: ResultRepeated, Order: number}, Answer{Result: ResultOffSale})
+		if o, err := p.Place(t.Context(), ann, flash, "k"); err != nil || o.ID != number || o.Status != Queued {
+			t.Errorf("the retry: %+v, %v", o, err)
+		}
+		if o, err := p.Place(t.Context(), bob, flash, ""); o != nil || codes(err) != string(OffSale) {
+			t.Errorf("somebody else: %+v, %v", o, err)
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package order
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+)
+
+// A Viewer is who asks: for own orders, for those of shops that the viewer owns, or
+// for any.
+type Viewer struct {
+	UserID int64
+	Any    bool // an administrator
+}
+
+// ByIDs returns those of the orders that the viewer may see, QUEUED ones too, by any
+// instance. Rows are as fresh as their last change that returned. An error means that
+// the database failed, or that Redis had to be asked and is away.
+func (s *Service) ByIDs(ctx context.Context, v Viewer, ids []int64) (map[int64]*Order, error) {
+	ctx, span := observe.Span(ctx, "order.ByIDs")
+	defer span.End()
+	found, err := s.find(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	owned := map[int64]bool{}
+	for id, o := range found {
+		if v.Any || o.UserID == v.UserID {
+			continue
+		}
+		mine, known := owned[o.ShopID]
+		if !known {
+			if mine, err = s.owns(ctx, v, o.ShopID); err != nil {
+				return nil, err
+			}
+			owned[o.ShopID] = mine
+		}
+		if !mine {
+			delete(found, id)
+		}
+	}
+	return found, nil
+}
+
+// ByID is [Service.ByIDs] for one order. It returns [fault.ErrNotFound] if there is
+// none that the viewer may see.
+func (s *Service) ByID(ctx context.Context, v Viewer, id int64) (*Order, error) {
+	found, err := s.ByIDs(ctx, v, []int64{id})
+	if err != nil {
+		return nil, err
+	}
+	if o := found[id]; o != nil {
+		return o, nil
+	}
+	return nil, fault.ErrNotFound
+}
+
+// ByNumber is [Service.ByID] by the number that people read. What is no number is
+// not found.
+func (s *Service) ByNumber(ctx context.Context, v Viewer, number string) (*Order, error) {
+	id, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || id <= 0 {
+		return nil, fault.ErrNotFound
+	}
+	return s.ByID(ctx, v, id)
+}
+
+// owns reports whether the viewer is a shop's merchant, or an administrator.
+func (s *Service) owns(ctx context.Context, v Viewer, shopID int64) (bool, error) {
+	if v.Any {
+		return true, nil
+	}
+	owner, ok, err := s.cfg.Shops.OwnerOf(ctx, shopID)
+	if err != nil {
+		return false, fmt.Errorf("ask who owns shop %d: %w", shopID, err)
+	}
+	return ok && owner != nil && *owner == v.UserID, nil
+}

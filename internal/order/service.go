@@ -1,0 +1,186 @@
+package order
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+// A Voucher is what this room needs to know of one.
+type Voucher struct {
+	ID, ShopID int64
+	Price      int  // minor units to pay
+	OnePerUser bool // at most one live order of a user; always so of a flash voucher
+	Off        bool // taken off sale
+	Sale       *Sale
+}
+
+// A Sale is the flash sale of a voucher.
+type Sale struct {
+	Partition, Buckets int
+	BeginsAt, EndsAt   time.Time
+}
+
+// A Result says what became of a [Try] at a flash sale.
+type Result int
+
+// All results.
+const (
+	ResultStored     Result = iota + 1 // the order is in the database, unpaid
+	ResultQueued                       // admitted; the number will become an order, or a failed one
+	ResultHeld                         // the user has a live order of this voucher, or one that is queued: Answer.Order
+	ResultRepeated                     // the client's key made an order before: Answer.Order, whatever became of it
+	ResultFailed                       // admitted, and then failed for a reason of ours: Answer.Order is a tombstone
+	ResultNotStarted                   // the sale opens later
+	ResultEnded                        // the sale is over
+	ResultOffSale                      // the merchant took it off sale
+	ResultOutOfStock                   // no piece is left
+)
+
+// A Try is one user who wants one piece of a flash sale.
+type Try struct {
+	UserID, VoucherID, ShopID int64
+	Price                     int // minor units
+	Partition, Buckets        int // the sale's
+	// Key names what the client wants once, over retries: a digest of at most 43
+	// bytes. "" is none.
+	Key string
+}
+
+// An Answer is what became of a [Try].
+type Answer struct {
+	Result Result
+	Order  int64     // the number; 0 if there is none
+	At     time.Time // when it was admitted; zero if it was not, or is not known
+	// PayBefore is until when it may be paid, of what was stored just now; zero if that is
+	// not known.
+	PayBefore time.Time
+}
+
+// A Hold is a piece of a flash sale that an order has.
+type Hold struct{ Order, User, Voucher int64 }
+
+// Vouchers knows what can be ordered.
+type Vouchers interface {
+	// VoucherByID returns [fault.ErrNotFound] if there is none.
+	VoucherByID(ctx context.Context, id int64) (*Voucher, error)
+}
+
+// Sales are the flash sales.
+type Sales interface {
+	Order(ctx context.Context, t Try) (Answer, error)
+	// Entries returns those of the numbers that wait for their commit, as QUEUED orders.
+	Entries(ctx context.Context, numbers []int64) (map[int64]*Order, error)
+	// Return gives pieces back in the transaction that ends their orders. It locks
+	// the sales' rows: a caller has written no row of an order before.
+	Return(ctx context.Context, tx outbox.Execer, holds []Hold) ([]outbox.Ticket, error)
+	// Returned does the rest of it after the commit, and settles the tickets.
+	Returned(ctx context.Context, holds []Hold, tickets []outbox.Ticket)
+}
+
+// Shops know who owns them, and count what they sold.
+type Shops interface {
+	// OwnerOf returns nil for a shop that nobody owns, and false if there is none.
+	OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error)
+	// AddSold adds to what shops sold, by id, negative numbers too.
+	AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.Ticket, error)
+	// Announce tells of that after the commit.
+	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+}
+
+// Users have points.
+type Users interface {
+	// AddPoints adds to the points of users, by id, negative numbers too.
+	AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error)
+	// Announce tells of that after the commit.
+	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+}
+
+// Numbers makes the numbers of orders: positive, never twice, the partition in the
+// low six bits.
+type Numbers interface {
+	Next(ctx context.Context, partition int) (int64, error)
+}
+
+// ordinary is the partition of numbers that no flash sale made.
+const ordinary = 63
+
+// Config joins a Service with the other rooms, and tunes it. Vouchers, Sales, Shops,
+// Users, Numbers and StockKey are required; the zero value of the rest is a good setting.
+type Config struct {
+	Prefix   string // of the Redis keys
+	Vouchers Vouchers
+	Sales    Sales
+	Shops    Shops
+	Users    Users
+	Numbers  Numbers
+	StockKey func(voucherID int64) string // the name by which a sale is watched
+	Provider Provider                     // default: a [Fake] that confirms at once, whatever the method
+
+	PayWithin time.Duration  // from the order to its cancellation by time; default 15 min
+	Zone      *time.Location // whose days sales are counted by; default UTC
+	ListSize  int            // newest orders of a user in Redis; default 200
+	Stripes   int            // locks under which lists are rebuilt; default 128
+	// Tell says that something about these names may have changed, to whoever watches:
+	// a user's orders, or a sale. It does not block. Nil: nobody watches.
+	Tell func(keys ...string)
+	Now  func() time.Time // default time.Now
+
+	payWait time.Duration // how long Pay waits for a confirmation; default 2 s
+}
+
+// Service answers for orders. It is safe for concurrent use.
+type Service struct {
+	db       *ent.Client
+	dialect  string // of db
+	outbox   *outbox.Box
+	locks    *lock.Locker
+	cfg      Config
+	log      *slog.Logger
+	rows     *cache.Cache[int64, Order]
+	lists    *lists
+	tries    *door.Rate // of users to order
+	metrics  *metrics
+	digested int64 // milliseconds: no older order has a digest; of the worker Expire alone
+}
+
+// New builds a Service. It starts nothing and closes nothing: what it is given
+// belongs to the caller. dialect is that of db, as ent calls it. Its background work
+// is [Service.Expire], [Service.Tally] and [Service.CompareLists].
+func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, locks *lock.Locker, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+	cfg.PayWithin = cmp.Or(cfg.PayWithin, 15*time.Minute)
+	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
+	cfg.ListSize = cmp.Or(cfg.ListSize, 200)
+	cfg.Stripes = cmp.Or(cfg.Stripes, 128)
+	cfg.payWait = cmp.Or(cfg.payWait, 2*time.Second)
+	if cfg.Tell == nil {
+		cfg.Tell = func(...string) {}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Provider == nil {
+		cfg.Provider = &Fake{}
+	}
+	s := &Service{
+		db: db, dialect: dialect, outbox: box, locks: locks, cfg: cfg, log: log,
+		tries: door.NewRate(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(reg, log),
+	}
+	s.openCaches(hub)
+	s.lists = newLists(db, rdb, hub, locks, listConfig{prefix: cfg.Prefix, size: cfg.ListSize, stripes: cfg.Stripes}, newListMetrics(reg, s.metrics.failed))
+	s.openOutbox()
+	return s
+}
+
+// now is the time in whole milliseconds, as rows have it.
+func (s *Service) now() time.Time { return s.cfg.Now().Truncate(time.Millisecond) }

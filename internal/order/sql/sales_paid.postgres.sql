@@ -1,0 +1,15 @@
+-- sales_paid: how many orders were paid on days, and how much. What was refunded
+-- since is not taken off: it was paid on that day.
+--
+-- $1  the days: a JSON array of [begin, end), milliseconds
+-- $2  shop; its line is left out for all shops
+--
+-- returns  begin, orders, minor units, for each day. A range of an index for each:
+-- (shop_id, paid_at) or (paid_at).
+SELECT d.begins, o.paid, o.amount
+FROM (SELECT (day ->> 0)::bigint AS begins, (day ->> 1)::bigint AS ends FROM jsonb_array_elements($1::jsonb) AS day) AS d
+CROSS JOIN LATERAL (
+  SELECT count(*) AS paid, coalesce(sum(pay_value), 0) AS amount FROM orders
+  WHERE paid_at >= d.begins AND paid_at < d.ends
+    AND shop_id = $2
+) AS o

@@ -1,0 +1,19 @@
+package order
+
+import (
+	"context"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// tx runs work in a transaction, and once more if the database undid it for the sake
+// of another one: a sale's commit and a cancellation can come to wait for each other.
+// So work begins from nothing that it left behind.
+func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
+	err := ent.WithTx(ctx, s.db, work)
+	if store.Undone(err) {
+		err = ent.WithTx(ctx, s.db, work)
+	}
+	return err
+}

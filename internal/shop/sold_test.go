@@ -1,0 +1,43 @@
+package shop
+
+import (
+	"testing"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+func TestWhatAShopSoldIsSeenByEveryProcess(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s, other := process(), process()
+		owner := user(t, s)
+		one, two := create(t, s, owner, noodles(kinds(t, s)["cafe"])), create(t, s, owner, noodles(kinds(t, s)["cafe"]))
+		read(t, other, one.ID) // cached
+		add := func(sold map[int64]int) {
+			t.Helper()
+			var jobs []outbox.Ticket
+			err := ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) (err error) {
+				jobs, err = s.AddSold(t.Context(), tx, sold)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Announce(t.Context(), []int64{one.ID, two.ID}, jobs)
+		}
+		add(map[int64]int{one.ID: 3, two.ID: 3, 1 << 40: 1})
+		add(map[int64]int{one.ID: -1, two.ID: 2})
+		add(nil)
+		for id, want := range map[int64]int{one.ID: 2, two.ID: 5} {
+			if got := read(t, other, id); got.Sold != want || got.Version != 3 {
+				t.Errorf("shop %d sold %d in version %d, want %d in 3", id, got.Sold, got.Version, want)
+			}
+		}
+		for id, want := range map[int64]bool{one.ID: true, 1 << 40: false} {
+			got, ok, err := other.OwnerOf(t.Context(), id)
+			if err != nil || ok != want || ok && *got != owner {
+				t.Errorf("shop %d belongs to %v, %t, %v", id, got, ok, err)
+			}
+		}
+	})
+}

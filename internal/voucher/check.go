@@ -1,0 +1,134 @@
+package voucher
+
+import (
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/text"
+)
+
+// Bounds of a voucher. Texts are counted in characters, not bytes.
+const (
+	MaxTitle    = 120
+	MaxSubTitle = 200
+	MaxRules    = 2000
+	MaxValue    = 100_000_000 // minor units; the least is 1
+	MaxStock    = 1_000_000   // pieces of a sale, those that are sold included
+	MaxWindow   = 366 * 24 * time.Hour
+	MaxAhead    = 366 * 24 * time.Hour // of a sale's begin: until a day after its end, it is in Redis
+
+	perBucket = 4000 // most buyers of a sale in one of its buckets in Redis
+)
+
+// clean brings the texts into the form in which they are checked and stored.
+func (c Changes) clean() Changes {
+	c.Title = cleaned(c.Title, text.Line)
+	c.SubTitle = orClear(cleaned(c.SubTitle, text.Line))
+	c.Rules = orClear(cleaned(c.Rules, text.Paragraphs))
+	return c
+}
+
+// cleaned is a text as clean makes it, "" if it shows nothing.
+func cleaned(f patch.Field[string], clean func(string) string) patch.Field[string] {
+	if !f.Given || f.Value == nil {
+		return f
+	}
+	s := clean(*f.Value)
+	if text.Blank(s) {
+		s = ""
+	}
+	return patch.Set(s)
+}
+
+// orClear clears a field instead of setting it to nothing.
+func orClear(f patch.Field[string]) patch.Field[string] {
+	if f.Given && optional.Value(f.Value) == "" {
+		return patch.Clear[string]()
+	}
+	return f
+}
+
+// check says everything that is wrong with clean changes.
+func (c Changes) check() fault.UserErrors {
+	var wrong fault.UserErrors
+	title := optional.Value(c.Title.Value)
+	switch {
+	case !c.Title.Given:
+	case title == "":
+		wrong.Add(fault.InvalidInput, "title", "The title must not be empty.")
+	case text.Len(title) > MaxTitle:
+		wrong.Add(fault.InvalidInput, "title", "Write at most %d characters for the title.", MaxTitle)
+	}
+	if text.Len(optional.Value(c.SubTitle.Value)) > MaxSubTitle {
+		wrong.Add(fault.InvalidInput, "subTitle", "Write at most %d characters for the second title.", MaxSubTitle)
+	}
+	if text.Len(optional.Value(c.Rules.Value)) > MaxRules {
+		wrong.Add(fault.InvalidInput, "rules", "Write at most %d characters for the rules.", MaxRules)
+	}
+	if c.Status.Given {
+		switch optional.Value(c.Status.Value) {
+		case OnSale, OffSale:
+		case Expired:
+			wrong.Add(fault.InvalidInput, "status", "A voucher expires by itself; take it off sale instead.")
+		default:
+			wrong.Add(fault.InvalidInput, "status", "A voucher is on sale or off sale.")
+		}
+	}
+	return wrong
+}
+
+// check says everything that is wrong with clean details. A voucher is worth at
+// least what it costs, and none is free.
+func (d Details) check() fault.UserErrors {
+	wrong := d.changes().check()
+	if d.PayValue < 1 || d.PayValue > MaxValue {
+		wrong.Add(fault.InvalidInput, "payValue", "What is to pay is 1 to %d.", MaxValue)
+	}
+	switch {
+	case d.FaceValue < 1 || d.FaceValue > MaxValue:
+		wrong.Add(fault.InvalidInput, "faceValue", "What a voucher is worth is 1 to %d.", MaxValue)
+	case d.FaceValue < d.PayValue && d.PayValue <= MaxValue:
+		wrong.Add(fault.InvalidInput, "faceValue", "A voucher is worth at least what it costs.")
+	}
+	return wrong
+}
+
+// check is that of the details, and of the sale as it would begin now.
+func (d FlashDetails) check(now time.Time) fault.UserErrors {
+	wrong := d.Details.check()
+	if d.Stock < 1 || d.Stock > MaxStock {
+		wrong.Add(fault.InvalidInput, "stock", "A sale has 1 to %d pieces.", MaxStock)
+	}
+	w := window{d.BeginsAt.UnixMilli(), d.EndsAt.UnixMilli()}
+	if !w.check(&wrong, "endsAt") && w.ends <= now.UnixMilli() {
+		wrong.Add(fault.InvalidInput, "endsAt", "The sale would be over already.")
+	}
+	w.checkBegin(&wrong, now)
+	return wrong
+}
+
+// A window is when a sale is open, in milliseconds: from its begin until before its end.
+type window struct{ begins, ends int64 }
+
+// check adds what is wrong with a window, about the field, and reports whether
+// anything is.
+func (w window) check(wrong *fault.UserErrors, field string) bool {
+	switch {
+	case w.ends <= w.begins:
+		wrong.Add(fault.InvalidInput, field, "A sale ends after it begins.")
+	case w.ends-w.begins > MaxWindow.Milliseconds():
+		wrong.Add(fault.InvalidInput, field, "A sale lasts at most 366 days.")
+	default:
+		return false
+	}
+	return true
+}
+
+// checkBegin adds that a window is too far away.
+func (w window) checkBegin(wrong *fault.UserErrors, now time.Time) {
+	if w.begins > now.Add(MaxAhead).UnixMilli() {
+		wrong.Add(fault.InvalidInput, "beginsAt", "A sale begins within 366 days.")
+	}
+}

@@ -1,0 +1,132 @@
+package voucher
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
+)
+
+// Details are a voucher as a merchant describes it. Titles become one line each,
+// rules keep theirs; a nil or blank SubTitle or Rules is none.
+type Details struct {
+	ShopID     int64
+	Title      string
+	SubTitle   *string
+	Rules      *string
+	PayValue   int  // minor units to pay, at least 1
+	FaceValue  int  // minor units that it is worth, at least PayValue
+	OnePerUser bool // always so of a flash voucher, whatever this says
+}
+
+// FlashDetails are a flash voucher as a merchant describes it. The window is cut to
+// milliseconds.
+type FlashDetails struct {
+	Details
+	Stock    int       // pieces
+	BeginsAt time.Time // within 366 days
+	EndsAt   time.Time // after BeginsAt, by 366 days at most, and in the future
+}
+
+func (d Details) changes() Changes {
+	return Changes{
+		Title: patch.Set(d.Title), SubTitle: patch.Field[string]{Given: true, Value: d.SubTitle}, Rules: patch.Field[string]{Given: true, Value: d.Rules},
+	}
+}
+
+func (d Details) clean() Details {
+	c := d.changes().clean()
+	d.Title, d.SubTitle, d.Rules = *c.Title.Value, c.SubTitle.Value, c.Rules.Value
+	return d
+}
+
+// Create stores an ordinary voucher of a shop, on sale, and returns it as stored.
+// When it returns, every process shows it, as [Service.announce] explains.
+//
+// Bounds that it breaks and a shop that there is not are a [fault.UserErrors] with
+// all of them, somebody else's shop is a [fault.Forbidden]; any other error means
+// that the database failed. Calling it again makes another voucher.
+func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Voucher, error) {
+	ctx, span := observe.Span(ctx, "voucher.Create")
+	defer span.End()
+	d = d.clean()
+	return s.create(ctx, by, d.ShopID, d.check(), func(ctx context.Context, tx *ent.Tx) (*Voucher, error) {
+		row, err := d.insert(tx, entvoucher.KindORDINARY).SetOnePerUser(d.OnePerUser).Save(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return fromRow(row, nil), nil
+	})
+}
+
+// CreateFlash is [Service.Create] for a flash voucher. It can be ordered from its
+// begin on, unless Redis cannot be told of it now.
+func (s *Service) CreateFlash(ctx context.Context, by Editor, d FlashDetails) (*Voucher, error) {
+	ctx, span := observe.Span(ctx, "voucher.CreateFlash")
+	defer span.End()
+	d.Details = d.clean()
+	return s.create(ctx, by, d.ShopID, d.check(s.now()), func(ctx context.Context, tx *ent.Tx) (*Voucher, error) {
+		return s.insertFlash(ctx, tx, d, nil)
+	})
+}
+
+// create stores what insert does, if nothing is wrong with it.
+func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong fault.UserErrors, insert func(context.Context, *ent.Tx) (*Voucher, error)) (*Voucher, error) {
+	ctx, whole, cancel := editContexts(ctx)
+	defer cancel()
+	known, err := s.mayEdit(ctx, by, shopID)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		wrong.Add(fault.NotFound, "shopId", "There is no such shop.")
+	}
+	if err := wrong.OrNil(); err != nil {
+		return nil, err
+	}
+	var v *Voucher
+	var job []outbox.Ticket
+	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if v, err = insert(whole, tx); err != nil {
+			return err
+		}
+		job, err = outbox.AddBatch(whole, s.outbox, tx, topic, v.ID)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("insert a voucher of shop %d: %w", shopID, err)
+	}
+	s.announce(whole, v, job)
+	return v, nil
+}
+
+// insert has the columns of both kinds.
+func (d Details) insert(tx *ent.Tx, kind entvoucher.Kind) *ent.VoucherCreate {
+	return tx.Voucher.Create().SetKind(kind).SetShopID(d.ShopID).SetTitle(d.Title).SetNillableSubTitle(d.SubTitle).SetNillableRules(d.Rules).
+		SetPayValue(d.PayValue).SetFaceValue(d.FaceValue)
+}
+
+// insertFlash stores a flash voucher with its sale; externalID is its name in a
+// seed, or nil.
+func (s *Service) insertFlash(ctx context.Context, tx *ent.Tx, d FlashDetails, externalID *string) (*Voucher, error) {
+	row, err := d.insert(tx, entvoucher.KindFLASH).SetOnePerUser(true).SetNillableExternalID(externalID).Save(ctx)
+	if err != nil {
+		return nil, err
+	}
+	partition, buckets := s.sales.Place(row.ID, d.Stock)
+	sale, err := tx.FlashSale.Create().SetID(row.ID).SetVoucherID(row.ID).SetStock(d.Stock).SetInitialStock(d.Stock).
+		SetBeginsAt(d.BeginsAt.UnixMilli()).SetEndsAt(d.EndsAt.UnixMilli()).SetPartition(partition).SetBuckets(buckets).Save(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("its sale: %w", err)
+	}
+	return fromRow(row, sale), nil
+}

@@ -1,0 +1,355 @@
+package voucher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestMain(m *testing.M) {
+	store.Hush()
+	os.Exit(m.Run())
+}
+
+// noon is when tests begin.
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+var errAway = errors.New("redis is away")
+
+// kept is a sale as Redis has it.
+type kept struct {
+	initial, stock int
+	seq            int64
+	begins, ends   int64
+	on             bool
+}
+
+// sales are the flash sales in a Redis that all processes of a test share, without
+// one: what scripts do stands under a mutex. buyers are in it with their pieces.
+type sales struct {
+	mu      sync.Mutex
+	there   map[int64]kept
+	buyers  map[int64]int
+	away    bool // nothing answers
+	lost    bool // Lower is done, and its answer gets lost
+	applied int
+}
+
+// of is the sales as a process with this database uses them.
+type of struct {
+	*sales
+	db *ent.Client
+}
+
+func (s *sales) Place(voucherID int64, stock int) (partition, buckets int) {
+	return int(voucherID % 8), max(1, (stock+2999)/3000)
+}
+
+func (s *sales) Lower(_ context.Context, id int64, by int, edit int64) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.there[id]
+	switch {
+	case s.away:
+		return false, errAway
+	case !ok:
+		return false, fmt.Errorf("sale %d is not in Redis", id)
+	case k.stock < by:
+		return false, nil
+	}
+	k.stock, k.initial, k.seq = k.stock-by, k.initial-by, edit
+	s.there[id] = k
+	if s.lost {
+		return false, errAway
+	}
+	return true, nil
+}
+
+func (s *sales) Restore(_ context.Context, id int64, by int, edit int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return errAway
+	}
+	if k := s.there[id]; k.seq == edit {
+		k.stock, k.initial, k.seq = k.stock+by, k.initial+by, edit-1
+		s.there[id] = k
+	}
+	return nil
+}
+
+func (s of) Apply(ctx context.Context, ids ...int64) error {
+	for _, id := range ids {
+		row, err := s.db.Voucher.Query().Where(entvoucher.ID(id)).WithSale().Only(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.apply(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sales) apply(row *ent.Voucher) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.away {
+		return errAway
+	}
+	s.applied++
+	sale := row.Edges.Sale
+	k, ok := s.there[row.ID]
+	if !ok {
+		k.initial, k.stock = sale.InitialStock, sale.Stock
+	}
+	if sale.EditSeq < k.seq {
+		return nil
+	}
+	s.there[row.ID] = kept{
+		sale.InitialStock, k.stock + sale.InitialStock - k.initial, sale.EditSeq, sale.BeginsAt, sale.EndsAt, row.Status == entvoucher.StatusON_SALE,
+	}
+	return nil
+}
+
+func (s *sales) Stocks(_ context.Context, ids []int64) (map[int64]int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := map[int64]int{}
+	for _, id := range ids {
+		left[id] = s.there[id].stock
+	}
+	return left, nil
+}
+
+func (s *sales) get(id int64) kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.there[id]
+}
+
+// admit takes one piece, as the script of a sale does.
+func (s *sales) admit(id int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.there[id]
+	if k.stock <= 0 {
+		return false
+	}
+	k.stock--
+	s.there[id] = k
+	s.buyers[id]++
+	return true
+}
+
+func (s *sales) become(away, lost bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away, s.lost = away, lost
+}
+
+// owners are the shops as their rows say.
+type owners struct{ db *ent.Client }
+
+func (o owners) OwnerOf(ctx context.Context, id int64) (*int64, bool, error) {
+	row, err := o.db.Shop.Get(ctx, id)
+	if ent.IsNotFound(err) {
+		return nil, false, nil
+	} else if err != nil {
+		return nil, false, err
+	}
+	return row.OwnerID, true, nil
+}
+
+// A town is what the processes of a test share.
+type town struct {
+	sales *sales
+	ahead atomic.Int64 // of noon, nanoseconds
+	shop  int64
+	ann   int64 // its owner
+	told  sync.Map
+}
+
+func (w *town) now() time.Time { return noon.Add(time.Duration(w.ahead.Load())) }
+
+func (w *town) pass(d time.Duration) { w.ahead.Add(int64(d)) }
+
+// eachStack runs a test on SQLite with the embedded Redis and on Postgres with a
+// real one, in a town with one shop. The test gets a way to make Services, as of
+// several processes.
+func eachStack(t *testing.T, test func(t *testing.T, w *town, process func() *Service)) {
+	t.Helper()
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := &town{sales: &sales{there: map[int64]kept{}, buyers: map[int64]int{}}}
+		process := func() *Service {
+			t.Helper()
+			from := storetest.Open(t, on)
+			return New(from.DB, from.Dialect, from.Hub, from.NewOutbox(t), of{w.sales, from.DB}, owners{from.DB}, Config{
+				Changed: func(ids ...int64) {
+					for _, id := range ids {
+						w.told.Store(id, true)
+					}
+				},
+				Now: w.now, Registerer: from.Registry, Log: from.Log,
+			})
+		}
+		first := process()
+		w.ann = user(t, first)
+		w.shop = newShop(t, first, w.ann)
+		given := false
+		test(t, w, func() *Service {
+			if !given {
+				given = true
+				return first
+			}
+			return process()
+		})
+	})
+}
+
+func user(t *testing.T, s *Service) int64 {
+	t.Helper()
+	return s.db.User.Create().SetNickname("Ann").SaveX(t.Context()).ID
+}
+
+// newShop stores a shop; its owner may be 0, for nobody.
+func newShop(t *testing.T, s *Service, owner int64) int64 {
+	t.Helper()
+	kind := fmt.Sprint("kind ", shopNumber.Add(1))
+	typ := s.db.ShopType.Create().SetKey(kind).SetName(kind).SetSort(1).SaveX(t.Context())
+	insert := s.db.Shop.Create().SetTypeID(typ.ID).SetName("Noodles").SetLat(1).SetLng(1).SetGeo(1).SetSearch("noodles").SetExternalID(kind)
+	if owner != 0 {
+		insert.SetOwnerID(owner)
+	}
+	return insert.SaveX(t.Context()).ID
+}
+
+var shopNumber atomic.Int64
+
+// lunch is an ordinary voucher with every field, dinner a sale that is open.
+func lunch(w *town) Details {
+	return Details{ShopID: w.shop, Title: "Lunch", SubTitle: new("For two"), Rules: new("One.\nTwo."), PayValue: 900, FaceValue: 1000}
+}
+
+func dinner(w *town, stock int) FlashDetails {
+	d := FlashDetails{Details: lunch(w), Stock: stock, BeginsAt: w.now().Add(-time.Hour), EndsAt: w.now().Add(time.Hour)}
+	d.Title = "Dinner"
+	return d
+}
+
+func (w *town) owner() Editor { return Editor{UserID: w.ann} }
+
+func create(t *testing.T, s *Service, w *town, d Details) *Voucher {
+	t.Helper()
+	v, err := s.Create(t.Context(), w.owner(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func createFlash(t *testing.T, s *Service, w *town, d FlashDetails) *Voucher {
+	t.Helper()
+	v, err := s.CreateFlash(t.Context(), w.owner(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func updateFlash(t *testing.T, s *Service, w *town, id int64, c FlashChanges) *Voucher {
+	t.Helper()
+	v, err := s.UpdateFlash(t.Context(), w.owner(), id, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// read is a voucher as readers get it, through the cache.
+func read(t *testing.T, s *Service, id int64) *Voucher {
+	t.Helper()
+	v, err := s.ByID(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func saleRow(t *testing.T, s *Service, id int64) *ent.FlashSale {
+	t.Helper()
+	return s.db.FlashSale.GetX(t.Context(), id)
+}
+
+var orderNumber atomic.Int64
+
+// order stores a live order of a voucher, whose piece is taken out of the stock:
+// false if there is none.
+func order(ctx context.Context, s *Service, v *Voucher, at time.Time) (bool, error) {
+	got := false
+	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+		n, err := tx.FlashSale.Update().Where(flashsale.ID(v.ID), flashsale.StockGT(0)).AddStock(-1).Save(ctx)
+		if err != nil || n == 0 {
+			return err
+		}
+		got = true
+		number := orderNumber.Add(1)
+		return tx.Order.Create().SetID(number).SetUserID(number).SetVoucherID(v.ID).SetShopID(v.ShopID).SetStatus(entorder.StatusUNPAID).
+			SetOnePerUser(true).SetFlash(true).SetPayValue(v.PayValue).SetCreatedAt(at.UnixMilli()).SetPayBefore(at.UnixMilli()).Exec(ctx)
+	})
+	return got, err
+}
+
+func mustOrder(t *testing.T, s *Service, v *Voucher, at time.Time) {
+	t.Helper()
+	if got, err := order(t.Context(), s, v, at); err != nil || !got {
+		t.Fatal(got, err)
+	}
+}
+
+// reasons are the codes and fields of a refusal, or the error itself.
+func reasons(err error) []string {
+	refused, ok := errors.AsType[fault.UserErrors](err)
+	if !ok && err != nil {
+		return []string{err.Error()}
+	}
+	var list []string
+	for _, r := range refused {
+		list = append(list, string(r.Code)+" "+strings.TrimPrefix(strings.Join(r.Field, "."), "input."))
+	}
+	return list
+}
+
+// jobs is how many jobs of the outbox wait for somebody.
+func jobs(t *testing.T, s *Service) (n int64) {
+	t.Helper()
+	s.outbox.Wait()
+	list, err := s.outbox.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range list {
+		n += topic.Waiting
+	}
+	return n
+}
+
+// copyOf is a details' shallow copy with a change.
+func with[T any](d T, edit func(*T)) T {
+	edit(&d)
+	return d
+}

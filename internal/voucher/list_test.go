@@ -1,0 +1,375 @@
+package voucher
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+func ids(list []*Voucher) []int64 {
+	out := make([]int64, len(list))
+	for i, v := range list {
+		out[i] = v.ID
+	}
+	return out
+}
+
+func ofShop(t *testing.T, s *Service, shop int64, all bool) []int64 {
+	t.Helper()
+	found, err := s.OfShops(t.Context(), []int64{shop}, func(int64) bool { return all })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids(found[shop])
+}
+
+// sell stores n vouchers past the rooms, three of four a sale, and
+// returns their ids, newest first.
+func sell(t *testing.T, s *Service, shop int64, n int, ends func(i int) time.Time) []int64 {
+	t.Helper()
+	var made []int64
+	for i := range n {
+		kind := entvoucher.KindORDINARY
+		if i%4 > 0 {
+			kind = entvoucher.KindFLASH
+		}
+		v := s.db.Voucher.Create().SetKind(kind).SetShopID(shop).SetTitle(fmt.Sprint(i)).SetPayValue(1).SetFaceValue(2).SetOnePerUser(i%4 > 0).SaveX(t.Context())
+		if i%4 > 0 {
+			s.db.FlashSale.Create().SetID(v.ID).SetVoucherID(v.ID).SetStock(1).SetInitialStock(1).SetBeginsAt(noon.UnixMilli()).
+				SetEndsAt(ends(i).UnixMilli()).SetPartition(0).SetBuckets(1).ExecX(t.Context())
+		}
+		made = append(made, v.ID)
+	}
+	slices.Reverse(made)
+	if err := s.table.Changed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func TestAShopShowsItsNewest50Vouchers(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+		s := process()
+		never := func(int) time.Time { return noon.Add(1000 * time.Hour) }
+		made := sell(t, s, w.shop, 51, never)
+		other := newShop(t, s, 0)
+		few := sell(t, s, other, 3, never)
+		none := newShop(t, s, 0)
+		for range 2 { // the second time from the cache
+			found, err := s.OfShops(t.Context(), []int64{w.shop, other, none, 1 << 40}, func(id int64) bool { return id == other })
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[int64][]int64{}
+			for shop, list := range found {
+				got[shop] = ids(list)
+			}
+			if diff := cmp.Diff(map[int64][]int64{w.shop: made[:50], other: few}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got := ofShop(t, s, w.shop, true); !slices.Equal(got, made[:50]) {
+				t.Errorf("all of them: %v", got)
+			}
+		}
+	})
+}
+
+// Sales that end while a list is cached make room for older vouchers.
+func TestAShopsListIsFullAlsoAfterSalesHaveEnded(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+		s := process()
+		made := sell(t, s, w.shop, 160, func(i int) time.Time { return noon.Add(time.Duration(160-i) * time.Minute) })
+		onSale := func() (list []int64) {
+			for n, id := range made { // made[n] is the one with i = 159-n
+				if i := 159 - n; len(list) < 50 && (i%4 == 0 || w.now().Before(noon.Add(time.Duration(160-i)*time.Minute))) {
+					list = append(list, id)
+				}
+			}
+			return list
+		}
+		for range 17 {
+			if diff := cmp.Diff(onSale(), ofShop(t, s, w.shop, false)); diff != "" {
+				t.Errorf("after %v (-want +got):\n%s", w.now().Sub(noon), diff)
+			}
+			if got := ofShop(t, s, w.shop, true); !slices.Equal(got, made[:50]) {
+				t.Errorf("after %v all of them are %v", w.now().Sub(noon), got)
+			}
+			w.pass(10 * time.Minute)
+		}
+	})
+}
+
+func TestAShopsListFollowsEachWriteInEveryProcess(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+		s, other := process(), process()
+		check := func(step string, shown, all []int64) {
+			t.Helper()
+			for _, p := range []*Service{s, other} {
+				if got := ofShop(t, p, w.shop, false); !slices.Equal(got, shown) {
+					t.Errorf("%s: shown are %v, want %v", step, got, shown)
+				}
+				if got := ofShop(t, p, w.shop, true); !slices.Equal(got, all) {
+					t.Errorf("%s: all are %v, want %v", step, got, all)
+				}
+			}
+		}
+		check("nothing", []int64{}, []int64{})
+		a := create(t, s, w, lunch(w)).ID
+		check("an ordinary one", []int64{a}, []int64{a})
+		b := createFlash(t, s, w, dinner(w, 5)).ID
+		check("a sale", []int64{b, a}, []int64{b, a})
+		if _, err := s.Update(t.Context(), w.owner(), a, Changes{Status: patch.Set(OffSale)}); err != nil {
+			t.Fatal(err)
+		}
+		check("the one is taken off", []int64{b}, []int64{b, a})
+		updateFlash(t, s, w, b, FlashChanges{Changes: Changes{Status: patch.Set(OffSale)}})
+		check("both", []int64{}, []int64{b, a})
+		for _, id := range []int64{a, b} {
+			if v := read(t, other, id); !v.Off || v.Status(noon) != OffSale {
+				t.Errorf("what is off sale reads as %+v", v)
+			}
+		}
+		updateFlash(t, other, w, b, FlashChanges{Changes: Changes{Status: patch.Set(OnSale)}})
+		check("the sale is back", []int64{b}, []int64{b, a})
+		w.pass(2 * time.Hour)
+		check("it is over", []int64{}, []int64{b, a})
+		updateFlash(t, s, w, b, FlashChanges{EndsAt: patch.Set(w.now().Add(time.Hour))})
+		check("and prolonged", []int64{b}, []int64{b, a})
+	})
+}
+
+// A row that the cache calls absent: asked for before it was there, and its insert
+// was never announced.
+func TestAVoucherInAListIsShownThoughTheCacheSaysThereIsNone(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+		s := process()
+		first := create(t, s, w, lunch(w))
+		if _, err := s.ByID(t.Context(), first.ID+1); err == nil {
+			t.Fatal("it is there")
+		}
+		made := sell(t, s, w.shop, 1, nil)
+		if made[0] != first.ID+1 {
+			t.Fatalf("voucher %d: the test tests nothing", made[0])
+		}
+		if got := ofShop(t, s, w.shop, false); !slices.Equal(got, []int64{made[0], first.ID}) {
+			t.Errorf("shown are %v", got)
+		}
+	})
+}
+
+// walked is the whole list, in pages.
+func walked(t *testing.T, s *Service, q Query, between func()) (list []int64, pages int) {
+	t.Helper()
+	for {
+		p, err := s.FlashSales(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range p.Edges {
+			list = append(list, e.Node.ID)
+		}
+		if len(p.Edges) > q.First || p.Info.HasPreviousPage != (q.After != "") {
+			t.Fatalf("%d edges of %d, %+v", len(p.Edges), q.First, p.Info)
+		}
+		if pages++; !p.Info.HasNextPage {
+			return list, pages
+		}
+		q.After = *p.Info.EndCursor
+		if between != nil {
+			between()
+		}
+	}
+}
+
+// fair stores n sales of all phases, as a model has them too.
+func fair(t *testing.T, s *Service, w *town, rnd *rand.Rand, n int) (model []*Voucher, left map[int64]int) {
+	t.Helper()
+	left = map[int64]int{}
+	for i := range n {
+		begins := noon.Add(time.Duration(rnd.IntN(240)-120) * time.Minute)
+		ends := begins.Add(time.Duration(1+rnd.IntN(8)*20) * time.Minute)
+		stock, off := 1-rnd.IntN(2), rnd.IntN(6) == 0
+		row := s.db.Voucher.Create().SetKind(entvoucher.KindFLASH).SetShopID(w.shop).SetTitle(fmt.Sprint(i)).SetPayValue(1).SetFaceValue(2).SetOnePerUser(true)
+		if off {
+			row.SetStatus(entvoucher.StatusOFF_SALE)
+		}
+		v := row.SaveX(t.Context())
+		sale := s.db.FlashSale.Create().SetID(v.ID).SetVoucherID(v.ID).SetStock(stock).SetInitialStock(1).SetBeginsAt(begins.UnixMilli()).
+			SetEndsAt(ends.UnixMilli()).SetPartition(0).SetBuckets(1).SaveX(t.Context())
+		model, left[v.ID] = append(model, fromRow(v, sale)), stock
+		w.sales.there[v.ID] = kept{1, stock, 1, sale.BeginsAt, sale.EndsAt, !off}
+	}
+	slices.SortFunc(model, func(a, b *Voucher) int {
+		return place{a.ID, 0, a.Sale.EndsAt.UnixMilli()}.compare(place{b.ID, 0, b.Sale.EndsAt.UnixMilli()})
+	})
+	if err := s.table.Changed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return model, left
+}
+
+func TestFlashSalesAreListedByPhase(t *testing.T) {
+	seed := testkit.Seed(t)
+	phases := [][]Phase{nil, {Upcoming}, {Open}, {SoldOut}, {Ended}, {Open, SoldOut}, {Upcoming, SoldOut}, {Ended, Open}, {Ended, Upcoming, Open, SoldOut}}
+	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+		s := process()
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		model, left := fair(t, s, w, rnd, 60)
+		for range 3 {
+			for _, want := range phases {
+				var expect []int64
+				for _, v := range model {
+					phase := v.Sale.Phase(w.now(), left[v.ID])
+					if !v.Off && (slices.Contains(want, phase) || want == nil && (phase == Open || phase == Upcoming)) {
+						expect = append(expect, v.ID)
+					}
+				}
+				for _, first := range []int{1, 7, 100} {
+					got, _ := walked(t, s, Query{Phases: want, First: first}, nil)
+					if diff := cmp.Diff(expect, got); diff != "" {
+						t.Errorf("%v by %d after %v (-want +got):\n%s", want, first, w.now().Sub(noon), diff)
+					}
+				}
+			}
+			w.pass(50 * time.Minute)
+		}
+	})
+}
+
+// While somebody pages, sales end, begin, sell out, are added and taken off. None is
+// shown twice, and none is left out that was in the phases throughout.
+func TestPagesOfFlashSalesNeitherRepeatNorLoseWhileSalesEnd(t *testing.T) {
+	seed := testkit.Seed(t)
+	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+		s := process()
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		model, left := fair(t, s, w, rnd, 80)
+		for _, phases := range [][]Phase{nil, {Open, Upcoming, SoldOut}, {Ended, Open, Upcoming, SoldOut}} {
+			steady := map[int64]bool{}
+			listed := func(v *Voucher) bool {
+				phase := v.Sale.Phase(w.now(), left[v.ID])
+				return !v.Off && (slices.Contains(phases, phase) || phases == nil && (phase == Open || phase == Upcoming))
+			}
+			for _, v := range model {
+				steady[v.ID] = listed(v)
+			}
+			got, pages := walked(t, s, Query{Phases: phases, First: 3}, func() {
+				w.pass(time.Minute)
+				createFlash(t, s, w, dinner(w, 1))
+				w.sales.mu.Lock()
+				v := model[rnd.IntN(len(model))]
+				left[v.ID] = 0
+				k := w.sales.there[v.ID]
+				k.stock = 0
+				w.sales.there[v.ID] = k
+				w.sales.mu.Unlock()
+				for _, v := range model {
+					steady[v.ID] = steady[v.ID] && listed(v)
+				}
+			})
+			if pages < 5 {
+				t.Errorf("%d pages: the test tests nothing", pages)
+			}
+			sorted := slices.Sorted(slices.Values(got))
+			if len(slices.Compact(sorted)) < len(got) {
+				t.Errorf("%v: a sale stands there twice: %v", phases, got)
+			}
+			for id, always := range steady {
+				if always && !slices.Contains(got, id) {
+					t.Errorf("%v: sale %d was lost", phases, id)
+				}
+			}
+		}
+	})
+}
+
+// More sales are sold out than one page looks at.
+func TestAPageOfOpenSalesLooksAtABoundedNumber(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+		s := process()
+		const many = 1 + stepSize*maxSteps + 150
+		vouchers, sales := make([]*ent.VoucherCreate, many), make([]*ent.FlashSaleCreate, many)
+		for i := range many {
+			vouchers[i] = s.db.Voucher.Create().SetKind(entvoucher.KindFLASH).SetShopID(w.shop).SetTitle("x").SetPayValue(1).SetFaceValue(2).SetOnePerUser(true)
+		}
+		rows := s.db.Voucher.CreateBulk(vouchers...).SaveX(t.Context())
+		for i, r := range rows {
+			sales[i] = s.db.FlashSale.Create().SetID(r.ID).SetVoucherID(r.ID).SetStock(0).SetInitialStock(1).SetBeginsAt(noon.UnixMilli()).
+				SetEndsAt(noon.Add(time.Hour).UnixMilli()).SetPartition(0).SetBuckets(1)
+		}
+		s.db.FlashSale.CreateBulk(sales...).ExecX(t.Context())
+		last := rows[many-1].ID
+		w.sales.there[last] = kept{stock: 1}
+		p, err := s.FlashSales(t.Context(), Query{Phases: []Phase{Open}, First: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Edges) != 0 || !p.Info.HasNextPage || p.Info.EndCursor == nil {
+			t.Errorf("%d edges, %+v", len(p.Edges), p.Info)
+		}
+		if got, pages := walked(t, s, Query{Phases: []Phase{Open}, First: 1}, nil); !slices.Equal(got, []int64{last}) || pages != 2 {
+			t.Errorf("found %v on %d pages, want %d on the second", got, pages, last)
+		}
+		if got, _ := walked(t, s, Query{Phases: []Phase{SoldOut}, First: 100}, nil); len(got) != many-1 {
+			t.Errorf("%d sales are sold out, want %d", len(got), many-1)
+		}
+	})
+}
+
+func TestAQueryOfFlashSalesThatMakesNoSenseIsRefused(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+		s := process()
+		for name, q := range map[string]Query{
+			"no size":               {First: 0},
+			"too many":              {First: page.Max + 1},
+			"an unknown phase":      {First: 1, Phases: []Phase{"GONE"}},
+			"a cursor of elsewhere": {First: 1, After: page.Encode("SCORE", 1.5, 3)},
+		} {
+			if _, err := s.FlashSales(t.Context(), q); fault.KindOf(err) != fault.BadUserInput {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if got, _ := walked(t, s, Query{First: 5}, nil); len(got) != 0 {
+			t.Errorf("found %v", got)
+		}
+	})
+}
+
+func TestAnEditedWindowMovesASaleInTheList(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+		s, other := process(), process()
+		a, b := createFlash(t, s, w, dinner(w, 1)).ID, createFlash(t, s, w, dinner(w, 1)).ID
+		check := func(step string, want ...int64) {
+			t.Helper()
+			for _, p := range []*Service{s, other} {
+				if got, _ := walked(t, p, Query{First: 1}, nil); !slices.Equal(got, want) {
+					t.Errorf("%s: %v, want %v", step, got, want)
+				}
+			}
+		}
+		check("both end together", a, b)
+		updateFlash(t, s, w, a, FlashChanges{EndsAt: patch.Set(noon.Add(2 * time.Hour))})
+		check("the first is prolonged", b, a)
+		updateFlash(t, other, w, b, FlashChanges{Changes: Changes{Status: patch.Set(OffSale)}})
+		check("the other is taken off", a)
+		w.sales.admit(a)
+		check("and it is sold out")
+		updateFlash(t, s, w, a, FlashChanges{StockDelta: new(1)})
+		check("there are more", a)
+		if n := s.db.FlashSale.Query().Where(flashsale.EditSeqGT(1)).CountX(t.Context()); n != 2 {
+			t.Errorf("%d sales were edited", n)
+		}
+	})
+}

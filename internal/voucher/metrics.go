@@ -1,0 +1,51 @@
+package voucher
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+// What an edit of a running sale can fail at without failing, as the label doing
+// says it: the reconciler of sales makes up for both.
+const (
+	lowering  = "lower"     // Redis could not be asked first for pieces to take out
+	restoring = "take_back" // nor told that they stay
+)
+
+// troubles counts these failures and logs them seldom.
+type troubles struct {
+	counts *prometheus.CounterVec
+	log    *slog.Logger
+	seldom clock.Seldom
+}
+
+func newTroubles(reg prometheus.Registerer, log *slog.Logger) *troubles {
+	t := &troubles{
+		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_voucher_edit_failures_total", Help: "Edits of running sales that Redis could not be told of in time.",
+		}, []string{"doing"}),
+		log: cmp.Or(log, slog.New(slog.DiscardHandler)),
+	}
+	for _, doing := range []string{lowering, restoring} {
+		t.counts.WithLabelValues(doing)
+	}
+	if reg != nil {
+		if err := reg.Register(t.counts); err != nil {
+			panic(fmt.Sprintf("voucher: register the metrics: %v", err))
+		}
+	}
+	return t
+}
+
+func (t *troubles) note(ctx context.Context, doing string, id int64, err error) {
+	t.counts.WithLabelValues(doing).Inc()
+	if t.seldom.Due() {
+		t.log.WarnContext(ctx, "an edit of a running sale could not be made in Redis at once", "doing", doing, "voucher", id, "err", err)
+	}
+}

@@ -1,0 +1,122 @@
+package voucher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	entshop "github.com/tandian-dev/tandian/ent/shop"
+	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+// plantTimeout bounds one call of Plant.
+const plantTimeout = time.Minute
+
+// A Draft is a voucher as a seed or the demo town describes it.
+type Draft struct {
+	// ExternalID names the voucher in its seed, for example "demo:lunch". A draft
+	// with that of a stored voucher stores nothing. Required.
+	ExternalID string
+	Shop       string // external id of its shop
+	Title      string
+	SubTitle   string // "" is none
+	Rules      string // "" are none
+	PayValue   int    // minor units to pay
+	FaceValue  int    // minor units that it is worth
+	OnePerUser bool
+
+	Stock            int // pieces of a flash voucher; 0 makes an ordinary one
+	BeginsAt, EndsAt time.Time
+}
+
+// A Tally counts what became of drafts.
+type Tally struct {
+	Added   int
+	Present int // stored before, and left as they are
+	Skipped int // without their shop
+}
+
+// Plant stores the drafts that are not stored yet, in one transaction, whoever owns
+// their shops. It may be repeated, also after its merchant has changed what it planted.
+// A draft that breaks a bound is an error, and nothing is stored.
+func (s *Service) Plant(ctx context.Context, drafts []Draft) (Tally, error) {
+	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+	defer cancel()
+	var sum Tally
+	var ids []int64
+	var jobs []outbox.Ticket
+	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
+		sum, ids = Tally{}, nil
+		for _, d := range drafts {
+			id, err := s.plant(ctx, tx, d, &sum)
+			if err != nil {
+				return fmt.Errorf("voucher %s: %w", d.ExternalID, err)
+			}
+			if id != 0 {
+				ids = append(ids, id)
+			}
+		}
+		jobs, err = outbox.AddBatch(ctx, s.outbox, tx, topic, ids...)
+		return err
+	})
+	if err != nil {
+		return Tally{}, fmt.Errorf("plant %d vouchers: %w", len(drafts), err)
+	}
+	if len(ids) > 0 {
+		s.outbox.Settle(ctx, s.Changed(ctx, ids...), jobs...)
+	}
+	return sum, nil
+}
+
+// plant stores one draft and returns its id, or 0.
+func (s *Service) plant(ctx context.Context, tx *ent.Tx, d Draft, sum *Tally) (int64, error) {
+	if d.ExternalID == "" {
+		return 0, errors.New("it has no external id")
+	}
+	stored, err := tx.Voucher.Query().Where(entvoucher.ExternalID(d.ExternalID)).Exist(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("look for it: %w", err)
+	}
+	if stored {
+		sum.Present++
+		return 0, nil
+	}
+	shopID, err := tx.Shop.Query().Where(entshop.ExternalID(d.Shop)).OnlyID(ctx)
+	switch {
+	case ent.IsNotFound(err):
+		sum.Skipped++
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("look for shop %s: %w", d.Shop, err)
+	}
+	sum.Added++
+	return s.insertDraft(ctx, tx, d, shopID)
+}
+
+func (s *Service) insertDraft(ctx context.Context, tx *ent.Tx, d Draft, shopID int64) (int64, error) {
+	details := Details{
+		ShopID: shopID, Title: d.Title, SubTitle: &d.SubTitle, Rules: &d.Rules, PayValue: d.PayValue, FaceValue: d.FaceValue, OnePerUser: d.OnePerUser,
+	}.clean()
+	if d.Stock == 0 {
+		if err := details.check().OrNil(); err != nil {
+			return 0, err
+		}
+		row, err := details.insert(tx, entvoucher.KindORDINARY).SetOnePerUser(d.OnePerUser).SetExternalID(d.ExternalID).Save(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return row.ID, nil
+	}
+	flash := FlashDetails{Details: details, Stock: d.Stock, BeginsAt: d.BeginsAt, EndsAt: d.EndsAt}
+	if err := flash.check(s.now()).OrNil(); err != nil {
+		return 0, err
+	}
+	v, err := s.insertFlash(ctx, tx, flash, &d.ExternalID)
+	if err != nil {
+		return 0, err
+	}
+	return v.ID, nil
+}
