@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/tandian-dev/tandian/bench/clients"
 )
 
 // Scheme is one process of one way to cache rows. Its methods may run at once.
@@ -110,16 +111,10 @@ const commandTimeout = 5 * time.Second
 
 // client opens a Redis client of one process.
 func client(url string) (*redis.Client, error) {
-	o, err := redis.ParseURL(url)
+	o, err := clients.Redis(url, commandTimeout)
 	if err != nil {
-		return nil, errors.New("the Redis URL cannot be read: redis://, rediss:// or unix:// of one server is wanted") // err has the URL with its password
+		return nil, err
 	}
-	o.Protocol = 3
-	o.ContextTimeoutEnabled = true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = commandTimeout, commandTimeout, commandTimeout, commandTimeout
-	o.MaxRetries = -1
-	o.PoolSize = 64 // nobody waits for a connection
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return redis.NewClient(o), nil
 }
 

@@ -14,7 +14,8 @@ import (
 
 	"github.com/lib/pq"
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/tandian-dev/tandian/bench/clients"
 )
 
 //go:embed sql/schema.sql
@@ -58,15 +59,10 @@ func Open(ctx context.Context, urls []string, dsn string) (*Servers, error) {
 }
 
 func (s *Servers) openDatabase(ctx context.Context, dsn string) error {
-	config, err := pq.NewConfig(dsn)
+	config, err := clients.Postgres(dsn, s.random, commandTimeout)
 	if err != nil {
-		return errors.New("the database's URL cannot be read") // err may have the password
+		return err
 	}
-	if config.Runtime == nil {
-		config.Runtime = make(map[string]string)
-	}
-	config.Runtime["search_path"] = s.random
-	config.ConnectTimeout = commandTimeout
 	s.config = &config
 	if s.db, err = s.database(new(wire), s.random); err != nil {
 		return err
@@ -112,16 +108,11 @@ func (s *Servers) space() string {
 
 // client opens a Redis client on a wire.
 func client(url string, w *wire, v *valve) (*redis.Client, error) {
-	o, err := redis.ParseURL(url)
+	o, err := clients.Redis(url, commandTimeout)
 	if err != nil {
-		return nil, errors.New("the Redis URL cannot be read: redis://, rediss:// or unix:// of one server is wanted") // err has the URL with its password
+		return nil, err
 	}
-	o.Protocol = 3
-	o.ContextTimeoutEnabled = true
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = commandTimeout, commandTimeout, commandTimeout, commandTimeout
-	o.MaxRetries, o.DialerRetries = -1, 1
-	o.PoolSize = 64 // nobody waits for a connection
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.DialerRetries = 1
 	w.dialer = redis.NewDialer(o)
 	o.Dialer = w.DialContext
 	rdb := redis.NewClient(o)
@@ -149,12 +140,12 @@ func (s *Servers) database(w *wire, name string) (*sql.DB, error) {
 // empty removes the keys that begin with a prefix, as a failover to a replica
 // that has not heard of them does.
 func empty(ctx context.Context, rdb *redis.Client, prefix string) error {
-	return each(ctx, rdb, prefix, func(key string) error { return rdb.Del(ctx, key).Err() })
+	return clients.Each(ctx, rdb, prefix, func(key string) error { return rdb.Del(ctx, key).Err() })
 }
 
 // lapse makes time pass for the keys under a prefix.
 func lapse(ctx context.Context, rdb *redis.Client, prefix string, d time.Duration) error {
-	return each(ctx, rdb, prefix, func(key string) error {
+	return clients.Each(ctx, rdb, prefix, func(key string) error {
 		life, err := rdb.PTTL(ctx, key).Result()
 		switch {
 		case err != nil || life < 0: // for ever, or gone
@@ -164,14 +155,4 @@ func lapse(ctx context.Context, rdb *redis.Client, prefix string, d time.Duratio
 		}
 		return rdb.PExpire(ctx, key, life-d).Err()
 	})
-}
-
-func each(ctx context.Context, rdb *redis.Client, prefix string, do func(key string) error) error {
-	it := rdb.Scan(ctx, 0, prefix+"*", 1000).Iterator()
-	for it.Next(ctx) {
-		if err := do(it.Val()); err != nil {
-			return err
-		}
-	}
-	return it.Err()
 }

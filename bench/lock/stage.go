@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandian-dev/tandian/bench/clients"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
@@ -127,7 +128,7 @@ func (s *stage) everywhere(ctx context.Context) error {
 	return eventually(ctx, "the lock does not come to all nodes", func(ctx context.Context) (bool, error) {
 		for _, rdb := range s.nodes[:s.v.Nodes] {
 			found := 0
-			err := each(ctx, rdb, s.prefix, func(string) error { found++; return nil })
+			err := clients.Each(ctx, rdb, s.prefix, func(string) error { found++; return nil })
 			if err != nil || found == 0 {
 				return false, err
 			}

@@ -1,0 +1,54 @@
+// Package clients says how comparisons open the servers that they measure.
+package clients
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lib/pq"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Redis are the options of a client that waits for so long, and tries once. The error
+// does not show the URL, which may have a password.
+func Redis(url string, patience time.Duration) (*redis.Options, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, errors.New("the Redis URL cannot be read: redis://, rediss:// or unix:// of one server is wanted")
+	}
+	o.Protocol = 3
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = patience, patience, patience, patience
+	o.MaxRetries = -1
+	o.PoolSize = 64 // nobody waits for a connection
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return o, nil
+}
+
+// Postgres is the configuration of sessions in a schema, which need not be there yet.
+// The error does not show the DSN, which may have a password.
+func Postgres(dsn, schema string, patience time.Duration) (pq.Config, error) {
+	config, err := pq.NewConfig(dsn)
+	if err != nil {
+		return pq.Config{}, errors.New("the database's URL cannot be read")
+	}
+	if config.Runtime == nil {
+		config.Runtime = make(map[string]string)
+	}
+	config.Runtime["search_path"] = schema
+	config.ConnectTimeout = patience
+	return config, nil
+}
+
+// Each does something to each key of a server that begins with a prefix.
+func Each(ctx context.Context, rdb *redis.Client, prefix string, do func(key string) error) error {
+	it := rdb.Scan(ctx, 0, prefix+"*", 1000).Iterator()
+	for it.Next(ctx) {
+		if err := do(it.Val()); err != nil {
+			return err
+		}
+	}
+	return it.Err()
+}

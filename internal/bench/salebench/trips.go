@@ -1,0 +1,54 @@
+package salebench
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// trips counts round trips to Redis: a command, or a pipeline. It is a hook of
+// go-redis, which also has new connections greet the server through it: that is
+// not counted.
+type trips struct {
+	callers atomic.Int64 // under the context of somebody who orders
+	all     atomic.Int64 // of workers too, as far as their client is hooked
+}
+
+// ordering marks the context of somebody who orders.
+type ordering struct{}
+
+func (t *trips) count(ctx context.Context, first redis.Cmder) {
+	switch first.Name() {
+	case "hello", "auth", "client", "select", "readonly", "info": // which server it is: once for each connection
+		return
+	}
+	t.all.Add(1)
+	if ctx.Value(ordering{}) != nil {
+		t.callers.Add(1)
+	}
+}
+
+func (t *trips) reset() {
+	t.all.Store(0)
+	t.callers.Store(0)
+}
+
+// DialHook is as [redis.Hook] says.
+func (t *trips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook is as [redis.Hook] says.
+func (t *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		t.count(ctx, cmd)
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook is as [redis.Hook] says.
+func (t *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		t.count(ctx, cmds[0])
+		return next(ctx, cmds)
+	}
+}
