@@ -4,8 +4,11 @@ import (
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
 // assumedList is how long a list without a size is taken to be.
@@ -37,10 +40,23 @@ func complexity(c *generated.ComplexityRoot) {
 		return cost
 	}
 	c.User.Shops = func(child, first int, _ *page.Cursor) int { return times(first, child) }
+	c.User.Orders = func(child int, _ []order.Status, first int, _ *page.Cursor) int { return times(first, child) }
+	c.Shop.Orders = func(child int, _ []order.Status, first int, _ *page.Cursor) int { return times(first, child) }
+	c.Shop.Vouchers = func(child int) int { return times(assumedList, child) }
+	c.Shop.SalesByDay = days
+	c.Query.SalesByDay = days
+	c.Query.FlashSales = func(child int, _ []voucher.Phase, first int, _ *page.Cursor) int { return times(first, child) }
 	c.Query.CacheStats = func(child int) int { return times(assumedList, child) }
 	c.Query.QueueStats = func(child int) int { return times(assumedList, child) }
 	c.Query.HotKeys = func(child, top int) int { return times(top, child) }
 	c.Shop.Images = func(child int) int { return times(9, child) }
+}
+
+// salesCost is what a look at sales costs beside its days, in fields.
+const salesCost = 50
+
+func days(child int, from, to calendar.Date) int {
+	return salesCost + times(min(calendar.Days(from, to), order.MaxSalesDays), child)
 }
 
 // times is 1 + n·child. A page size that is out of bounds is refused by the

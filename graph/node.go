@@ -21,11 +21,18 @@ func (r *Resolver) readers() map[string]reader {
 		"Shop":     reads(r.rooms.Shops.ByIDs),
 		"User":     reads(r.rooms.Accounts.ByIDs),
 		"ShopType": reads(r.rooms.Shops.TypesByID),
+		"Order":    reads(r.readOrders),
+
+		ordinaryVoucher: r.readsVouchers(ordinaryVoucher),
+		flashVoucher:    r.readsVouchers(flashVoucher),
 	}
 }
 
 // reads makes a room's batch read a reader.
-func reads[V any](read func(context.Context, []int64) (map[int64]*V, error)) reader {
+func reads[V any, P interface {
+	*V
+	scalar.Node
+}](read func(context.Context, []int64) (map[int64]P, error)) reader {
 	return func(ctx context.Context, numbers []int64) (map[int64]scalar.Node, error) {
 		found, err := read(ctx, numbers)
 		if err != nil {

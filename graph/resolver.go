@@ -10,7 +10,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
 //go:generate go tool gqlgen generate
@@ -19,6 +22,9 @@ import (
 type Rooms struct {
 	Accounts *account.Service
 	Shops    *shop.Service
+	Vouchers *voucher.Service
+	Orders   *order.Service
+	Live     *live.Hub
 	Caches   Caches
 	Queues   Queues
 }
@@ -39,10 +45,15 @@ func New(rooms Rooms) generated.Config {
 // byID reads what a client named by an id, null if there is none. A client that
 // keeps naming what there is not is refused before the room is asked.
 func byID[V any](ctx context.Context, id int64, read func(context.Context, int64) (*V, error)) (*V, error) {
+	return byKey(ctx, id, read)
+}
+
+// byKey is the same for what is named otherwise.
+func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (*V, error)) (*V, error) {
 	if err := mayRead(ctx); err != nil {
 		return nil, err
 	}
-	v, err := read(ctx, id)
+	v, err := read(ctx, key)
 	if errors.Is(err, fault.ErrNotFound) {
 		door.CountAbsent(ctx, 1)
 		return nil, nil //nolint:nilnil // null is how the schema says it

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
@@ -90,6 +91,12 @@ func arguments(t *testing.T, f *ast.FieldDefinition, n int) map[string]any {
 			args[a.Name] = slices.Repeat([]any{scalar.ID{Type: "Shop", N: 1}.String()}, n)
 		case a.Type.String() == "ID!":
 			args[a.Name] = scalar.ID{Type: "Shop", N: 1}.String()
+		case a.Type.String() == "Date!":
+			day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			if a.Name == "to" {
+				day = day.AddDate(0, 0, n-1)
+			}
+			args[a.Name] = day.Format(time.DateOnly)
 		case a.Type.NonNull && a.DefaultValue == nil:
 			t.Fatalf("this test has no value for the argument %s: %v of %s", a.Name, a.Type, f.Name)
 		}

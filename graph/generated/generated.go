@@ -10,6 +10,7 @@ import (
 	"math"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
@@ -20,7 +21,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/voucher"
 	gqlparser "github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 )
@@ -35,10 +38,17 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	FlashSale() FlashSaleResolver
+	FlashVoucher() FlashVoucherResolver
+	FlashVoucherEdge() FlashVoucherEdgeResolver
 	Mutation() MutationResolver
+	Order() OrderResolver
+	OrderEdge() OrderEdgeResolver
+	OrdinaryVoucher() OrdinaryVoucherResolver
 	Query() QueryResolver
 	Shop() ShopResolver
 	ShopEdge() ShopEdgeResolver
+	Subscription() SubscriptionResolver
 	User() UserResolver
 }
 
@@ -58,9 +68,63 @@ type ComplexityRoot struct {
 		StaleServed func(childComplexity int) int
 	}
 
+	CancelOrderPayload struct {
+		Order      func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	CreateFlashVoucherPayload struct {
+		UserErrors func(childComplexity int) int
+		Voucher    func(childComplexity int) int
+	}
+
 	CreateShopPayload struct {
 		Shop       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	CreateVoucherPayload struct {
+		UserErrors func(childComplexity int) int
+		Voucher    func(childComplexity int) int
+	}
+
+	DaySales struct {
+		Amount func(childComplexity int) int
+		Date   func(childComplexity int) int
+		Orders func(childComplexity int) int
+		Paid   func(childComplexity int) int
+	}
+
+	FlashSale struct {
+		BeginsAt     func(childComplexity int) int
+		EndsAt       func(childComplexity int) int
+		InitialStock func(childComplexity int) int
+		Phase        func(childComplexity int) int
+		Stock        func(childComplexity int) int
+		VoucherID    func(childComplexity int) int
+	}
+
+	FlashVoucher struct {
+		FaceValue  func(childComplexity int) int
+		ID         func(childComplexity int) int
+		OnePerUser func(childComplexity int) int
+		PayValue   func(childComplexity int) int
+		Rules      func(childComplexity int) int
+		Sale       func(childComplexity int) int
+		Shop       func(childComplexity int) int
+		Status     func(childComplexity int) int
+		SubTitle   func(childComplexity int) int
+		Title      func(childComplexity int) int
+	}
+
+	FlashVoucherConnection struct {
+		Edges func(childComplexity int) int
+		Info  func(childComplexity int) int
+	}
+
+	FlashVoucherEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	HotKey struct {
@@ -91,13 +155,65 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		CreateShop    func(childComplexity int, input model.CreateShopInput) int
-		Login         func(childComplexity int, input model.LoginInput) int
-		Logout        func(childComplexity int) int
-		SendLoginCode func(childComplexity int, phone string) int
-		SetPassword   func(childComplexity int, password string) int
-		UpdateProfile func(childComplexity int, input model.UpdateProfileInput) int
-		UpdateShop    func(childComplexity int, input model.UpdateShopInput) int
+		CancelOrder        func(childComplexity int, orderID scalar.ID) int
+		CreateFlashVoucher func(childComplexity int, input model.CreateFlashVoucherInput) int
+		CreateShop         func(childComplexity int, input model.CreateShopInput) int
+		CreateVoucher      func(childComplexity int, input model.CreateVoucherInput) int
+		Login              func(childComplexity int, input model.LoginInput) int
+		Logout             func(childComplexity int) int
+		OrderVoucher       func(childComplexity int, voucherID scalar.ID, idempotencyKey *string) int
+		PayOrder           func(childComplexity int, orderID scalar.ID, method order.PayMethod) int
+		RedeemOrder        func(childComplexity int, orderID scalar.ID) int
+		RefundOrder        func(childComplexity int, orderID scalar.ID) int
+		SendLoginCode      func(childComplexity int, phone string) int
+		SetPassword        func(childComplexity int, password string) int
+		UpdateFlashVoucher func(childComplexity int, input model.UpdateFlashVoucherInput) int
+		UpdateProfile      func(childComplexity int, input model.UpdateProfileInput) int
+		UpdateShop         func(childComplexity int, input model.UpdateShopInput) int
+		UpdateVoucher      func(childComplexity int, input model.UpdateVoucherInput) int
+	}
+
+	Order struct {
+		CancelledAt func(childComplexity int) int
+		CreatedAt   func(childComplexity int) int
+		Failure     func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Number      func(childComplexity int) int
+		PaidAt      func(childComplexity int) int
+		PayBefore   func(childComplexity int) int
+		PayMethod   func(childComplexity int) int
+		PayValue    func(childComplexity int) int
+		RefundedAt  func(childComplexity int) int
+		Status      func(childComplexity int) int
+		UsedAt      func(childComplexity int) int
+		Voucher     func(childComplexity int) int
+	}
+
+	OrderConnection struct {
+		Edges func(childComplexity int) int
+		Info  func(childComplexity int) int
+	}
+
+	OrderEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	OrderVoucherPayload struct {
+		Order      func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	OrdinaryVoucher struct {
+		FaceValue  func(childComplexity int) int
+		ID         func(childComplexity int) int
+		OnePerUser func(childComplexity int) int
+		PayValue   func(childComplexity int) int
+		Rules      func(childComplexity int) int
+		Shop       func(childComplexity int) int
+		Status     func(childComplexity int) int
+		SubTitle   func(childComplexity int) int
+		Title      func(childComplexity int) int
 	}
 
 	PageInfo struct {
@@ -107,17 +223,28 @@ type ComplexityRoot struct {
 		StartCursor     func(childComplexity int) int
 	}
 
+	PayOrderPayload struct {
+		Order      func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	Query struct {
-		CacheStats func(childComplexity int) int
-		HotKeys    func(childComplexity int, top int) int
-		Me         func(childComplexity int) int
-		Node       func(childComplexity int, id scalar.ID) int
-		Nodes      func(childComplexity int, ids []scalar.ID) int
-		QueueStats func(childComplexity int) int
-		Shop       func(childComplexity int, id scalar.ID) int
-		ShopTypes  func(childComplexity int) int
-		Shops      func(childComplexity int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) int
-		User       func(childComplexity int, id scalar.ID) int
+		CacheStats    func(childComplexity int) int
+		FlashSales    func(childComplexity int, phase []voucher.Phase, first int, after *page.Cursor) int
+		HotKeys       func(childComplexity int, top int) int
+		Me            func(childComplexity int) int
+		Node          func(childComplexity int, id scalar.ID) int
+		Nodes         func(childComplexity int, ids []scalar.ID) int
+		Order         func(childComplexity int, id scalar.ID) int
+		OrderByNumber func(childComplexity int, number string) int
+		QueueStats    func(childComplexity int) int
+		SalesByDay    func(childComplexity int, from calendar.Date, to calendar.Date) int
+		ServerTime    func(childComplexity int) int
+		Shop          func(childComplexity int, id scalar.ID) int
+		ShopTypes     func(childComplexity int) int
+		Shops         func(childComplexity int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) int
+		User          func(childComplexity int, id scalar.ID) int
+		Voucher       func(childComplexity int, id scalar.ID) int
 	}
 
 	QueueStats struct {
@@ -126,6 +253,16 @@ type ComplexityRoot struct {
 		OldestSeconds func(childComplexity int) int
 		Parked        func(childComplexity int) int
 		Pending       func(childComplexity int) int
+	}
+
+	RedeemOrderPayload struct {
+		Order      func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	RefundOrderPayload struct {
+		Order      func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	SendLoginCodePayload struct {
@@ -148,9 +285,12 @@ type ComplexityRoot struct {
 		Images       func(childComplexity int) int
 		Name         func(childComplexity int) int
 		OpenHours    func(childComplexity int) int
+		Orders       func(childComplexity int, status []order.Status, first int, after *page.Cursor) int
+		SalesByDay   func(childComplexity int, from calendar.Date, to calendar.Date) int
 		Score        func(childComplexity int) int
 		Sold         func(childComplexity int) int
 		Type         func(childComplexity int) int
+		Vouchers     func(childComplexity int) int
 	}
 
 	ShopConnection struct {
@@ -171,6 +311,16 @@ type ComplexityRoot struct {
 		Sort    func(childComplexity int) int
 	}
 
+	Subscription struct {
+		OrderUpdates func(childComplexity int, orderID *scalar.ID) int
+		StockUpdates func(childComplexity int, voucherID scalar.ID) int
+	}
+
+	UpdateFlashVoucherPayload struct {
+		UserErrors func(childComplexity int) int
+		Voucher    func(childComplexity int) int
+	}
+
 	UpdateProfilePayload struct {
 		User       func(childComplexity int) int
 		UserErrors func(childComplexity int) int
@@ -181,6 +331,11 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	UpdateVoucherPayload struct {
+		UserErrors func(childComplexity int) int
+		Voucher    func(childComplexity int) int
+	}
+
 	User struct {
 		AvatarURL func(childComplexity int) int
 		Bio       func(childComplexity int) int
@@ -188,8 +343,11 @@ type ComplexityRoot struct {
 		City      func(childComplexity int) int
 		Gender    func(childComplexity int) int
 		ID        func(childComplexity int) int
+		Level     func(childComplexity int) int
 		Nickname  func(childComplexity int) int
+		Orders    func(childComplexity int, status []order.Status, first int, after *page.Cursor) int
 		Phone     func(childComplexity int) int
+		Points    func(childComplexity int) int
 		Role      func(childComplexity int) int
 		Shops     func(childComplexity int, first int, after *page.Cursor) int
 	}
@@ -205,14 +363,47 @@ type ComplexityRoot struct {
 
 // region    ************************** generated!.gotpl **************************
 
+type FlashSaleResolver interface {
+	VoucherID(ctx context.Context, obj *voucher.State) (*scalar.ID, error)
+}
+type FlashVoucherResolver interface {
+	Shop(ctx context.Context, objs []*voucher.Flash) ([]*shop.Shop, error)
+
+	Status(ctx context.Context, obj *voucher.Flash) (voucher.Status, error)
+
+	Sale(ctx context.Context, objs []*voucher.Flash) ([]*voucher.State, error)
+}
+type FlashVoucherEdgeResolver interface {
+	Node(ctx context.Context, objs []*voucher.Edge) ([]*voucher.Flash, error)
+}
 type MutationResolver interface {
 	SendLoginCode(ctx context.Context, phone string) (*model.SendLoginCodePayload, error)
 	Login(ctx context.Context, input model.LoginInput) (*model.LoginPayload, error)
 	Logout(ctx context.Context) (*model.LogoutPayload, error)
 	SetPassword(ctx context.Context, password string) (*model.SetPasswordPayload, error)
 	UpdateProfile(ctx context.Context, input model.UpdateProfileInput) (*model.UpdateProfilePayload, error)
+	OrderVoucher(ctx context.Context, voucherID scalar.ID, idempotencyKey *string) (*model.OrderVoucherPayload, error)
+	PayOrder(ctx context.Context, orderID scalar.ID, method order.PayMethod) (*model.PayOrderPayload, error)
+	CancelOrder(ctx context.Context, orderID scalar.ID) (*model.CancelOrderPayload, error)
+	RefundOrder(ctx context.Context, orderID scalar.ID) (*model.RefundOrderPayload, error)
+	RedeemOrder(ctx context.Context, orderID scalar.ID) (*model.RedeemOrderPayload, error)
 	CreateShop(ctx context.Context, input model.CreateShopInput) (*model.CreateShopPayload, error)
 	UpdateShop(ctx context.Context, input model.UpdateShopInput) (*model.UpdateShopPayload, error)
+	CreateVoucher(ctx context.Context, input model.CreateVoucherInput) (*model.CreateVoucherPayload, error)
+	CreateFlashVoucher(ctx context.Context, input model.CreateFlashVoucherInput) (*model.CreateFlashVoucherPayload, error)
+	UpdateVoucher(ctx context.Context, input model.UpdateVoucherInput) (*model.UpdateVoucherPayload, error)
+	UpdateFlashVoucher(ctx context.Context, input model.UpdateFlashVoucherInput) (*model.UpdateFlashVoucherPayload, error)
+}
+type OrderResolver interface {
+	Voucher(ctx context.Context, objs []*order.Order) ([]voucher.Kind, error)
+}
+type OrderEdgeResolver interface {
+	Node(ctx context.Context, objs []*order.Edge) ([]*order.Order, error)
+}
+type OrdinaryVoucherResolver interface {
+	Shop(ctx context.Context, objs []*voucher.Ordinary) ([]*shop.Shop, error)
+
+	Status(ctx context.Context, obj *voucher.Ordinary) (voucher.Status, error)
 }
 type QueryResolver interface {
 	Node(ctx context.Context, id scalar.ID) (scalar.Node, error)
@@ -221,21 +412,36 @@ type QueryResolver interface {
 	User(ctx context.Context, id scalar.ID) (*account.User, error)
 	CacheStats(ctx context.Context) ([]model.CacheStats, error)
 	HotKeys(ctx context.Context, top int) ([]model.HotKey, error)
+	Order(ctx context.Context, id scalar.ID) (*order.Order, error)
+	OrderByNumber(ctx context.Context, number string) (*order.Order, error)
+	SalesByDay(ctx context.Context, from calendar.Date, to calendar.Date) ([]order.DaySales, error)
 	QueueStats(ctx context.Context) ([]model.QueueStats, error)
 	ShopTypes(ctx context.Context) ([]shop.Type, error)
 	Shop(ctx context.Context, id scalar.ID) (*shop.Shop, error)
 	Shops(ctx context.Context, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) (*shop.Page, error)
+	Voucher(ctx context.Context, id scalar.ID) (voucher.Kind, error)
+	FlashSales(ctx context.Context, phase []voucher.Phase, first int, after *page.Cursor) (*voucher.Page, error)
+	ServerTime(ctx context.Context) (*time.Time, error)
 }
 type ShopResolver interface {
 	Type(ctx context.Context, objs []*shop.Shop) ([]*shop.Type, error)
+
+	Orders(ctx context.Context, obj *shop.Shop, status []order.Status, first int, after *page.Cursor) (*order.Page, error)
+	SalesByDay(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) ([]order.DaySales, error)
+	Vouchers(ctx context.Context, objs []*shop.Shop) ([][]voucher.Kind, error)
 }
 type ShopEdgeResolver interface {
 	Node(ctx context.Context, objs []*shop.Edge) ([]*shop.Shop, error)
+}
+type SubscriptionResolver interface {
+	StockUpdates(ctx context.Context, voucherID scalar.ID) (<-chan *voucher.State, error)
+	OrderUpdates(ctx context.Context, orderID *scalar.ID) (<-chan *order.Order, error)
 }
 type UserResolver interface {
 	Phone(ctx context.Context, obj *account.User) (*string, error)
 
 	Shops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error)
+	Orders(ctx context.Context, objs []*account.User, status []order.Status, first int, after *page.Cursor) ([]*order.Page, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -305,6 +511,32 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CacheStats.StaleServed(childComplexity), true
 
+	case "CancelOrderPayload.order":
+		if e.ComplexityRoot.CancelOrderPayload.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CancelOrderPayload.Order(childComplexity), true
+	case "CancelOrderPayload.userErrors":
+		if e.ComplexityRoot.CancelOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CancelOrderPayload.UserErrors(childComplexity), true
+
+	case "CreateFlashVoucherPayload.userErrors":
+		if e.ComplexityRoot.CreateFlashVoucherPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateFlashVoucherPayload.UserErrors(childComplexity), true
+	case "CreateFlashVoucherPayload.voucher":
+		if e.ComplexityRoot.CreateFlashVoucherPayload.Voucher == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateFlashVoucherPayload.Voucher(childComplexity), true
+
 	case "CreateShopPayload.shop":
 		if e.ComplexityRoot.CreateShopPayload.Shop == nil {
 			break
@@ -317,6 +549,168 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CreateShopPayload.UserErrors(childComplexity), true
+
+	case "CreateVoucherPayload.userErrors":
+		if e.ComplexityRoot.CreateVoucherPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateVoucherPayload.UserErrors(childComplexity), true
+	case "CreateVoucherPayload.voucher":
+		if e.ComplexityRoot.CreateVoucherPayload.Voucher == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateVoucherPayload.Voucher(childComplexity), true
+
+	case "DaySales.amount":
+		if e.ComplexityRoot.DaySales.Amount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DaySales.Amount(childComplexity), true
+	case "DaySales.date":
+		if e.ComplexityRoot.DaySales.Date == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DaySales.Date(childComplexity), true
+	case "DaySales.orders":
+		if e.ComplexityRoot.DaySales.Orders == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DaySales.Orders(childComplexity), true
+	case "DaySales.paid":
+		if e.ComplexityRoot.DaySales.Paid == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DaySales.Paid(childComplexity), true
+
+	case "FlashSale.beginsAt":
+		if e.ComplexityRoot.FlashSale.BeginsAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashSale.BeginsAt(childComplexity), true
+	case "FlashSale.endsAt":
+		if e.ComplexityRoot.FlashSale.EndsAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashSale.EndsAt(childComplexity), true
+	case "FlashSale.initialStock":
+		if e.ComplexityRoot.FlashSale.InitialStock == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashSale.InitialStock(childComplexity), true
+	case "FlashSale.phase":
+		if e.ComplexityRoot.FlashSale.Phase == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashSale.Phase(childComplexity), true
+	case "FlashSale.stock":
+		if e.ComplexityRoot.FlashSale.Stock == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashSale.Stock(childComplexity), true
+	case "FlashSale.voucherId":
+		if e.ComplexityRoot.FlashSale.VoucherID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashSale.VoucherID(childComplexity), true
+
+	case "FlashVoucher.faceValue":
+		if e.ComplexityRoot.FlashVoucher.FaceValue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucher.FaceValue(childComplexity), true
+	case "FlashVoucher.id":
+		if e.ComplexityRoot.FlashVoucher.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucher.ID(childComplexity), true
+	case "FlashVoucher.onePerUser":
+		if e.ComplexityRoot.FlashVoucher.OnePerUser == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucher.OnePerUser(childComplexity), true
+	case "FlashVoucher.payValue":
+		if e.ComplexityRoot.FlashVoucher.PayValue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucher.PayValue(childComplexity), true
+	case "FlashVoucher.rules":
+		if e.ComplexityRoot.FlashVoucher.Rules == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucher.Rules(childComplexity), true
+	case "FlashVoucher.sale":
+		if e.ComplexityRoot.FlashVoucher.Sale == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucher.Sale(childComplexity), true
+	case "FlashVoucher.shop":
+		if e.ComplexityRoot.FlashVoucher.Shop == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucher.Shop(childComplexity), true
+	case "FlashVoucher.status":
+		if e.ComplexityRoot.FlashVoucher.Status == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucher.Status(childComplexity), true
+	case "FlashVoucher.subTitle":
+		if e.ComplexityRoot.FlashVoucher.SubTitle == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucher.SubTitle(childComplexity), true
+	case "FlashVoucher.title":
+		if e.ComplexityRoot.FlashVoucher.Title == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucher.Title(childComplexity), true
+
+	case "FlashVoucherConnection.edges":
+		if e.ComplexityRoot.FlashVoucherConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucherConnection.Edges(childComplexity), true
+	case "FlashVoucherConnection.pageInfo":
+		if e.ComplexityRoot.FlashVoucherConnection.Info == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucherConnection.Info(childComplexity), true
+
+	case "FlashVoucherEdge.cursor":
+		if e.ComplexityRoot.FlashVoucherEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucherEdge.Cursor(childComplexity), true
+	case "FlashVoucherEdge.node":
+		if e.ComplexityRoot.FlashVoucherEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FlashVoucherEdge.Node(childComplexity), true
 
 	case "HotKey.hits":
 		if e.ComplexityRoot.HotKey.Hits == nil {
@@ -395,6 +789,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.LogoutPayload.UserErrors(childComplexity), true
 
+	case "Mutation.cancelOrder":
+		if e.ComplexityRoot.Mutation.CancelOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_cancelOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CancelOrder(childComplexity, args["orderId"].(scalar.ID)), true
+	case "Mutation.createFlashVoucher":
+		if e.ComplexityRoot.Mutation.CreateFlashVoucher == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createFlashVoucher_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateFlashVoucher(childComplexity, args["input"].(model.CreateFlashVoucherInput)), true
 	case "Mutation.createShop":
 		if e.ComplexityRoot.Mutation.CreateShop == nil {
 			break
@@ -406,6 +822,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateShop(childComplexity, args["input"].(model.CreateShopInput)), true
+	case "Mutation.createVoucher":
+		if e.ComplexityRoot.Mutation.CreateVoucher == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createVoucher_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateVoucher(childComplexity, args["input"].(model.CreateVoucherInput)), true
 	case "Mutation.login":
 		if e.ComplexityRoot.Mutation.Login == nil {
 			break
@@ -423,6 +850,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Logout(childComplexity), true
+	case "Mutation.orderVoucher":
+		if e.ComplexityRoot.Mutation.OrderVoucher == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_orderVoucher_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.OrderVoucher(childComplexity, args["voucherId"].(scalar.ID), args["idempotencyKey"].(*string)), true
+	case "Mutation.payOrder":
+		if e.ComplexityRoot.Mutation.PayOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_payOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.PayOrder(childComplexity, args["orderId"].(scalar.ID), args["method"].(order.PayMethod)), true
+	case "Mutation.redeemOrder":
+		if e.ComplexityRoot.Mutation.RedeemOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_redeemOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RedeemOrder(childComplexity, args["orderId"].(scalar.ID)), true
+	case "Mutation.refundOrder":
+		if e.ComplexityRoot.Mutation.RefundOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_refundOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RefundOrder(childComplexity, args["orderId"].(scalar.ID)), true
 	case "Mutation.sendLoginCode":
 		if e.ComplexityRoot.Mutation.SendLoginCode == nil {
 			break
@@ -445,6 +916,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetPassword(childComplexity, args["password"].(string)), true
+	case "Mutation.updateFlashVoucher":
+		if e.ComplexityRoot.Mutation.UpdateFlashVoucher == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateFlashVoucher_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateFlashVoucher(childComplexity, args["input"].(model.UpdateFlashVoucherInput)), true
 	case "Mutation.updateProfile":
 		if e.ComplexityRoot.Mutation.UpdateProfile == nil {
 			break
@@ -467,6 +949,190 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateShop(childComplexity, args["input"].(model.UpdateShopInput)), true
+	case "Mutation.updateVoucher":
+		if e.ComplexityRoot.Mutation.UpdateVoucher == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateVoucher_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateVoucher(childComplexity, args["input"].(model.UpdateVoucherInput)), true
+
+	case "Order.cancelledAt":
+		if e.ComplexityRoot.Order.CancelledAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.CancelledAt(childComplexity), true
+	case "Order.createdAt":
+		if e.ComplexityRoot.Order.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.CreatedAt(childComplexity), true
+	case "Order.failure":
+		if e.ComplexityRoot.Order.Failure == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Failure(childComplexity), true
+	case "Order.id":
+		if e.ComplexityRoot.Order.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.ID(childComplexity), true
+	case "Order.number":
+		if e.ComplexityRoot.Order.Number == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Number(childComplexity), true
+	case "Order.paidAt":
+		if e.ComplexityRoot.Order.PaidAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.PaidAt(childComplexity), true
+	case "Order.payBefore":
+		if e.ComplexityRoot.Order.PayBefore == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.PayBefore(childComplexity), true
+	case "Order.payMethod":
+		if e.ComplexityRoot.Order.PayMethod == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.PayMethod(childComplexity), true
+	case "Order.payValue":
+		if e.ComplexityRoot.Order.PayValue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.PayValue(childComplexity), true
+	case "Order.refundedAt":
+		if e.ComplexityRoot.Order.RefundedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.RefundedAt(childComplexity), true
+	case "Order.status":
+		if e.ComplexityRoot.Order.Status == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Status(childComplexity), true
+	case "Order.usedAt":
+		if e.ComplexityRoot.Order.UsedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.UsedAt(childComplexity), true
+	case "Order.voucher":
+		if e.ComplexityRoot.Order.Voucher == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Voucher(childComplexity), true
+
+	case "OrderConnection.edges":
+		if e.ComplexityRoot.OrderConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderConnection.Edges(childComplexity), true
+	case "OrderConnection.pageInfo":
+		if e.ComplexityRoot.OrderConnection.Info == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderConnection.Info(childComplexity), true
+
+	case "OrderEdge.cursor":
+		if e.ComplexityRoot.OrderEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderEdge.Cursor(childComplexity), true
+	case "OrderEdge.node":
+		if e.ComplexityRoot.OrderEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderEdge.Node(childComplexity), true
+
+	case "OrderVoucherPayload.order":
+		if e.ComplexityRoot.OrderVoucherPayload.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderVoucherPayload.Order(childComplexity), true
+	case "OrderVoucherPayload.userErrors":
+		if e.ComplexityRoot.OrderVoucherPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderVoucherPayload.UserErrors(childComplexity), true
+
+	case "OrdinaryVoucher.faceValue":
+		if e.ComplexityRoot.OrdinaryVoucher.FaceValue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdinaryVoucher.FaceValue(childComplexity), true
+	case "OrdinaryVoucher.id":
+		if e.ComplexityRoot.OrdinaryVoucher.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdinaryVoucher.ID(childComplexity), true
+	case "OrdinaryVoucher.onePerUser":
+		if e.ComplexityRoot.OrdinaryVoucher.OnePerUser == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdinaryVoucher.OnePerUser(childComplexity), true
+	case "OrdinaryVoucher.payValue":
+		if e.ComplexityRoot.OrdinaryVoucher.PayValue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdinaryVoucher.PayValue(childComplexity), true
+	case "OrdinaryVoucher.rules":
+		if e.ComplexityRoot.OrdinaryVoucher.Rules == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdinaryVoucher.Rules(childComplexity), true
+	case "OrdinaryVoucher.shop":
+		if e.ComplexityRoot.OrdinaryVoucher.Shop == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdinaryVoucher.Shop(childComplexity), true
+	case "OrdinaryVoucher.status":
+		if e.ComplexityRoot.OrdinaryVoucher.Status == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdinaryVoucher.Status(childComplexity), true
+	case "OrdinaryVoucher.subTitle":
+		if e.ComplexityRoot.OrdinaryVoucher.SubTitle == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdinaryVoucher.SubTitle(childComplexity), true
+	case "OrdinaryVoucher.title":
+		if e.ComplexityRoot.OrdinaryVoucher.Title == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrdinaryVoucher.Title(childComplexity), true
 
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
@@ -493,12 +1159,36 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PageInfo.StartCursor(childComplexity), true
 
+	case "PayOrderPayload.order":
+		if e.ComplexityRoot.PayOrderPayload.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PayOrderPayload.Order(childComplexity), true
+	case "PayOrderPayload.userErrors":
+		if e.ComplexityRoot.PayOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PayOrderPayload.UserErrors(childComplexity), true
+
 	case "Query.cacheStats":
 		if e.ComplexityRoot.Query.CacheStats == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Query.CacheStats(childComplexity), true
+	case "Query.flashSales":
+		if e.ComplexityRoot.Query.FlashSales == nil {
+			break
+		}
+
+		args, err := ec.field_Query_flashSales_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.FlashSales(childComplexity, args["phase"].([]voucher.Phase), args["first"].(int), args["after"].(*page.Cursor)), true
 	case "Query.hotKeys":
 		if e.ComplexityRoot.Query.HotKeys == nil {
 			break
@@ -539,12 +1229,51 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]scalar.ID)), true
+	case "Query.order":
+		if e.ComplexityRoot.Query.Order == nil {
+			break
+		}
+
+		args, err := ec.field_Query_order_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Order(childComplexity, args["id"].(scalar.ID)), true
+	case "Query.orderByNumber":
+		if e.ComplexityRoot.Query.OrderByNumber == nil {
+			break
+		}
+
+		args, err := ec.field_Query_orderByNumber_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.OrderByNumber(childComplexity, args["number"].(string)), true
 	case "Query.queueStats":
 		if e.ComplexityRoot.Query.QueueStats == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Query.QueueStats(childComplexity), true
+	case "Query.salesByDay":
+		if e.ComplexityRoot.Query.SalesByDay == nil {
+			break
+		}
+
+		args, err := ec.field_Query_salesByDay_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.SalesByDay(childComplexity, args["from"].(calendar.Date), args["to"].(calendar.Date)), true
+	case "Query.serverTime":
+		if e.ComplexityRoot.Query.ServerTime == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.ServerTime(childComplexity), true
 	case "Query.shop":
 		if e.ComplexityRoot.Query.Shop == nil {
 			break
@@ -584,6 +1313,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.User(childComplexity, args["id"].(scalar.ID)), true
+	case "Query.voucher":
+		if e.ComplexityRoot.Query.Voucher == nil {
+			break
+		}
+
+		args, err := ec.field_Query_voucher_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Voucher(childComplexity, args["id"].(scalar.ID)), true
 
 	case "QueueStats.lag":
 		if e.ComplexityRoot.QueueStats.Lag == nil {
@@ -615,6 +1355,32 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.QueueStats.Pending(childComplexity), true
+
+	case "RedeemOrderPayload.order":
+		if e.ComplexityRoot.RedeemOrderPayload.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RedeemOrderPayload.Order(childComplexity), true
+	case "RedeemOrderPayload.userErrors":
+		if e.ComplexityRoot.RedeemOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RedeemOrderPayload.UserErrors(childComplexity), true
+
+	case "RefundOrderPayload.order":
+		if e.ComplexityRoot.RefundOrderPayload.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefundOrderPayload.Order(childComplexity), true
+	case "RefundOrderPayload.userErrors":
+		if e.ComplexityRoot.RefundOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefundOrderPayload.UserErrors(childComplexity), true
 
 	case "SendLoginCodePayload.expiresInSeconds":
 		if e.ComplexityRoot.SendLoginCodePayload.ExpiresInSeconds == nil {
@@ -696,6 +1462,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Shop.OpenHours(childComplexity), true
+	case "Shop.orders":
+		if e.ComplexityRoot.Shop.Orders == nil {
+			break
+		}
+
+		args, err := ec.field_Shop_orders_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Shop.Orders(childComplexity, args["status"].([]order.Status), args["first"].(int), args["after"].(*page.Cursor)), true
+	case "Shop.salesByDay":
+		if e.ComplexityRoot.Shop.SalesByDay == nil {
+			break
+		}
+
+		args, err := ec.field_Shop_salesByDay_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Shop.SalesByDay(childComplexity, args["from"].(calendar.Date), args["to"].(calendar.Date)), true
 	case "Shop.score":
 		if e.ComplexityRoot.Shop.Score == nil {
 			break
@@ -714,6 +1502,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Shop.Type(childComplexity), true
+	case "Shop.vouchers":
+		if e.ComplexityRoot.Shop.Vouchers == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Shop.Vouchers(childComplexity), true
 
 	case "ShopConnection.edges":
 		if e.ComplexityRoot.ShopConnection.Edges == nil {
@@ -772,6 +1566,42 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ShopType.Sort(childComplexity), true
 
+	case "Subscription.orderUpdates":
+		if e.ComplexityRoot.Subscription.OrderUpdates == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_orderUpdates_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.OrderUpdates(childComplexity, args["orderId"].(*scalar.ID)), true
+	case "Subscription.stockUpdates":
+		if e.ComplexityRoot.Subscription.StockUpdates == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_stockUpdates_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.StockUpdates(childComplexity, args["voucherId"].(scalar.ID)), true
+
+	case "UpdateFlashVoucherPayload.userErrors":
+		if e.ComplexityRoot.UpdateFlashVoucherPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateFlashVoucherPayload.UserErrors(childComplexity), true
+	case "UpdateFlashVoucherPayload.voucher":
+		if e.ComplexityRoot.UpdateFlashVoucherPayload.Voucher == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateFlashVoucherPayload.Voucher(childComplexity), true
+
 	case "UpdateProfilePayload.user":
 		if e.ComplexityRoot.UpdateProfilePayload.User == nil {
 			break
@@ -797,6 +1627,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.UpdateShopPayload.UserErrors(childComplexity), true
+
+	case "UpdateVoucherPayload.userErrors":
+		if e.ComplexityRoot.UpdateVoucherPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateVoucherPayload.UserErrors(childComplexity), true
+	case "UpdateVoucherPayload.voucher":
+		if e.ComplexityRoot.UpdateVoucherPayload.Voucher == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateVoucherPayload.Voucher(childComplexity), true
 
 	case "User.avatarUrl":
 		if e.ComplexityRoot.User.AvatarURL == nil {
@@ -834,18 +1677,41 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ID(childComplexity), true
+	case "User.level":
+		if e.ComplexityRoot.User.Level == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Level(childComplexity), true
 	case "User.nickname":
 		if e.ComplexityRoot.User.Nickname == nil {
 			break
 		}
 
 		return e.ComplexityRoot.User.Nickname(childComplexity), true
+	case "User.orders":
+		if e.ComplexityRoot.User.Orders == nil {
+			break
+		}
+
+		args, err := ec.field_User_orders_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Orders(childComplexity, args["status"].([]order.Status), args["first"].(int), args["after"].(*page.Cursor)), true
 	case "User.phone":
 		if e.ComplexityRoot.User.Phone == nil {
 			break
 		}
 
 		return e.ComplexityRoot.User.Phone(childComplexity), true
+	case "User.points":
+		if e.ComplexityRoot.User.Points == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Points(childComplexity), true
 	case "User.role":
 		if e.ComplexityRoot.User.Role == nil {
 			break
@@ -891,13 +1757,17 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputCreateFlashVoucherInput,
 		ec.unmarshalInputCreateShopInput,
+		ec.unmarshalInputCreateVoucherInput,
 		ec.unmarshalInputLocationInput,
 		ec.unmarshalInputLoginInput,
 		ec.unmarshalInputNearInput,
 		ec.unmarshalInputShopFilter,
+		ec.unmarshalInputUpdateFlashVoucherInput,
 		ec.unmarshalInputUpdateProfileInput,
 		ec.unmarshalInputUpdateShopInput,
+		ec.unmarshalInputUpdateVoucherInput,
 	)
 	first := true
 
@@ -941,6 +1811,23 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			ctx = graphql.WithUnmarshalerMap(ctx, inputUnmarshalMap)
 			data := ec._Mutation(ctx, opCtx.Operation.SelectionSet)
 			var buf bytes.Buffer
+			data.MarshalGQL(&buf)
+
+			return &graphql.Response{
+				Data: buf.Bytes(),
+			}
+		}
+	case ast.Subscription:
+		next := ec._Subscription(ctx, opCtx.Operation.SelectionSet)
+
+		var buf bytes.Buffer
+		return func(ctx context.Context) *graphql.Response {
+			buf.Reset()
+			data := next(ctx)
+
+			if data == nil {
+				return nil
+			}
 			data.MarshalGQL(&buf)
 
 			return &graphql.Response{
@@ -1013,6 +1900,10 @@ type User implements Node {
   gender: Gender
   "The birthday; null if not said."
   birthday: Date
+  "A member's standing, 0 to 9: it begins at 0, 100, 300, 1000, 3000, 10000, 30000, 100000, 300000 and 1000000 points."
+  level: Int!
+  "Earned by paid orders: one for each 100 minor units. At most a minute old."
+  points: Int!
   "The shops that the user owns, last added first. Only for the user: null for anyone else."
   shops(
     "How many, 1 to 100; anything else is BAD_USER_INPUT."
@@ -1162,6 +2053,221 @@ extend type Query {
   hotKeys("How many at most, 1 to 100; anything else is BAD_USER_INPUT." top: Int! = 20): [HotKey!]! @auth(role: ADMIN)
 }
 `, BuiltIn: false},
+	{Name: "../schema/order.graphqls", Input: `"One piece of a voucher that a user ordered."
+type Order implements Node {
+  "The global id."
+  id: ID!
+  "The number that people read out: digits, at most 19."
+  number: String!
+  "Where it is in its life."
+  status: OrderStatus!
+  "What was ordered."
+  voucher: Voucher!
+  "What it costs, in minor units."
+  payValue: Int!
+  "How it was paid, or is being paid; null before."
+  payMethod: PayMethod
+  "Why it failed; null if it did not."
+  failure: UserError
+  "When it was ordered."
+  createdAt: Time!
+  "When it was paid; null before."
+  paidAt: Time
+  "When it was redeemed in the shop; null before."
+  usedAt: Time
+  "When it was cancelled; null if it was not."
+  cancelledAt: Time
+  "When the money was back; null if it is not."
+  refundedAt: Time
+  "An order that is unpaid then is cancelled, and its piece goes back. Null before it is UNPAID, and once it is paid or over."
+  payBefore: Time
+}
+
+"Where an order is in its life."
+enum OrderStatus {
+  "Admitted, not yet in the database. It always becomes UNPAID or FAILED."
+  QUEUED
+  "It has its piece, and waits to be paid."
+  UNPAID
+  "Paid, and not used yet."
+  PAID
+  "Redeemed in the shop."
+  USED
+  "Cancelled unpaid, by the user or by time. Its piece went back."
+  CANCELLED
+  "The money is on its way back."
+  REFUNDING
+  "The money is back. The piece went back too."
+  REFUNDED
+  "It never became an order; ` + "`" + `failure` + "`" + ` says why."
+  FAILED
+}
+
+"How an order is paid."
+enum PayMethod {
+  "From the balance here: the local provider."
+  BALANCE
+  "By Alipay: its signed word to the server decides. On a server without a secret for it, as BALANCE."
+  ALIPAY
+  "By WeChat Pay, as ALIPAY."
+  WECHAT
+}
+
+"A page of orders."
+type OrderConnection {
+  "The orders, in order."
+  edges: [OrderEdge!]!
+  "How to go on."
+  pageInfo: PageInfo!
+}
+
+"An order's place in a list."
+type OrderEdge {
+  "The place, for ` + "`" + `after` + "`" + `."
+  cursor: Cursor!
+  "The order."
+  node: Order!
+}
+
+"What was sold on one day, in the server's time zone. Figures stay at 2147483647 once they are there."
+type DaySales {
+  "The day."
+  date: Date!
+  "Orders made that day; those that failed do not count."
+  orders: Int!
+  "Orders paid that day."
+  paid: Int!
+  "Minor units paid that day. What was given back later is not taken off."
+  amount: Int!
+}
+
+extend type User {
+  """
+  The user's orders, newest first, beginning with those that are QUEUED. Only for
+  the user: null for anyone else.
+  """
+  orders(
+    "Only those with one of these; all if not given."
+    status: [OrderStatus!]
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 20
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): OrderConnection
+}
+
+extend type Shop {
+  "Orders of the shop's vouchers, newest first. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  orders(
+    "Only those with one of these; all if not given. QUEUED ones are in no shop's list yet."
+    status: [OrderStatus!]
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 20
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): OrderConnection @auth(role: MERCHANT)
+  "What the shop sold, one entry a day. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  salesByDay(
+    "The first day."
+    from: Date!
+    "The last day; at most 366 days in all."
+    to: Date!
+  ): [DaySales!]! @auth(role: MERCHANT)
+}
+
+extend type Query {
+  """
+  The order with this id: one's own, or one of one's shop; ADMIN sees all. Null
+  for any other.
+  """
+  order("The global id of an order; that of something else is BAD_USER_INPUT." id: ID!): Order @auth
+  "The order with the number that a person reads out; as ` + "`" + `order` + "`" + `. What is no number names none."
+  orderByNumber("Digits." number: String!): Order @auth
+  "What the whole site sold, one entry a day."
+  salesByDay(
+    "The first day."
+    from: Date!
+    "The last day; at most 366 days in all."
+    to: Date!
+  ): [DaySales!]! @auth(role: ADMIN)
+}
+
+"What became of an order for a voucher."
+type OrderVoucherPayload {
+  """
+  The order: UNPAID, or QUEUED, which ends as UNPAID or FAILED (see ` + "`" + `orderUpdates` + "`" + `).
+  With ALREADY_ORDERED the one that the user has. Null if there is none.
+  """
+  order: Order
+  """
+  NOT_FOUND, VOUCHER_OFF_SALE, SALE_NOT_STARTED, SALE_ENDED, OUT_OF_STOCK,
+  ALREADY_ORDERED, ORDER_NOT_COMPLETED, INVALID_INPUT.
+  """
+  userErrors: [UserError!]!
+}
+
+"What became of a payment."
+type PayOrderPayload {
+  "The order as it is now: PAID, or still UNPAID when the provider takes its time. Null if there is none."
+  order: Order
+  "NOT_FOUND, ORDER_NOT_PAYABLE."
+  userErrors: [UserError!]!
+}
+
+"What became of a cancellation."
+type CancelOrderPayload {
+  "The order as it is now, cancelled or not. Null if there is none."
+  order: Order
+  "NOT_FOUND, ORDER_NOT_CANCELLABLE."
+  userErrors: [UserError!]!
+}
+
+"What became of a refund."
+type RefundOrderPayload {
+  "The order as it is now: REFUNDED, or REFUNDING when the provider takes its time. Null if there is none."
+  order: Order
+  "NOT_FOUND, ORDER_NOT_REFUNDABLE."
+  userErrors: [UserError!]!
+}
+
+"What became of an order in the shop."
+type RedeemOrderPayload {
+  "The order as it is now, used or not. Null if there is none."
+  order: Order
+  "NOT_FOUND, ORDER_NOT_REDEEMABLE."
+  userErrors: [UserError!]!
+}
+
+extend type Mutation {
+  """
+  Orders one piece of a voucher, ordinary or flash. At most 5 tries a second of one
+  user; more are RATE_LIMITED. UNAVAILABLE when too many orders wait to be stored.
+  """
+  orderVoucher(
+    "The global id of a voucher."
+    voucherId: ID!
+    "At most 64 characters. A retry with the same key, within a day, returns the first order, whatever became of it."
+    idempotencyKey: String
+  ): OrderVoucherPayload! @auth
+  "Pays one's own order. The answer waits up to 2 s for the provider."
+  payOrder("The order." orderId: ID!, "How." method: PayMethod!): PayOrderPayload! @auth
+  "Cancels one's own order while it is unpaid."
+  cancelOrder("The order." orderId: ID!): CancelOrderPayload! @auth
+  "Asks for the money of one's own order back, as long as it is not used."
+  refundOrder("The order." orderId: ID!): RefundOrderPayload! @auth
+  "Takes a paid order in the shop. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  redeemOrder("The order." orderId: ID!): RedeemOrderPayload! @auth(role: MERCHANT)
+}
+
+extend type Subscription {
+  """
+  Orders of the user who asks: how they stand, at once, and then each change. With
+  an id, that one order, until it is final; else all that are not final, and those to
+  come.
+  """
+  orderUpdates("The global id of an order; null for all." orderId: ID): Order! @auth
+}
+`, BuiltIn: false},
 	{Name: "../schema/queue.graphqls", Input: `"""
 One line of work that is done in the background, over all instances. Counts
 stay at 2147483647 once they are there.
@@ -1265,6 +2371,28 @@ enum ErrorCode {
   INVALID_INPUT
   "This is no picture that was uploaded here."
   IMAGE_REJECTED
+  "The flash sale opens later."
+  SALE_NOT_STARTED
+  "The flash sale is over."
+  SALE_ENDED
+  "No piece is left."
+  OUT_OF_STOCK
+  "The user has an order of this voucher, and may have one. The order comes with it."
+  ALREADY_ORDERED
+  "The order cannot be paid: it is paid or over."
+  ORDER_NOT_PAYABLE
+  "The order cannot be cancelled: it is paid, being paid, or over."
+  ORDER_NOT_CANCELLABLE
+  "The order cannot be refunded: it is not paid, or used."
+  ORDER_NOT_REFUNDABLE
+  "The order cannot be redeemed: it is not paid, or used already."
+  ORDER_NOT_REDEEMABLE
+  "The voucher was taken off sale."
+  VOUCHER_OFF_SALE
+  "The voucher's live orders forbid the change: fewer pieces than are ordered, or a window that shuts them out."
+  VOUCHER_IN_USE
+  "The order failed for a reason of ours. Order again."
+  ORDER_NOT_COMPLETED
 }
 `, BuiltIn: false},
 	{Name: "../schema/shop.graphqls", Input: `"A kind of shop, such as restaurants or hairdressers."
@@ -1481,6 +2609,278 @@ extend type Mutation {
   updateShop("What to change." input: UpdateShopInput!): UpdateShopPayload! @auth(role: MERCHANT)
 }
 `, BuiltIn: false},
+	{Name: "../schema/voucher.graphqls", Input: `"A moment, as RFC 3339 with a zone, such as 2026-03-01T12:00:00Z; as input of the years 1970 to 9998."
+scalar Time
+
+"What a shop sells: pay so much, get goods for more."
+interface Voucher implements Node {
+  "The global id."
+  id: ID!
+  "Where it is worth something."
+  shop: Shop!
+  "What it is called: 1 to 120 characters."
+  title: String!
+  "More of it, in one line; null if there is nothing to say."
+  subTitle: String
+  "What holds for its use; may have several lines. Null if nothing was said."
+  rules: String
+  "What a piece costs, in minor units (cents, fen)."
+  payValue: Int!
+  "What a piece is worth, in minor units."
+  faceValue: Int!
+  "Whether it can be ordered, as far as its merchant is asked."
+  status: VoucherStatus!
+  "Whether a user may have one live order of it at most. Always true of flash vouchers."
+  onePerUser: Boolean!
+}
+
+"Whether a voucher can be ordered."
+enum VoucherStatus {
+  "It is for sale; a flash voucher in its window, as long as there are pieces."
+  ON_SALE
+  "Its merchant took it off sale."
+  OFF_SALE
+  "A flash voucher after its end. Computed: as input it is INVALID_INPUT."
+  EXPIRED
+}
+
+"A voucher without a limit: it can be ordered at any time."
+type OrdinaryVoucher implements Node & Voucher {
+  "The global id."
+  id: ID!
+  "Where it is worth something."
+  shop: Shop!
+  "What it is called: 1 to 120 characters."
+  title: String!
+  "More of it, in one line; null if there is nothing to say."
+  subTitle: String
+  "What holds for its use; may have several lines. Null if nothing was said."
+  rules: String
+  "What a piece costs, in minor units (cents, fen)."
+  payValue: Int!
+  "What a piece is worth, in minor units."
+  faceValue: Int!
+  "Whether it can be ordered."
+  status: VoucherStatus!
+  "Whether a user may have one live order of it at most: what the merchant said."
+  onePerUser: Boolean!
+}
+
+"A voucher of which there are so many pieces, for so long, one for each user."
+type FlashVoucher implements Node & Voucher {
+  "The global id."
+  id: ID!
+  "Where it is worth something."
+  shop: Shop!
+  "What it is called: 1 to 120 characters."
+  title: String!
+  "More of it, in one line; null if there is nothing to say."
+  subTitle: String
+  "What holds for its use; may have several lines. Null if nothing was said."
+  rules: String
+  "What a piece costs, in minor units (cents, fen)."
+  payValue: Int!
+  "What a piece is worth, in minor units."
+  faceValue: Int!
+  "Whether it can be ordered, as far as its merchant and its window are asked."
+  status: VoucherStatus!
+  "Always true."
+  onePerUser: Boolean!
+  "The pieces and the window."
+  sale: FlashSale!
+}
+
+"The pieces and the window of a flash voucher, as they are now."
+type FlashSale {
+  "The voucher's global id."
+  voucherId: ID!
+  "Pieces left, as sold from right now."
+  stock: Int!
+  "All pieces, those that are ordered included."
+  initialStock: Int!
+  "When it opens. Redis keeps the time of a sale: see ` + "`" + `serverTime` + "`" + ` for countdowns."
+  beginsAt: Time!
+  "When it closes: orders of that moment are refused."
+  endsAt: Time!
+  "Where it stands."
+  phase: SalePhase!
+}
+
+"Where a flash sale stands."
+enum SalePhase {
+  "It opens later."
+  UPCOMING
+  "It is open, and there are pieces."
+  OPEN
+  "It is open, and no piece is left. One may come back when an order is cancelled."
+  SOLD_OUT
+  "It is over."
+  ENDED
+}
+
+"A page of flash vouchers."
+type FlashVoucherConnection {
+  "The vouchers, in order."
+  edges: [FlashVoucherEdge!]!
+  "How to go on."
+  pageInfo: PageInfo!
+}
+
+"A flash voucher's place in a list."
+type FlashVoucherEdge {
+  "The place, for ` + "`" + `after` + "`" + `."
+  cursor: Cursor!
+  "The voucher."
+  node: FlashVoucher!
+}
+
+extend type Shop {
+  "Vouchers on sale, newest first, at most 50. All of them for the shop's owner and ADMIN."
+  vouchers: [Voucher!]!
+}
+
+extend type Query {
+  "The voucher with this id, on sale or not, or null."
+  voucher("The global id of a voucher; that of something else is BAD_USER_INPUT." id: ID!): Voucher
+  "Flash sales that are not off sale, soonest end first."
+  flashSales(
+    "Where they stand; open and upcoming if not given."
+    phase: [SalePhase!]
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 20
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): FlashVoucherConnection!
+  "The time by the server's clock. A page that counts down keeps the difference to its own."
+  serverTime: Time!
+}
+
+"A new ordinary voucher."
+input CreateVoucherInput {
+  "The shop that sells it."
+  shopId: ID!
+  "1 to 120 characters."
+  title: String!
+  "At most 200 characters."
+  subTitle: String
+  "At most 2000 characters, in any number of lines."
+  rules: String
+  "What a piece costs, in minor units: 1 to 100000000. It cannot be changed later."
+  payValue: Int!
+  "What a piece is worth, in minor units: at least what it costs. It cannot be changed later."
+  faceValue: Int!
+  "Whether a user may have one live order of it at most. It cannot be changed later."
+  onePerUser: Boolean! = false
+}
+
+"A new flash voucher."
+input CreateFlashVoucherInput {
+  "The shop that sells it."
+  shopId: ID!
+  "1 to 120 characters."
+  title: String!
+  "At most 200 characters."
+  subTitle: String
+  "At most 2000 characters, in any number of lines."
+  rules: String
+  "What a piece costs, in minor units: 1 to 100000000. It cannot be changed later."
+  payValue: Int!
+  "What a piece is worth, in minor units: at least what it costs. It cannot be changed later."
+  faceValue: Int!
+  "How many pieces there are: 1 to 1000000."
+  stock: Int!
+  "When the sale opens: at most 366 days from now."
+  beginsAt: Time!
+  "When it closes: later, in the future, and at most 366 days after it opened."
+  endsAt: Time!
+}
+
+"What to change of an ordinary voucher. What is left out stays; null clears what may be null."
+input UpdateVoucherInput {
+  "The voucher; a flash voucher is INVALID_INPUT."
+  id: ID!
+  "1 to 120 characters; cannot be cleared."
+  title: String
+  "At most 200 characters."
+  subTitle: String
+  "At most 2000 characters."
+  rules: String
+  "ON_SALE or OFF_SALE; cannot be cleared."
+  status: VoucherStatus
+}
+
+"What to change of a flash voucher, also while its sale runs. What is left out stays; null clears what may be null."
+input UpdateFlashVoucherInput {
+  "The voucher; an ordinary one is INVALID_INPUT."
+  id: ID!
+  "1 to 120 characters; cannot be cleared."
+  title: String
+  "At most 200 characters."
+  subTitle: String
+  "At most 2000 characters."
+  rules: String
+  "ON_SALE or OFF_SALE; cannot be cleared."
+  status: VoucherStatus
+  "Pieces more, or fewer if it is negative. Pieces that are ordered cannot be taken away: VOUCHER_IN_USE."
+  stockDelta: Int
+  "When the sale opens. A window that shuts out live orders is VOUCHER_IN_USE."
+  beginsAt: Time
+  "When it closes."
+  endsAt: Time
+}
+
+"What became of a new ordinary voucher."
+type CreateVoucherPayload {
+  "The voucher; null if it was not made."
+  voucher: Voucher
+  "Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was made."
+  userErrors: [UserError!]!
+}
+
+"What became of a new flash voucher."
+type CreateFlashVoucherPayload {
+  "The voucher; null if it was not made."
+  voucher: Voucher
+  "Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was made."
+  userErrors: [UserError!]!
+}
+
+"What became of a change of an ordinary voucher."
+type UpdateVoucherPayload {
+  "The voucher, changed; null if nothing was."
+  voucher: Voucher
+  "Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was changed."
+  userErrors: [UserError!]!
+}
+
+"What became of a change of a flash voucher."
+type UpdateFlashVoucherPayload {
+  "The voucher, changed; null if nothing was."
+  voucher: Voucher
+  "Everything that is wrong: NOT_FOUND, INVALID_INPUT, VOUCHER_IN_USE. Then nothing was changed."
+  userErrors: [UserError!]!
+}
+
+extend type Mutation {
+  "Makes a voucher that can be ordered at once. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  createVoucher("The voucher." input: CreateVoucherInput!): CreateVoucherPayload! @auth(role: MERCHANT)
+  "Makes a flash voucher. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  createFlashVoucher("The voucher." input: CreateFlashVoucherInput!): CreateFlashVoucherPayload! @auth(role: MERCHANT)
+  "Changes an ordinary voucher, for everybody at once. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  updateVoucher("What to change." input: UpdateVoucherInput!): UpdateVoucherPayload! @auth(role: MERCHANT)
+  "Changes a flash voucher, also while its sale runs. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  updateFlashVoucher("What to change." input: UpdateFlashVoucherInput!): UpdateFlashVoucherPayload! @auth(role: MERCHANT)
+}
+
+type Subscription {
+  """
+  A flash sale: how it stands, at once, and then how it has become, at most a few
+  times a second. For everybody. It ends with the sale, and at once for what is no
+  flash voucher.
+  """
+  stockUpdates("The global id of a flash voucher." voucherId: ID!): FlashSale!
+}
+`, BuiltIn: false},
 }
 var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
@@ -1510,6 +2910,26 @@ func (ec *executionContext) childFields_CacheStats(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type CacheStats", field.Name)
 }
 
+func (ec *executionContext) childFields_CancelOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_CancelOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CancelOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CancelOrderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateFlashVoucherPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "voucher":
+		return ec.fieldContext_CreateFlashVoucherPayload_voucher(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CreateFlashVoucherPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateFlashVoucherPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CreateShopPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "shop":
@@ -1518,6 +2938,94 @@ func (ec *executionContext) childFields_CreateShopPayload(ctx context.Context, f
 		return ec.fieldContext_CreateShopPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CreateShopPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateVoucherPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "voucher":
+		return ec.fieldContext_CreateVoucherPayload_voucher(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CreateVoucherPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateVoucherPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DaySales(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "date":
+		return ec.fieldContext_DaySales_date(ctx, field)
+	case "orders":
+		return ec.fieldContext_DaySales_orders(ctx, field)
+	case "paid":
+		return ec.fieldContext_DaySales_paid(ctx, field)
+	case "amount":
+		return ec.fieldContext_DaySales_amount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DaySales", field.Name)
+}
+
+func (ec *executionContext) childFields_FlashSale(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "voucherId":
+		return ec.fieldContext_FlashSale_voucherId(ctx, field)
+	case "stock":
+		return ec.fieldContext_FlashSale_stock(ctx, field)
+	case "initialStock":
+		return ec.fieldContext_FlashSale_initialStock(ctx, field)
+	case "beginsAt":
+		return ec.fieldContext_FlashSale_beginsAt(ctx, field)
+	case "endsAt":
+		return ec.fieldContext_FlashSale_endsAt(ctx, field)
+	case "phase":
+		return ec.fieldContext_FlashSale_phase(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlashSale", field.Name)
+}
+
+func (ec *executionContext) childFields_FlashVoucher(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_FlashVoucher_id(ctx, field)
+	case "shop":
+		return ec.fieldContext_FlashVoucher_shop(ctx, field)
+	case "title":
+		return ec.fieldContext_FlashVoucher_title(ctx, field)
+	case "subTitle":
+		return ec.fieldContext_FlashVoucher_subTitle(ctx, field)
+	case "rules":
+		return ec.fieldContext_FlashVoucher_rules(ctx, field)
+	case "payValue":
+		return ec.fieldContext_FlashVoucher_payValue(ctx, field)
+	case "faceValue":
+		return ec.fieldContext_FlashVoucher_faceValue(ctx, field)
+	case "status":
+		return ec.fieldContext_FlashVoucher_status(ctx, field)
+	case "onePerUser":
+		return ec.fieldContext_FlashVoucher_onePerUser(ctx, field)
+	case "sale":
+		return ec.fieldContext_FlashVoucher_sale(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlashVoucher", field.Name)
+}
+
+func (ec *executionContext) childFields_FlashVoucherConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FlashVoucherConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FlashVoucherConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlashVoucherConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FlashVoucherEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FlashVoucherEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FlashVoucherEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FlashVoucherEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_HotKey(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1574,6 +3082,68 @@ func (ec *executionContext) childFields_LogoutPayload(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type LogoutPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_Order(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Order_id(ctx, field)
+	case "number":
+		return ec.fieldContext_Order_number(ctx, field)
+	case "status":
+		return ec.fieldContext_Order_status(ctx, field)
+	case "voucher":
+		return ec.fieldContext_Order_voucher(ctx, field)
+	case "payValue":
+		return ec.fieldContext_Order_payValue(ctx, field)
+	case "payMethod":
+		return ec.fieldContext_Order_payMethod(ctx, field)
+	case "failure":
+		return ec.fieldContext_Order_failure(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Order_createdAt(ctx, field)
+	case "paidAt":
+		return ec.fieldContext_Order_paidAt(ctx, field)
+	case "usedAt":
+		return ec.fieldContext_Order_usedAt(ctx, field)
+	case "cancelledAt":
+		return ec.fieldContext_Order_cancelledAt(ctx, field)
+	case "refundedAt":
+		return ec.fieldContext_Order_refundedAt(ctx, field)
+	case "payBefore":
+		return ec.fieldContext_Order_payBefore(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Order", field.Name)
+}
+
+func (ec *executionContext) childFields_OrderConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_OrderConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_OrderConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrderConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_OrderEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_OrderEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_OrderEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrderEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_OrderVoucherPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_OrderVoucherPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_OrderVoucherPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrderVoucherPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "hasNextPage":
@@ -1586,6 +3156,16 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 		return ec.fieldContext_PageInfo_endCursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
+}
+
+func (ec *executionContext) childFields_PayOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_PayOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_PayOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PayOrderPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_QueueStats(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1602,6 +3182,26 @@ func (ec *executionContext) childFields_QueueStats(ctx context.Context, field gr
 		return ec.fieldContext_QueueStats_parked(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type QueueStats", field.Name)
+}
+
+func (ec *executionContext) childFields_RedeemOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_RedeemOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RedeemOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RedeemOrderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RefundOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_RefundOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RefundOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RefundOrderPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SendLoginCodePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1650,6 +3250,12 @@ func (ec *executionContext) childFields_Shop(ctx context.Context, field graphql.
 		return ec.fieldContext_Shop_score(ctx, field)
 	case "openHours":
 		return ec.fieldContext_Shop_openHours(ctx, field)
+	case "orders":
+		return ec.fieldContext_Shop_orders(ctx, field)
+	case "salesByDay":
+		return ec.fieldContext_Shop_salesByDay(ctx, field)
+	case "vouchers":
+		return ec.fieldContext_Shop_vouchers(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Shop", field.Name)
 }
@@ -1690,6 +3296,16 @@ func (ec *executionContext) childFields_ShopType(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type ShopType", field.Name)
 }
 
+func (ec *executionContext) childFields_UpdateFlashVoucherPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "voucher":
+		return ec.fieldContext_UpdateFlashVoucherPayload_voucher(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateFlashVoucherPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateFlashVoucherPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UpdateProfilePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "user":
@@ -1708,6 +3324,16 @@ func (ec *executionContext) childFields_UpdateShopPayload(ctx context.Context, f
 		return ec.fieldContext_UpdateShopPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateShopPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateVoucherPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "voucher":
+		return ec.fieldContext_UpdateVoucherPayload_voucher(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateVoucherPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateVoucherPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_User(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1730,8 +3356,14 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_gender(ctx, field)
 	case "birthday":
 		return ec.fieldContext_User_birthday(ctx, field)
+	case "level":
+		return ec.fieldContext_User_level(ctx, field)
+	case "points":
+		return ec.fieldContext_User_points(ctx, field)
 	case "shops":
 		return ec.fieldContext_User_shops(ctx, field)
+	case "orders":
+		return ec.fieldContext_User_orders(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
 }
@@ -1878,12 +3510,54 @@ func (ec *executionContext) dir_auth_args(ctx context.Context, rawArgs map[strin
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_cancelOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createFlashVoucher_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (model.CreateFlashVoucherInput, error) {
+			return ec.unmarshalNCreateFlashVoucherInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateFlashVoucherInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_createShop_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (model.CreateShopInput, error) {
 			return ec.unmarshalNCreateShopInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateShopInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createVoucher_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (model.CreateVoucherInput, error) {
+			return ec.unmarshalNCreateVoucherInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateVoucherInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -1903,6 +3577,78 @@ func (ec *executionContext) field_Mutation_login_args(ctx context.Context, rawAr
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_orderVoucher_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "voucherId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["voucherId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "idempotencyKey",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["idempotencyKey"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_payOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "method",
+		func(ctx context.Context, v any) (order.PayMethod, error) {
+			return ec.unmarshalNPayMethod2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐPayMethod(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["method"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_redeemOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_refundOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderId"] = arg0
 	return args, nil
 }
 
@@ -1934,6 +3680,20 @@ func (ec *executionContext) field_Mutation_setPassword_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_updateFlashVoucher_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (model.UpdateFlashVoucherInput, error) {
+			return ec.unmarshalNUpdateFlashVoucherInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUpdateFlashVoucherInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_updateProfile_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -1962,6 +3722,20 @@ func (ec *executionContext) field_Mutation_updateShop_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_updateVoucher_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (model.UpdateVoucherInput, error) {
+			return ec.unmarshalNUpdateVoucherInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUpdateVoucherInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -1973,6 +3747,36 @@ func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_flashSales_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "phase",
+		func(ctx context.Context, v any) ([]voucher.Phase, error) {
+			return ec.unmarshalOSalePhase2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPhaseᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["phase"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -2015,6 +3819,56 @@ func (ec *executionContext) field_Query_nodes_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["ids"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_orderByNumber_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "number",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["number"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_order_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_salesByDay_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
+		func(ctx context.Context, v any) (calendar.Date, error) {
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["from"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
+		func(ctx context.Context, v any) (calendar.Date, error) {
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["to"] = arg1
 	return args, nil
 }
 
@@ -2089,6 +3943,130 @@ func (ec *executionContext) field_Query_user_args(ctx context.Context, rawArgs m
 		return nil, err
 	}
 	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_voucher_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Shop_orders_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "status",
+		func(ctx context.Context, v any) ([]order.Status, error) {
+			return ec.unmarshalOOrderStatus2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐStatusᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["status"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Shop_salesByDay_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
+		func(ctx context.Context, v any) (calendar.Date, error) {
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["from"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
+		func(ctx context.Context, v any) (calendar.Date, error) {
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["to"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_orderUpdates_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderId",
+		func(ctx context.Context, v any) (*scalar.ID, error) {
+			return ec.unmarshalOID2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_stockUpdates_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "voucherId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["voucherId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_User_orders_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "status",
+		func(ctx context.Context, v any) ([]order.Status, error) {
+			return ec.unmarshalOOrderStatus2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐStatusᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["status"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -2358,6 +4336,134 @@ func (ec *executionContext) fieldContext_CacheStats_hitRatio(_ context.Context, 
 	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
+func (ec *executionContext) _CancelOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *model.CancelOrderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CancelOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Order, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CancelOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CancelOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CancelOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.CancelOrderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CancelOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CancelOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CancelOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateFlashVoucherPayload_voucher(ctx context.Context, field graphql.CollectedField, obj *model.CreateFlashVoucherPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateFlashVoucherPayload_voucher(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Voucher, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v voucher.Kind) graphql.Marshaler {
+			return ec.marshalOVoucher2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKind(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CreateFlashVoucherPayload_voucher(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateFlashVoucherPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateFlashVoucherPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.CreateFlashVoucherPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateFlashVoucherPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CreateFlashVoucherPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateFlashVoucherPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _CreateShopPayload_shop(ctx context.Context, field graphql.CollectedField, obj *model.CreateShopPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -2420,6 +4526,736 @@ func (ec *executionContext) fieldContext_CreateShopPayload_userErrors(_ context.
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _CreateVoucherPayload_voucher(ctx context.Context, field graphql.CollectedField, obj *model.CreateVoucherPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateVoucherPayload_voucher(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Voucher, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v voucher.Kind) graphql.Marshaler {
+			return ec.marshalOVoucher2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKind(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CreateVoucherPayload_voucher(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateVoucherPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateVoucherPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.CreateVoucherPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateVoucherPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CreateVoucherPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateVoucherPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DaySales_date(ctx context.Context, field graphql.CollectedField, obj *order.DaySales) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DaySales_date(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Date, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v calendar.Date) graphql.Marshaler {
+			return ec.marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DaySales_date(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Date does not have child fields"))
+}
+
+func (ec *executionContext) _DaySales_orders(ctx context.Context, field graphql.CollectedField, obj *order.DaySales) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DaySales_orders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Orders, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DaySales_orders(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DaySales_paid(ctx context.Context, field graphql.CollectedField, obj *order.DaySales) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DaySales_paid(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Paid, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DaySales_paid(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DaySales_amount(ctx context.Context, field graphql.CollectedField, obj *order.DaySales) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DaySales_amount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Amount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DaySales_amount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FlashSale_voucherId(ctx context.Context, field graphql.CollectedField, obj *voucher.State) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashSale_voucherId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.FlashSale().VoucherID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *scalar.ID) graphql.Marshaler {
+			return ec.marshalNID2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashSale_voucherId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashSale", field, true, true, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _FlashSale_stock(ctx context.Context, field graphql.CollectedField, obj *voucher.State) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashSale_stock(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Stock, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashSale_stock(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashSale", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FlashSale_initialStock(ctx context.Context, field graphql.CollectedField, obj *voucher.State) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashSale_initialStock(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.InitialStock, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashSale_initialStock(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashSale", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FlashSale_beginsAt(ctx context.Context, field graphql.CollectedField, obj *voucher.State) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashSale_beginsAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BeginsAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashSale_beginsAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashSale", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _FlashSale_endsAt(ctx context.Context, field graphql.CollectedField, obj *voucher.State) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashSale_endsAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndsAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashSale_endsAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashSale", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _FlashSale_phase(ctx context.Context, field graphql.CollectedField, obj *voucher.State) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashSale_phase(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Phase, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v voucher.Phase) graphql.Marshaler {
+			return ec.marshalNSalePhase2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPhase(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashSale_phase(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashSale", field, false, false, errors.New("field of type SalePhase does not have child fields"))
+}
+
+func (ec *executionContext) _FlashVoucher_id(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucher_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNID2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucher_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashVoucher", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _FlashVoucher_shop(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucher_shop(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_FlashVoucher_shop(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *shop.Shop) graphql.Marshaler {
+			return ec.marshalNShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐShop(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucher_shop(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlashVoucher",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Shop(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_FlashVoucher_shop(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (any, error) {
+	resolver := ec.Resolvers.FlashVoucher()
+	if batch, ok := graphql.BatchParentsFor[*voucher.Flash](ctx, "FlashVoucher"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Shop(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*shop.Shop](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"FlashVoucher.shop",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Shop(ctx, []*voucher.Flash{obj})
+	return graphql.ResolveBatchSingleResult[*shop.Shop](
+		ctx,
+		results,
+		err,
+		"FlashVoucher.shop",
+	)
+}
+
+func (ec *executionContext) _FlashVoucher_title(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucher_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucher_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashVoucher", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FlashVoucher_subTitle(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucher_subTitle(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SubTitle, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucher_subTitle(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashVoucher", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FlashVoucher_rules(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucher_rules(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rules, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucher_rules(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashVoucher", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FlashVoucher_payValue(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucher_payValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PayValue, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucher_payValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashVoucher", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FlashVoucher_faceValue(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucher_faceValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FaceValue, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucher_faceValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashVoucher", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FlashVoucher_status(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucher_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.FlashVoucher().Status(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v voucher.Status) graphql.Marshaler {
+			return ec.marshalNVoucherStatus2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucher_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashVoucher", field, true, true, errors.New("field of type VoucherStatus does not have child fields"))
+}
+
+func (ec *executionContext) _FlashVoucher_onePerUser(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucher_onePerUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.OnePerUser, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucher_onePerUser(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashVoucher", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _FlashVoucher_sale(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucher_sale(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_FlashVoucher_sale(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *voucher.State) graphql.Marshaler {
+			return ec.marshalNFlashSale2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐState(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucher_sale(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlashVoucher",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlashSale(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_FlashVoucher_sale(ctx context.Context, field graphql.CollectedField, obj *voucher.Flash) (any, error) {
+	resolver := ec.Resolvers.FlashVoucher()
+	if batch, ok := graphql.BatchParentsFor[*voucher.Flash](ctx, "FlashVoucher"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Sale(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*voucher.State](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"FlashVoucher.sale",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Sale(ctx, []*voucher.Flash{obj})
+	return graphql.ResolveBatchSingleResult[*voucher.State](
+		ctx,
+		results,
+		err,
+		"FlashVoucher.sale",
+	)
+}
+
+func (ec *executionContext) _FlashVoucherConnection_edges(ctx context.Context, field graphql.CollectedField, obj *voucher.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucherConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*voucher.Edge) graphql.Marshaler {
+			return ec.marshalNFlashVoucherEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucherConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlashVoucherConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlashVoucherEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlashVoucherConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *voucher.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucherConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Info, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Info) graphql.Marshaler {
+			return ec.marshalNPageInfo2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucherConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlashVoucherConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FlashVoucherEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *voucher.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucherEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucherEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FlashVoucherEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _FlashVoucherEdge_node(ctx context.Context, field graphql.CollectedField, obj *voucher.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FlashVoucherEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_FlashVoucherEdge_node(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *voucher.Flash) graphql.Marshaler {
+			return ec.marshalNFlashVoucher2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐFlash(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FlashVoucherEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FlashVoucherEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlashVoucher(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_FlashVoucherEdge_node(ctx context.Context, field graphql.CollectedField, obj *voucher.Edge) (any, error) {
+	resolver := ec.Resolvers.FlashVoucherEdge()
+	if batch, ok := graphql.BatchParentsFor[*voucher.Edge](ctx, "FlashVoucherEdge"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Node(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*voucher.Flash](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"FlashVoucherEdge.node",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Node(ctx, []*voucher.Edge{obj})
+	return graphql.ResolveBatchSingleResult[*voucher.Flash](
+		ctx,
+		results,
+		err,
+		"FlashVoucherEdge.node",
+	)
 }
 
 func (ec *executionContext) _HotKey_key(ctx context.Context, field graphql.CollectedField, obj *model.HotKey) (ret graphql.Marshaler) {
@@ -2987,6 +5823,316 @@ func (ec *executionContext) fieldContext_Mutation_updateProfile(ctx context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_orderVoucher(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_orderVoucher(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().OrderVoucher(ctx, fc.Args["voucherId"].(scalar.ID), fc.Args["idempotencyKey"].(*string))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.OrderVoucherPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.OrderVoucherPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.OrderVoucherPayload) graphql.Marshaler {
+			return ec.marshalNOrderVoucherPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐOrderVoucherPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_orderVoucher(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderVoucherPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_orderVoucher_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_payOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_payOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().PayOrder(ctx, fc.Args["orderId"].(scalar.ID), fc.Args["method"].(order.PayMethod))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.PayOrderPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.PayOrderPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PayOrderPayload) graphql.Marshaler {
+			return ec.marshalNPayOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐPayOrderPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_payOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PayOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_payOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_cancelOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_cancelOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CancelOrder(ctx, fc.Args["orderId"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.CancelOrderPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.CancelOrderPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CancelOrderPayload) graphql.Marshaler {
+			return ec.marshalNCancelOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCancelOrderPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_cancelOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CancelOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_cancelOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_refundOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_refundOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RefundOrder(ctx, fc.Args["orderId"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.RefundOrderPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.RefundOrderPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RefundOrderPayload) graphql.Marshaler {
+			return ec.marshalNRefundOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRefundOrderPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_refundOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RefundOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_refundOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_redeemOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_redeemOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RedeemOrder(ctx, fc.Args["orderId"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "MERCHANT")
+				if err != nil {
+					var zeroVal *model.RedeemOrderPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.RedeemOrderPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RedeemOrderPayload) graphql.Marshaler {
+			return ec.marshalNRedeemOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRedeemOrderPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_redeemOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RedeemOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_redeemOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createShop(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3111,6 +6257,1039 @@ func (ec *executionContext) fieldContext_Mutation_updateShop(ctx context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_createVoucher(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createVoucher(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateVoucher(ctx, fc.Args["input"].(model.CreateVoucherInput))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "MERCHANT")
+				if err != nil {
+					var zeroVal *model.CreateVoucherPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.CreateVoucherPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CreateVoucherPayload) graphql.Marshaler {
+			return ec.marshalNCreateVoucherPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateVoucherPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createVoucher(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateVoucherPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createVoucher_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createFlashVoucher(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createFlashVoucher(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateFlashVoucher(ctx, fc.Args["input"].(model.CreateFlashVoucherInput))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "MERCHANT")
+				if err != nil {
+					var zeroVal *model.CreateFlashVoucherPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.CreateFlashVoucherPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CreateFlashVoucherPayload) graphql.Marshaler {
+			return ec.marshalNCreateFlashVoucherPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateFlashVoucherPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createFlashVoucher(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateFlashVoucherPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createFlashVoucher_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateVoucher(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateVoucher(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateVoucher(ctx, fc.Args["input"].(model.UpdateVoucherInput))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "MERCHANT")
+				if err != nil {
+					var zeroVal *model.UpdateVoucherPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.UpdateVoucherPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UpdateVoucherPayload) graphql.Marshaler {
+			return ec.marshalNUpdateVoucherPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUpdateVoucherPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateVoucher(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateVoucherPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateVoucher_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateFlashVoucher(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateFlashVoucher(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateFlashVoucher(ctx, fc.Args["input"].(model.UpdateFlashVoucherInput))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "MERCHANT")
+				if err != nil {
+					var zeroVal *model.UpdateFlashVoucherPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.UpdateFlashVoucherPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UpdateFlashVoucherPayload) graphql.Marshaler {
+			return ec.marshalNUpdateFlashVoucherPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUpdateFlashVoucherPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateFlashVoucher(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateFlashVoucherPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateFlashVoucher_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Order_id(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNID2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Order_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Order_number(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_number(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Number(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Order_number(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Order_status(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v order.Status) graphql.Marshaler {
+			return ec.marshalNOrderStatus2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Order_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type OrderStatus does not have child fields"))
+}
+
+func (ec *executionContext) _Order_voucher(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_voucher(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Order_voucher(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v voucher.Kind) graphql.Marshaler {
+			return ec.marshalNVoucher2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Order_voucher(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Order_voucher(ctx context.Context, field graphql.CollectedField, obj *order.Order) (any, error) {
+	resolver := ec.Resolvers.Order()
+	if batch, ok := graphql.BatchParentsFor[*order.Order](ctx, "Order"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Voucher(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[voucher.Kind](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Order.voucher",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Voucher(ctx, []*order.Order{obj})
+	return graphql.ResolveBatchSingleResult[voucher.Kind](
+		ctx,
+		results,
+		err,
+		"Order.voucher",
+	)
+}
+
+func (ec *executionContext) _Order_payValue(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_payValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PayValue, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Order_payValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Order_payMethod(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_payMethod(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PayMethod, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *order.PayMethod) graphql.Marshaler {
+			return ec.marshalOPayMethod2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐPayMethod(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Order_payMethod(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type PayMethod does not have child fields"))
+}
+
+func (ec *executionContext) _Order_failure(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_failure(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Failure(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *fault.UserError) graphql.Marshaler {
+			return ec.marshalOUserError2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserError(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Order_failure(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Order_createdAt(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Order_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Order_paidAt(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_paidAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PaidAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Order_paidAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Order_usedAt(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_usedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UsedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Order_usedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Order_cancelledAt(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_cancelledAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CancelledAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Order_cancelledAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Order_refundedAt(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_refundedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RefundedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Order_refundedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Order_payBefore(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_payBefore(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PayBefore, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Order_payBefore(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _OrderConnection_edges(ctx context.Context, field graphql.CollectedField, obj *order.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*order.Edge) graphql.Marshaler {
+			return ec.marshalNOrderEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OrderConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *order.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Info, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Info) graphql.Marshaler {
+			return ec.marshalNPageInfo2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OrderEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *order.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _OrderEdge_node(ctx context.Context, field graphql.CollectedField, obj *order.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_OrderEdge_node(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Order) graphql.Marshaler {
+			return ec.marshalNOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_OrderEdge_node(ctx context.Context, field graphql.CollectedField, obj *order.Edge) (any, error) {
+	resolver := ec.Resolvers.OrderEdge()
+	if batch, ok := graphql.BatchParentsFor[*order.Edge](ctx, "OrderEdge"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Node(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*order.Order](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"OrderEdge.node",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Node(ctx, []*order.Edge{obj})
+	return graphql.ResolveBatchSingleResult[*order.Order](
+		ctx,
+		results,
+		err,
+		"OrderEdge.node",
+	)
+}
+
+func (ec *executionContext) _OrderVoucherPayload_order(ctx context.Context, field graphql.CollectedField, obj *model.OrderVoucherPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderVoucherPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Order, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrderVoucherPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderVoucherPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OrderVoucherPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.OrderVoucherPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderVoucherPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderVoucherPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderVoucherPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OrdinaryVoucher_id(ctx context.Context, field graphql.CollectedField, obj *voucher.Ordinary) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdinaryVoucher_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNID2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrdinaryVoucher_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrdinaryVoucher", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _OrdinaryVoucher_shop(ctx context.Context, field graphql.CollectedField, obj *voucher.Ordinary) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdinaryVoucher_shop(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_OrdinaryVoucher_shop(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *shop.Shop) graphql.Marshaler {
+			return ec.marshalNShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐShop(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrdinaryVoucher_shop(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrdinaryVoucher",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Shop(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_OrdinaryVoucher_shop(ctx context.Context, field graphql.CollectedField, obj *voucher.Ordinary) (any, error) {
+	resolver := ec.Resolvers.OrdinaryVoucher()
+	if batch, ok := graphql.BatchParentsFor[*voucher.Ordinary](ctx, "OrdinaryVoucher"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Shop(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*shop.Shop](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"OrdinaryVoucher.shop",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Shop(ctx, []*voucher.Ordinary{obj})
+	return graphql.ResolveBatchSingleResult[*shop.Shop](
+		ctx,
+		results,
+		err,
+		"OrdinaryVoucher.shop",
+	)
+}
+
+func (ec *executionContext) _OrdinaryVoucher_title(ctx context.Context, field graphql.CollectedField, obj *voucher.Ordinary) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdinaryVoucher_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrdinaryVoucher_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrdinaryVoucher", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrdinaryVoucher_subTitle(ctx context.Context, field graphql.CollectedField, obj *voucher.Ordinary) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdinaryVoucher_subTitle(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SubTitle, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrdinaryVoucher_subTitle(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrdinaryVoucher", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrdinaryVoucher_rules(ctx context.Context, field graphql.CollectedField, obj *voucher.Ordinary) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdinaryVoucher_rules(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rules, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrdinaryVoucher_rules(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrdinaryVoucher", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrdinaryVoucher_payValue(ctx context.Context, field graphql.CollectedField, obj *voucher.Ordinary) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdinaryVoucher_payValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PayValue, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrdinaryVoucher_payValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrdinaryVoucher", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _OrdinaryVoucher_faceValue(ctx context.Context, field graphql.CollectedField, obj *voucher.Ordinary) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdinaryVoucher_faceValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FaceValue, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrdinaryVoucher_faceValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrdinaryVoucher", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _OrdinaryVoucher_status(ctx context.Context, field graphql.CollectedField, obj *voucher.Ordinary) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdinaryVoucher_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrdinaryVoucher().Status(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v voucher.Status) graphql.Marshaler {
+			return ec.marshalNVoucherStatus2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrdinaryVoucher_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrdinaryVoucher", field, true, true, errors.New("field of type VoucherStatus does not have child fields"))
+}
+
+func (ec *executionContext) _OrdinaryVoucher_onePerUser(ctx context.Context, field graphql.CollectedField, obj *voucher.Ordinary) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrdinaryVoucher_onePerUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.OnePerUser, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrdinaryVoucher_onePerUser(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrdinaryVoucher", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _PageInfo_hasNextPage(ctx context.Context, field graphql.CollectedField, obj *page.Info) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3201,6 +7380,70 @@ func (ec *executionContext) _PageInfo_endCursor(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_PageInfo_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("PageInfo", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _PayOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *model.PayOrderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PayOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Order, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PayOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PayOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PayOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.PayOrderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PayOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PayOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PayOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Query_node(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -3479,6 +7722,192 @@ func (ec *executionContext) fieldContext_Query_hotKeys(ctx context.Context, fiel
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_order(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Order(ctx, fc.Args["id"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *order.Order
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *order.Order
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_order(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_order_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_orderByNumber(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_orderByNumber(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().OrderByNumber(ctx, fc.Args["number"].(string))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *order.Order
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *order.Order
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_orderByNumber(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_orderByNumber_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_salesByDay(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_salesByDay(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().SalesByDay(ctx, fc.Args["from"].(calendar.Date), fc.Args["to"].(calendar.Date))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "ADMIN")
+				if err != nil {
+					var zeroVal []order.DaySales
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal []order.DaySales
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v []order.DaySales) graphql.Marshaler {
+			return ec.marshalNDaySales2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐDaySalesᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_salesByDay(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DaySales(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_salesByDay_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_queueStats(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3647,6 +8076,117 @@ func (ec *executionContext) fieldContext_Query_shops(ctx context.Context, field 
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Query_voucher(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_voucher(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Voucher(ctx, fc.Args["id"].(scalar.ID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v voucher.Kind) graphql.Marshaler {
+			return ec.marshalOVoucher2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKind(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_voucher(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_voucher_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_flashSales(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_flashSales(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().FlashSales(ctx, fc.Args["phase"].([]voucher.Phase), fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *voucher.Page) graphql.Marshaler {
+			return ec.marshalNFlashVoucherConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_flashSales(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlashVoucherConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_flashSales_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_serverTime(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_serverTime(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Query().ServerTime(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalNTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_serverTime(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Query", field, true, true, errors.New("field of type Time does not have child fields"))
 }
 
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -3838,6 +8378,134 @@ func (ec *executionContext) _QueueStats_parked(ctx context.Context, field graphq
 }
 func (ec *executionContext) fieldContext_QueueStats_parked(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RedeemOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *model.RedeemOrderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RedeemOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Order, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RedeemOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RedeemOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RedeemOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.RedeemOrderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RedeemOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RedeemOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RedeemOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RefundOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *model.RefundOrderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RefundOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Order, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RefundOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RefundOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RefundOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.RefundOrderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RefundOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RefundOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RefundOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _SendLoginCodePayload_expiresInSeconds(ctx context.Context, field graphql.CollectedField, obj *model.SendLoginCodePayload) (ret graphql.Marshaler) {
@@ -4285,6 +8953,185 @@ func (ec *executionContext) fieldContext_Shop_openHours(_ context.Context, field
 	return graphql.NewScalarFieldContext("Shop", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _Shop_orders(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_orders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Shop().Orders(ctx, obj, fc.Args["status"].([]order.Status), fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "MERCHANT")
+				if err != nil {
+					var zeroVal *order.Page
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *order.Page
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, obj, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Page) graphql.Marshaler {
+			return ec.marshalOOrderConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐPage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_orders(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Shop",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Shop_orders_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Shop_salesByDay(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_salesByDay(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Shop().SalesByDay(ctx, obj, fc.Args["from"].(calendar.Date), fc.Args["to"].(calendar.Date))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "MERCHANT")
+				if err != nil {
+					var zeroVal []order.DaySales
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal []order.DaySales
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, obj, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v []order.DaySales) graphql.Marshaler {
+			return ec.marshalNDaySales2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐDaySalesᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_salesByDay(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Shop",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DaySales(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Shop_salesByDay_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Shop_vouchers(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_vouchers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Shop_vouchers(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []voucher.Kind) graphql.Marshaler {
+			return ec.marshalNVoucher2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKindᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_vouchers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Shop",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Shop_vouchers(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (any, error) {
+	resolver := ec.Resolvers.Shop()
+	if batch, ok := graphql.BatchParentsFor[*shop.Shop](ctx, "Shop"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Vouchers(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[[]voucher.Kind](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Shop.vouchers",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Vouchers(ctx, []*shop.Shop{obj})
+	return graphql.ResolveBatchSingleResult[[]voucher.Kind](
+		ctx,
+		results,
+		err,
+		"Shop.vouchers",
+	)
+}
+
 func (ec *executionContext) _ShopConnection_edges(ctx context.Context, field graphql.CollectedField, obj *shop.Page) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4542,6 +9389,176 @@ func (ec *executionContext) fieldContext_ShopType_sort(_ context.Context, field 
 	return graphql.NewScalarFieldContext("ShopType", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _Subscription_stockUpdates(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_stockUpdates(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().StockUpdates(ctx, fc.Args["voucherId"].(scalar.ID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *voucher.State) graphql.Marshaler {
+			return ec.marshalNFlashSale2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐState(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_stockUpdates(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FlashSale(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_stockUpdates_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_orderUpdates(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_orderUpdates(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().OrderUpdates(ctx, fc.Args["orderId"].(*scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *order.Order
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *order.Order
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Order) graphql.Marshaler {
+			return ec.marshalNOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_orderUpdates(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_orderUpdates_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateFlashVoucherPayload_voucher(ctx context.Context, field graphql.CollectedField, obj *model.UpdateFlashVoucherPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateFlashVoucherPayload_voucher(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Voucher, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v voucher.Kind) graphql.Marshaler {
+			return ec.marshalOVoucher2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKind(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateFlashVoucherPayload_voucher(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateFlashVoucherPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateFlashVoucherPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.UpdateFlashVoucherPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateFlashVoucherPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateFlashVoucherPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateFlashVoucherPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _UpdateProfilePayload_user(ctx context.Context, field graphql.CollectedField, obj *model.UpdateProfilePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4660,6 +9677,70 @@ func (ec *executionContext) _UpdateShopPayload_userErrors(ctx context.Context, f
 func (ec *executionContext) fieldContext_UpdateShopPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "UpdateShopPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateVoucherPayload_voucher(ctx context.Context, field graphql.CollectedField, obj *model.UpdateVoucherPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateVoucherPayload_voucher(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Voucher, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v voucher.Kind) graphql.Marshaler {
+			return ec.marshalOVoucher2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKind(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateVoucherPayload_voucher(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateVoucherPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateVoucherPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.UpdateVoucherPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateVoucherPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UpdateVoucherPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateVoucherPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -4877,6 +9958,52 @@ func (ec *executionContext) fieldContext_User_birthday(_ context.Context, field 
 	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Date does not have child fields"))
 }
 
+func (ec *executionContext) _User_level(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_level(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Level(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_level(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _User_points(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_points(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Points, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_points(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _User_shops(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -4941,6 +10068,73 @@ func (ec *executionContext) resolveBatch_User_shops(ctx context.Context, field g
 		results,
 		err,
 		"User.shops",
+	)
+}
+
+func (ec *executionContext) _User_orders(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_orders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_orders(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Page) graphql.Marshaler {
+			return ec.marshalOOrderConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐPage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_orders(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_orders_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_orders(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Orders(ctx, batch.Parents, fc.Args["status"].([]order.Status), fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*order.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.orders",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Orders(ctx, []*account.User{obj}, fc.Args["status"].([]order.Status), fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*order.Page](
+		ctx,
+		results,
+		err,
+		"User.orders",
 	)
 }
 
@@ -6072,6 +11266,92 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputCreateFlashVoucherInput(ctx context.Context, obj any) (model.CreateFlashVoucherInput, error) {
+	var it model.CreateFlashVoucherInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"shopId", "title", "subTitle", "rules", "payValue", "faceValue", "stock", "beginsAt", "endsAt"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "shopId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shopId"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ShopID = data
+		case "title":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Title = data
+		case "subTitle":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subTitle"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SubTitle = data
+		case "rules":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rules"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Rules = data
+		case "payValue":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("payValue"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PayValue = data
+		case "faceValue":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("faceValue"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FaceValue = data
+		case "stock":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("stock"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Stock = data
+		case "beginsAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("beginsAt"))
+			data, err := ec.unmarshalNTime2timeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BeginsAt = data
+		case "endsAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("endsAt"))
+			data, err := ec.unmarshalNTime2timeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EndsAt = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCreateShopInput(ctx context.Context, obj any) (model.CreateShopInput, error) {
 	var it model.CreateShopInput
 	if obj == nil {
@@ -6150,6 +11430,82 @@ func (ec *executionContext) unmarshalInputCreateShopInput(ctx context.Context, o
 				return it, err
 			}
 			it.OpenHours = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputCreateVoucherInput(ctx context.Context, obj any) (model.CreateVoucherInput, error) {
+	var it model.CreateVoucherInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["onePerUser"]; !present {
+		asMap["onePerUser"] = false
+	}
+
+	fieldsInOrder := [...]string{"shopId", "title", "subTitle", "rules", "payValue", "faceValue", "onePerUser"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "shopId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shopId"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ShopID = data
+		case "title":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Title = data
+		case "subTitle":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subTitle"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SubTitle = data
+		case "rules":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rules"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Rules = data
+		case "payValue":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("payValue"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.PayValue = data
+		case "faceValue":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("faceValue"))
+			data, err := ec.unmarshalNInt2int(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FaceValue = data
+		case "onePerUser":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("onePerUser"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OnePerUser = data
 		}
 	}
 	return it, nil
@@ -6321,6 +11677,85 @@ func (ec *executionContext) unmarshalInputShopFilter(ctx context.Context, obj an
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateFlashVoucherInput(ctx context.Context, obj any) (model.UpdateFlashVoucherInput, error) {
+	var it model.UpdateFlashVoucherInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "title", "subTitle", "rules", "status", "stockDelta", "beginsAt", "endsAt"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "title":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Title = graphql.OmittableOf(data)
+		case "subTitle":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subTitle"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SubTitle = graphql.OmittableOf(data)
+		case "rules":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rules"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Rules = graphql.OmittableOf(data)
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalOVoucherStatus2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐStatus(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = graphql.OmittableOf(data)
+		case "stockDelta":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("stockDelta"))
+			data, err := ec.unmarshalOInt2ᚖint(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StockDelta = data
+		case "beginsAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("beginsAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BeginsAt = graphql.OmittableOf(data)
+		case "endsAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("endsAt"))
+			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.EndsAt = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateProfileInput(ctx context.Context, obj any) (model.UpdateProfileInput, error) {
 	var it model.UpdateProfileInput
 	if obj == nil {
@@ -6472,6 +11907,64 @@ func (ec *executionContext) unmarshalInputUpdateShopInput(ctx context.Context, o
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateVoucherInput(ctx context.Context, obj any) (model.UpdateVoucherInput, error) {
+	var it model.UpdateVoucherInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "title", "subTitle", "rules", "status"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "title":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Title = graphql.OmittableOf(data)
+		case "subTitle":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("subTitle"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.SubTitle = graphql.OmittableOf(data)
+		case "rules":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("rules"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Rules = graphql.OmittableOf(data)
+		case "status":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("status"))
+			data, err := ec.unmarshalOVoucherStatus2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐStatus(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Status = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -6480,6 +11973,25 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 	switch obj := (obj).(type) {
 	case nil:
 		return graphql.Null
+	case voucher.Ordinary:
+		return ec._OrdinaryVoucher(ctx, sel, &obj)
+	case *voucher.Ordinary:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._OrdinaryVoucher(ctx, sel, obj)
+	case voucher.Flash:
+		return ec._FlashVoucher(ctx, sel, &obj)
+	case *voucher.Flash:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._FlashVoucher(ctx, sel, obj)
+	case voucher.Kind:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Voucher(ctx, sel, obj)
 	case account.User:
 		return ec._User(ctx, sel, &obj)
 	case *account.User:
@@ -6501,11 +12013,45 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Shop(ctx, sel, obj)
+	case order.Order:
+		return ec._Order(ctx, sel, &obj)
+	case *order.Order:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Order(ctx, sel, obj)
 	default:
 		if typedObj, ok := obj.(graphql.Marshaler); ok {
 			return typedObj
 		} else {
 			panic(fmt.Errorf("unexpected type %T; non-generated variants of Node must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
+func (ec *executionContext) _Voucher(ctx context.Context, sel ast.SelectionSet, obj voucher.Kind) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case voucher.Ordinary:
+		return ec._OrdinaryVoucher(ctx, sel, &obj)
+	case *voucher.Ordinary:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._OrdinaryVoucher(ctx, sel, obj)
+	case voucher.Flash:
+		return ec._FlashVoucher(ctx, sel, &obj)
+	case *voucher.Flash:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._FlashVoucher(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of Voucher must implement graphql.Marshaler", obj))
 		}
 	}
 }
@@ -6587,6 +12133,92 @@ func (ec *executionContext) _CacheStats(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+var cancelOrderPayloadImplementors = []string{"CancelOrderPayload"}
+
+func (ec *executionContext) _CancelOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *model.CancelOrderPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, cancelOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CancelOrderPayload")
+		case "order":
+			out.Values[i] = ec._CancelOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._CancelOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var createFlashVoucherPayloadImplementors = []string{"CreateFlashVoucherPayload"}
+
+func (ec *executionContext) _CreateFlashVoucherPayload(ctx context.Context, sel ast.SelectionSet, obj *model.CreateFlashVoucherPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, createFlashVoucherPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CreateFlashVoucherPayload")
+		case "voucher":
+			out.Values[i] = ec._CreateFlashVoucherPayload_voucher(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._CreateFlashVoucherPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var createShopPayloadImplementors = []string{"CreateShopPayload"}
 
 func (ec *executionContext) _CreateShopPayload(ctx context.Context, sel ast.SelectionSet, obj *model.CreateShopPayload) graphql.Marshaler {
@@ -6609,6 +12241,499 @@ func (ec *executionContext) _CreateShopPayload(ctx context.Context, sel ast.Sele
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var createVoucherPayloadImplementors = []string{"CreateVoucherPayload"}
+
+func (ec *executionContext) _CreateVoucherPayload(ctx context.Context, sel ast.SelectionSet, obj *model.CreateVoucherPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, createVoucherPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CreateVoucherPayload")
+		case "voucher":
+			out.Values[i] = ec._CreateVoucherPayload_voucher(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._CreateVoucherPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var daySalesImplementors = []string{"DaySales"}
+
+func (ec *executionContext) _DaySales(ctx context.Context, sel ast.SelectionSet, obj *order.DaySales) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, daySalesImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DaySales")
+		case "date":
+			out.Values[i] = ec._DaySales_date(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "orders":
+			out.Values[i] = ec._DaySales_orders(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "paid":
+			out.Values[i] = ec._DaySales_paid(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "amount":
+			out.Values[i] = ec._DaySales_amount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flashSaleImplementors = []string{"FlashSale"}
+
+func (ec *executionContext) _FlashSale(ctx context.Context, sel ast.SelectionSet, obj *voucher.State) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flashSaleImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlashSale")
+		case "voucherId":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlashSale_voucherId(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "stock":
+			out.Values[i] = ec._FlashSale_stock(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "initialStock":
+			out.Values[i] = ec._FlashSale_initialStock(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "beginsAt":
+			out.Values[i] = ec._FlashSale_beginsAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "endsAt":
+			out.Values[i] = ec._FlashSale_endsAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "phase":
+			out.Values[i] = ec._FlashSale_phase(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flashVoucherImplementors = []string{"FlashVoucher", "Node", "Voucher"}
+
+func (ec *executionContext) _FlashVoucher(ctx context.Context, sel ast.SelectionSet, obj *voucher.Flash) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flashVoucherImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlashVoucher")
+		case "id":
+			out.Values[i] = ec._FlashVoucher_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "shop":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlashVoucher_shop(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "title":
+			out.Values[i] = ec._FlashVoucher_title(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "subTitle":
+			out.Values[i] = ec._FlashVoucher_subTitle(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "rules":
+			out.Values[i] = ec._FlashVoucher_rules(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "payValue":
+			out.Values[i] = ec._FlashVoucher_payValue(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "faceValue":
+			out.Values[i] = ec._FlashVoucher_faceValue(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "status":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlashVoucher_status(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "onePerUser":
+			out.Values[i] = ec._FlashVoucher_onePerUser(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "sale":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlashVoucher_sale(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flashVoucherConnectionImplementors = []string{"FlashVoucherConnection"}
+
+func (ec *executionContext) _FlashVoucherConnection(ctx context.Context, sel ast.SelectionSet, obj *voucher.Page) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flashVoucherConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlashVoucherConnection")
+		case "edges":
+			out.Values[i] = ec._FlashVoucherConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FlashVoucherConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var flashVoucherEdgeImplementors = []string{"FlashVoucherEdge"}
+
+func (ec *executionContext) _FlashVoucherEdge(ctx context.Context, sel ast.SelectionSet, obj *voucher.Edge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, flashVoucherEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FlashVoucherEdge")
+		case "cursor":
+			out.Values[i] = ec._FlashVoucherEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "node":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FlashVoucherEdge_node(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -6910,6 +13035,41 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "orderVoucher":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_orderVoucher(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "payOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_payOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "cancelOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_cancelOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "refundOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_refundOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "redeemOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_redeemOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "createShop":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createShop(ctx, field)
@@ -6923,6 +13083,471 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
+			}
+		case "createVoucher":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createVoucher(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createFlashVoucher":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createFlashVoucher(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateVoucher":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateVoucher(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "updateFlashVoucher":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateFlashVoucher(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var orderImplementors = []string{"Order", "Node"}
+
+func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, obj *order.Order) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orderImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Order")
+		case "id":
+			out.Values[i] = ec._Order_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "number":
+			out.Values[i] = ec._Order_number(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "status":
+			out.Values[i] = ec._Order_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "voucher":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Order_voucher(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "payValue":
+			out.Values[i] = ec._Order_payValue(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "payMethod":
+			out.Values[i] = ec._Order_payMethod(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "failure":
+			out.Values[i] = ec._Order_failure(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._Order_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "paidAt":
+			out.Values[i] = ec._Order_paidAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "usedAt":
+			out.Values[i] = ec._Order_usedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "cancelledAt":
+			out.Values[i] = ec._Order_cancelledAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "refundedAt":
+			out.Values[i] = ec._Order_refundedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "payBefore":
+			out.Values[i] = ec._Order_payBefore(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var orderConnectionImplementors = []string{"OrderConnection"}
+
+func (ec *executionContext) _OrderConnection(ctx context.Context, sel ast.SelectionSet, obj *order.Page) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orderConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrderConnection")
+		case "edges":
+			out.Values[i] = ec._OrderConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._OrderConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var orderEdgeImplementors = []string{"OrderEdge"}
+
+func (ec *executionContext) _OrderEdge(ctx context.Context, sel ast.SelectionSet, obj *order.Edge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orderEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrderEdge")
+		case "cursor":
+			out.Values[i] = ec._OrderEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "node":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderEdge_node(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var orderVoucherPayloadImplementors = []string{"OrderVoucherPayload"}
+
+func (ec *executionContext) _OrderVoucherPayload(ctx context.Context, sel ast.SelectionSet, obj *model.OrderVoucherPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orderVoucherPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrderVoucherPayload")
+		case "order":
+			out.Values[i] = ec._OrderVoucherPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._OrderVoucherPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var ordinaryVoucherImplementors = []string{"OrdinaryVoucher", "Node", "Voucher"}
+
+func (ec *executionContext) _OrdinaryVoucher(ctx context.Context, sel ast.SelectionSet, obj *voucher.Ordinary) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, ordinaryVoucherImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrdinaryVoucher")
+		case "id":
+			out.Values[i] = ec._OrdinaryVoucher_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "shop":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrdinaryVoucher_shop(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "title":
+			out.Values[i] = ec._OrdinaryVoucher_title(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "subTitle":
+			out.Values[i] = ec._OrdinaryVoucher_subTitle(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "rules":
+			out.Values[i] = ec._OrdinaryVoucher_rules(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "payValue":
+			out.Values[i] = ec._OrdinaryVoucher_payValue(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "faceValue":
+			out.Values[i] = ec._OrdinaryVoucher_faceValue(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "status":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrdinaryVoucher_status(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "onePerUser":
+			out.Values[i] = ec._OrdinaryVoucher_onePerUser(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
@@ -6975,6 +13600,49 @@ func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet,
 		case "endCursor":
 			out.Values[i] = ec._PageInfo_endCursor(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var payOrderPayloadImplementors = []string{"PayOrderPayload"}
+
+func (ec *executionContext) _PayOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *model.PayOrderPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, payOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PayOrderPayload")
+		case "order":
+			out.Values[i] = ec._PayOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._PayOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -7150,6 +13818,72 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "order":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_order(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "orderByNumber":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_orderByNumber(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "salesByDay":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_salesByDay(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "queueStats":
 			field := field
 
@@ -7238,6 +13972,72 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "voucher":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_voucher(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "flashSales":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_flashSales(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "serverTime":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_serverTime(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -7307,6 +14107,92 @@ func (ec *executionContext) _QueueStats(ctx context.Context, sel ast.SelectionSe
 			}
 		case "parked":
 			out.Values[i] = ec._QueueStats_parked(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var redeemOrderPayloadImplementors = []string{"RedeemOrderPayload"}
+
+func (ec *executionContext) _RedeemOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *model.RedeemOrderPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, redeemOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RedeemOrderPayload")
+		case "order":
+			out.Values[i] = ec._RedeemOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._RedeemOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var refundOrderPayloadImplementors = []string{"RefundOrderPayload"}
+
+func (ec *executionContext) _RefundOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *model.RefundOrderPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, refundOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RefundOrderPayload")
+		case "order":
+			out.Values[i] = ec._RefundOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._RefundOrderPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -7522,6 +14408,120 @@ func (ec *executionContext) _Shop(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "orders":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_orders(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "salesByDay":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_salesByDay(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "vouchers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_vouchers(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -7720,6 +14720,71 @@ func (ec *executionContext) _ShopType(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var subscriptionImplementors = []string{"Subscription"}
+
+func (ec *executionContext) _Subscription(ctx context.Context, sel ast.SelectionSet) func(ctx context.Context) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, subscriptionImplementors)
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
+		Object: "Subscription",
+	})
+	if len(fields) != 1 {
+		graphql.AddErrorf(ctx, "must subscribe to exactly one stream")
+		return nil
+	}
+
+	switch fields[0].Name {
+	case "stockUpdates":
+		return ec._Subscription_stockUpdates(ctx, fields[0])
+	case "orderUpdates":
+		return ec._Subscription_orderUpdates(ctx, fields[0])
+	default:
+		panic("unknown field " + strconv.Quote(fields[0].Name))
+	}
+}
+
+var updateFlashVoucherPayloadImplementors = []string{"UpdateFlashVoucherPayload"}
+
+func (ec *executionContext) _UpdateFlashVoucherPayload(ctx context.Context, sel ast.SelectionSet, obj *model.UpdateFlashVoucherPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateFlashVoucherPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateFlashVoucherPayload")
+		case "voucher":
+			out.Values[i] = ec._UpdateFlashVoucherPayload_voucher(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UpdateFlashVoucherPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var updateProfilePayloadImplementors = []string{"UpdateProfilePayload"}
 
 func (ec *executionContext) _UpdateProfilePayload(ctx context.Context, sel ast.SelectionSet, obj *model.UpdateProfilePayload) graphql.Marshaler {
@@ -7782,6 +14847,49 @@ func (ec *executionContext) _UpdateShopPayload(ctx context.Context, sel ast.Sele
 			}
 		case "userErrors":
 			out.Values[i] = ec._UpdateShopPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var updateVoucherPayloadImplementors = []string{"UpdateVoucherPayload"}
+
+func (ec *executionContext) _UpdateVoucherPayload(ctx context.Context, sel ast.SelectionSet, obj *model.UpdateVoucherPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateVoucherPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateVoucherPayload")
+		case "voucher":
+			out.Values[i] = ec._UpdateVoucherPayload_voucher(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UpdateVoucherPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -7896,6 +15004,16 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "level":
+			out.Values[i] = ec._User_level(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "points":
+			out.Values[i] = ec._User_points(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "shops":
 			field := field
 
@@ -7906,6 +15024,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 					}
 				}()
 				res = ec._User_shops(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "orders":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_orders(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -8431,6 +15587,31 @@ func (ec *executionContext) marshalNCacheStats2ᚕgithubᚗcomᚋtandianᚑdev�
 	return ret
 }
 
+func (ec *executionContext) marshalNCancelOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCancelOrderPayload(ctx context.Context, sel ast.SelectionSet, v *model.CancelOrderPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CancelOrderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNCreateFlashVoucherInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateFlashVoucherInput(ctx context.Context, v any) (model.CreateFlashVoucherInput, error) {
+	res, err := ec.unmarshalInputCreateFlashVoucherInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCreateFlashVoucherPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateFlashVoucherPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateFlashVoucherPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CreateFlashVoucherPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNCreateShopInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateShopInput(ctx context.Context, v any) (model.CreateShopInput, error) {
 	res, err := ec.unmarshalInputCreateShopInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -8444,6 +15625,21 @@ func (ec *executionContext) marshalNCreateShopPayload2ᚖgithubᚗcomᚋtandian�
 		return graphql.Null
 	}
 	return ec._CreateShopPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNCreateVoucherInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateVoucherInput(ctx context.Context, v any) (model.CreateVoucherInput, error) {
+	res, err := ec.unmarshalInputCreateVoucherInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNCreateVoucherPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateVoucherPayload(ctx context.Context, sel ast.SelectionSet, v *model.CreateVoucherPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CreateVoucherPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx context.Context, v any) (page.Cursor, error) {
@@ -8462,6 +15658,42 @@ func (ec *executionContext) marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandia
 	return res
 }
 
+func (ec *executionContext) unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, v any) (calendar.Date, error) {
+	res, err := scalar.UnmarshalDate(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, sel ast.SelectionSet, v calendar.Date) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalDate(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNDaySales2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐDaySales(ctx context.Context, sel ast.SelectionSet, v order.DaySales) graphql.Marshaler {
+	return ec._DaySales(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNDaySales2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐDaySalesᚄ(ctx context.Context, sel ast.SelectionSet, v []order.DaySales) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDaySales2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐDaySales(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐCode(ctx context.Context, v any) (fault.Code, error) {
 	tmp, err := scalar.UnmarshalString(v)
 	res := fault.Code(tmp)
@@ -8477,6 +15709,63 @@ func (ec *executionContext) marshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtan
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNFlashSale2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐState(ctx context.Context, sel ast.SelectionSet, v *voucher.State) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FlashSale(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFlashVoucher2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐFlash(ctx context.Context, sel ast.SelectionSet, v *voucher.Flash) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FlashVoucher(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFlashVoucherConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPage(ctx context.Context, sel ast.SelectionSet, v *voucher.Page) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FlashVoucherConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFlashVoucherEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*voucher.Edge) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "FlashVoucherEdge", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFlashVoucherEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNFlashVoucherEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐEdge(ctx context.Context, sel ast.SelectionSet, v *voucher.Edge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FlashVoucherEdge(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNFloat2float64(ctx context.Context, v any) (float64, error) {
@@ -8570,6 +15859,22 @@ func (ec *executionContext) marshalNID2ᚕgithubᚗcomᚋtandianᚑdevᚋtandian
 	return ret
 }
 
+func (ec *executionContext) unmarshalNID2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx context.Context, v any) (*scalar.ID, error) {
+	var res = new(scalar.ID)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNID2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx context.Context, sel ast.SelectionSet, v *scalar.ID) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalNImage2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐImage(ctx context.Context, sel ast.SelectionSet, v shop.Image) graphql.Marshaler {
 	return ec._Image(ctx, sel, &v)
 }
@@ -8642,12 +15947,30 @@ func (ec *executionContext) marshalNLogoutPayload2ᚖgithubᚗcomᚋtandianᚑde
 
 func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐNode(ctx context.Context, sel ast.SelectionSet, v []scalar.Node) graphql.Marshaler {
 	{
+		var batchItemsOrdinaryVoucher []*voucher.Ordinary
+		batchIdxMapOrdinaryVoucher := map[int]int{}
+		var batchItemsFlashVoucher []*voucher.Flash
+		batchIdxMapFlashVoucher := map[int]int{}
 		var batchItemsUser []*account.User
 		batchIdxMapUser := map[int]int{}
 		var batchItemsShop []*shop.Shop
 		batchIdxMapShop := map[int]int{}
+		var batchItemsOrder []*order.Order
+		batchIdxMapOrder := map[int]int{}
 		for i, item := range v {
 			switch concrete := item.(type) {
+			case voucher.Ordinary:
+				batchIdxMapOrdinaryVoucher[i] = len(batchItemsOrdinaryVoucher)
+				batchItemsOrdinaryVoucher = append(batchItemsOrdinaryVoucher, &concrete)
+			case *voucher.Ordinary:
+				batchIdxMapOrdinaryVoucher[i] = len(batchItemsOrdinaryVoucher)
+				batchItemsOrdinaryVoucher = append(batchItemsOrdinaryVoucher, concrete)
+			case voucher.Flash:
+				batchIdxMapFlashVoucher[i] = len(batchItemsFlashVoucher)
+				batchItemsFlashVoucher = append(batchItemsFlashVoucher, &concrete)
+			case *voucher.Flash:
+				batchIdxMapFlashVoucher[i] = len(batchItemsFlashVoucher)
+				batchItemsFlashVoucher = append(batchItemsFlashVoucher, concrete)
 			case account.User:
 				batchIdxMapUser[i] = len(batchItemsUser)
 				batchItemsUser = append(batchItemsUser, &concrete)
@@ -8660,13 +15983,28 @@ func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋtandianᚑdevᚋtandi
 			case *shop.Shop:
 				batchIdxMapShop[i] = len(batchItemsShop)
 				batchItemsShop = append(batchItemsShop, concrete)
+			case order.Order:
+				batchIdxMapOrder[i] = len(batchItemsOrder)
+				batchItemsOrder = append(batchItemsOrder, &concrete)
+			case *order.Order:
+				batchIdxMapOrder[i] = len(batchItemsOrder)
+				batchItemsOrder = append(batchItemsOrder, concrete)
 			}
+		}
+		if len(batchItemsOrdinaryVoucher) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "OrdinaryVoucher", batchItemsOrdinaryVoucher, batchIdxMapOrdinaryVoucher)
+		}
+		if len(batchItemsFlashVoucher) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "FlashVoucher", batchItemsFlashVoucher, batchIdxMapFlashVoucher)
 		}
 		if len(batchItemsUser) > 0 {
 			ctx = graphql.WithBatchParents(ctx, "User", batchItemsUser, batchIdxMapUser)
 		}
 		if len(batchItemsShop) > 0 {
 			ctx = graphql.WithBatchParents(ctx, "Shop", batchItemsShop, batchIdxMapShop)
+		}
+		if len(batchItemsOrder) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "Order", batchItemsOrder, batchIdxMapOrder)
 		}
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
@@ -8678,8 +16016,99 @@ func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋtandianᚑdevᚋtandi
 	return ret
 }
 
+func (ec *executionContext) marshalNOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx context.Context, sel ast.SelectionSet, v *order.Order) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Order(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNOrderEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*order.Edge) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "OrderEdge", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNOrderEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNOrderEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐEdge(ctx context.Context, sel ast.SelectionSet, v *order.Edge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._OrderEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNOrderStatus2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐStatus(ctx context.Context, v any) (order.Status, error) {
+	tmp, err := scalar.UnmarshalString(v)
+	res := order.Status(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNOrderStatus2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐStatus(ctx context.Context, sel ast.SelectionSet, v order.Status) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNOrderVoucherPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐOrderVoucherPayload(ctx context.Context, sel ast.SelectionSet, v *model.OrderVoucherPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._OrderVoucherPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNPageInfo2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐInfo(ctx context.Context, sel ast.SelectionSet, v page.Info) graphql.Marshaler {
 	return ec._PageInfo(ctx, sel, &v)
+}
+
+func (ec *executionContext) unmarshalNPayMethod2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐPayMethod(ctx context.Context, v any) (order.PayMethod, error) {
+	tmp, err := scalar.UnmarshalString(v)
+	res := order.PayMethod(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPayMethod2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐPayMethod(ctx context.Context, sel ast.SelectionSet, v order.PayMethod) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNPayOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐPayOrderPayload(ctx context.Context, sel ast.SelectionSet, v *model.PayOrderPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PayOrderPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNQueueStats2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐQueueStats(ctx context.Context, sel ast.SelectionSet, v model.QueueStats) graphql.Marshaler {
@@ -8702,6 +16131,26 @@ func (ec *executionContext) marshalNQueueStats2ᚕgithubᚗcomᚋtandianᚑdev�
 	return ret
 }
 
+func (ec *executionContext) marshalNRedeemOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRedeemOrderPayload(ctx context.Context, sel ast.SelectionSet, v *model.RedeemOrderPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RedeemOrderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNRefundOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRefundOrderPayload(ctx context.Context, sel ast.SelectionSet, v *model.RefundOrderPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RefundOrderPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx context.Context, v any) (account.Role, error) {
 	tmp, err := scalar.UnmarshalString(v)
 	res := account.Role(tmp)
@@ -8709,6 +16158,23 @@ func (ec *executionContext) unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandia
 }
 
 func (ec *executionContext) marshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx context.Context, sel ast.SelectionSet, v account.Role) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNSalePhase2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPhase(ctx context.Context, v any) (voucher.Phase, error) {
+	tmp, err := scalar.UnmarshalString(v)
+	res := voucher.Phase(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSalePhase2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPhase(ctx context.Context, sel ast.SelectionSet, v voucher.Phase) graphql.Marshaler {
 	_ = sel
 	res := scalar.MarshalString(string(v))
 	if res == graphql.Null {
@@ -8855,6 +16321,59 @@ func (ec *executionContext) marshalNString2ᚕstringᚄ(ctx context.Context, sel
 	return ret
 }
 
+func (ec *executionContext) unmarshalNTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
+	res, err := scalar.UnmarshalTime(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNTime2timeᚐTime(ctx context.Context, sel ast.SelectionSet, v time.Time) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalTime(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNTime2ᚖtimeᚐTime(ctx context.Context, v any) (*time.Time, error) {
+	res, err := scalar.UnmarshalTime(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNTime2ᚖtimeᚐTime(ctx context.Context, sel ast.SelectionSet, v *time.Time) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	_ = sel
+	res := scalar.MarshalTime(*v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNUpdateFlashVoucherInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUpdateFlashVoucherInput(ctx context.Context, v any) (model.UpdateFlashVoucherInput, error) {
+	res, err := ec.unmarshalInputUpdateFlashVoucherInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUpdateFlashVoucherPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUpdateFlashVoucherPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateFlashVoucherPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UpdateFlashVoucherPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNUpdateProfileInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUpdateProfileInput(ctx context.Context, v any) (model.UpdateProfileInput, error) {
 	res, err := ec.unmarshalInputUpdateProfileInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -8885,6 +16404,21 @@ func (ec *executionContext) marshalNUpdateShopPayload2ᚖgithubᚗcomᚋtandian�
 	return ec._UpdateShopPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNUpdateVoucherInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUpdateVoucherInput(ctx context.Context, v any) (model.UpdateVoucherInput, error) {
+	res, err := ec.unmarshalInputUpdateVoucherInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUpdateVoucherPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUpdateVoucherPayload(ctx context.Context, sel ast.SelectionSet, v *model.UpdateVoucherPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UpdateVoucherPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNUserError2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserError(ctx context.Context, sel ast.SelectionSet, v fault.UserError) graphql.Marshaler {
 	return ec._UserError(ctx, sel, &v)
 }
@@ -8903,6 +16437,77 @@ func (ec *executionContext) marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋ
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNVoucher2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKind(ctx context.Context, sel ast.SelectionSet, v voucher.Kind) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Voucher(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNVoucher2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKindᚄ(ctx context.Context, sel ast.SelectionSet, v []voucher.Kind) graphql.Marshaler {
+	{
+		var batchItemsOrdinaryVoucher []*voucher.Ordinary
+		batchIdxMapOrdinaryVoucher := map[int]int{}
+		var batchItemsFlashVoucher []*voucher.Flash
+		batchIdxMapFlashVoucher := map[int]int{}
+		for i, item := range v {
+			switch concrete := item.(type) {
+			case voucher.Ordinary:
+				batchIdxMapOrdinaryVoucher[i] = len(batchItemsOrdinaryVoucher)
+				batchItemsOrdinaryVoucher = append(batchItemsOrdinaryVoucher, &concrete)
+			case *voucher.Ordinary:
+				batchIdxMapOrdinaryVoucher[i] = len(batchItemsOrdinaryVoucher)
+				batchItemsOrdinaryVoucher = append(batchItemsOrdinaryVoucher, concrete)
+			case voucher.Flash:
+				batchIdxMapFlashVoucher[i] = len(batchItemsFlashVoucher)
+				batchItemsFlashVoucher = append(batchItemsFlashVoucher, &concrete)
+			case *voucher.Flash:
+				batchIdxMapFlashVoucher[i] = len(batchItemsFlashVoucher)
+				batchItemsFlashVoucher = append(batchItemsFlashVoucher, concrete)
+			}
+		}
+		if len(batchItemsOrdinaryVoucher) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "OrdinaryVoucher", batchItemsOrdinaryVoucher, batchIdxMapOrdinaryVoucher)
+		}
+		if len(batchItemsFlashVoucher) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "FlashVoucher", batchItemsFlashVoucher, batchIdxMapFlashVoucher)
+		}
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVoucher2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKind(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNVoucherStatus2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐStatus(ctx context.Context, v any) (voucher.Status, error) {
+	tmp, err := scalar.UnmarshalString(v)
+	res := voucher.Status(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNVoucherStatus2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐStatus(ctx context.Context, sel ast.SelectionSet, v voucher.Status) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) marshalN__Directive2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐDirective(ctx context.Context, sel ast.SelectionSet, v introspection.Directive) graphql.Marshaler {
@@ -9218,6 +16823,111 @@ func (ec *executionContext) marshalONode2githubᚗcomᚋtandianᚑdevᚋtandian�
 	return ec._Node(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx context.Context, sel ast.SelectionSet, v *order.Order) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Order(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOOrderConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐPage(ctx context.Context, sel ast.SelectionSet, v *order.Page) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._OrderConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOOrderStatus2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐStatusᚄ(ctx context.Context, v any) ([]order.Status, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]order.Status, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNOrderStatus2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐStatus(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOOrderStatus2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐStatusᚄ(ctx context.Context, sel ast.SelectionSet, v []order.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNOrderStatus2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐStatus(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOPayMethod2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐPayMethod(ctx context.Context, v any) (*order.PayMethod, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := scalar.UnmarshalString(v)
+	res := order.PayMethod(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPayMethod2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐPayMethod(ctx context.Context, sel ast.SelectionSet, v *order.PayMethod) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := scalar.MarshalString(string(*v))
+	return res
+}
+
+func (ec *executionContext) unmarshalOSalePhase2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPhaseᚄ(ctx context.Context, v any) ([]voucher.Phase, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]voucher.Phase, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSalePhase2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPhase(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOSalePhase2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPhaseᚄ(ctx context.Context, sel ast.SelectionSet, v []voucher.Phase) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSalePhase2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPhase(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalOShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐShop(ctx context.Context, sel ast.SelectionSet, v *shop.Shop) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -9312,11 +17022,62 @@ func (ec *executionContext) marshalOString2ᚖstring(ctx context.Context, sel as
 	return res
 }
 
+func (ec *executionContext) unmarshalOTime2ᚖtimeᚐTime(ctx context.Context, v any) (*time.Time, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := scalar.UnmarshalTime(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOTime2ᚖtimeᚐTime(ctx context.Context, sel ast.SelectionSet, v *time.Time) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := scalar.MarshalTime(*v)
+	return res
+}
+
 func (ec *executionContext) marshalOUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx context.Context, sel ast.SelectionSet, v *account.User) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._User(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUserError2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserError(ctx context.Context, sel ast.SelectionSet, v *fault.UserError) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UserError(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOVoucher2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKind(ctx context.Context, sel ast.SelectionSet, v voucher.Kind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Voucher(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalOVoucherStatus2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐStatus(ctx context.Context, v any) (*voucher.Status, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := scalar.UnmarshalString(v)
+	res := voucher.Status(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOVoucherStatus2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐStatus(ctx context.Context, sel ast.SelectionSet, v *voucher.Status) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := scalar.MarshalString(string(*v))
+	return res
 }
 
 func (ec *executionContext) marshalO__EnumValue2ᚕgithubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐEnumValueᚄ(ctx context.Context, sel ast.SelectionSet, v []introspection.EnumValue) graphql.Marshaler {

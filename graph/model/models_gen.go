@@ -3,13 +3,17 @@
 package model
 
 import (
+	"time"
+
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
 // What one cache of this instance did since the instance started. Counts stay at 2147483647 once they are there.
@@ -30,6 +34,44 @@ type CacheStats struct {
 	StaleServed int `json:"staleServed"`
 	// The share of keys that were no misses, 0.0 to 1.0; 0.0 if none was asked for.
 	HitRatio float64 `json:"hitRatio"`
+}
+
+// What became of a cancellation.
+type CancelOrderPayload struct {
+	// The order as it is now, cancelled or not. Null if there is none.
+	Order *order.Order `json:"order,omitempty"`
+	// NOT_FOUND, ORDER_NOT_CANCELLABLE.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// A new flash voucher.
+type CreateFlashVoucherInput struct {
+	// The shop that sells it.
+	ShopID scalar.ID `json:"shopId"`
+	// 1 to 120 characters.
+	Title string `json:"title"`
+	// At most 200 characters.
+	SubTitle *string `json:"subTitle,omitempty"`
+	// At most 2000 characters, in any number of lines.
+	Rules *string `json:"rules,omitempty"`
+	// What a piece costs, in minor units: 1 to 100000000. It cannot be changed later.
+	PayValue int `json:"payValue"`
+	// What a piece is worth, in minor units: at least what it costs. It cannot be changed later.
+	FaceValue int `json:"faceValue"`
+	// How many pieces there are: 1 to 1000000.
+	Stock int `json:"stock"`
+	// When the sale opens: at most 366 days from now.
+	BeginsAt time.Time `json:"beginsAt"`
+	// When it closes: later, in the future, and at most 366 days after it opened.
+	EndsAt time.Time `json:"endsAt"`
+}
+
+// What became of a new flash voucher.
+type CreateFlashVoucherPayload struct {
+	// The voucher; null if it was not made.
+	Voucher voucher.Kind `json:"voucher,omitempty"`
+	// Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was made.
+	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 // A new shop.
@@ -57,6 +99,32 @@ type CreateShopPayload struct {
 	// The shop; null if it was not made.
 	Shop *shop.Shop `json:"shop,omitempty"`
 	// Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED. Then nothing was made.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// A new ordinary voucher.
+type CreateVoucherInput struct {
+	// The shop that sells it.
+	ShopID scalar.ID `json:"shopId"`
+	// 1 to 120 characters.
+	Title string `json:"title"`
+	// At most 200 characters.
+	SubTitle *string `json:"subTitle,omitempty"`
+	// At most 2000 characters, in any number of lines.
+	Rules *string `json:"rules,omitempty"`
+	// What a piece costs, in minor units: 1 to 100000000. It cannot be changed later.
+	PayValue int `json:"payValue"`
+	// What a piece is worth, in minor units: at least what it costs. It cannot be changed later.
+	FaceValue int `json:"faceValue"`
+	// Whether a user may have one live order of it at most. It cannot be changed later.
+	OnePerUser bool `json:"onePerUser"`
+}
+
+// What became of a new ordinary voucher.
+type CreateVoucherPayload struct {
+	// The voucher; null if it was not made.
+	Voucher voucher.Kind `json:"voucher,omitempty"`
+	// Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was made.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -108,6 +176,24 @@ type NearInput struct {
 	Radius int `json:"radius"`
 }
 
+// What became of an order for a voucher.
+type OrderVoucherPayload struct {
+	// The order: UNPAID, or QUEUED, which ends as UNPAID or FAILED (see `orderUpdates`).
+	// With ALREADY_ORDERED the one that the user has. Null if there is none.
+	Order *order.Order `json:"order,omitempty"`
+	// NOT_FOUND, VOUCHER_OFF_SALE, SALE_NOT_STARTED, SALE_ENDED, OUT_OF_STOCK,
+	// ALREADY_ORDERED, ORDER_NOT_COMPLETED, INVALID_INPUT.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What became of a payment.
+type PayOrderPayload struct {
+	// The order as it is now: PAID, or still UNPAID when the provider takes its time. Null if there is none.
+	Order *order.Order `json:"order,omitempty"`
+	// NOT_FOUND, ORDER_NOT_PAYABLE.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
 type Query struct {
 }
 
@@ -124,6 +210,22 @@ type QueueStats struct {
 	OldestSeconds float64 `json:"oldestSeconds"`
 	// Jobs that failed too often and are not tried again until an operator says so.
 	Parked int `json:"parked"`
+}
+
+// What became of an order in the shop.
+type RedeemOrderPayload struct {
+	// The order as it is now, used or not. Null if there is none.
+	Order *order.Order `json:"order,omitempty"`
+	// NOT_FOUND, ORDER_NOT_REDEEMABLE.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What became of a refund.
+type RefundOrderPayload struct {
+	// The order as it is now: REFUNDED, or REFUNDING when the provider takes its time. Null if there is none.
+	Order *order.Order `json:"order,omitempty"`
+	// NOT_FOUND, ORDER_NOT_REFUNDABLE.
+	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 // What became of a login code.
@@ -149,6 +251,37 @@ type ShopFilter struct {
 	// Only shops whose name, area or address contains this, in any case; two
 	// characters are enough. At most 100 characters.
 	Search *string `json:"search,omitempty"`
+}
+
+type Subscription struct {
+}
+
+// What to change of a flash voucher, also while its sale runs. What is left out stays; null clears what may be null.
+type UpdateFlashVoucherInput struct {
+	// The voucher; an ordinary one is INVALID_INPUT.
+	ID scalar.ID `json:"id"`
+	// 1 to 120 characters; cannot be cleared.
+	Title graphql.Omittable[*string] `json:"title,omitempty"`
+	// At most 200 characters.
+	SubTitle graphql.Omittable[*string] `json:"subTitle,omitempty"`
+	// At most 2000 characters.
+	Rules graphql.Omittable[*string] `json:"rules,omitempty"`
+	// ON_SALE or OFF_SALE; cannot be cleared.
+	Status graphql.Omittable[*voucher.Status] `json:"status,omitempty"`
+	// Pieces more, or fewer if it is negative. Pieces that are ordered cannot be taken away: VOUCHER_IN_USE.
+	StockDelta *int `json:"stockDelta,omitempty"`
+	// When the sale opens. A window that shuts out live orders is VOUCHER_IN_USE.
+	BeginsAt graphql.Omittable[*time.Time] `json:"beginsAt,omitempty"`
+	// When it closes.
+	EndsAt graphql.Omittable[*time.Time] `json:"endsAt,omitempty"`
+}
+
+// What became of a change of a flash voucher.
+type UpdateFlashVoucherPayload struct {
+	// The voucher, changed; null if nothing was.
+	Voucher voucher.Kind `json:"voucher,omitempty"`
+	// Everything that is wrong: NOT_FOUND, INVALID_INPUT, VOUCHER_IN_USE. Then nothing was changed.
+	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 // What to change of the profile. What is left out stays; null clears it.
@@ -202,5 +335,27 @@ type UpdateShopPayload struct {
 	// The shop, changed; null if nothing was.
 	Shop *shop.Shop `json:"shop,omitempty"`
 	// Everything that is wrong: NOT_FOUND, INVALID_INPUT, IMAGE_REJECTED. Then nothing was changed.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What to change of an ordinary voucher. What is left out stays; null clears what may be null.
+type UpdateVoucherInput struct {
+	// The voucher; a flash voucher is INVALID_INPUT.
+	ID scalar.ID `json:"id"`
+	// 1 to 120 characters; cannot be cleared.
+	Title graphql.Omittable[*string] `json:"title,omitempty"`
+	// At most 200 characters.
+	SubTitle graphql.Omittable[*string] `json:"subTitle,omitempty"`
+	// At most 2000 characters.
+	Rules graphql.Omittable[*string] `json:"rules,omitempty"`
+	// ON_SALE or OFF_SALE; cannot be cleared.
+	Status graphql.Omittable[*voucher.Status] `json:"status,omitempty"`
+}
+
+// What became of a change of an ordinary voucher.
+type UpdateVoucherPayload struct {
+	// The voucher, changed; null if nothing was.
+	Voucher voucher.Kind `json:"voucher,omitempty"`
+	// Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was changed.
 	UserErrors []fault.UserError `json:"userErrors"`
 }

@@ -92,5 +92,6 @@ func UnmarshalNum(context.Context, any) (int64, error) {
 	return 0, fmt.Errorf("an id argument must be bound to scalar.ID")
 }
 
-// A Node is any object with a global id; gqlgen switches on the concrete type.
-type Node any
+// A Node is an object with a global id; gqlgen switches on the concrete type. It has
+// a method because interfaces are nodes too: the pointer to one must not be.
+type Node interface{ IsNode() }

@@ -283,3 +283,23 @@ func TestDatesAreDays(t *testing.T) {
 		}
 	}
 }
+
+func TestTimesAreMomentsThatCanBeWrittenAgain(t *testing.T) {
+	for _, text := range []string{"2026-03-01T12:00:00Z", "2026-03-01T12:00:00.123+08:00", "1970-01-01T00:00:00Z", "9998-12-31T23:59:59Z"} {
+		got, err := scalar.UnmarshalTime(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if _, err := json.Marshal(got.UTC()); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, v := range []any{
+		nil, "", 1, "2026-03-01", "2026-03-01 12:00:00", "2026-03-01T12:00:00", "2026-02-30T12:00:00Z",
+		"0000-01-01T00:00:00+01:00", "0001-01-01T00:00:00Z", "1970-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "10000-01-01T00:00:00Z",
+	} {
+		if got, err := scalar.UnmarshalTime(v); fault.KindOf(err) != fault.BadUserInput {
+			t.Errorf("%v is %v, %v; want BAD_USER_INPUT", v, got, err)
+		}
+	}
+}

@@ -590,12 +590,7 @@ func TestTheStartSaysHowCodesAreSent(t *testing.T) {
 			}
 			stack.Config.CodeSender = tt.sender
 			s := stack.Start(t)
-			warned := ""
-			for _, line := range s.Log.Lines(t) {
-				if line["level"] == "WARN" {
-					warned += line["msg"].(string)
-				}
-			}
+			warned := warnings(t, s)
 			if tt.warning == "" && warned != "" || !strings.Contains(warned, tt.warning) {
 				t.Errorf("the start warns %q, want %q", warned, tt.warning)
 			}

@@ -138,20 +138,7 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*door.Do
 	workers, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, groupCtx := errgroup.WithContext(workers)
-	start := func(all map[string]func(context.Context) error) {
-		for name, run := range all {
-			group.Go(func() error {
-				if err := run(groupCtx); err != nil {
-					return fmt.Errorf("worker %s: %w", name, err)
-				}
-				return nil
-			})
-		}
-	}
-	start(house.chores)
-	if a.cfg.Runs("workers") {
-		start(house.workers)
-	}
+	house.start(groupCtx, group, a.cfg.Runs("workers"))
 	a.open(house, handler)
 	var broken error
 	select {
@@ -181,6 +168,7 @@ func (a *App) open(house *House, handler http.Handler) {
 	a.house.Store(house)
 	a.opened.Store(&handler)
 	a.warnOfCodes()
+	a.warnOfPayments()
 	base := "http://" + shownAddr(a.addr.Load())
 	a.log.Info("ready", "addr", a.Addr(), "database", house.DB.Name, "embedded", a.cfg.Embedded())
 	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  playground  %s/playground\n  API         %s/graphql\n  metrics     %s/metrics\n%s\n%s\nCtrl-C stops.\n\n",
@@ -195,6 +183,13 @@ func (a *App) warnOfCodes() {
 		a.log.Warn("login codes are printed on this terminal: whoever reads it can log in as anybody; for real users set --code-sender webhook")
 	case a.cfg.CodeSender == "" && !a.cfg.Embedded():
 		a.log.Warn("login codes are not sent: sendLoginCode answers UNAVAILABLE; set --code-sender webhook, or console to try")
+	}
+}
+
+// warnOfPayments says that nobody pays, where that may be a mistake.
+func (a *App) warnOfPayments() {
+	if a.cfg.PaymentWebhookSecret == "" && !a.cfg.Embedded() {
+		a.log.Warn("payments are made up: every one is confirmed at once and no money moves; for real ones set --payment-webhook-secret")
 	}
 }
 

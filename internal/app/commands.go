@@ -118,6 +118,17 @@ func (c *commands) command() *cli.Command {
 						Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchLockProcess}},
 					},
 					{
+						Name: "sale", Usage: "how flash sales do from order to row, on a Redis and a PostgreSQL of its own that keep what they are told", Action: c.benchSale,
+						Flags: []cli.Flag{
+							&cli.IntFlag{Name: "users", Value: 40_000, Usage: "`NUMBER` of users of a sale, with a piece for each", Local: true},
+							&cli.IntFlag{Name: "rounds", Value: 3, Usage: "`NUMBER` of sales of each kind", Local: true},
+						},
+					},
+					{
+						Name: "sequence", Usage: "in a checkout of Tandian: numbers of orders beside the field's", Action: c.benchSequence,
+						Flags: []cli.Flag{roleFlag(stateRole), &cli.IntFlag{Name: "rounds", Usage: "`NUMBER` of rounds of the rate; 0 for as many as it has by itself", Local: true}},
+					},
+					{
 						Name: "redis-delete", Usage: "how long others wait while a large key is deleted; not for a Redis that is in use", Action: c.benchRedisDelete,
 						Flags: []cli.Flag{roleFlag(stateRole), &cli.IntFlag{Name: "members", Value: 1_000_000, Usage: "`NUMBER` of members of the key", Local: true}},
 					},
@@ -304,6 +315,14 @@ func (c *commands) benchLock(ctx context.Context, cmd *cli.Command) error {
 			RedisURL: c.cfg.RedisURL, Handovers: cmd.Int("handovers"), Waiters: cmd.Int("waiters"),
 			Cancelled: cmd.Int("cancelled"), Leases: cmd.Int("leases"), Processes: again, Progress: c.stderr,
 		},
+	}, c.stdout, c.stderr)
+}
+
+// benchSequence compares numbers of orders, on the Redis of the state or on a private
+// one.
+func (c *commands) benchSequence(ctx context.Context, cmd *cli.Command) error {
+	return bench.Sequence(ctx, bench.SequenceConfig{
+		RedisURL: c.cfg.RedisURL, DatabaseURL: c.cfg.DatabaseURL, Dir: ".", Rounds: cmd.Int("rounds"),
 	}, c.stdout, c.stderr)
 }
 

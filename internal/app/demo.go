@@ -57,7 +57,11 @@ func (a *App) settle(ctx context.Context, house *House) error {
 	if err != nil {
 		return fmt.Errorf("demo town: %w", err)
 	}
-	a.log.InfoContext(ctx, "demo town built", "shops", tally.Added, "ms", time.Since(begin).Milliseconds())
+	sold, err := house.Vouchers.Plant(ctx, town.DemoVouchers(begin))
+	if err != nil {
+		return fmt.Errorf("vouchers of the demo town: %w", err)
+	}
+	a.log.InfoContext(ctx, "demo town built", "shops", tally.Added, "vouchers", sold.Added, "ms", time.Since(begin).Milliseconds())
 	return nil
 }
 

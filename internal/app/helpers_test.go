@@ -59,6 +59,17 @@ func quiet(t *testing.T, s *apptest.Server) {
 	})
 }
 
+// warnings are what a server has warned of so far.
+func warnings(t *testing.T, s *apptest.Server) (all string) {
+	t.Helper()
+	for _, line := range s.Log.Lines(t) {
+		if line["level"] == "WARN" {
+			all += line["msg"].(string)
+		}
+	}
+	return all
+}
+
 const createShop = `mutation C($input: CreateShopInput!) { createShop(input: $input) { shop { id name } userErrors { code message field } } }`
 
 // shopInput is what createShop takes for a plain shop, but for the changes.

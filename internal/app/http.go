@@ -127,6 +127,7 @@ func (a *App) api(house *House) (http.Handler, *door.Door, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", graphQL)
+	mux.Handle("/webhooks/payment", house.Orders.Webhook(a.cfg.PaymentWebhookSecret))
 	a.site.Register(mux)
 	return mux, graphQL, nil
 }

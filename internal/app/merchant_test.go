@@ -57,9 +57,15 @@ func found(t *testing.T, s *apptest.Server, vars map[string]any) string {
 // take to hear of a change elsewhere.
 func sees(t *testing.T, what, want string, shown func() string) {
 	t.Helper()
+	await(t, roomy*healthy, time.Millisecond, what, want, shown)
+}
+
+// await looks again and again until what is shown is what it should be.
+func await(t *testing.T, within, pause time.Duration, what, want string, shown func() string) {
+	t.Helper()
 	got := shown()
-	for deadline := time.Now().Add(roomy * healthy); got != want && time.Now().Before(deadline); got = shown() {
-		time.Sleep(time.Millisecond)
+	for deadline := time.Now().Add(within); got != want && time.Now().Before(deadline); got = shown() {
+		time.Sleep(pause)
 	}
 	if got != want {
 		t.Errorf("%s: %q, want %q", what, got, want)

@@ -1,7 +1,8 @@
 package app_test
 
 import (
-	"context"
+	"bufio"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -10,8 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,41 +22,47 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
 )
 
-// mentioned notes every word of every command that begins as our keys do, also
-// of keys that are gone a moment later.
-type mentioned struct {
-	mu   sync.Mutex
-	keys map[string]bool
+// A monitor notes every word of every command that begins as our keys do, of
+// scripts too, and also keys that are gone a moment later.
+type monitor struct {
+	conn net.Conn
+	done chan struct{}
+	keys map[string]bool // when it has ended; false is a channel, which holds nothing
 }
 
-func (m *mentioned) note(cmds ...redis.Cmder) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, cmd := range cmds {
-		for _, arg := range cmd.Args() {
-			if word, ok := arg.(string); ok && strings.HasPrefix(word, "td:") {
-				m.keys[word] = true
+// watchKeys has a Redis tell of all its commands.
+func watchKeys(t *testing.T, url string) *monitor {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &monitor{done: make(chan struct{}), keys: map[string]bool{}}
+	if m.conn, err = new(net.Dialer).DialContext(t.Context(), o.Network, o.Addr); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(m.conn)
+	lines.Buffer(nil, 8<<20)
+	if _, err := m.conn.Write([]byte("MONITOR\r\n")); err != nil || !lines.Scan() || lines.Text() != "+OK" {
+		t.Fatalf("MONITOR: %v, %q", err, lines.Text())
+	}
+	key, channel := regexp.MustCompile(`"(td:[^"]*)"`), regexp.MustCompile(`(?i)"s?(un)?(publish|subscribe)"`)
+	go func() {
+		defer close(m.done)
+		for lines.Scan() {
+			for _, word := range key.FindAllStringSubmatch(lines.Text(), -1) {
+				known, ok := m.keys[word[1]]
+				m.keys[word[1]] = (known || !ok) && !channel.MatchString(lines.Text())
 			}
 		}
-	}
+	}()
+	t.Cleanup(m.end)
+	return m
 }
 
-func (m *mentioned) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		m.note(cmd)
-		return next(ctx, cmd)
-	}
-}
-
-func (m *mentioned) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		m.note(cmds...)
-		return next(ctx, cmds)
-	}
-}
-
-func (m *mentioned) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+func (m *monitor) end() {
+	_ = m.conn.Close()
+	<-m.done
 }
 
 // TestEveryKeyOfAServerFollowsTheTable sends what clients send, at least once
@@ -64,13 +71,13 @@ func (m *mentioned) DialHook(next redis.DialHook) redis.DialHook {
 // keytable.
 func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 	stack := apptest.Real(t)
+	m := opened(t, stack, 3)
 	if _, errs, code := stack.Command(t, "import", "../town/demo.csv"); code != 0 {
 		t.Fatal(errs)
 	}
 	s := stack.Start(t)
-	table, seen := keytable.Read(t), &mentioned{keys: map[string]bool{}}
-	s.House().State.AddHook(seen)
-	sent := traffic(t, stack, s)
+	table, seen := keytable.Read(t), watchKeys(t, stack.Config.RedisURL)
+	sent := traffic(t, stack, s) + saleTraffic(t, m, s)
 	hub, ok := s.House().Caches.(*cache.Hub)
 	if !ok {
 		t.Fatal("the caches are no hub")
@@ -89,8 +96,12 @@ func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 	for _, line := range wrong {
 		t.Error(line)
 	}
+	seen.end()
 	used := map[string]bool{}
-	for key := range seen.keys {
+	for key, is := range seen.keys {
+		if !is {
+			continue
+		}
 		row, ok := table.Row("td", key)
 		if !ok {
 			t.Errorf("a command names %s, which the table does not", key)
@@ -167,6 +178,66 @@ func traffic(t *testing.T, stack *apptest.Stack, s *apptest.Server) (sent string
 	ask(s, `mutation { sendLoginCode(phone: "+8613800002222") { userErrors { code } } }`, nil) // one that is never used
 	ben, _ := s.Login(t, "+8613800003333")
 	ask(ben, `mutation { logout { userErrors { code } } }`, nil)
+	return sent
+}
+
+// saleTraffic sells vouchers of both kinds, and does to the orders all that can be
+// done. It returns all documents.
+func saleTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
+	t.Helper()
+	ask := func(as *apptest.Server, query string, variables map[string]any, into any) {
+		t.Helper()
+		as.Must(t, query, variables, into)
+		sent += query
+	}
+	owner, ann := s.As(m.owner.token), s.As(m.customers[0].token)
+	flash, ordinary := m.flash(t, s, 5, -time.Hour, time.Hour), m.ordinary(t, s, true)
+	sent += makeFlash + makeVoucher
+	crowd, mine := dial(t, s, ""), dial(t, s, m.customers[0].token)
+	follow := func(c *socket, query string, variables map[string]any) {
+		t.Helper()
+		c.follow(t, query, variables)
+		sent += query
+	}
+	follow(crowd, `subscription S($v: ID!) { stockUpdates(voucherId: $v) { stock } }`, map[string]any{"v": flash})
+	crowd.becomes(t, `"stock":5`)
+	follow(mine, `subscription { orderUpdates { id status } }`, nil)
+	buy := func(as *apptest.Server, voucher string) shownOrder {
+		t.Helper()
+		var p placed
+		ask(as, orderVoucher, map[string]any{"v": voucher, "k": rand.Text()}, &p)
+		if p.OrderVoucher.Order == nil {
+			t.Fatalf("no order: %+v", p.OrderVoucher)
+		}
+		return *p.OrderVoucher.Order
+	}
+	do := func(as *apptest.Server, verb, id string) {
+		t.Helper()
+		if status, code := step(t, as, verb, id); code != "" {
+			t.Fatalf("%s: %s %s", verb, status, code)
+		}
+		sent += " " + verb + "Order "
+	}
+	const orders = `{ me { orders { edges { node { id status } } } } }`
+	first := buy(ann, flash)
+	crowd.becomes(t, `"stock":4`)
+	mine.becomes(t, first.ID)
+	ask(ann, orders, nil, nil)
+	do(ann, "cancel", first.ID)
+	second, third := buy(ann, flash), buy(ann, ordinary)
+	do(ann, "pay", second.ID)
+	do(ann, "pay", third.ID)
+	do(owner, "redeem", second.ID)
+	do(ann, "refund", third.ID)
+	ask(ann, orders, nil, nil)
+	ask(ann, `query O($id: ID!, $n: String!) { order(id: $id) { status } orderByNumber(number: $n) { status } }`, map[string]any{"id": second.ID, "n": second.Number}, nil)
+	ask(s, theStock, map[string]any{"v": flash}, nil)
+	ask(s, `{ serverTime flashSales { edges { node { id } } } }`, nil, nil)
+	ask(s.As(m.admin.token), `query S($id: ID!, $d: Date!) { salesByDay(from: $d, to: $d) { orders } shop(id: $id) { orders { edges { node { id } } } } }`,
+		map[string]any{"id": m.shop, "d": time.Now().Format(time.DateOnly)}, nil)
+	ask(owner, changeFlash, map[string]any{"input": map[string]any{"id": flash, "stockDelta": 1}}, nil)
+	ask(owner, `mutation U($input: UpdateVoucherInput!) { updateVoucher(input: $input) { userErrors { code } } }`,
+		map[string]any{"input": map[string]any{"id": ordinary, "title": "Dinner"}}, nil)
 	return sent
 }
 

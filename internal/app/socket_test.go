@@ -69,12 +69,20 @@ func (c *socket) read(t *testing.T) (m message, closed websocket.StatusCode) {
 	return m, 0
 }
 
+// follow begins an operation and returns its id on this socket.
+func (c *socket) follow(t *testing.T, query string, variables map[string]any) (id string) {
+	t.Helper()
+	c.last++
+	id = string(rune('a' + c.last))
+	c.send(t, map[string]any{"type": "subscribe", "id": id, "payload": map[string]any{"query": query, "variables": variables}})
+	return id
+}
+
 // ask runs one query and returns its answer, or the code that the socket was
 // closed with.
 func (c *socket) ask(t *testing.T, query string) (answer string, closed websocket.StatusCode) {
 	t.Helper()
-	c.last++
-	c.send(t, map[string]any{"type": "subscribe", "id": string(rune('a' + c.last)), "payload": map[string]string{"query": query}})
+	c.follow(t, query, nil)
 	for {
 		m, closed := c.read(t)
 		switch {

@@ -21,6 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/graph"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -37,14 +38,18 @@ type House struct {
 	Cache redis.UniversalClient // what may be evicted; may be the same client
 	graph.Rooms
 
-	bus     stream.Bus
-	hub     *cache.Hub
-	outbox  *outbox.Box
-	watched map[string]redis.UniversalClient       // by role: for the watches alone; none of an embedded Redis
-	foreign atomic.Int64                           // when the log reader told of a change, unix nanoseconds
-	workers map[string]func(context.Context) error // that any process may run for all
-	chores  map[string]func(context.Context) error // that each process runs for itself
-	closers []func() error
+	bus        stream.Bus
+	hub        *cache.Hub
+	outbox     *outbox.Box
+	sales      *flashsale.Service
+	admissions redis.UniversalClient                  // of sales alone
+	state      store.RedisConfig                      // of State
+	metrics    *store.RedisMetrics                    // of all clients
+	watched    map[string]redis.UniversalClient       // by role: for the watches alone; none of an embedded Redis
+	foreign    atomic.Int64                           // when the log reader told of a change, unix nanoseconds
+	workers    map[string]func(context.Context) error // that any process may run for all
+	chores     map[string]func(context.Context) error // that each process runs for itself
+	closers    []func() error
 }
 
 // Open opens the stores that cfg names, waits for them, migrates the database
@@ -79,7 +84,7 @@ func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 	if err := h.openChanges(cfg, reg, log); err != nil {
 		return h, err
 	}
-	if err := h.build(cfg, client, out, reg, log); err != nil {
+	if err := h.build(ctx, cfg, client, out, reg, log); err != nil {
 		return h, err
 	}
 	if err := h.Shops.PlantCatalogue(ctx); err != nil {
@@ -89,7 +94,7 @@ func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 }
 
 // build builds the rooms and says what they do in the background.
-func (h *House) build(cfg *config.Config, client *ent.Client, out io.Writer, reg prometheus.Registerer, log *slog.Logger) error {
+func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Client, out io.Writer, reg prometheus.Registerer, log *slog.Logger) error {
 	sender, err := h.codeSender(cfg, out)
 	if err != nil {
 		return err
@@ -101,8 +106,11 @@ func (h *House) build(cfg *config.Config, client *ent.Client, out io.Writer, reg
 		}, reg, log),
 		Shops:  shop.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, cfg.RedisPrefix, reg, log),
 		Caches: h.hub,
-		Queues: queues{h.outbox},
 	}
+	if err := h.openSales(ctx, cfg, client, reg, log); err != nil {
+		return err
+	}
+	h.Queues = queues{h.outbox, h.sales, log}
 	h.workers["sessions"] = h.Accounts.Run
 	h.chores["caches"] = h.hub.Run
 	h.chores["shops"] = h.Shops.Run // what its own readers missed
@@ -206,6 +214,7 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 		c.URL, c.Dial = "redis://embedded", embedded.Dial
 	}
 	var err error
+	h.state, h.metrics = c, metrics
 	if h.State, err = store.OpenRedis(c, metrics); err != nil {
 		return err
 	}
@@ -240,9 +249,31 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 	return nil
 }
 
+// start begins what is done in the background: the chores, and the workers if this
+// process has any. The first that fails ends the group.
+func (h *House) start(ctx context.Context, group *errgroup.Group, workers bool) {
+	begin := func(ctx context.Context, all map[string]func(context.Context) error) {
+		for name, run := range all {
+			group.Go(func() error {
+				if err := run(ctx); err != nil {
+					return fmt.Errorf("worker %s: %w", name, err)
+				}
+				return nil
+			})
+		}
+	}
+	begin(ctx, h.chores)
+	if workers {
+		begin(store.Worker(ctx), h.workers)
+	}
+}
+
 // Close waits for loads that are under way and closes what Open opened, the
 // last first.
 func (h *House) Close() error {
+	if h.Live != nil {
+		h.Live.Wait()
+	}
 	if h.hub != nil {
 		h.hub.Wait()
 	}

@@ -43,7 +43,7 @@ var places = []place{
 	{prefix: "internal/app", floor: 4}, // the hall: it alone knows all
 	{prefix: "internal/testkit", floor: 4, only: []string{"internal/kit"}},
 
-	{prefix: "internal/testkit/apptest", floor: 5},
+	{prefix: "internal/testkit/apptest", floor: 6},
 	{prefix: "internal/testkit/storetest", floor: 5, only: []string{"ent", "internal/kit", "internal/testkit"}},
 	{prefix: "internal/archtest", floor: 5, only: []string{}},
 	{prefix: "internal/tools", floor: 5, only: []string{"ent", "internal/kit"}},

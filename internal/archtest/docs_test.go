@@ -32,6 +32,7 @@ func TestPagesNameFilesAndTestsThatExist(t *testing.T) {
 		{"docs/patterns.md", 60, 30},
 		{"internal/kit/cache/DESIGN.md", 10, 5},
 		{"internal/kit/lock/DESIGN.md", 15, 5},
+		{"internal/flashsale/DESIGN.md", 30, 5},
 	} {
 		t.Run(page.path, func(t *testing.T) {
 			text := pageText(t, page.path)

@@ -138,12 +138,13 @@ func TestNoCallReadsARedisCollectionWhole(t *testing.T) {
 // luaCommands are what a script may call: each costs O(1), O(log n) or what its
 // own arguments bound.
 func luaCommands() []string {
-	return strings.Fields(`EXISTS TYPE PTTL TTL PEXPIRE PEXPIREAT EXPIRE PERSIST UNLINK RENAME RENAMENX TIME
+	return append(strings.Fields(`EXISTS TYPE PTTL TTL PEXPIRE PEXPIREAT EXPIRE PERSIST UNLINK RENAME RENAMENX TIME
 		GET MGET SET GETEX INCR INCRBY DECR DECRBY STRLEN GETBIT SETBIT BITFIELD PFADD
 		HGET HMGET HSET HSETNX HDEL HINCRBY HEXISTS HLEN
 		ZADD ZREM ZCARD ZSCORE ZMSCORE ZINCRBY ZRANK ZREVRANK ZPOPMIN ZPOPMAX ZREMRANGEBYRANK ZRANGE ZCOUNT GEOADD GEOSEARCH
 		SADD SREM SCARD SISMEMBER SMISMEMBER LPUSH RPUSH LPOP RPOP LLEN LTRIM
-		XADD XLEN XACK XREVRANGE PUBLISH`)
+		XADD XLEN XACK XREVRANGE PUBLISH`),
+		"XINFO CONSUMERS", "XGROUP DELCONSUMER") // O(consumers of a group)
 }
 
 // luaDel says whose scripts may DEL, and why UNLINK would gain nothing there.
@@ -157,7 +158,7 @@ func luaDel() map[string]string {
 
 var (
 	luaCall    = regexp.MustCompile(`redis\.p?call\s*\(([^)]*)`)
-	luaLiteral = regexp.MustCompile(`^\s*'([A-Z]+)'\s*(?:,\s*([^,]*))?`)
+	luaLiteral = regexp.MustCompile(`^\s*'([A-Z]+)'(?:\s*,\s*'([A-Z]+)')?\s*(?:,\s*([^,]*))?`)
 	luaMention = regexp.MustCompile(`redis\.p?call|redis\.setresp|redis\.replicate_commands|loadstring|KEYS\s*=[^=]`)
 )
 
@@ -188,7 +189,7 @@ func luaProblems(path, text string) (problems []string) {
 			problems = append(problems, "the command of redis.call("+call[1]+" is no literal in capitals")
 			continue
 		}
-		command, key := m[1], m[2]
+		command, key := strings.TrimSpace(m[1]+" "+m[2]), m[3]
 		if !slices.Contains(luaCommands(), command) && (command != "DEL" || !mayDel(path)) {
 			problems = append(problems, command+" is not on the list of commands for scripts")
 		}
@@ -223,6 +224,9 @@ func TestLuaProblems(t *testing.T) {
 		{"a key that is built", "internal/sale/lua/a.lua", head + "redis.call('GET', 'stock:' .. ARGV[1])", "not from KEYS"},
 		{"a key that is built at its end", "internal/sale/lua/a.lua", head + "redis.call('GET', KEYS[1] .. ':l')", "not from KEYS"},
 		{"a key from an argument", "internal/sale/lua/a.lua", head + "redis.call('GET', ARGV[1])", "not from KEYS"},
+		{"a subcommand", "internal/sale/lua/a.lua", head + "redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1])", ""},
+		{"another subcommand", "internal/sale/lua/a.lua", head + "redis.call('XGROUP', 'DESTROY', KEYS[1], ARGV[1])", "XGROUP DESTROY is not on the list"},
+		{"a key in capitals that is none of KEYS", "internal/sale/lua/a.lua", head + "redis.call('GET', 'STOCK')", "is not on the list"},
 		{"a key of a loop", "internal/sale/lua/a.lua", head + "for _, key in ipairs(KEYS) do redis.call('UNLINK', key) end", ""},
 		{"no key", "internal/sale/lua/a.lua", head + "return redis.call('TIME')", ""},
 		{"no header", "internal/sale/lua/a.lua", "return redis.call('DECR', KEYS[1])", "does not say KEYS[1]"},

@@ -52,6 +52,13 @@ type Config struct {
 	CodesPerAddress   int    // login codes an hour for one client address; 0 is no limit
 	LoginsPerAddress  int    // tries to log in an hour from one client address; 0 is no limit
 
+	PayWithin            time.Duration // how long an order may stay unpaid
+	OrderWait            time.Duration // how long orderVoucher waits for its order to be stored; 0 answers QUEUED at once
+	OrderListSize        int           // newest orders of a user that are listed from Redis
+	OrderListStripes     int           // locks under which such lists are read from the database
+	PaymentWebhookSecret string        // signs what a payment provider posts; "" accepts nothing
+	Zone                 string        // IANA name of the zone whose days count; "" is that of the machine
+
 	TrustedProxies  []string // networks and addresses whose X-Forwarded-For is believed
 	CORSOrigins     []string // foreign origins whose pages may use the API
 	RateAnonymous   int      // requests a second of one client address; twice as many at once; 0 is no limit
@@ -77,6 +84,7 @@ func Default() Config {
 		RedisPrefix: "td", RedisPoolSize: 32, RedisMinIdle: 2, RedisPoolTimeout: 250 * time.Millisecond,
 		RedisReadLimit: 50_000, L1Bytes: -1, LogReader: "auto",
 		CodesPerAddress: 200, LoginsPerAddress: 600,
+		PayWithin: 15 * time.Minute, OrderWait: 150 * time.Millisecond, OrderListSize: 200, OrderListStripes: 128,
 		RateAnonymous: 1000, RateUser: 200, AbsentReads: 50, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 5000,
 		Run: []string{"api", "workers"}, Introspection: true,
 		StartTimeout: time.Minute, StopTimeout: 15 * time.Second,
@@ -118,6 +126,12 @@ func (c *Config) Flags() []cli.Flag {
 		text("code-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted there; better by the environment, where other users do not see it", &c.CodeWebhookSecret),
 		number("codes-per-address", "login codes an hour for one client address at most; 0 is no limit", &c.CodesPerAddress),
 		number("logins-per-address", "tries to log in an hour from one client address at most; 0 is no limit", &c.LoginsPerAddress),
+		duration("pay-within", "how long an order may stay unpaid before it is cancelled", &c.PayWithin),
+		duration("order-wait", "how long orderVoucher waits for an order of a flash sale to be stored; 0 answers QUEUED at once", &c.OrderWait),
+		number("order-list-size", "newest orders of a user that are listed from Redis", &c.OrderListSize),
+		number("order-list-stripes", "locks under which lists of orders are read from the database: how many may be read at once over all instances", &c.OrderListStripes),
+		text("payment-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted to /webhooks/payment, which decides payments by ALIPAY and WECHAT; if empty it is 404, and all payments are made up; better by the environment, where other users do not see it", &c.PaymentWebhookSecret),
+		text("zone", "IANA `NAME` of the time zone whose days count, such as Asia/Shanghai; the machine's if empty", &c.Zone),
 		list("trusted-proxies", "`NETWORKS` or addresses of proxies whose X-Forwarded-For is believed", &c.TrustedProxies),
 		list("cors-origins", "foreign `ORIGINS`, such as https://app.example.com, whose pages may use the API", &c.CORSOrigins),
 		number("rate-anonymous", "requests a second of one client address at most, twice as many in a burst; 0 is no limit", &c.RateAnonymous),
@@ -207,6 +221,7 @@ func (c *Config) Check() error {
 		refuse("l1-bytes", "%d is not -1 to 1099511627776", c.L1Bytes)
 	}
 	c.checkCodes(refuse)
+	c.checkOrders(refuse)
 	for name, n := range map[string]int{"codes-per-address": c.CodesPerAddress, "logins-per-address": c.LoginsPerAddress} {
 		if n < 0 || n > 1_000_000 {
 			refuse(name, "%d is not 0 to 1000000", n)
@@ -293,6 +308,38 @@ func (c *Config) checkCodes(refuse func(name, format string, args ...any)) {
 			}
 		}
 	}
+}
+
+// checkOrders checks the settings of orders.
+func (c *Config) checkOrders(refuse func(name, format string, args ...any)) {
+	if c.PayWithin < time.Second || c.PayWithin > 30*24*time.Hour {
+		refuse("pay-within", "%v is not a second to 720 hours", c.PayWithin)
+	}
+	if c.OrderWait < 0 || c.OrderWait > 10*time.Second {
+		refuse("order-wait", "%v is not 0 to 10 s", c.OrderWait)
+	}
+	if c.OrderListSize < 1 || c.OrderListSize > 200 {
+		refuse("order-list-size", "%d is not 1 to 200", c.OrderListSize)
+	}
+	if c.OrderListStripes < 1 || c.OrderListStripes > 4096 {
+		refuse("order-list-stripes", "%d is not 1 to 4096", c.OrderListStripes)
+	}
+	if c.PaymentWebhookSecret != "" {
+		if err := webhook.CheckSecret(c.PaymentWebhookSecret); err != nil {
+			refuse("payment-webhook-secret", "%v", err)
+		}
+	}
+	if _, err := c.Location(); err != nil {
+		refuse("zone", "%q is no time zone that this machine knows", c.Zone)
+	}
+}
+
+// Location is the zone whose days count.
+func (c *Config) Location() (*time.Location, error) {
+	if c.Zone == "" {
+		return time.Local, nil
+	}
+	return time.LoadLocation(c.Zone)
 }
 
 // Level is the log level.

@@ -110,6 +110,13 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"logins-per-address":  {"41", "42"},
 		"trusted-proxies":     {"10.0.0.1,10.1.0.0/16", "10.0.0.2,10.2.0.0/16"},
 
+		"pay-within":             {"13m", "14m"},
+		"order-wait":             {"0s", "20ms"},
+		"order-list-size":        {"131", "132"},
+		"order-list-stripes":     {"141", "142"},
+		"payment-webhook-secret": {"secret of payment 1", "secret of payment 2"},
+		"zone":                   {"Asia/Shanghai", "UTC"},
+
 		"cors-origins":      {"https://a.example,https://b.example", "https://c.example"},
 		"rate-anonymous":    {"51", "52"},
 		"rate-user":         {"61", "62"},
@@ -131,6 +138,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		RedisPrefix: "p1", DBMaxConns: 11, DBMaxIdle: 1, RedisPoolSize: 21, RedisMinIdle: 3, RedisPoolTimeout: time.Second,
 		RedisReadLimit: 111, L1Bytes: 121, LogReader: "auto",
 		CodeSender: "webhook", CodeWebhookURL: "https://h1/send", CodeWebhookSecret: "secret of sixteen 1",
+		PayWithin: 13 * time.Minute, OrderListSize: 131, OrderListStripes: 141, PaymentWebhookSecret: "secret of payment 1", Zone: "Asia/Shanghai",
 		CodesPerAddress: 31, LoginsPerAddress: 41, TrustedProxies: []string{"10.0.0.1", "10.1.0.0/16"},
 		CORSOrigins: []string{"https://a.example", "https://b.example"}, Limits: []string{"depth=5", "body=2MB"},
 		RateAnonymous: 51, RateUser: 61, AbsentReads: 101, ConnsPerAddress: 71, ConnsPerUser: 81, Conns: 91,
@@ -142,6 +150,8 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		RedisPrefix: "p2", DBMaxConns: 12, DBMaxIdle: 2, RedisPoolSize: 22, RedisMinIdle: 4, RedisPoolTimeout: 2 * time.Second,
 		RedisReadLimit: 112, L1Bytes: 122, LogReader: "off",
 		CodeSender: "webhook", CodeWebhookURL: "https://h2/send", CodeWebhookSecret: "secret of sixteen 2",
+		PayWithin: 14 * time.Minute, OrderWait: 20 * time.Millisecond, OrderListSize: 132, OrderListStripes: 142,
+		PaymentWebhookSecret: "secret of payment 2", Zone: "UTC",
 		CodesPerAddress: 32, LoginsPerAddress: 42, TrustedProxies: []string{"10.0.0.2", "10.2.0.0/16"},
 		CORSOrigins: []string{"https://c.example"}, Limits: []string{"depth=6"},
 		RateAnonymous: 52, RateUser: 62, AbsentReads: 102, ConnsPerAddress: 72, ConnsPerUser: 82, Conns: 92,
@@ -187,6 +197,7 @@ func TestHelpShowsNoSecretOfTheEnvironment(t *testing.T) {
 	c := config.Default()
 	t.Setenv("TANDIAN_CODE_WEBHOOK_SECRET", "hunter2-hunter2-hunter2")
 	t.Setenv("TANDIAN_CODE_WEBHOOK_URL", "https://host/?key=hunter2")
+	t.Setenv("TANDIAN_PAYMENT_WEBHOOK_SECRET", "hunter2-hunter2-hunter2")
 	t.Setenv("DATABASE_URL", "postgres://ann:hunter2@host/db")
 	var out strings.Builder
 	cmd := &cli.Command{Name: "tandian", Flags: c.Flags(), Writer: &out, ErrWriter: &out}
@@ -265,6 +276,12 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"a webhook by http", hook(func(c *config.Config) { c.CodeWebhookURL = "http://host/?key=hunter2" }), "--code-webhook-url: the URL must begin with https://"},
 		{"a webhook with a password", hook(func(c *config.Config) { c.CodeWebhookURL = "https://ann:hunter2@host" }), "--code-webhook-url: the URL must hold no user"},
 		{"a webhook that cannot be read", hook(func(c *config.Config) { c.CodeWebhookURL = "https://host:hunter2/" }), "--code-webhook-url: the URL cannot be read"},
+		{"no time to pay", func(c *config.Config) { c.PayWithin = 0 }, "--pay-within: 0s is not a second to 720 hours"},
+		{"an endless wait for an order", func(c *config.Config) { c.OrderWait = time.Minute }, "--order-wait: 1m0s is not 0 to 10 s"},
+		{"a list of orders that is too long", func(c *config.Config) { c.OrderListSize = 201 }, "--order-list-size: 201 is not 1 to 200"},
+		{"no stripe", func(c *config.Config) { c.OrderListStripes = 0 }, "--order-list-stripes: 0 is not 1 to 4096"},
+		{"a short secret of payments", func(c *config.Config) { c.PaymentWebhookSecret = "hunter2" }, "--payment-webhook-secret: the secret must have at least 16 bytes"},
+		{"a zone that is none", func(c *config.Config) { c.Zone = "Mars/Base" }, `--zone: "Mars/Base" is no time zone that this machine knows`},
 		{"a secret of 15 bytes", hook(func(c *config.Config) { c.CodeWebhookSecret = "hunter2-hunter2" }), "--code-webhook-secret: the secret must have at least 16 bytes"},
 		{"a webhook that nobody uses", func(c *config.Config) { c.CodeWebhookURL = "https://ann:hunter2@host" }, "--code-webhook-url: it needs --code-sender webhook"},
 		{"a secret that nobody uses", func(c *config.Config) { c.CodeSender, c.CodeWebhookSecret = "console", "hunter2" }, "--code-webhook-secret: it needs --code-sender webhook"},

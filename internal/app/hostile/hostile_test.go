@@ -1,4 +1,6 @@
-package app_test
+// Package hostile_test attacks the program. It is a package of its own because it
+// takes a minute, most of it waiting: others are tested meanwhile.
+package hostile_test
 
 import (
 	"context"
@@ -259,7 +261,7 @@ func startVictim(t *testing.T) *victim {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "tandian")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../..").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../..").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	v := &victim{log: filepath.Join(dir, "log"), honest: net.IPv4(127, 0, 0, 2), spread: true}

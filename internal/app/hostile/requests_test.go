@@ -1,4 +1,4 @@
-package app_test
+package hostile_test
 
 import (
 	"bytes"

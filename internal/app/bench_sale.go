@@ -1,0 +1,116 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"github.com/urfave/cli/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tandian-dev/tandian/internal/bench/salebench"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/order"
+	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/voucher"
+)
+
+// benchSale measures flash sales through the rooms of a whole server, all that it does
+// in the background included: what stands between a resolver and the stores.
+func (c *commands) benchSale(ctx context.Context, cmd *cli.Command) error {
+	if cmd.Int("users") < 1000 || cmd.Int("rounds") < 1 {
+		return usageError{errors.New("--users is 1000 or more, --rounds 1 or more")}
+	}
+	return salebench.Rows(ctx, salebench.Options{
+		Start: openSaleHouse, Users: cmd.Int("users"), Rounds: cmd.Int("rounds"), Progress: c.stderr,
+	}, c.stdout)
+}
+
+// saleHouse is a server without its HTTP face.
+type saleHouse struct {
+	*House
+	shop int64
+}
+
+// openSaleHouse opens a server on stores, and a merchant's shop in it.
+func openSaleHouse(ctx context.Context, on salebench.Stores) (salebench.Shop, error) {
+	cfg := config.Default()
+	cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader = on.DatabaseURL, on.RedisURL, "off"
+	cfg.RedisPoolSize = 128
+	house, err := Open(ctx, &cfg, io.Discard, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	for _, client := range []redis.UniversalClient{house.State, house.admissions} {
+		client.AddHook(on.Trips)
+	}
+	types, err := house.Shops.Types(ctx)
+	if err != nil {
+		return nil, errors.Join(err, house.Close())
+	}
+	people, err := house.Accounts.Furnish(ctx, rand.Text(), demoLogins()...)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make a merchant: %w", err), house.Close())
+	}
+	made, err := house.Shops.Create(ctx, shop.Editor{UserID: people[0].ID, Any: true}, shop.Details{Name: "Noon", TypeID: types[0].ID, Address: "1 Noon Street"})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open a shop: %w", err), house.Close())
+	}
+	return &saleHouse{house, made.ID}, nil
+}
+
+// Run does what a server does in the background.
+func (h *saleHouse) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	h.start(ctx, group, true)
+	return group.Wait()
+}
+
+// Open makes a flash voucher whose sale is open.
+func (h *saleHouse) Open(ctx context.Context, stock int) (salebench.Sale, error) {
+	now := time.Now()
+	made, err := h.Vouchers.CreateFlash(ctx, voucher.Editor{UserID: 1, Any: true}, voucher.FlashDetails{
+		Details: voucher.Details{ShopID: h.shop, Title: "Noon", PayValue: 100, FaceValue: 500},
+		Stock:   stock, BeginsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make a flash voucher: %w", err)
+	}
+	return &saleOfHouse{house: h, voucher: made.ID}, nil
+}
+
+type saleOfHouse struct {
+	house   *saleHouse
+	voucher int64
+}
+
+// Voucher is the number of the sale.
+func (s *saleOfHouse) Voucher() int64 { return s.voucher }
+
+// Left counts the pieces that Redis has.
+func (s *saleOfHouse) Left(ctx context.Context) (int, error) {
+	left, err := s.house.sales.Stocks(ctx, []int64{s.voucher})
+	return left[s.voucher], err
+}
+
+// Order is orderVoucher without GraphQL.
+func (s *saleOfHouse) Order(ctx context.Context, user int64) (salebench.Result, error) {
+	made, err := s.house.Orders.Place(ctx, user, s.voucher, "")
+	if refusals, ok := errors.AsType[fault.UserErrors](err); ok && refusals[0].Code == order.OutOfStock {
+		return salebench.SoldOut, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if made.Status == order.Queued {
+		return salebench.Queued, nil
+	}
+	return salebench.Stored, nil
+}

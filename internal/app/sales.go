@@ -1,0 +1,204 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/flashsale"
+	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/order"
+	"github.com/tandian-dev/tandian/internal/voucher"
+)
+
+// How the rooms of vouchers, sales and orders know each other: each says what it
+// needs of the others, and what stands here hands it on. Ids, times and plain
+// structs cross.
+
+// openLocks opens the locks that all processes share.
+func (h *House) openLocks(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*lock.Locker, error) {
+	locks, err := lock.NewRedis([]redis.UniversalClient{h.State}, lock.Options{Prefix: cfg.RedisPrefix, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("locks: %w", err)
+	}
+	h.closers = append(h.closers, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		return locks.Close(ctx)
+	})
+	reg.MustRegister(lockMetrics{locks})
+	h.workers["lock fences"] = func(ctx context.Context) error { return h.sweepFences(ctx, log) }
+	return locks, nil
+}
+
+// openSales builds the rooms of what is sold.
+func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) error {
+	numbers, err := sequence.New(h.DB.DB, sequence.Options{Dialect: h.DB.Dialect, Name: "orders", Registerer: reg, Log: log})
+	if err != nil {
+		return fmt.Errorf("numbers of orders: %w", err)
+	}
+	h.closers = append(h.closers, func() error { numbers.Wait(); return nil })
+	locks, err := h.openLocks(cfg, reg, log) //nolint:contextcheck // they close at the end of all contexts
+	if err != nil {
+		return err
+	}
+	zone, err := cfg.Location()
+	if err != nil {
+		return fmt.Errorf("zone: %w", err)
+	}
+	h.Live = live.New(h.bus, live.Options{Registerer: reg, Log: log})
+	h.chores["live hints"] = h.Live.Run
+
+	joint := &joint{}
+	h.Vouchers = voucher.New(client, h.DB.Dialect, h.hub, h.outbox, joint, h.Shops, voucher.Config{
+		Changed: func(ids ...int64) { h.Live.Tell(stocksOf(ids)...) }, Registerer: reg, Log: log,
+	})
+	h.Orders = order.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, locks, order.Config{
+		Prefix: cfg.RedisPrefix, Vouchers: orderedVouchers{h.Vouchers}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
+		Provider: payments(cfg), PayWithin: cfg.PayWithin, Zone: zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
+		Tell: h.Live.Tell, StockKey: voucher.StockKey,
+	}, reg, log)
+	sales, err := flashsale.New(ctx, client, h.outbox, numbers, announced{h.Orders}, flashsale.Config{
+		Prefix: cfg.RedisPrefix, Dialect: h.DB.Dialect, State: h.State, Partitions: h.partitions(cfg),
+		Instance: rand.Text(), Wait: cmp.Or(cfg.OrderWait, -1), PayWithin: cfg.PayWithin, Bus: h.bus, MadeAt: sequence.At, Queued: h.Orders.QueuedKey,
+		Dial: h.dialSales,
+	}, reg, log)
+	if err != nil {
+		return fmt.Errorf("flash sales: %w", err)
+	}
+	joint.Service = sales
+	h.sales = sales
+	h.chores["sale certificates"] = sales.Certify
+	h.chores["queued orders"] = sales.Watch
+	h.workers["sale reconciler"] = sales.Reconcile
+	h.workers["sale orders"] = sales.Consume
+	h.workers["unpaid orders"] = h.Orders.Expire
+	h.workers["paid orders"] = h.Orders.Tally
+	h.workers["order lists"] = h.Orders.CompareLists
+	h.closers = append(h.closers, sales.Close)
+	return nil
+}
+
+// payments are those who take money. Without a secret for the words of a real provider
+// all payments are made up.
+func payments(cfg *config.Config) order.Provider {
+	local := &order.Fake{}
+	if cfg.PaymentWebhookSecret == "" {
+		return local
+	}
+	return order.ByMethod{order.Balance: local, order.Alipay: order.Callback{}, order.Wechat: order.Callback{}}
+}
+
+// salePatience is how long an order waits for a connection.
+const salePatience = 2 * time.Second
+
+// dialSales opens the client by which orders are admitted.
+func (h *House) dialSales(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
+	c := h.state
+	c.Role, c.Retries, c.OnConnect, c.MinIdle = "sale", 1, certify, 0
+	c.PoolTimeout = salePatience // a burst waits its turn; the way past Redis is for a Redis that is away
+	client, err := store.OpenRedis(c, h.metrics)
+	h.admissions = client
+	return client, err
+}
+
+// partitions is how many partitions a first start chooses.
+func (h *House) partitions(cfg *config.Config) int {
+	if cfg.RedisURL == "" {
+		return flashsale.PartitionsEmbedded
+	}
+	if _, ok := h.State.(*redis.ClusterClient); ok {
+		return flashsale.PartitionsCluster
+	}
+	return flashsale.PartitionsServer
+}
+
+// joint is the flash sales as vouchers and orders need them. It is built before
+// them, and they before the sales.
+type joint struct{ *flashsale.Service }
+
+// Order has somebody try for a piece.
+func (j *joint) Order(ctx context.Context, t order.Try) (order.Answer, error) {
+	a, err := j.Service.Order(ctx, flashsale.Try(t))
+	return order.Answer{Result: order.Result(a.Result), Order: a.Order, At: a.At, PayBefore: a.PayBefore}, err
+}
+
+// Entries returns the orders that wait for their commit.
+func (j *joint) Entries(ctx context.Context, numbers []int64) (map[int64]*order.Order, error) {
+	entries, err := j.Service.Entries(ctx, numbers)
+	found := make(map[int64]*order.Order, len(entries))
+	for n, e := range entries {
+		found[n] = &order.Order{
+			ID: e.Order, UserID: e.User, VoucherID: e.Voucher, ShopID: e.Shop,
+			Status: order.Queued, PayValue: e.Price, CreatedAt: e.At.Truncate(time.Millisecond),
+		}
+	}
+	return found, err
+}
+
+// Return gives pieces back in the transaction that ends their orders.
+func (j *joint) Return(ctx context.Context, tx outbox.Execer, holds []order.Hold) ([]outbox.Ticket, error) {
+	return j.Service.Return(ctx, tx, holdsOf(holds))
+}
+
+// Returned does the rest of it after the commit.
+func (j *joint) Returned(ctx context.Context, holds []order.Hold, tickets []outbox.Ticket) {
+	j.Service.Returned(ctx, holdsOf(holds), tickets)
+}
+
+func holdsOf(holds []order.Hold) []flashsale.Hold {
+	out := make([]flashsale.Hold, len(holds))
+	for i, h := range holds {
+		out[i] = flashsale.Hold(h)
+	}
+	return out
+}
+
+// announced is the orders as flash sales need them.
+type announced struct{ *order.Service }
+
+// Announce does what must happen after the commit of decided orders.
+func (a announced) Announce(ctx context.Context, decided []flashsale.Decided, tickets []outbox.Ticket) {
+	changed := make([]order.Changed, len(decided))
+	for i, d := range decided {
+		changed[i] = order.Changed{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}
+	}
+	a.Service.Announce(ctx, changed, tickets)
+}
+
+// orderedVouchers are the vouchers as orders need them.
+type orderedVouchers struct{ *voucher.Service }
+
+// VoucherByID returns what an order needs to know of a voucher.
+func (v orderedVouchers) VoucherByID(ctx context.Context, id int64) (*order.Voucher, error) {
+	found, err := v.ByID(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &order.Voucher{ID: found.ID, ShopID: found.ShopID, Price: found.PayValue, OnePerUser: found.OnePerUser, Off: found.Off}
+	if s := found.Sale; s != nil {
+		out.Sale = &order.Sale{Partition: s.Partition, Buckets: s.Buckets, BeginsAt: s.BeginsAt, EndsAt: s.EndsAt}
+	}
+	return out, nil
+}
+
+// stocksOf are the names by which sales are watched.
+func stocksOf(vouchers []int64) []string {
+	keys := make([]string, len(vouchers))
+	for i, id := range vouchers {
+		keys[i] = voucher.StockKey(id)
+	}
+	return keys
+}

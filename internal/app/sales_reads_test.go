@@ -1,0 +1,50 @@
+package app_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// What belongs to the elements of a list is read for all of them at once.
+func TestListsOfVouchersAndOrdersCostAFewRoundTrips(t *testing.T) {
+	const many = 10
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		stack.Config.L1Bytes = 0 // what a process remembers would hide it
+		m := opened(t, stack, 1)
+		stack.Config.Run = []string{"api"} // workers read on their own
+		s := stack.Start(t)
+		ann := s.As(m.customers[0].token)
+		for i := range many {
+			v := m.flash(t, s, 5, -time.Hour, time.Hour)
+			if i%3 == 0 { // more of one type than of the other
+				v = m.ordinary(t, s, true)
+			}
+			time.Sleep(200 * time.Millisecond) // five tries a second
+			ann.Must(t, orderVoucher, map[string]any{"v": v}, nil)
+		}
+		for _, tt := range []struct {
+			name, query string
+			vars        map[string]any
+			as          *apptest.Server
+			most        float64
+		}{
+			{"a shop's vouchers", `query S($id: ID!) { shop(id: $id) { vouchers { id shop { name } ... on FlashVoucher { sale { stock } } } } }`, map[string]any{"id": m.shop}, s, 8},
+			{"shops' vouchers", `{ shops { edges { node { vouchers { id shop { name } ... on FlashVoucher { sale { stock } } } } } } }`, nil, s, 8},
+			{"flash sales", `{ flashSales { edges { node { id sale { stock } shop { name } } } } }`, nil, s, 8},
+			{"a user's orders", `{ me { orders { edges { node { id voucher { id title shop { id name } ... on FlashVoucher { sale { stock } } } } } } } }`, nil, ann, 10},
+		} {
+			tt.as.Must(t, tt.query, tt.vars, nil)
+			trips := math.Inf(1)
+			for range 3 { // the least: something is always done in the background
+				_, n := asked(t, s, func() { tt.as.Must(t, tt.query, tt.vars, nil) })
+				trips = min(trips, n)
+			}
+			if trips > tt.most {
+				t.Errorf("%s: %v round trips, want %v at most", tt.name, trips, tt.most)
+			}
+		}
+	})
+}
