@@ -9,8 +9,9 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 LINT_VERSION := v2.13.0
 AIR := github.com/air-verse/air@v1.63.0
 
-# The packages that race, kit and the rooms, are all but these.
-APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|bench|config|faulttest|testkit|tools|town|web)(/|$$))
+# The packages that race, kit and the rooms, are all but these. Their tests wait a
+# good deal, so more packages than processors run at once.
+APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|bench|config|faulttest|kit/[a-z]+/[a-z]+bench|testkit|tools|town|web)(/|$$))
 
 # What `make check` does, in this order.
 CHECKS := fresh lint web-fresh race vuln
@@ -40,7 +41,7 @@ fresh: servers ## is all generated code what the generators write?
 race: servers ## tests of what runs concurrently, with the race detector, in random order
 	@if [ "$$(go env CGO_ENABLED)" != 1 ]; then \
 		echo "race: no C compiler, so no race detector"; test -z "$$CI"; fi
-	scripts/servers.sh run go test $$(test "$$(go env CGO_ENABLED)" = 1 && echo -race) -shuffle=on \
+	scripts/servers.sh run go test -p $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )) $$(test "$$(go env CGO_ENABLED)" = 1 && echo -race) -shuffle=on \
 		$$(go list ./... | grep -Ev '$(APART)')
 
 vuln: ## known vulnerabilities that our code reaches
