@@ -1,7 +1,6 @@
 package flashsale
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	entorder "github.com/tandian-dev/tandian/ent/order"
-	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -302,12 +300,6 @@ func TestAConsumerThatWaitsForEntriesStopsAtOnce(t *testing.T) {
 
 // On a cluster each partition has a reader, several of them block on one node.
 func testReadersOfPartitionsDoNotWaitForEachOther(t *testing.T, on storetest.Stores) {
-	db := storetest.Open(t, on).DB // another test may have started with fewer partitions
-	chosenAgain := func() {
-		db.Setting.Delete().Where(setting.ID(partitionsSetting)).ExecX(context.WithoutCancel(t.Context()))
-	}
-	chosenAgain()
-	t.Cleanup(chosenAgain)
 	r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Partitions = PartitionsCluster }})
 	r.block = 2 * time.Second
 	sales := make([]Try, PartitionsCluster)

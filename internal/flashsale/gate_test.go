@@ -522,6 +522,6 @@ func TestOnACluster(t *testing.T) {
 		"ManyHoldsMoveInBatches":                         testManyHoldsMoveInBatches,
 		"ReadersOfPartitionsDoNotWaitForEachOther":       testReadersOfPartitionsDoNotWaitForEachOther,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, on) })
+		t.Run(name, func(t *testing.T) { test(t, on.Emptied(t)) })
 	}
 }

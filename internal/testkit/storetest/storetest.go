@@ -102,6 +102,31 @@ func Cluster(t *testing.T) Stores {
 	return stores(store.SQLConfig{URL: Postgres(t)}, store.RedisConfig{URL: testkit.RedisCluster(t), Role: "state"})
 }
 
+// Emptied returns the same Redis with nothing in it, and another empty database: one
+// of several tests on a cluster finds nothing that an earlier one left.
+func (s Stores) Emptied(t testing.TB) Stores {
+	t.Helper()
+	rdb, err := store.OpenRedis(s.untouched, store.NewRedisMetrics(prometheus.NewRegistry()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rdb.Close() }()
+	empty := func(ctx context.Context, node *redis.Client) error { return node.FlushAll(ctx).Err() } //nolint:forbidigo // a server of the tests alone
+	switch c := rdb.(type) {
+	case *redis.ClusterClient:
+		err = c.ForEachMaster(t.Context(), empty)
+	case *redis.Client:
+		err = empty(t.Context(), c)
+	default:
+		t.Fatalf("cannot empty a %T", rdb)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.SQL.URL = Postgres(t)
+	return s
+}
+
 func embedded(t testing.TB) Stores {
 	s, err := embedredis.Start(embedredis.Options{})
 	if err != nil {
