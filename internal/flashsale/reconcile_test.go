@@ -504,7 +504,6 @@ func TestTwoProcessesRebuildASaleTogether(t *testing.T) {
 // The moves are safe while orders come and go.
 func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		on.Redis.Timeout = 2 * time.Second // a busy machine is no fault
 		g := newStage(t, on)
 		at := g.open(sale{stock: 400, buckets: 2})
 		row := g.sale(at)

@@ -75,8 +75,7 @@ const patience = 20 * time.Second
 
 func openShelf(t *testing.T, on storetest.Stores, cfg Config) *shelf {
 	t.Helper()
-	on.Redis.Timeout = cmp.Or(on.Redis.Timeout, patience)
-	on.Redis.PoolTimeout = patience
+	on.Redis.Timeout, on.Redis.PoolTimeout = patience, patience
 	p := storetest.Open(t, on)
 	hub, err := cache.NewHub(p.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: p.Log})
 	if err != nil {
@@ -479,7 +478,7 @@ func TestListsAreReadFromTheRowsWhenRedisIsAway(t *testing.T) {
 // TestColdListsAreReadOncePerUserAndFewAtATime has three processes read the lists of
 // the same users, none of which is in Redis.
 func TestColdListsAreReadOncePerUserAndFewAtATime(t *testing.T) {
-	const users, readers, stripes = 2000, 40, 8
+	const users, readers, stripes = 1000, 12, 8
 	on := storetest.Real(t)
 	var now, most atomic.Int64
 	var mu sync.Mutex

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -32,7 +33,14 @@ type Stores struct {
 	untouched store.RedisConfig // Redis as it was given out: a test may cut its wires
 }
 
-func stores(sql store.SQLConfig, redis store.RedisConfig) Stores { return Stores{sql, redis, redis} }
+// patience is the wait for a Redis that is there: a busy machine is not Redis away.
+// A test of an absent one cuts its wires, or sets a time.
+const patience = 5 * time.Second
+
+func stores(sql store.SQLConfig, redis store.RedisConfig) Stores {
+	redis.Timeout, redis.PoolTimeout = patience, patience
+	return Stores{sql, redis, redis}
+}
 
 // Each runs a test on SQLite with the embedded Redis, and on PostgreSQL
 // with a real one.
