@@ -2,7 +2,6 @@ package flashsale
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"sync"
 	"time"
@@ -10,8 +9,7 @@ import (
 	"entgo.io/ent/dialect"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const lockPause = 20 * time.Millisecond // between two tries
@@ -56,7 +54,7 @@ func (s *Service) alone(ctx context.Context, name string, do func(context.Contex
 		return false, fmt.Errorf("lock %s: %w", name, err)
 	}
 	defer func() { _ = tx.Rollback() }() // gives it up, as does the end of the connection
-	ok, err := s.tryLock(ctx, tx, name)
+	ok, err := store.Alone(ctx, tx, name)
 	if err != nil || !ok {
 		return false, err
 	}
@@ -74,12 +72,4 @@ func (s *Service) inTurn(ctx context.Context, name string, do func(context.Conte
 			return fmt.Errorf("wait for %s: %w", name, err)
 		}
 	}
-}
-
-func (s *Service) tryLock(ctx context.Context, tx outbox.Execer, name string) (ok bool, err error) {
-	err = sqlfile.Each(ctx, tx, s.ledger.sql.lock, []any{name}, func(rows *sql.Rows) error { return rows.Scan(&ok) })
-	if err != nil {
-		return false, fmt.Errorf("lock %s: %w", name, err)
-	}
-	return ok, nil
 }

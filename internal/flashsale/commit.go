@@ -42,25 +42,19 @@ var sqlFiles embed.FS
 type statements struct {
 	commit, look, tombstone, giveBack string
 	taken                             string // SQLite alone: in Postgres, commit does it too
-	lock, timeout                     string // Postgres alone
+	timeout                           string // Postgres alone
 }
 
 func statementsOf(dialect string) (statements, error) {
-	ending := map[string]string{"postgres": ".postgres.sql", "sqlite3": ".sqlite.sql"}[dialect]
 	var s statements
 	texts := map[string]*string{"commit": &s.commit, "look": &s.look, "tombstone": &s.tombstone, "return": &s.giveBack}
 	if dialect == "sqlite3" {
 		texts["taken"] = &s.taken
 	} else {
-		texts["lock"] = &s.lock
 		s.timeout = fmt.Sprintf("SET LOCAL statement_timeout = %d", statementTimeout.Milliseconds())
 	}
-	for name, to := range texts {
-		text, err := sqlFiles.ReadFile("sql/" + name + ending)
-		if err != nil {
-			return statements{}, fmt.Errorf("statements of flash sales in the dialect %q: %w", dialect, err)
-		}
-		*to = sqlfile.Statement(string(text))
+	if err := sqlfile.Read(sqlFiles, dialect, texts); err != nil {
+		return statements{}, fmt.Errorf("statements of flash sales: %w", err)
 	}
 	return s, nil
 }

@@ -2,8 +2,6 @@ package order
 
 import (
 	"context"
-	"database/sql"
-	_ "embed" // the statement
 	"fmt"
 	"slices"
 	"time"
@@ -13,7 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const (
@@ -23,9 +21,6 @@ const (
 	compareYoung = time.Minute // orders younger than that may be on their way into a list
 	compareLimit = 10 * time.Second
 )
-
-//go:embed sql/lists_guard.postgres.sql
-var listsGuardPostgres string
 
 // CompareLists walks over the lists in Redis and compares them with the database,
 // slowly, over and over, until ctx ends; then it returns nil. A list that is not what
@@ -55,22 +50,13 @@ func (s *Service) compareSome(ctx context.Context, at cache.Place) (cache.Place,
 	}
 	next := at
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
-		alone, err := guarded(ctx, tx, "order-lists:"+s.cfg.Prefix)
+		alone, err := store.Alone(ctx, tx, "order-lists:"+s.cfg.Prefix)
 		if err == nil && alone {
 			next, err = s.compareFrom(ctx, tx.Client(), at)
 		}
 		return err
 	})
 	return next, err
-}
-
-// guarded reports whether nobody else has this name until tx ends.
-func guarded(ctx context.Context, tx *ent.Tx, name string) (alone bool, err error) {
-	err = sqlfile.Each(ctx, tx, sqlfile.Statement(listsGuardPostgres), []any{name}, func(rows *sql.Rows) error { return rows.Scan(&alone) })
-	if err != nil {
-		return false, fmt.Errorf("guard %s: %w", name, err)
-	}
-	return alone, nil
 }
 
 func (s *Service) compareFrom(ctx context.Context, db *ent.Client, at cache.Place) (cache.Place, error) {

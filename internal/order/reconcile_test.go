@@ -10,6 +10,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -130,7 +131,7 @@ func TestOneProcessComparesAtATime(t *testing.T) {
 	sh.page(t, ann, Filter{})
 	sh.insert(t, at(1, 1))
 	err := ent.WithTx(t.Context(), sh.p.DB, func(tx *ent.Tx) error {
-		alone, err := guarded(t.Context(), tx, "order-lists:"+storetest.Prefix)
+		alone, err := store.Alone(t.Context(), tx, "order-lists:"+storetest.Prefix)
 		if !alone {
 			t.Error("somebody else compares")
 		}

@@ -25,12 +25,11 @@ const listSize = 2 * MaxOfShop
 var files embed.FS
 
 // ofShops is the statement of that name.
-func ofShops(dialect string) string {
-	text, err := files.ReadFile("sql/ofshops." + map[string]string{"postgres": "postgres", "sqlite3": "sqlite"}[dialect] + ".sql")
-	if err != nil {
-		panic(fmt.Sprintf("voucher: there are no statements for the dialect %q: %v", dialect, err))
+func ofShops(dialect string) (text string) {
+	if err := sqlfile.Read(files, dialect, map[string]*string{"ofshops": &text}); err != nil {
+		panic(fmt.Sprintf("voucher: %v", err))
 	}
-	return sqlfile.Statement(string(text))
+	return text
 }
 
 // shopList names the list of a shop's newest vouchers.

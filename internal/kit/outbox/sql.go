@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"embed"
 	"errors"
-	"fmt"
 
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
@@ -18,29 +17,12 @@ type statements struct {
 	add, claim, delete, keep, fail, sweep, stats, unpark, replay, newest, left, replace string
 }
 
-// statementsOf reads the statements of a dialect, without the comments that are
-// their contracts: those are for people, and who counts statements by their first
-// word sees the verb.
-func statementsOf(dialect string) (statements, error) {
-	ending := map[string]string{"postgres": ".postgres.sql", "sqlite3": ".sqlite.sql"}[dialect]
-	if ending == "" {
-		return statements{}, fmt.Errorf("there are no statements for the dialect %q", dialect)
-	}
-	var s statements
-	texts := map[string]*string{
+func statementsOf(dialect string) (s statements, err error) {
+	err = sqlfile.Read(files, dialect, map[string]*string{
 		"add": &s.add, "claim": &s.claim, "delete": &s.delete, "keep": &s.keep, "fail": &s.fail, "sweep": &s.sweep,
 		"stats": &s.stats, "unpark": &s.unpark, "replay": &s.replay, "newest": &s.newest, "left": &s.left, "replace": &s.replace,
-	}
-	for name, to := range texts {
-		text, err := files.ReadFile("sql/" + name + ending)
-		if err != nil {
-			if text, err = files.ReadFile("sql/" + name + ".sql"); err != nil {
-				return statements{}, fmt.Errorf("statement %s: %w", name, err)
-			}
-		}
-		*to = sqlfile.Statement(string(text))
-	}
-	return s, nil
+	})
+	return s, err
 }
 
 // one runs a statement that answers with one row.

@@ -15,12 +15,9 @@ import (
 var files embed.FS
 
 func leaseStatement(dialect string) (string, error) {
-	file := map[string]string{"postgres": "sql/lease.postgres.sql", "sqlite3": "sql/lease.sqlite.sql"}[dialect]
-	if file == "" {
-		return "", fmt.Errorf("there are no statements for the dialect %q", dialect)
-	}
-	text, err := files.ReadFile(file)
-	return sqlfile.Statement(string(text)), err
+	var text string
+	err := sqlfile.Read(files, dialect, map[string]*string{"lease": &text})
+	return text, err
 }
 
 const (

@@ -4,6 +4,8 @@ package sqlfile
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -17,6 +19,26 @@ func Statement(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// Read fills each text with the statement of its name in a dialect, "postgres" or
+// "sqlite3" as ent calls them: the file sql/NAME.postgres.sql or sql/NAME.sqlite.sql, or
+// else sql/NAME.sql, which is for both. One that is missing is an error.
+func Read(files fs.FS, dialect string, into map[string]*string) error {
+	ending := map[string]string{"postgres": ".postgres.sql", "sqlite3": ".sqlite.sql"}[dialect]
+	if ending == "" {
+		return fmt.Errorf("there are no statements for the dialect %q", dialect)
+	}
+	for name, to := range into {
+		text, err := fs.ReadFile(files, "sql/"+name+ending)
+		if err != nil {
+			if text, err = fs.ReadFile(files, "sql/"+name+".sql"); err != nil {
+				return fmt.Errorf("statement %s in the dialect %s: %w", name, dialect, err)
+			}
+		}
+		*to = Statement(string(text))
+	}
+	return nil
 }
 
 // A Querier runs statements that answer with rows: a *sql.DB, a *sql.Tx, a client or a
