@@ -151,18 +151,19 @@ func (w *Window[K]) Add(ctx context.Context, k K, entries ...Entry) error {
 	return w.AddEach(ctx, map[K][]Entry{k: entries})
 }
 
-// AddEach is [Window.Add] for many lists: a round trip carries those of 500 lists.
+// AddEach is [Window.Add] for many lists: a round trip carries up to 500 of them.
 func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
-	calls, n := make([]call, 0, len(lists)), 0
+	calls, n, most := make([]call, 0, len(lists)), 0, 1
 	var err error
 	for k, entries := range lists {
 		err = cmp.Or(err, checkScores(entries))
 		for part := range slices.Chunk(entries, batch) {
 			calls = append(calls, call{w.nameOf(k), appendEntries([]any{w.policy.Size, markCut}, part)})
+			most = max(most, len(part))
 		}
 		n += len(entries)
 	}
-	for part := range slices.Chunk(calls, batch) {
+	for part := range slices.Chunk(calls, batch/most) {
 		if err == nil {
 			err = w.write(ctx, windowAddScript, part)
 		}

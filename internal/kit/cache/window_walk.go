@@ -15,6 +15,10 @@ import (
 // walkStep is how many keys of Redis one step of a walk passes, about.
 const walkStep = batch
 
+// lookEntries is how many entries a round trip of a walk reads, about: what it answers
+// must come in the hub's time, or the walk would not get past it.
+const lookEntries = 20_000
+
 // Place is where a walk over windows has come. The zero value is its beginning.
 type Place struct {
 	node   int // of the masters, by address
@@ -49,8 +53,12 @@ func (w *Window[K]) Walk(ctx context.Context, at Place, parse func(string) (K, e
 	if err != nil {
 		return nil, at, fmt.Errorf("walk over windows %s: %w", w.policy.Name, err)
 	}
-	if kept, err = w.look(ctx, names, parse); err != nil {
-		return nil, at, fmt.Errorf("look at %d windows %s: %w", len(names), w.policy.Name, err)
+	for part := range slices.Chunk(names, max(1, lookEntries/w.policy.Size)) {
+		some, err := w.look(ctx, part, parse)
+		if err != nil {
+			return nil, at, fmt.Errorf("look at %d windows %s: %w", len(part), w.policy.Name, err)
+		}
+		kept = append(kept, some...)
 	}
 	next = Place{at.node, cursor}
 	if cursor == 0 {
