@@ -66,7 +66,7 @@ func (r *queryResolver) User(ctx context.Context, id scalar.ID) (*account.User, 
 	if err != nil {
 		return nil, err
 	}
-	return byID(ctx, n, r.rooms.Accounts.ByID)
+	return byKey(ctx, n, r.rooms.Accounts.ByID)
 }
 
 func (r *userResolver) Phone(ctx context.Context, obj *account.User) (*string, error) {

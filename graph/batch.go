@@ -96,19 +96,11 @@ func edgesOf(ctx context.Context, field *graphql.FieldContext) (group *graphql.B
 func nodes(edges any) any {
 	switch edges := edges.(type) {
 	case []*shop.Edge:
-		return each(edges, func(e *shop.Edge) *shop.Shop { return e.Node })
+		return convert(edges, func(e *shop.Edge) *shop.Shop { return e.Node })
 	case []*voucher.Edge:
-		return each(edges, flashNode)
+		return convert(edges, flashNode)
 	case []*order.Edge:
-		return each(edges, func(e *order.Edge) *order.Order { return e.Node })
+		return convert(edges, func(e *order.Edge) *order.Order { return e.Node })
 	}
 	return nil
-}
-
-func each[E, N any](edges []*E, node func(*E) *N) []*N {
-	out := make([]*N, len(edges))
-	for i, e := range edges {
-		out[i] = node(e)
-	}
-	return out
 }

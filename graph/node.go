@@ -29,10 +29,7 @@ func (r *Resolver) readers() map[string]reader {
 }
 
 // reads makes a room's batch read a reader.
-func reads[V any, P interface {
-	*V
-	scalar.Node
-}](read func(context.Context, []int64) (map[int64]P, error)) reader {
+func reads[N scalar.Node](read func(context.Context, []int64) (map[int64]N, error)) reader {
 	return func(ctx context.Context, numbers []int64) (map[int64]scalar.Node, error) {
 		found, err := read(ctx, numbers)
 		if err != nil {

@@ -78,7 +78,7 @@ func (r *orderResolver) Voucher(ctx context.Context, objs []*order.Order) ([]vou
 }
 
 func (r *orderEdgeResolver) Node(ctx context.Context, objs []*order.Edge) ([]*order.Order, error) {
-	return each(objs, func(e *order.Edge) *order.Order { return e.Node }), nil
+	return convert(objs, func(e *order.Edge) *order.Order { return e.Node }), nil
 }
 
 func (r *queryResolver) Order(ctx context.Context, id scalar.ID) (*order.Order, error) {

@@ -42,13 +42,8 @@ func New(rooms Rooms) generated.Config {
 	return cfg
 }
 
-// byID reads what a client named by an id, null if there is none. A client that
-// keeps naming what there is not is refused before the room is asked.
-func byID[V any](ctx context.Context, id int64, read func(context.Context, int64) (*V, error)) (*V, error) {
-	return byKey(ctx, id, read)
-}
-
-// byKey is the same for what is named otherwise.
+// byKey reads what a client named, null if there is none. A client that keeps naming
+// what there is not is refused before the room is asked.
 func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (*V, error)) (*V, error) {
 	if err := mayRead(ctx); err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (r *queryResolver) Shop(ctx context.Context, id scalar.ID) (*shop.Shop, err
 	if err != nil {
 		return nil, err
 	}
-	return byID(ctx, n, r.rooms.Shops.ByID)
+	return byKey(ctx, n, r.rooms.Shops.ByID)
 }
 
 func (r *queryResolver) Shops(ctx context.Context, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) (*shop.Page, error) {
@@ -62,7 +62,7 @@ func (r *shopResolver) Type(ctx context.Context, objs []*shop.Shop) ([]*shop.Typ
 }
 
 func (r *shopEdgeResolver) Node(ctx context.Context, objs []*shop.Edge) ([]*shop.Shop, error) {
-	return each(objs, func(e *shop.Edge) *shop.Shop { return e.Node }), nil
+	return convert(objs, func(e *shop.Edge) *shop.Shop { return e.Node }), nil
 }
 
 func (r *Resolver) Shop() generated.ShopResolver { return &shopResolver{r} }

@@ -39,7 +39,7 @@ func (r *flashVoucherResolver) Sale(ctx context.Context, objs []*voucher.Flash) 
 }
 
 func (r *flashVoucherEdgeResolver) Node(ctx context.Context, objs []*voucher.Edge) ([]*voucher.Flash, error) {
-	return each(objs, flashNode), nil
+	return convert(objs, flashNode), nil
 }
 
 func (r *mutationResolver) CreateVoucher(ctx context.Context, input model.CreateVoucherInput) (*model.CreateVoucherPayload, error) {
@@ -97,7 +97,7 @@ func (r *queryResolver) Voucher(ctx context.Context, id scalar.ID) (voucher.Kind
 	if err != nil {
 		return nil, err
 	}
-	found, err := byID(ctx, n, r.rooms.Vouchers.ByID)
+	found, err := byKey(ctx, n, r.rooms.Vouchers.ByID)
 	return voucherOfType(found, id.Type), err
 }
 

@@ -113,7 +113,7 @@ type Service struct {
 	passwords *hasher
 	now       func() time.Time
 	logins    *prometheus.CounterVec
-	failures  *failures
+	failures  *observe.Failures
 }
 
 // New builds a Service. It starts nothing and closes nothing: what it is given

@@ -58,7 +58,7 @@ func (s *sessions) announce(ctx context.Context, job []outbox.Ticket, ids ...str
 func (s *sessions) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := s.purge(ctx); err != nil && ctx.Err() == nil {
-			s.failures.note(ctx, "purge", err)
+			s.failures.Note(ctx, "purge", err)
 		}
 		_ = clock.Sleep(ctx, purgeEvery) // the loop sees that ctx ended
 	}

@@ -191,10 +191,10 @@ type sessions struct {
 	fill, touch, mark *redis.Script
 
 	reads    *prometheus.CounterVec
-	failures *failures
+	failures *observe.Failures
 }
 
-func newSessions(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, k keys, rowsAtOnce int, reg prometheus.Registerer, failed *failures) *sessions {
+func newSessions(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, k keys, rowsAtOnce int, reg prometheus.Registerer, failed *observe.Failures) *sessions {
 	s := &sessions{
 		db: db, rdb: rdb, outbox: box, near: openNear(hub), keys: k, failures: failed, now: time.Now,
 		rows: semaphore.NewWeighted(int64(orDefault(rowsAtOnce, 8))),
@@ -246,7 +246,7 @@ func (s *sessions) findFar(ctx context.Context, id string) (user int64, err erro
 	}
 	away := err != nil
 	if away && ctx.Err() == nil {
-		s.failures.note(ctx, "read", err)
+		s.failures.Note(ctx, "read", err)
 	}
 	if !rec.ended {
 		user, err = s.fromRow(ctx, id, !away)
@@ -287,7 +287,7 @@ func (s *sessions) keep(ctx context.Context, id string, rec record) (int64, erro
 	}
 	outcome, err := s.runScript(ctx, s.touch, id, until.UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
 	if err != nil {
-		s.failures.note(ctx, "refresh", err)
+		s.failures.Note(ctx, "refresh", err)
 		return rec.user, nil
 	}
 	if outcome != rowIsDue {
@@ -295,12 +295,12 @@ func (s *sessions) keep(ctx context.Context, id string, rec record) (int64, erro
 	}
 	there, err := s.keepRow(ctx, id, until)
 	if err != nil { // the row has at least 35 hours left
-		s.failures.note(ctx, "refresh_row", err)
+		s.failures.Note(ctx, "refresh_row", err)
 		return rec.user, nil
 	}
 	if !there { // it ended while Redis was not told, or had lost that
 		if err := s.tell(ctx, id); err != nil {
-			s.failures.note(ctx, "refresh", err)
+			s.failures.Note(ctx, "refresh", err)
 		}
 		return 0, fault.ErrNotFound
 	}
@@ -377,7 +377,7 @@ func (s *sessions) row(ctx context.Context, id string, now time.Time) (*ent.Sess
 func (s *sessions) put(ctx context.Context, id string, user int64, until, row time.Time) {
 	_, err := s.runScript(ctx, s.fill, id, user, until.UnixMilli(), row.UnixMilli(), sessionLife.Milliseconds())
 	if err != nil {
-		s.failures.note(ctx, "fill", err)
+		s.failures.Note(ctx, "fill", err)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
@@ -215,7 +217,7 @@ func deliveryOf(partition int, marker string, m redis.XMessage) delivery {
 	d.Shop, d.Price, d.At = number("s"), int(number("p")), timeOf(number("t"))
 	d.key, _ = m.Values["k"].(string)
 	d.final = true
-	if d.malformed == nil && partitionOf(d.Order) != partition {
+	if d.malformed == nil && sequence.Partition(d.Order) != partition {
 		d.malformed = fmt.Errorf("order %d is not of partition %d", d.Order, partition)
 	}
 	return d
@@ -402,7 +404,7 @@ func (c *consumer) acknowledge(ctx context.Context, batch []delivery) error {
 	ids, orders := map[int][]string{}, map[int][]int64{}
 	for _, d := range batch {
 		ids[d.partition] = append(ids[d.partition], d.id)
-		if d.Order > 0 && partitionOf(d.Order) == d.partition {
+		if d.Order > 0 && sequence.Partition(d.Order) == d.partition {
 			orders[d.partition] = append(orders[d.partition], d.Order)
 		}
 	}

@@ -2,13 +2,16 @@ package flashsale
 
 import (
 	"context"
-	_ "embed" // the scripts
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
+
+	_ "embed" // the scripts
 
 	"github.com/redis/go-redis/v9"
 )
@@ -400,7 +403,7 @@ func (g *gate) entries(ctx context.Context, orders []int64) (map[int64]*Entry, e
 		cmds := make(map[int64]*redis.SliceCmd, len(part))
 		pipe := g.state.Pipeline()
 		for _, order := range part {
-			if partitionOf(order) < g.partitions {
+			if sequence.Partition(order) < g.partitions {
 				cmds[order] = pipe.HMGet(ctx, g.keys.order(order), "v", "u", "s", "p", "t")
 			}
 		}

@@ -3,6 +3,8 @@ package flashsale
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
 )
 
 // keys makes the Redis keys of sales. Those of one partition share its tag: one
@@ -23,7 +25,7 @@ func (k keys) parked(p int) string { return k.partition(p) + "parked" }
 // order is the entry of an order that is not in the database yet. Its partition
 // is in its number.
 func (k keys) order(number int64) string {
-	return k.partition(partitionOf(number)) + "order:" + decimal(number)
+	return k.partition(sequence.Partition(number)) + "order:" + decimal(number)
 }
 
 // idem is what the client's key made.

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
@@ -317,7 +319,7 @@ func (s *Service) enterBypassed(ctx context.Context, stored []Hold, jobs []outbo
 	if err != nil {
 		partitions := map[int]bool{}
 		for _, h := range stored {
-			partitions[partitionOf(h.Order)] = true
+			partitions[sequence.Partition(h.Order)] = true
 		}
 		s.suspect(slices.Collect(maps.Keys(partitions))...)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -37,7 +39,7 @@ func (c *consumer) park(ctx context.Context, d delivery, why error) {
 // it there is none to be made: what was told of such an order ends by [Service.Watch]
 // and the reconciler.
 func (c *consumer) bury(ctx context.Context, d delivery) error {
-	if d.Order <= 0 || partitionOf(d.Order) != d.partition {
+	if d.Order <= 0 || sequence.Partition(d.Order) != d.partition {
 		return nil
 	}
 	e := d.Entry

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/setting"
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
 )
 
 // Partitions that a first start chooses.
@@ -18,17 +19,13 @@ const (
 	PartitionsCluster  = 16
 
 	// Ordinary is the partition of orders that no sale makes: no sale has it.
-	Ordinary = 63
+	Ordinary = sequence.Partitions - 1
 )
 
 const (
-	partitionBits     = 6
 	partitionsSetting = "sale.partitions"
 	buyersOfBucket    = 3000 // on average, of a sale that is sold out
 )
-
-// partitionOf reads the partition from the number of an order.
-func partitionOf(number int64) int { return int(number & (1<<partitionBits - 1)) }
 
 // place is where a sale lies in Redis: fixed for its life.
 type place struct {
@@ -64,8 +61,8 @@ func partitionsOf(ctx context.Context, db *ent.Client, want int) (int, error) {
 		return 0, fmt.Errorf("read the partitions of sales: %w", err)
 	}
 	n, err := strconv.Atoi(row.Value)
-	if err != nil || n < 1 || n >= 1<<partitionBits {
-		return 0, fmt.Errorf("the setting %s is %q: want 1 to %d", partitionsSetting, row.Value, 1<<partitionBits-1)
+	if err != nil || n < 1 || n >= sequence.Partitions {
+		return 0, fmt.Errorf("the setting %s is %q: want 1 to %d", partitionsSetting, row.Value, sequence.Partitions-1)
 	}
 	return n, nil
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
+
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
@@ -226,7 +228,7 @@ func (s *Service) presume(ctx context.Context, old []*watched) error {
 		if _, ok := rows[w.Order]; ok {
 			continue
 		}
-		certain := redisErr == nil && s.gate.expected(partitionOf(w.Order)) != ""
+		certain := redisErr == nil && s.gate.expected(sequence.Partition(w.Order)) != ""
 		switch {
 		case queued[w.Order] != nil: // the database is slow
 		case certain, now.Sub(w.since) >= giveUpAfter:

@@ -52,6 +52,9 @@ type stage struct {
 // A tuning changes what a stage is built with.
 type tuning func(c *Config, sale *store.RedisConfig)
 
+// partitionBits are the low bits of an order's number: tests make numbers by hand.
+const partitionBits = 6
+
 func newStage(t *testing.T, on storetest.Stores, tunings ...tuning) *stage {
 	t.Helper()
 	g := &stage{Process: storetest.Open(t, on), t: t}

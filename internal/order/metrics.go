@@ -3,41 +3,35 @@ package order
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
 // metrics count what happens to orders, and what went wrong without anybody being
-// told. Those failures are logged seldom, because they may come with every order.
+// told.
 type metrics struct {
-	log      *slog.Logger
 	events   *prometheus.CounterVec
-	failures *prometheus.CounterVec
-	complain map[string]*clock.Seldom // by doing; not written any more
+	failures *observe.Failures
 }
 
 func newMetrics(reg prometheus.Registerer, log *slog.Logger) *metrics {
+	doings := []string{"lock", "charge", "refund", "webhook", "expire", "digests", "tally", "list-add", "list-lock", "list-compare", "queued", "updates"}
 	m := &metrics{
-		log: log,
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_order_events_total",
 			Help: "What happened to orders in this process: placed (ordinary ones), attempted, refused (payments), paid, used, cancelled, expired, refunding, refunded, void (payments of orders that had ended, to be given back), tallied.",
 		}, []string{"event"}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+		failures: observe.NewFailures(reg, log, prometheus.CounterOpts{
 			Name: "tandian_order_failures_total",
-			Help: "What failed in the background of orders, by what was being done: lock, charge, refund, webhook, expire, digests, tally, list-add, list-lock, list-compare, queued, updates.",
-		}, []string{"doing"}),
-		complain: map[string]*clock.Seldom{},
+			Help: "What failed in the background of orders, by what was being done: " + strings.Join(doings, ", ") + ".",
+		}, "orders: something failed in the background", doings...),
 	}
-	reg.MustRegister(m.events, m.failures)
+	reg.MustRegister(m.events)
 	for _, event := range []string{"placed", "attempted", "refused", "paid", "used", "cancelled", "expired", "refunding", "refunded", "void", "tallied"} {
 		m.events.WithLabelValues(event)
-	}
-	for _, doing := range []string{"lock", "charge", "refund", "webhook", "expire", "digests", "tally", "list-add", "list-lock", "list-compare", "queued", "updates"} {
-		m.failures.WithLabelValues(doing)
-		m.complain[doing] = &clock.Seldom{}
 	}
 	return m
 }
@@ -46,8 +40,5 @@ func (m *metrics) count(event string, n int) { m.events.WithLabelValues(event).A
 
 // failed counts a failure, and logs it if the last one like it is some time ago.
 func (m *metrics) failed(ctx context.Context, doing string, err error) {
-	m.failures.WithLabelValues(doing).Inc()
-	if m.complain[doing].Due() {
-		m.log.WarnContext(ctx, "orders: something failed in the background", "doing", doing, "err", err)
-	}
+	m.failures.Note(ctx, doing, err)
 }

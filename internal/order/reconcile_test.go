@@ -113,8 +113,15 @@ func (o Order) entry() cache.Entry { return placeOf(&o).entry() }
 // count reads a metric.
 func (sh *shelf) count(t *testing.T, name, label string) float64 {
 	t.Helper()
-	families, err := sh.p.Registry.Gather()
-	sh.must(t, err)
+	return counterOf(t, sh.p, name, label)
+}
+
+func counterOf(t *testing.T, p storetest.Process, name, label string) float64 {
+	t.Helper()
+	families, err := p.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == name && m.GetLabel()[0].GetValue() == label {

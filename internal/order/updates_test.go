@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/live"
@@ -84,7 +83,7 @@ func TestWhoWatchesAllOrdersOutlivesAnOutage(t *testing.T) {
 		sales.away.Store(true)
 		waitFor(t, func() bool {
 			hub.Tell(watched(ann))
-			return testutil.ToFloat64(p.metrics.failures.WithLabelValues("updates")) > 0
+			return counterOf(t, p.from, "tandian_order_failures_total", "updates") > 0
 		})
 		sales.away.Store(false)
 		w.mu.Lock()

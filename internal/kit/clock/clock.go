@@ -1,9 +1,10 @@
-// Package clock waits, and keeps from saying a thing too often.
+// Package clock waits, about as long as one says, and keeps from saying a thing too often.
 package clock
 
 import (
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 )
@@ -17,6 +18,15 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 	}
 	return ctx.Err()
+}
+
+// About is d, give or take a tenth, at random: what began together does not end
+// together. A d that is not above 0 stays as it is.
+func About(d time.Duration) time.Duration {
+	if d <= 0 {
+		return d
+	}
+	return d - d/10 + rand.N(d/5+1) //nolint:gosec // no secret
 }
 
 // seldom is how often a failure that comes with every request is logged, unless

@@ -7,6 +7,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
 // init is connection_init: it finds out who asks.
@@ -121,12 +123,12 @@ func (c *socket) startTimers() {
 	}
 }
 
-// after is the time around d from now, or never if d is no time.
+// after is the time about d from now, or never if d is no time.
 func after(now time.Time, d time.Duration) time.Time {
 	if d <= 0 {
 		return time.Time{}
 	}
-	return now.Add(around(d))
+	return now.Add(clock.About(d))
 }
 
 // stopTimers is for those who hold the mutex.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -106,10 +105,10 @@ func (s *eventStream) open() {
 
 // run writes what comes until it ends.
 func (s *eventStream) run(ctx context.Context, token string, op *operation, responses <-chan *graphql.Response) {
-	alive, recheck := ticker(s.cfg.Limits.KeepAlive), ticker(around(s.cfg.Limits.Recheck))
+	alive, recheck := ticker(s.cfg.Limits.KeepAlive), ticker(clock.About(s.cfg.Limits.Recheck))
 	defer alive.Stop()
 	defer recheck.Stop()
-	age := time.NewTimer(positive(around(s.cfg.Limits.SocketAge)))
+	age := time.NewTimer(positive(clock.About(s.cfg.Limits.SocketAge)))
 	defer age.Stop()
 	for s.failed == nil {
 		select {
@@ -210,15 +209,6 @@ func positive(d time.Duration) time.Duration {
 		return never
 	}
 	return d
-}
-
-// around is d, give or take a tenth, so that what began at once does not end at
-// once.
-func around(d time.Duration) time.Duration {
-	if d <= 0 {
-		return d
-	}
-	return d - d/10 + rand.N(d/5+1) //nolint:gosec // no secret
 }
 
 // Why a subscription was ended from outside.

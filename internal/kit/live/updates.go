@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
@@ -94,7 +93,7 @@ func (u *updates[T]) read(ctx context.Context) (state T, ok bool) {
 		if ctx.Err() == nil {
 			u.watch.hub.complain(ctx, reading, err)
 		}
-		_ = clock.Sleep(ctx, max(about(pause), u.Every))
+		_ = clock.Sleep(ctx, max(clock.About(pause), u.Every))
 	}
 	return state, false
 }
@@ -119,7 +118,7 @@ func (u *updates[T]) await(ctx context.Context) bool {
 	}
 	var refresh <-chan time.Time
 	if u.Refresh > 0 {
-		t := time.NewTimer(about(u.Refresh) - time.Since(u.began))
+		t := time.NewTimer(clock.About(u.Refresh) - time.Since(u.began))
 		defer t.Stop()
 		refresh = t.C
 	}
@@ -129,9 +128,4 @@ func (u *updates[T]) await(ctx context.Context) bool {
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil
-}
-
-// about is d, give or take a tenth: those who began together drift apart.
-func about(d time.Duration) time.Duration {
-	return d - d/10 + rand.N(max(d/5, 1))
 }

@@ -12,9 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -129,15 +127,7 @@ func (s *Postgres) answers(ctx context.Context) error {
 		return fmt.Errorf("open the database: %w", err)
 	}
 	defer func() { _ = db.Close() }()
-	for {
-		err := db.PingContext(ctx)
-		if err == nil {
-			return nil
-		}
-		if clock.Sleep(ctx, 20*time.Millisecond) != nil {
-			return fmt.Errorf("start PostgreSQL: %w", err)
-		}
-	}
+	return db.Await(ctx, func(error) {})
 }
 
 // Stop ends the server and removes what it stored.

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -81,15 +80,7 @@ func (s *Redis) answers(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = rdb.Close() }()
-	for {
-		err := rdb.Ping(ctx).Err()
-		if err == nil {
-			return nil
-		}
-		if clock.Sleep(ctx, 10*time.Millisecond) != nil {
-			return fmt.Errorf("start redis-server: %w", err)
-		}
-	}
+	return store.AwaitRedis(ctx, "redis-server", rdb, func(error) {})
 }
 
 // Signal asks the server for its process, and returns what sends that a signal
