@@ -12,7 +12,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
-const lockPause = 20 * time.Millisecond // between two tries
+const (
+	lockPause    = 20 * time.Millisecond // between two tries
+	lockPatience = 5 * time.Second       // of one try; what is done then has times of its own
+)
 
 // names are locks of this process: on SQLite there is no other.
 type names struct {
@@ -49,6 +52,10 @@ func (s *Service) alone(ctx context.Context, name string, do func(context.Contex
 	if s.cfg.Dialect != dialect.Postgres {
 		return true, do(ctx)
 	}
+	ctx, cancel := context.WithCancel(ctx) // no deadline: the transaction lasts as long as the work
+	defer cancel()
+	late := time.AfterFunc(lockPatience, cancel)
+	defer late.Stop()
 	tx, err := s.db.Tx(ctx)
 	if err != nil {
 		return false, fmt.Errorf("lock %s: %w", name, err)
@@ -58,6 +65,7 @@ func (s *Service) alone(ctx context.Context, name string, do func(context.Contex
 	if err != nil || !ok {
 		return false, err
 	}
+	late.Stop()
 	return true, do(ctx)
 }
 

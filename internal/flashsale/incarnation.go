@@ -22,7 +22,7 @@ const (
 	lookPause    = 20 * time.Millisecond  // between two looks, however often they are asked for
 	againPause   = 100 * time.Millisecond // after a look that left something to do
 	lookPatience = 2 * time.Second        // of one look
-	deepPatience = 2 * time.Minute        // of comparing all sales of a partition
+	deepPatience = 2 * time.Minute        // of comparing a sale
 )
 
 // errUncertified is why nothing is admitted: this process has not seen yet that the
@@ -375,9 +375,9 @@ func (s *Service) certify(ctx context.Context) (again bool, err error) {
 // Where another was faster, its marker will do if there is no doubt.
 func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation string, doubtful bool) (marker string, err error) {
 	_, err = s.alone(ctx, "sale.partition."+strconv.Itoa(p), func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, deepPatience)
+		reading, cancel := context.WithTimeout(ctx, deepPatience)
 		defer cancel()
-		is, err := s.gate.state.Get(ctx, s.gate.keys.open(p)).Result()
+		is, err := s.gate.state.Get(reading, s.gate.keys.open(p)).Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return err
 		}
@@ -385,12 +385,15 @@ func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation str
 			marker = is
 			return nil
 		}
-		sales, err := s.running(ctx, p, 0, 0)
+		sales, err := s.running(reading, p, 0, 0)
 		if err != nil {
 			return err
 		}
-		for _, sale := range sales {
-			if err := s.deep(ctx, sale); err != nil {
+		for _, sale := range sales { // each has its time: however many there are, the partition opens
+			one, cancel := context.WithTimeout(ctx, deepPatience)
+			err := s.deep(one, sale)
+			cancel()
+			if err != nil {
 				return err
 			}
 		}

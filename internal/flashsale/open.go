@@ -122,6 +122,8 @@ func (s *Service) complete(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, deepPatience)
+	defer cancel()
 	return s.Apply(ctx, ids...)
 }
 
@@ -186,9 +188,11 @@ func (s *Service) sweepEnded(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the sales that are over: %w", err)
 	}
+	var failed []error // one server of a cluster may be away
 	for _, row := range rows {
 		if err := s.gate.remove(ctx, at(row)); err != nil {
-			return err
+			failed = append(failed, err)
+			continue
 		}
 		// If its end was moved meanwhile it stays, and the next round rebuilds it.
 		n, err := s.db.FlashSale.Update().
@@ -199,7 +203,7 @@ func (s *Service) sweepEnded(ctx context.Context) error {
 		}
 		s.m.did(didSweep, n)
 	}
-	return nil
+	return few(failed)
 }
 
 // remove deletes all keys of a sale.

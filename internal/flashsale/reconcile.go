@@ -49,8 +49,8 @@ type suspicion struct {
 }
 
 // Reconcile compares what Redis holds of sales with the database, every two seconds
-// until ctx ends, and sets it right. A round over sales that are right is one SELECT and a
-// pipeline, or a few for many buckets; of more than 2000 sales or 20 000 buckets it looks
+// until ctx ends, and sets it right. A round over sales that are right is two SELECTs and two
+// pipelines, or a few for many buckets; of more than 2000 sales or 20 000 buckets it looks
 // at the next ones only. Any number of processes may run it: they take turns.
 func (s *Service) Reconcile(ctx context.Context) error {
 	r := &reconciler{s: s, suspect: map[int64]suspicion{}}
