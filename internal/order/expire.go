@@ -61,7 +61,8 @@ func (s *Service) expire(ctx context.Context) (looked int, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var t *turn
-	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+	err = s.tx(ctx, func(tx *ent.Tx) error {
+		t = nil
 		rows, err := s.due(ctx, tx)
 		if looked = len(rows); err != nil || looked == 0 {
 			return err

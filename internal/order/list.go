@@ -110,11 +110,16 @@ func (s *Service) MaySeeShop(ctx context.Context, v Viewer, shopID int64) error 
 func (s *Service) Live(ctx context.Context, userID int64) ([]*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Live")
 	defer span.End()
-	q := query{status: []Status{Queued, Unpaid, Paid, Refunding}, first: liveMost, from: newestPlace}
 	waiting, err := s.waiting(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
+	return s.live(ctx, userID, waiting)
+}
+
+// live is Live with what waits, which was read before.
+func (s *Service) live(ctx context.Context, userID int64, waiting []*Order) ([]*Order, error) {
+	q := query{status: []Status{Queued, Unpaid, Paid, Refunding}, first: liveMost, from: newestPlace}
 	rows, err := s.stored(ctx, userID, q)
 	if err != nil {
 		return nil, err

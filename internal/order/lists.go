@@ -62,24 +62,20 @@ const (
 	addPause     = 10 * time.Millisecond // after the first try, doubled by each further one
 )
 
-// listConfig is what lists are built from. Times of 0 are the defaults.
+// listConfig is what lists are built from.
 type listConfig struct {
 	prefix        string
 	size, stripes int
-	wait          time.Duration
 }
 
 func newLists(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, locks *lock.Locker, c listConfig, m *listMetrics) *lists {
-	if c.wait == 0 {
-		c.wait = rebuildWait
-	}
 	l := &lists{
-		rdb: rdb, keys: keys{c.prefix}, locks: locks, stripes: c.stripes, wait: c.wait, metrics: m,
+		rdb: rdb, keys: keys{c.prefix}, locks: locks, stripes: c.stripes, wait: rebuildWait, metrics: m,
 		read: func(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
 			return newestPlaces(ctx, db, user, limit)
 		},
 	}
-	policy := cache.WindowPolicy{Name: listName, Size: c.size, LoadTimeout: c.wait + readLimit}
+	policy := cache.WindowPolicy{Name: listName, Size: c.size, LoadTimeout: rebuildWait + readLimit}
 	l.window = cache.NewWindow(hub, policy, decimal, l.rebuild)
 	return l
 }

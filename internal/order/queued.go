@@ -2,7 +2,6 @@ package order
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -80,8 +79,8 @@ func (s *Service) landed(ctx context.Context, user int64, unknown []listed) ([]*
 	for i, r := range rows {
 		orders[i], there[r.ID], over[i] = fromRow(r), true, listed{user, r.ID, r.CreatedAt}
 	}
-	// The cache may know that there were none, and what announces them may be late.
-	if err := errors.Join(s.rows.Invalidate(ctx, ids...), s.lists.addOnce(ctx, over)); err != nil {
+	// What announces them may be late. No cache knows that there were none.
+	if err := s.lists.addOnce(ctx, over); err != nil {
 		s.metrics.failed(ctx, "queued", err)
 		over = nil // the set keeps them
 	}

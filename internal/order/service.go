@@ -146,7 +146,6 @@ type Service struct {
 	outbox   *outbox.Box
 	locks    *lock.Locker
 	cfg      Config
-	log      *slog.Logger
 	rows     *cache.Cache[int64, Order]
 	lists    *lists
 	tries    *door.Rate // of users to order
@@ -173,7 +172,7 @@ func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.H
 		cfg.Provider = &Fake{}
 	}
 	s := &Service{
-		db: db, dialect: dialect, outbox: box, locks: locks, cfg: cfg, log: log,
+		db: db, dialect: dialect, outbox: box, locks: locks, cfg: cfg,
 		tries: door.NewRate(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(reg, log),
 	}
 	s.openCaches(hub)

@@ -73,7 +73,8 @@ func (s *Service) tally(ctx context.Context) (n int, err error) {
 	defer cancel()
 	var c count
 	var shops, users []outbox.Ticket
-	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+	err = s.tx(ctx, func(tx *ent.Tx) error {
+		c, shops, users = count{}, nil, nil
 		batch := tx.Order.Query().Where(func(s *sql.Selector) { s.Where(sql.ExprP(schema.UntalliedOrder)) }).
 			Order(entorder.ByID()).Limit(tallyBatch)
 		batch.Modify(store.ForUpdateSkipLocked)

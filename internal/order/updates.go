@@ -10,6 +10,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
 // updateRefresh is how long a hint that was lost can hide a change.
@@ -93,17 +94,25 @@ func (s *Service) allUpdates(ctx context.Context, hub *live.Hub, user int64) (<-
 
 // present is a user's orders that are not final, and the newest of all.
 func (s *Service) present(ctx context.Context, user int64) (map[int64]*Order, error) {
-	newest, err := s.OfUser(ctx, user, Filter{First: newestWatched})
+	ctx, span := observe.Span(ctx, "order.present")
+	defer span.End()
+	waiting, err := s.waiting(ctx, user) // before the rows: an order that is stored meanwhile is in both
 	if err != nil {
 		return nil, err
 	}
-	unfinished, err := s.Live(ctx, user)
+	q := query{first: newestWatched, from: newestPlace}
+	rows, err := s.newest(ctx, user, q)
+	if err != nil {
+		return nil, err
+	}
+	newest := q.merge(waiting, rows)
+	unfinished, err := s.live(ctx, user, waiting)
 	if err != nil {
 		return nil, err
 	}
 	present := make(map[int64]*Order, len(unfinished)+newestWatched)
-	for _, e := range newest.Edges {
-		present[e.Node.ID] = e.Node
+	for _, o := range newest[:min(len(newest), newestWatched)] {
+		present[o.ID] = o
 	}
 	for _, o := range unfinished {
 		present[o.ID] = o
