@@ -22,7 +22,7 @@ func voucherNumber(id scalar.ID) (int64, error) {
 	if id.Type == ordinaryVoucher || id.Type == flashVoucher {
 		return id.N, nil
 	}
-	return 0, fault.BadInput("this is the id of a %s, not of a voucher", id.Type)
+	return 0, fault.BadInput("this is an id of type %s, not of a voucher", id.Type)
 }
 
 // voucherNode is a voucher as an object of its type, null for none.

@@ -2065,7 +2065,7 @@ type Order implements Node {
   voucher: Voucher!
   "What it costs, in minor units."
   payValue: Int!
-  "How it was paid, or is being paid; null before."
+  "How it was paid; null before."
   payMethod: PayMethod
   "Why it failed; null if it did not."
   failure: UserError
@@ -2246,10 +2246,13 @@ extend type Mutation {
   orderVoucher(
     "The global id of a voucher."
     voucherId: ID!
-    "At most 64 characters. A retry with the same key, within a day, returns the first order, whatever became of it."
+    "At most 64 characters. A retry with the same key, within a day and for the same voucher, returns the first order, whatever became of it."
     idempotencyKey: String
   ): OrderVoucherPayload! @auth
-  "Pays one's own order. The answer waits up to 2 s for the provider."
+  """
+  Pays one's own order. The answer waits up to 2 s for the provider. While a payment
+  is under way, this waits for that one, whatever its method.
+  """
   payOrder("The order." orderId: ID!, "How." method: PayMethod!): PayOrderPayload! @auth
   "Cancels one's own order while it is unpaid."
   cancelOrder("The order." orderId: ID!): CancelOrderPayload! @auth
@@ -2262,8 +2265,8 @@ extend type Mutation {
 extend type Subscription {
   """
   Orders of the user who asks: how they stand, at once, and then each change. With
-  an id, that one order, until it is final; else all that are not final, and those to
-  come.
+  an id, that one order, until it is final, or BAD_USER_INPUT if one has no such order;
+  else all that are not final, and those to come.
   """
   orderUpdates("The global id of an order; null for all." orderId: ID): Order! @auth
 }
@@ -2767,7 +2770,7 @@ input CreateVoucherInput {
   rules: String
   "What a piece costs, in minor units: 1 to 100000000. It cannot be changed later."
   payValue: Int!
-  "What a piece is worth, in minor units: at least what it costs. It cannot be changed later."
+  "What a piece is worth, in minor units: at least what it costs, at most 100000000. It cannot be changed later."
   faceValue: Int!
   "Whether a user may have one live order of it at most. It cannot be changed later."
   onePerUser: Boolean! = false
@@ -2785,7 +2788,7 @@ input CreateFlashVoucherInput {
   rules: String
   "What a piece costs, in minor units: 1 to 100000000. It cannot be changed later."
   payValue: Int!
-  "What a piece is worth, in minor units: at least what it costs. It cannot be changed later."
+  "What a piece is worth, in minor units: at least what it costs, at most 100000000. It cannot be changed later."
   faceValue: Int!
   "How many pieces there are: 1 to 1000000."
   stock: Int!
@@ -2821,7 +2824,11 @@ input UpdateFlashVoucherInput {
   rules: String
   "ON_SALE or OFF_SALE; cannot be cleared."
   status: VoucherStatus
-  "Pieces more, or fewer if it is negative. Pieces that are ordered cannot be taken away: VOUCHER_IN_USE."
+  """
+  Pieces more, or fewer if it is negative. Pieces that are ordered cannot be taken away:
+  VOUCHER_IN_USE. A sale can grow to 4000 pieces, sold ones included, for each 3000,
+  rounded up, that it began with: beyond is INVALID_INPUT.
+  """
   stockDelta: Int
   "When the sale opens. A window that shuts out live orders is VOUCHER_IN_USE."
   beginsAt: Time
@@ -2875,8 +2882,8 @@ extend type Mutation {
 type Subscription {
   """
   A flash sale: how it stands, at once, and then how it has become, at most a few
-  times a second. For everybody. It ends with the sale, and at once for what is no
-  flash voucher.
+  times a second. For everybody. It ends with the sale, and at once, with
+  BAD_USER_INPUT, for what is no flash voucher.
   """
   stockUpdates("The global id of a flash voucher." voucherId: ID!): FlashSale!
 }

@@ -56,7 +56,7 @@ type CreateFlashVoucherInput struct {
 	Rules *string `json:"rules,omitempty"`
 	// What a piece costs, in minor units: 1 to 100000000. It cannot be changed later.
 	PayValue int `json:"payValue"`
-	// What a piece is worth, in minor units: at least what it costs. It cannot be changed later.
+	// What a piece is worth, in minor units: at least what it costs, at most 100000000. It cannot be changed later.
 	FaceValue int `json:"faceValue"`
 	// How many pieces there are: 1 to 1000000.
 	Stock int `json:"stock"`
@@ -114,7 +114,7 @@ type CreateVoucherInput struct {
 	Rules *string `json:"rules,omitempty"`
 	// What a piece costs, in minor units: 1 to 100000000. It cannot be changed later.
 	PayValue int `json:"payValue"`
-	// What a piece is worth, in minor units: at least what it costs. It cannot be changed later.
+	// What a piece is worth, in minor units: at least what it costs, at most 100000000. It cannot be changed later.
 	FaceValue int `json:"faceValue"`
 	// Whether a user may have one live order of it at most. It cannot be changed later.
 	OnePerUser bool `json:"onePerUser"`
@@ -268,7 +268,9 @@ type UpdateFlashVoucherInput struct {
 	Rules graphql.Omittable[*string] `json:"rules,omitempty"`
 	// ON_SALE or OFF_SALE; cannot be cleared.
 	Status graphql.Omittable[*voucher.Status] `json:"status,omitempty"`
-	// Pieces more, or fewer if it is negative. Pieces that are ordered cannot be taken away: VOUCHER_IN_USE.
+	// Pieces more, or fewer if it is negative. Pieces that are ordered cannot be taken away:
+	// VOUCHER_IN_USE. A sale can grow to 4000 pieces, sold ones included, for each 3000,
+	// rounded up, that it began with: beyond is INVALID_INPUT.
 	StockDelta *int `json:"stockDelta,omitempty"`
 	// When the sale opens. A window that shuts out live orders is VOUCHER_IN_USE.
 	BeginsAt graphql.Omittable[*time.Time] `json:"beginsAt,omitempty"`

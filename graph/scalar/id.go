@@ -28,7 +28,7 @@ type ID struct {
 // of something else.
 func (id ID) Of(typ string) (int64, error) {
 	if id.Type != typ {
-		return 0, fault.BadInput("this is the id of a %s, not of a %s", id.Type, typ)
+		return 0, fault.BadInput("this is an id of type %s, not %s", id.Type, typ)
 	}
 	return id.N, nil
 }
