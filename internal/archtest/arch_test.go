@@ -124,7 +124,7 @@ func forTests(s side, place string) bool {
 func forbiddenRedis(from place) string {
 	switch {
 	case from.floor == roomFloor && from.only == nil, // a room
-		from.prefix == "internal/kit", from.prefix == "internal/app", from.prefix == "internal/bench",
+		from.prefix == "internal/kit", from.prefix == "internal/app", from.prefix == "internal/bench", from.prefix == "internal/faulttest",
 		from.prefix == "internal/testkit", from.prefix == "internal/testkit/apptest", from.prefix == "internal/testkit/storetest":
 		return ""
 	}
