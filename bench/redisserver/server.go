@@ -32,9 +32,24 @@ func Start(ctx context.Context) (url string, stop func(), err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("make a directory for Redis: %w", err)
 	}
+	kill, err := run(ctx, program, dir, "--appendonly", "no")
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return "", nil, err
+	}
+	return "unix://" + filepath.Join(dir, "redis.sock"), func() {
+		kill()
+		_ = os.RemoveAll(dir)
+	}, nil
+}
+
+// run starts a server on redis.sock in its directory, and returns what kills it once
+// it answers.
+func run(ctx context.Context, program, dir string, options ...string) (kill func(), err error) {
 	socket := filepath.Join(dir, "redis.sock")
-	cmd := exec.Command(program, //nolint:noctx // it ends by stop
-		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", dir, "--save", "", "--appendonly", "no")
+	cmd := exec.Command(program, append([]string{ //nolint:noctx // it ends by kill
+		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", dir, "--save", "",
+	}, options...)...)
 	dieWithParent(cmd)
 	started, ended := make(chan error, 1), make(chan struct{})
 	go func() {
@@ -47,19 +62,17 @@ func Start(ctx context.Context) (url string, stop func(), err error) {
 			_ = cmd.Wait() // always "killed"
 		}
 	}()
-	stop = func() {
+	kill = func() {
 		if cmd.Process != nil {
-			_ = cmd.Process.Kill() // it keeps nothing
+			_ = cmd.Process.Kill()
 		}
 		<-ended
-		_ = os.RemoveAll(dir)
 	}
-	url = "unix://" + socket
 	if err := errors.Join(<-started, answers(ctx, socket)); err != nil {
-		stop()
-		return "", nil, fmt.Errorf("start %s: %w", program, err)
+		kill()
+		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
-	return url, stop, nil
+	return kill, nil
 }
 
 func find() (string, error) {

@@ -1,0 +1,92 @@
+// Package queue sets the field's ways to hand work from one process to another beside
+// Tandian's, in two tables: what a message costs, in time and while it waits; and what
+// becomes of it when a consumer or Redis is killed, when nobody listens, when somebody
+// is slow, and when there are two.
+//
+// Messages are numbered. A message is handled when the ledger of a [Trial] has its
+// number; what was sent and has none in the end is lost. Consumers are processes of
+// their own, which are killed between two steps that the trial chose, so that what is
+// lost does not depend on how fast anybody was. Nothing is said of a scheme that did
+// not come out of a run.
+package queue
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A Message is one that was read.
+type Message struct {
+	Number int
+	entry  string // how its queue calls it
+}
+
+// A Sender puts messages into a queue. It is for one goroutine.
+type Sender interface {
+	// Send sends messages, all at once, and returns when the queue has them.
+	Send(ctx context.Context, numbers []int) error
+	Close() error
+}
+
+// A Reader is one consumer. It is for one goroutine.
+type Reader interface {
+	// Read takes messages, as many as the scheme takes at a time but no more than most.
+	// If there is none, it waits so long for one.
+	Read(ctx context.Context, most int, wait time.Duration) ([]Message, error)
+	// Done says that messages are handled.
+	Done(ctx context.Context, messages []Message) error
+	Close() error
+}
+
+// A Process is what a Sender and a Reader are made from.
+type Process struct {
+	Setting
+	Redis  *redis.Client
+	Memory *Memory // what lies in the process itself
+}
+
+// A Setting is what a trial wants of them.
+type Setting struct {
+	Name     string        // of the queue: nobody else uses it
+	Consumer string        // this one's name among those of the queue
+	Bytes    int           // of a message
+	Room     int           // messages for which there must be room
+	TakeOver time.Duration // after which a message that lies with a consumer may be another's
+	Again    bool          // the reader wants what others have handled too, where that can be
+}
+
+// A Scheme is a way to queue.
+type Scheme struct {
+	Name      string
+	InProcess bool // sender and consumer are one process
+	Waits     bool // its readers block in Redis while there is nothing
+	Sender    func(ctx context.Context, p Process) (Sender, error)
+	Reader    func(ctx context.Context, p Process) (Reader, error)
+}
+
+// ours is the name of Tandian's scheme.
+const ours = "Stream group, 500 at a time (Tandian)"
+
+// bound is how many entries a stream keeps at least that has one; Redis cuts off whole
+// nodes, of a hundred.
+const bound = 100
+
+// Schemes are all there are.
+func Schemes() []Scheme {
+	single := groupOptions{batch: 1}
+	bounded := groupOptions{batch: 1, keep: bound}
+	tandian := groupOptions{batch: 500, remove: true}
+	return []Scheme{
+		{Name: ours, Waits: true, Sender: tandian.sender, Reader: tandian.reader},
+		{Name: "channel of the process", InProcess: true, Sender: newChannelSender, Reader: newChannelReader},
+		{Name: "List, BRPOP", Waits: true, Sender: newListSender, Reader: newPopReader},
+		{Name: "List, BLMOVE and put back", Waits: true, Sender: newListSender, Reader: newMoveReader},
+		{Name: "pub/sub", Sender: newPublisher, Reader: newSubscriber},
+		{Name: "Stream, XREAD $ each time", Waits: true, Sender: single.sender, Reader: newDollarReader},
+		{Name: "Stream, XREAD from the last id", Waits: true, Sender: single.sender, Reader: newTailReader},
+		{Name: "Stream group, one at a time", Waits: true, Sender: single.sender, Reader: single.reader},
+		{Name: "Stream group, MAXLEN ~ 100", Waits: true, Sender: bounded.sender, Reader: bounded.reader},
+	}
+}

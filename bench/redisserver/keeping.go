@@ -1,0 +1,107 @@
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+// A Server keeps an append-only file, flushed every second, and may be killed and
+// started again. Its methods are for one goroutine.
+type Server struct {
+	URL     string
+	dir     string
+	program string
+	options []string
+	kill    func() // nil while it is down
+}
+
+// StartKeeping starts an empty one, which Close ends. Options are added to its
+// command line. Where there is no Redis to start the error is [ErrNone].
+func StartKeeping(ctx context.Context, options ...string) (*Server, error) {
+	program, err := find()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "tandian-bench")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for Redis: %w", err)
+	}
+	s := &Server{URL: "unix://" + filepath.Join(dir, "redis.sock"), dir: dir, program: program, options: append([]string{
+		"--appendonly", "yes", "--appendfsync", "everysec",
+	}, options...)}
+	if err := s.Start(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Start starts it on what its disk holds, and returns when it answers.
+func (s *Server) Start(ctx context.Context) (err error) {
+	s.kill, err = run(ctx, s.program, s.dir, s.options...)
+	return err
+}
+
+// Kill ends it by SIGKILL.
+func (s *Server) Kill() {
+	if s.kill != nil {
+		s.kill()
+		s.kill = nil
+	}
+}
+
+// Close ends it and removes what it kept.
+func (s *Server) Close() {
+	s.Kill()
+	_ = os.RemoveAll(s.dir)
+}
+
+// log is the file that Redis 7 appends to, unless it was rewritten, which these
+// servers are too small for.
+func (s *Server) log() string {
+	return filepath.Join(s.dir, "appendonlydir", "appendonly.aof.1.incr.aof")
+}
+
+// Written waits until all that was answered is in the file, and returns its length.
+// While the disk is flushed, Redis answers before it writes.
+func (s *Server) Written(ctx context.Context, rdb *redis.Client) (length int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		info, err := rdb.InfoMap(ctx, "persistence").Result()
+		if err != nil {
+			return 0, fmt.Errorf("ask Redis for its file: %w", err)
+		}
+		if info["Persistence"]["aof_buffer_length"] == "0" {
+			break
+		}
+		if err := clock.Sleep(ctx, time.Millisecond); err != nil {
+			return 0, err
+		}
+	}
+	file, err := os.Stat(s.log())
+	if err != nil {
+		return 0, fmt.Errorf("look at the file of Redis: %w", err)
+	}
+	return file.Size(), nil
+}
+
+// Cut has a server that was killed lose what it wrote beyond a length, as when the
+// power fails before the disk is flushed.
+func (s *Server) Cut(length int64) error {
+	if s.kill != nil {
+		return errors.New("cut the file of Redis: it is running")
+	}
+	if err := os.Truncate(s.log(), length); err != nil {
+		return fmt.Errorf("cut the file of Redis: %w", err)
+	}
+	return nil
+}
