@@ -18,8 +18,8 @@ const (
 	messageBytes = 100 // of a message, unless a trial wants large ones
 	together     = 100 // messages that are sent at once, where that does not matter
 
-	soon  = 100 * time.Millisecond // take-over where one consumer at a time lives
-	never = time.Minute            // where nobody dies
+	soon  = 50 * time.Millisecond // take-over where one consumer at a time lives
+	never = time.Minute           // where nobody dies
 )
 
 // A Lab is where trials run.

@@ -127,7 +127,7 @@ func (t *trial) restart(ctx context.Context, length int64) error {
 			return err
 		}
 	}
-	if !t.InProcess {
+	if !t.InProcess && t.sender != nil {
 		t.sender.kill()
 		t.sender = nil
 	}

@@ -21,7 +21,7 @@ const (
 	// patience is longer than in production: a busy machine must not look like a fault.
 	patience = 30 * time.Second
 	// block is how long a consumer waits for the next message before it looks round.
-	block = 50 * time.Millisecond
+	block = 25 * time.Millisecond
 	// dry is how often in a row a consumer finds nothing until there is nothing.
 	dry = 8
 )

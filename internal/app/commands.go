@@ -125,6 +125,13 @@ func (c *commands) command() *cli.Command {
 						},
 					},
 					{
+						Name: "queue", Usage: "in a checkout of Tandian: the queue of sales beside the field's, on redis-servers of its own that it kills", Action: c.benchQueue,
+						Flags: []cli.Flag{
+							&cli.IntFlag{Name: "messages", Usage: "`NUMBER` of messages of a run, at least 100; 0 for as many as it has by itself", Local: true},
+							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: cost, losses", Local: true},
+						},
+					},
+					{
 						Name: "sequence", Usage: "in a checkout of Tandian: numbers of orders beside the field's", Action: c.benchSequence,
 						Flags: []cli.Flag{roleFlag(stateRole), &cli.IntFlag{Name: "rounds", Usage: "`NUMBER` of rounds of the rate; 0 for as many as it has by itself", Local: true}},
 					},
@@ -316,6 +323,11 @@ func (c *commands) benchLock(ctx context.Context, cmd *cli.Command) error {
 			Cancelled: cmd.Int("cancelled"), Leases: cmd.Int("leases"), Processes: again, Progress: c.stderr,
 		},
 	}, c.stdout, c.stderr)
+}
+
+// benchQueue compares queues, on servers of its own.
+func (c *commands) benchQueue(ctx context.Context, cmd *cli.Command) error {
+	return bench.Queue(ctx, bench.QueueConfig{Dir: ".", Only: cmd.String("only"), Messages: cmd.Int("messages")}, c.stdout, c.stderr)
 }
 
 // benchSequence compares numbers of orders, on the Redis of the state or on a private

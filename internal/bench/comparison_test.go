@@ -52,6 +52,9 @@ func comparisons(t *testing.T, dir, only string) map[string]func(out, progress i
 		"lock": func(out, progress io.Writer) error {
 			return Lock(t.Context(), LockConfig{Dir: dir, Only: only}, out, progress)
 		},
+		"queue": func(out, progress io.Writer) error {
+			return Queue(t.Context(), QueueConfig{Dir: dir, Only: only}, out, progress)
+		},
 		"sequence": func(out, progress io.Writer) error {
 			return Sequence(t.Context(), SequenceConfig{Dir: dir, Only: only}, out, progress)
 		},
