@@ -102,8 +102,15 @@ func TestACellFitsWhatIsWanted(t *testing.T) {
 		want, got string
 		fits      bool
 	}{
-		{"0", "0", true}, {"0", "1", false}, {"+", "1", true}, {"+", "0", false}, {"+", "1 (1 twice)", false},
-		{"no: + twice", "no: 3 twice", true}, {"no: + twice", "no: 0 twice", false}, {"no: + twice", "yes", false}, {"?", "7", true},
+		{"0", "0", true},
+		{"0", "1", false},
+		{"+", "1", true},
+		{"+", "0", false},
+		{"+", "1 (1 twice)", false},
+		{"no: + twice", "no: 3 twice", true},
+		{"no: + twice", "no: 0 twice", false},
+		{"no: + twice", "yes", false},
+		{"?", "7", true},
 	} {
 		if fits(tt.want, tt.got) != tt.fits {
 			t.Errorf("%q, %q: want %v", tt.want, tt.got, tt.fits)
@@ -183,7 +190,7 @@ func TestALabDoesWhatItsTrialsSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.kill()
-	if _, err := c.handle(t.Context(), 1); err == nil {
+	if err := c.handle(t.Context(), 1); err == nil {
 		t.Error("a dead consumer handles")
 	}
 	depth := func(want int) {

@@ -31,7 +31,7 @@ func (l Lab) consumerKilled(ctx context.Context, sc Scheme) (Outcome, error) {
 	if _, err := t.send(ctx, l.Messages, together); err != nil {
 		return Outcome{}, err
 	}
-	if _, err := c.handle(ctx, l.Messages/2); err != nil {
+	if err := c.handle(ctx, l.Messages/2); err != nil {
 		return Outcome{}, err
 	}
 	if _, err := c.take(block)(ctx); err != nil {
@@ -41,7 +41,7 @@ func (l Lab) consumerKilled(ctx context.Context, sc Scheme) (Outcome, error) {
 	if c, err = t.consumer(ctx); err != nil {
 		return Outcome{}, err
 	}
-	if _, err := c.handle(ctx, l.Messages/4); err != nil {
+	if err := c.handle(ctx, l.Messages/4); err != nil {
 		return Outcome{}, err
 	}
 	inHand, err := c.take(block)(ctx)
@@ -53,7 +53,7 @@ func (l Lab) consumerKilled(ctx context.Context, sc Scheme) (Outcome, error) {
 	if c, err = t.consumer(ctx); err != nil {
 		return Outcome{}, err
 	}
-	_, err = c.handle(ctx, unlimited)
+	err = c.handle(ctx, unlimited)
 	return t.outcome(), err
 }
 
@@ -78,7 +78,7 @@ func (l Lab) redisKilled(ctx context.Context, sc Scheme) (Outcome, error) {
 	if _, err := t.send(ctx, l.Messages/2, together); err != nil {
 		return Outcome{}, err
 	}
-	_, err = c.handle(ctx, unlimited)
+	err = c.handle(ctx, unlimited)
 	return t.outcome(), err
 }
 
@@ -101,7 +101,7 @@ func (l Lab) powerCut(ctx context.Context, sc Scheme) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if _, err := c.handle(ctx, l.Messages/4); err != nil {
+	if err := c.handle(ctx, l.Messages/4); err != nil {
 		return Outcome{}, err
 	}
 	if _, err := t.send(ctx, l.Messages/2, together); err != nil {
@@ -110,7 +110,7 @@ func (l Lab) powerCut(ctx context.Context, sc Scheme) (Outcome, error) {
 	if err := t.restart(ctx, flushed); err != nil {
 		return Outcome{}, err
 	}
-	_, err = c.handle(ctx, unlimited)
+	err = c.handle(ctx, unlimited)
 	return t.outcome(), err
 }
 
@@ -148,7 +148,7 @@ func (l Lab) nobodyUp(ctx context.Context, sc Scheme) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	_, err = c.handle(ctx, t.rest())
+	err = c.handle(ctx, t.rest())
 	return t.outcome(), err
 }
 
@@ -167,7 +167,7 @@ func (l Lab) slowConsumer(ctx context.Context, sc Scheme) (Outcome, error) {
 	if _, err := t.send(ctx, l.Messages, together); err != nil {
 		return Outcome{}, err
 	}
-	_, err = c.handle(ctx, t.rest())
+	err = c.handle(ctx, t.rest())
 	return t.outcome(), err
 }
 
@@ -249,7 +249,7 @@ func (l Lab) replayed(ctx context.Context, sc Scheme) (Outcome, error) {
 	if _, err := t.send(ctx, 5*bound, together); err != nil {
 		return Outcome{}, err
 	}
-	if _, err := c.handle(ctx, t.rest()); err != nil {
+	if err := c.handle(ctx, t.rest()); err != nil {
 		return Outcome{}, err
 	}
 	again, err := t.consumes(ctx, true)
@@ -257,7 +257,7 @@ func (l Lab) replayed(ctx context.Context, sc Scheme) (Outcome, error) {
 		return Outcome{}, err
 	}
 	t.handled = map[int]int{} // what counts is what comes now
-	_, err = again.handle(ctx, t.sent)
+	err = again.handle(ctx, t.sent)
 	return t.outcome(), err
 }
 
