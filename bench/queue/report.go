@@ -84,7 +84,7 @@ func (r report) cost(ctx context.Context) error {
 		}
 		return []string{
 			fmt.Sprintf("%.0f", single[i].PerSecond), ratio(single[i].ToOurs), fmt.Sprintf("%.0f", many[i].PerSecond), ratio(many[i].ToOurs),
-			fmt.Sprintf("%d + %d of %d", single[i].Missed, many[i].Missed, 2*r.Rounds*r.Messages), waits,
+			fmt.Sprintf("%d and %d of %d", single[i].Missed, many[i].Missed, r.Rounds*r.Messages), waits,
 		}, nil
 	})
 }
