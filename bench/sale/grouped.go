@@ -1,0 +1,136 @@
+package sale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/lib/pq"
+)
+
+// grouped has the callers of one moment share one transaction: the server's way past
+// Redis, for users who want several pieces. It decides in the process, while it has
+// the row of the sale.
+type grouped struct {
+	*single
+	mu      sync.Mutex
+	waiting []*seat
+	flying  bool
+	flights sync.WaitGroup
+}
+
+// A seat is a caller who waits.
+type seat struct {
+	Wish
+	order  int64
+	done   chan struct{}
+	answer Answer
+	err    error
+}
+
+const mostSeats = 500
+
+func newGrouped(ctx context.Context, on *Servers) (*grouped, error) {
+	s, err := newSingle(ctx, on)
+	return &grouped{single: s}, err
+}
+
+// Admit is as [Admitter] says.
+func (g *grouped) Admit(ctx context.Context, w Wish) (Answer, error) {
+	order, err := g.number(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	s := &seat{Wish: w, order: order, done: make(chan struct{})}
+	g.mu.Lock()
+	g.waiting = append(g.waiting, s)
+	if !g.flying {
+		g.flying = true
+		g.flights.Go(func() { g.fly(context.WithoutCancel(ctx)) })
+	}
+	g.mu.Unlock()
+	select {
+	case <-s.done:
+		return s.answer, s.err
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+}
+
+// fly decides until nobody waits.
+func (g *grouped) fly(ctx context.Context) {
+	for {
+		g.mu.Lock()
+		n := min(len(g.waiting), mostSeats)
+		batch := g.waiting[:n:n]
+		g.waiting = g.waiting[n:]
+		g.flying = n > 0
+		g.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		err := g.commit(ctx, batch)
+		for _, s := range batch {
+			s.err = err
+			close(s.done)
+		}
+	}
+}
+
+// commit decides the wishes of a batch, which are all of one sale.
+func (g *grouped) commit(ctx context.Context, batch []*seat) error {
+	tx, err := g.db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+	voucher := batch[0].Voucher
+	var left int
+	if err := tx.StmtContext(ctx, g.lock).QueryRowContext(ctx, voucher).Scan(&left); err != nil {
+		return fmt.Errorf("lock the sale: %w", err)
+	}
+	users := make([]int64, len(batch))
+	for i, s := range batch {
+		users[i] = s.User
+	}
+	found, err := tx.StmtContext(ctx, g.holders).QueryContext(ctx, voucher, pq.Array(users))
+	if err != nil {
+		return fmt.Errorf("look for orders: %w", err)
+	}
+	held := map[int64]int64{}
+	for found.Next() {
+		var user, order int64
+		if err := found.Scan(&user, &order); err != nil {
+			return errors.Join(err, found.Close())
+		}
+		held[user] = order
+	}
+	if err := found.Err(); err != nil {
+		return fmt.Errorf("look for orders: %w", err)
+	}
+	var orders, buyers, pieces []int64
+	for _, s := range batch {
+		order, has := held[s.User]
+		switch {
+		case has:
+			s.answer = Answer{Held, order}
+		case left < s.Quantity:
+			s.answer = Answer{Decision: SoldOut}
+		default:
+			left -= s.Quantity
+			held[s.User], s.answer = s.order, Answer{Admitted, s.order}
+			orders, buyers, pieces = append(orders, s.order), append(buyers, s.User), append(pieces, int64(s.Quantity))
+		}
+	}
+	if _, err := tx.StmtContext(ctx, g.store).ExecContext(ctx, pq.Array(orders), pq.Array(buyers), pq.Array(pieces), voucher, now()); err != nil {
+		return fmt.Errorf("store orders: %w", err)
+	}
+	return tx.Commit()
+}
+
+// Close is as [Admitter] says.
+func (g *grouped) Close(ctx context.Context) error {
+	g.flights.Wait()
+	return g.single.Close(ctx)
+}

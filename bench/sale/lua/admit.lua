@@ -1,0 +1,24 @@
+-- admit: take pieces of a sale for a user who has none, all or none, and queue the order.
+--
+-- KEYS[1]  stock: string, pieces left
+-- KEYS[2]  buyers: hash, user -> order
+-- KEYS[3]  orders that wait for their row: stream
+-- ARGV[1]  user
+-- ARGV[2]  order
+-- ARGV[3]  pieces
+--
+-- returns  { decision, order }: 1 admitted, 2 so many are not left (order ''), 3 the user
+--          has this order
+--
+-- One tag, one slot. O(1). Nothing expires.
+local held = redis.call('HGET', KEYS[2], ARGV[1])
+if held then
+  return { 3, held }
+end
+if tonumber(redis.call('GET', KEYS[1])) < tonumber(ARGV[3]) then
+  return { 2, '' }
+end
+redis.call('DECRBY', KEYS[1], ARGV[3])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+redis.call('XADD', KEYS[3], '*', 'u', ARGV[1], 'o', ARGV[2], 'q', ARGV[3])
+return { 1, ARGV[2] }

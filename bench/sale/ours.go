@@ -1,0 +1,249 @@
+package sale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/flashsale"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/order"
+)
+
+// This file is all that knows internal/flashsale and what it needs.
+
+// ours is the server's own room, joined to the room of orders as the server joins them:
+// each order has its job of the outbox, and comes into its user's list. Its orders are of
+// one piece. To users who want several, a way of the same shape sells: the script and
+// the batches of this package.
+type ours struct {
+	kind
+	*Servers
+	retries
+	several  Admitter
+	service  *flashsale.Service
+	sale     Sale
+	try      flashsale.Try
+	admitted atomic.Int64
+	stop     context.CancelFunc
+	workers  sync.WaitGroup
+	closers  []func(ctx context.Context) error
+}
+
+// A kind of ours.
+type kind struct {
+	waits bool // an answer waits for the row, as the server does by default
+	away  bool // Redis is: the database decides, in groups
+}
+
+const (
+	busyPause = 10 * time.Millisecond // before somebody tries again who was sent away
+	waiting   = 150 * time.Millisecond
+)
+
+func newOurs(k kind) func(context.Context, *Servers) (Admitter, error) {
+	return func(ctx context.Context, on *Servers) (Admitter, error) {
+		o := &ours{kind: k, Servers: on, stop: func() {}}
+		err := o.start(ctx)
+		if err == nil && o.away {
+			o.several, err = newGrouped(ctx, on)
+		} else if err == nil {
+			o.several, err = newQueued(mostSeats)(ctx, on)
+		}
+		if err != nil {
+			return nil, errors.Join(err, o.Close(ctx))
+		}
+		return o, nil
+	}
+}
+
+// start builds the rooms and has them work.
+func (o *ours) start(ctx context.Context) error {
+	prefix, log, reg := o.space(), slog.New(slog.DiscardHandler), prometheus.NewRegistry()
+	state, err := o.client("state", nil)
+	if err != nil {
+		return err
+	}
+	o.closers = append(o.closers, func(context.Context) error { return state.Close() })
+	hub, err := cache.NewHub(state, cache.Options{Prefix: prefix, Log: log})
+	if err != nil {
+		return fmt.Errorf("caches: %w", err)
+	}
+	box, err := outbox.New(o.db, outbox.Options{Dialect: "postgres", Log: log})
+	if err != nil {
+		return fmt.Errorf("outbox: %w", err)
+	}
+	locks, err := lock.NewRedis([]redis.UniversalClient{state}, lock.Options{Prefix: prefix, Log: log})
+	if err != nil {
+		return fmt.Errorf("locks: %w", err)
+	}
+	o.closers = append(o.closers, locks.Close)
+	orders := order.New(o.rows, "postgres", state, hub, box, locks, order.Config{
+		Prefix: prefix, Numbers: o.numbers, StockKey: func(voucher int64) string { return fmt.Sprint("stock:", voucher) },
+	}, reg, log)
+	wait := time.Duration(-1)
+	if o.waits {
+		wait = waiting
+	}
+	o.service, err = flashsale.New(ctx, o.rows, box, o.numbers, announced{orders}, flashsale.Config{
+		Prefix: prefix, Dialect: "postgres", State: state, Instance: prefix, Wait: wait, Bus: stream.NewLocal(), MadeAt: sequence.At, Queued: orders.QueuedKey,
+		Dial: func(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
+			return o.client("sale", certify)
+		},
+	}, prometheus.NewRegistry(), log)
+	if err != nil {
+		return fmt.Errorf("flash sales: %w", err)
+	}
+	o.closers = append(o.closers, func(context.Context) error {
+		err := o.service.Close()
+		box.Wait()
+		hub.Wait()
+		return err
+	})
+	o.run(ctx, box.Run, o.service.Certify, o.service.Watch, o.service.Consume, o.service.Reconcile)
+	return nil
+}
+
+// run has workers run until Close.
+func (o *ours) run(ctx context.Context, workers ...func(context.Context) error) {
+	ctx, o.stop = context.WithCancel(context.WithoutCancel(ctx))
+	for _, work := range workers {
+		o.workers.Go(func() { _ = work(ctx) }) // what it did not do is missing in the rows
+	}
+}
+
+// client opens one as the server does, but that it is patient, and counted.
+func (o *ours) client(role string, certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
+	options, err := redis.ParseURL(o.redisURL)
+	if err != nil {
+		return nil, errors.New("the Redis URL cannot be read")
+	}
+	cfg := store.RedisConfig{URL: o.redisURL, Role: role, PoolSize: sessions + 8, Timeout: patience, PoolTimeout: patience, OnConnect: certify}
+	if certify != nil {
+		cfg.Retries = 1
+	}
+	dial := redis.NewDialer(options)
+	cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if o.away {
+			return nil, errAway
+		}
+		return counted(dial(ctx, network, address))(&o.redisTrips)
+	}
+	return store.OpenRedis(cfg, store.NewRedisMetrics(prometheus.NewRegistry()))
+}
+
+var errAway = errors.New("Redis is away")
+
+// announced is the room of orders as that of sales needs it.
+type announced struct{ *order.Service }
+
+// Announce tells of decided orders.
+func (a announced) Announce(ctx context.Context, decided []flashsale.Decided, tickets []outbox.Ticket) {
+	changed := make([]order.Changed, len(decided))
+	for i, d := range decided {
+		changed[i] = order.Changed{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}
+	}
+	a.Service.Announce(ctx, changed, tickets)
+}
+
+// Place says where a sale lies in Redis.
+func (o *ours) Place(voucher int64, stock int) (partition, buckets int) {
+	return o.service.Place(voucher, stock)
+}
+
+// Open is as [Admitter] says.
+func (o *ours) Open(ctx context.Context, s Sale) error {
+	o.sale = s
+	o.admitted.Store(0)
+	if s.Many {
+		return o.several.Open(ctx, s)
+	}
+	partition, buckets := o.Place(s.Voucher, s.Stock)
+	o.try = flashsale.Try{VoucherID: s.Voucher, ShopID: s.Shop, Price: 100, Partition: partition, Buckets: buckets}
+	if o.away {
+		return nil
+	}
+	return o.service.Apply(ctx, s.Voucher)
+}
+
+// Admit is as [Admitter] says. Who is told to come again does.
+func (o *ours) Admit(ctx context.Context, w Wish) (Answer, error) {
+	if o.sale.Many {
+		return o.several.Admit(ctx, w)
+	}
+	try := o.try
+	try.UserID = w.User
+	for {
+		a, err := o.service.Order(ctx, try)
+		if fault.KindOf(err) == fault.Unavailable && clock.Sleep(ctx, busyPause) == nil {
+			o.n.Add(1)
+			continue
+		}
+		if err != nil {
+			return Answer{}, err
+		}
+		switch a.Result {
+		case flashsale.Stored, flashsale.Queued:
+			o.admitted.Add(1)
+			return Answer{Admitted, a.Order}, nil
+		case flashsale.Held:
+			return Answer{Held, a.Order}, nil
+		case flashsale.OutOfStock:
+			return Answer{Decision: SoldOut}, nil
+		default:
+			return Answer{}, fmt.Errorf("the answer to an order is %d", a.Result)
+		}
+	}
+}
+
+// Settle is as [Admitter] says.
+func (o *ours) Settle(ctx context.Context, s Sale) error {
+	if s.Many {
+		return o.several.Settle(ctx, s)
+	}
+	return settled(ctx, func() (bool, error) {
+		row, err := o.rows.FlashSale.Get(ctx, s.Voucher) // the pieces go in the statement that inserts the orders
+		return err == nil && int64(s.Stock-row.Stock) >= o.admitted.Load(), err
+	})
+}
+
+// Left is as [Admitter] says.
+func (o *ours) Left(ctx context.Context, s Sale) (int, error) {
+	if s.Many {
+		return o.several.Left(ctx, s)
+	}
+	left, err := o.service.Stocks(ctx, []int64{s.Voucher})
+	return left[s.Voucher], err
+}
+
+// Retried is as [Admitter] says.
+func (o *ours) Retried() int64 { return o.retries.Retried() + o.several.Retried() }
+
+// Close is as [Admitter] says.
+func (o *ours) Close(ctx context.Context) error {
+	o.stop()
+	o.workers.Wait()
+	var all []error
+	if o.several != nil {
+		all = append(all, o.several.Close(ctx))
+	}
+	for i := len(o.closers) - 1; i >= 0; i-- {
+		all = append(all, o.closers[i](ctx))
+	}
+	return errors.Join(all...)
+}

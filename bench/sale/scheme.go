@@ -1,0 +1,85 @@
+package sale
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// A Decision is what somebody is told.
+type Decision int
+
+// All decisions.
+const (
+	Admitted Decision = iota + 1 // the pieces are theirs: Answer.Order has a row, or will have one
+	SoldOut                      // so many pieces are not left
+	Held                         // the user has Answer.Order already
+)
+
+// A Wish is one user who wants pieces of a sale, all of them or none.
+type Wish struct {
+	User, Voucher int64
+	Quantity      int
+}
+
+// An Answer is what becomes of a wish.
+type Answer struct {
+	Decision
+	Order int64 // its number; 0 if there is none
+}
+
+// A Sale is what there is to sell.
+type Sale struct {
+	Voucher, Shop int64
+	Stock         int
+	Many          bool // users want several pieces, and not one each
+}
+
+// An Admitter is one way to sell. Admit may be called by many at once; a user has one
+// order of a sale at most.
+type Admitter interface {
+	// Open opens a sale that has its row in flash_sales. There is one at a time.
+	Open(ctx context.Context, s Sale) error
+	// Admit decides. With an error nobody knows what became of the wish.
+	Admit(ctx context.Context, w Wish) (Answer, error)
+	// Settle waits until every order that was admitted is stored.
+	Settle(ctx context.Context, s Sale) error
+	// Left counts the pieces, where this way counts them.
+	Left(ctx context.Context, s Sale) (int, error)
+	// Retried counts what was done again because somebody else had been faster.
+	Retried() int64
+	// Close ends what goes on in the background.
+	Close(ctx context.Context) error
+}
+
+// A Variant is a way with its settings.
+type Variant struct {
+	Name   string
+	Single bool // each order is a transaction of the database, which decides
+	Ours   bool // the server's own code
+	Most   int  // orders of a round, of one that stores more slowly than it admits; 0 is no bound of its own
+	New    func(ctx context.Context, on *Servers) (Admitter, error)
+}
+
+// Variants are all that are compared.
+func Variants() []Variant {
+	return []Variant{
+		{Name: "SELECT FOR UPDATE", Single: true, New: newPessimistic},
+		{Name: "version, compare and set", Single: true, New: newVersioned},
+		{Name: "conditional update", Single: true, New: newConditional},
+		{Name: "Redis WATCH and MULTI", New: newWatch},
+		{Name: "lock for each user", Single: true, New: newLocked},
+		{Name: "Lua, queue one by one", Most: 3000, New: newQueued(1)},
+		{Name: group, Ours: true, New: newOurs(kind{})},
+		{Name: "the same, waits for the row", Ours: true, New: newOurs(kind{waits: true})},
+		{Name: "Postgres, group commit", Ours: true, New: newOurs(kind{away: true})},
+	}
+}
+
+// group is the way of the server.
+const group = "Lua, group commit"
+
+// retries counts.
+type retries struct{ n atomic.Int64 }
+
+// Retried is as [Admitter] says.
+func (r *retries) Retried() int64 { return r.n.Load() }

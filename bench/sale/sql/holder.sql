@@ -1,0 +1,10 @@
+-- holder: the order that a user has of a sale.
+--
+-- $1  voucher
+-- $2  user
+--
+-- returns  its number; no row if there is none
+SELECT id FROM orders
+WHERE voucher_id = $1 AND user_id = $2
+  AND one_per_user AND status <> 'CANCELLED' AND status <> 'REFUNDED' AND status <> 'FAILED'
+LIMIT 1

@@ -1,0 +1,18 @@
+-- swap: compare and set. Pieces are taken and the order is inserted if the sale still has
+-- the version that was read.
+--
+-- $1  number of the order
+-- $2  user
+-- $3  voucher
+-- $4  pieces
+-- $5  now, milliseconds
+-- $6  version
+--
+-- inserts one row, or none
+WITH taken AS (
+  UPDATE flash_sales SET stock = stock - $4::integer, version = version + 1
+  WHERE id = $3::bigint AND version = $6::bigint
+  RETURNING id
+)
+INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, quantity, created_at, pay_before)
+SELECT $1::bigint, $2::bigint, id, 1, 'UNPAID', true, true, 100, $4::integer, $5::bigint, $5::bigint + 900000 FROM taken
