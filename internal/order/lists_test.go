@@ -20,6 +20,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -473,6 +475,26 @@ func TestListsAreReadFromTheRowsWhenRedisIsAway(t *testing.T) {
 		sh.wantShown(t, Filter{First: 2, Status: []Status{Queued, Unpaid}}, want[:2]...)
 		wire.set(false)
 	})
+}
+
+// Users wait for it: without Redis the database decides, and lists are told before they
+// are.
+func TestNobodyWaitsForListsWhileRedisIsKnownToBeAway(t *testing.T) {
+	on := storetest.Real(t)
+	on.Redis.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("away") }
+	sh := openShelf(t, on, Config{})
+	testkit.Eventually(t, patience, func() bool { return errors.Is(sh.p.Redis.Ping(t.Context()).Err(), store.ErrBreakerOpen) })
+	shortest := time.Hour // of several: others use the machine
+	for range 10 {
+		begin := time.Now()
+		if err := sh.lists.add(t.Context(), []listed{{ann, 1, someDay}}); !errors.Is(err, store.ErrBreakerOpen) {
+			t.Errorf("got %v, want %v", err, store.ErrBreakerOpen)
+		}
+		shortest = min(shortest, time.Since(begin))
+	}
+	if pauses := 15 * addPause; shortest > pauses/2 {
+		t.Errorf("it took %v at least: the pauses between five tries are %v", shortest, pauses)
+	}
 }
 
 // TestColdListsAreReadOncePerUserAndFewAtATime has three processes read the lists of
