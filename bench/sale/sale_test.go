@@ -161,3 +161,31 @@ func TestTheCheckerSeesEachFault(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsWrongIsSeenToBeWrongAndWhatIsRightIsNot(t *testing.T) {
+	const times = 5
+	all, err := servers(t).Wrong(t.Context(), times)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]Verdict{}
+	for _, a := range all {
+		if !a.Holds {
+			t.Errorf("%s: %+v, in theory: %s", a.Name, a.Verdict, a.Theory)
+		}
+		got[a.Name] = a.Verdict
+	}
+	want := map[string]Verdict{ // the scenes are forced: in each of its kind it happens once
+		"check, then deduct, without a lock":                     {Oversold: times, Duplicate: times},
+		"lock of the process, two servers":                       {Oversold: times, Duplicate: times},
+		"lock of the process, one server":                        {},
+		"lock released before the commit":                        {Oversold: times, Duplicate: times},
+		"lock released after the commit":                         {},
+		"compare and set of an equal stock, the loser goes away": {Unsold: 2 * times},
+		"WATCH, the loser goes away":                             {Unsold: 2 * times},
+		"conditional update and a unique index":                  {},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -159,24 +159,39 @@ type placer interface {
 
 // open makes the rows of a sale, and opens it.
 func (s *Servers) open(ctx context.Context, a Admitter, stock int, many bool) (Sale, error) {
-	v, err := s.rows.Voucher.Create().SetShopID(s.shop).SetKind("FLASH").SetTitle("Noon").SetPayValue(100).SetFaceValue(500).SetOnePerUser(true).Save(ctx)
-	if err != nil {
-		return Sale{}, fmt.Errorf("make a voucher: %w", err)
-	}
-	now, partition, buckets := time.Now(), 0, 1
+	made := Sale{Shop: s.shop, Stock: stock, Many: many}
+	var err error
 	if p, ok := a.(placer); ok {
-		partition, buckets = p.Place(v.ID, stock)
+		made.Voucher, err = s.row(ctx, stock, p.Place)
+	} else {
+		made.Voucher, err = s.row(ctx, stock, nowhere)
 	}
-	err = s.rows.FlashSale.Create().SetID(v.ID).SetVoucherID(v.ID).SetStock(stock).SetInitialStock(stock).SetPartition(partition).SetBuckets(buckets).
-		SetBeginsAt(now.Add(-time.Minute).UnixMilli()).SetEndsAt(now.Add(time.Hour).UnixMilli()).Exec(ctx)
 	if err != nil {
-		return Sale{}, fmt.Errorf("make a sale: %w", err)
+		return Sale{}, err
 	}
-	made := Sale{Voucher: v.ID, Shop: s.shop, Stock: stock, Many: many}
 	if err := a.Open(ctx, made); err != nil {
 		return Sale{}, fmt.Errorf("open a sale: %w", err)
 	}
 	return made, nil
+}
+
+// nowhere places a sale of which Redis does not know as the server's.
+func nowhere(int64, int) (partition, buckets int) { return 0, 1 }
+
+// row makes a sale that is open, in the server's tables.
+func (s *Servers) row(ctx context.Context, stock int, place func(int64, int) (partition, buckets int)) (voucher int64, err error) {
+	v, err := s.rows.Voucher.Create().SetShopID(s.shop).SetKind("FLASH").SetTitle("Noon").SetPayValue(100).SetFaceValue(500).SetOnePerUser(true).Save(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("make a voucher: %w", err)
+	}
+	now := time.Now()
+	partition, buckets := place(v.ID, stock)
+	err = s.rows.FlashSale.Create().SetID(v.ID).SetVoucherID(v.ID).SetStock(stock).SetInitialStock(stock).SetPartition(partition).SetBuckets(buckets).
+		SetBeginsAt(now.Add(-time.Minute).UnixMilli()).SetEndsAt(now.Add(time.Hour).UnixMilli()).Exec(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("make a sale: %w", err)
+	}
+	return v.ID, nil
 }
 
 // clean removes all sales and orders, from the Redis too.
