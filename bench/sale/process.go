@@ -42,20 +42,19 @@ type setting struct {
 	Prefix          string // of keys
 }
 
-// A question begins a wish, or has it go on.
+// A question begins a wish; the same again has one go on that stopped.
 type question struct {
 	Wish
 	Order int64 // the number of the wish, and of its order
-	On    bool  // go on: it is known, and was paused, or waits
 }
 
 // A stage is how far a wish has come.
 type stage int
 
 const (
-	told   stage = iota + 1 // the answer is there
-	paused                  // it goes on when it is asked to
-	waits                   // for a lock that another wish has in this process, or in Redis
+	answered stage = iota + 1 // the answer is there
+	paused                    // it goes on when it is asked to
+	waits                     // for a lock that another wish has in this process, or in Redis
 )
 
 // A reply says how far.
@@ -123,7 +122,7 @@ func (w *wish) run() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	a, err := w.way.admit(ctx, w)
-	r := reply{Stage: told, Answer: a}
+	r := reply{Stage: answered, Answer: a}
 	if err != nil {
 		r.Failed = err.Error()
 	}

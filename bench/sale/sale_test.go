@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/tandian-dev/tandian/bench/lock"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -22,6 +24,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	lock.Hush()
 	goleak.VerifyTestMain(m)
 }
 
@@ -60,12 +63,13 @@ func start(t *testing.T, s *Servers, v Variant) Admitter {
 // Of ten pieces somebody wants five and somebody eight: one of them gets all that he
 // wants, and the other one nothing.
 func TestOfTenPiecesFiveOrEightAreSoldAndNeverAPart(t *testing.T) {
+	const rounds = 25
 	s := servers(t)
 	for _, v := range Variants() {
 		t.Run(v.Name, func(t *testing.T) {
 			a := start(t, s, v)
 			winners := map[int]int{}
-			for range 40 {
+			for range rounds {
 				sale, err := s.open(t.Context(), a, 10, true)
 				if err != nil {
 					t.Fatal(err)
@@ -87,8 +91,8 @@ func TestOfTenPiecesFiveOrEightAreSoldAndNeverAPart(t *testing.T) {
 					t.Fatalf("%d orders, %+v; told %+v", rows, got, told)
 				}
 			}
-			if winners[5]+winners[8] != 40 {
-				t.Errorf("the winners of 40 sales wanted %v", winners)
+			if winners[5]+winners[8] != rounds {
+				t.Errorf("the winners of %d sales wanted %v", rounds, winners)
 			}
 		})
 	}
@@ -187,5 +191,23 @@ func TestWhatIsWrongIsSeenToBeWrongAndWhatIsRightIsNot(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTablesArePrinted(t *testing.T) {
+	var out strings.Builder
+	p := Plan{Redis: testkit.Redis(t), Database: testkit.Postgres(t), Rounds: 1, Each: 20 * time.Millisecond, Times: 1, Scheme: "update"}
+	if err := Report(t.Context(), p, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"conditional update", "unsold though stock", "oversold, duplicate"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it lacks %q:\n%s", want, &out)
+		}
+	}
+	for _, no := range []string{"SELECT FOR UPDATE"} {
+		if strings.Contains(out.String(), no) {
+			t.Errorf("it has %q, which was not asked for", no)
+		}
 	}
 }

@@ -238,11 +238,9 @@ func (r *role) take(answer reply, ok bool) error {
 
 // end has a wish go on until it is told.
 func (r *role) end(ctx context.Context) (Answer, error) {
-	for r.coming != nil || r.is.Stage != told {
+	for r.coming != nil || r.is.Stage != answered {
 		if r.coming == nil {
-			on := r.question
-			on.On = true
-			r.coming = r.server.Ask(on)
+			r.coming = r.server.Ask(r.question)
 		}
 		select {
 		case answer, ok := <-r.coming:

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v3"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tandian-dev/tandian/internal/bench"
 	"github.com/tandian-dev/tandian/internal/bench/salebench"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -28,9 +29,9 @@ func (c *commands) benchSale(ctx context.Context, cmd *cli.Command) error {
 	if cmd.Int("users") < 1000 || cmd.Int("rounds") < 1 {
 		return usageError{errors.New("--users is 1000 or more, --rounds 1 or more")}
 	}
-	return salebench.Rows(ctx, salebench.Options{
+	return bench.Sale(ctx, bench.SaleConfig{Dir: ".", Only: cmd.String("only"), Ours: salebench.Options{
 		Start: openSaleHouse, Users: cmd.Int("users"), Rounds: cmd.Int("rounds"), Progress: c.stderr,
-	}, c.stdout)
+	}}, c.stdout, c.stderr)
 }
 
 // saleHouse is a server without its HTTP face.

@@ -118,10 +118,11 @@ func (c *commands) command() *cli.Command {
 						Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchLockProcess}},
 					},
 					{
-						Name: "sale", Usage: "how flash sales do from order to row, on a Redis and a PostgreSQL of its own that keep what they are told", Action: c.benchSale,
+						Name: "sale", Usage: "how flash sales do from order to row, on a Redis and a PostgreSQL of its own that keep what they are told; in a checkout of Tandian also beside the field's strategies, right and wrong", Action: c.benchSale,
 						Flags: []cli.Flag{
 							&cli.IntFlag{Name: "users", Value: 40_000, Usage: "`NUMBER` of users of a sale, with a piece for each", Local: true},
 							&cli.IntFlag{Name: "rounds", Value: 3, Usage: "`NUMBER` of sales of each kind", Local: true},
+							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: ours, strategies, wrong", Local: true},
 						},
 					},
 					{

@@ -55,6 +55,9 @@ func comparisons(t *testing.T, dir, only string) map[string]func(out, progress i
 		"queue": func(out, progress io.Writer) error {
 			return Queue(t.Context(), QueueConfig{Dir: dir, Only: only}, out, progress)
 		},
+		"sale": func(out, progress io.Writer) error {
+			return Sale(t.Context(), SaleConfig{Dir: dir, Only: only}, out, progress)
+		},
 		"sequence": func(out, progress io.Writer) error {
 			return Sequence(t.Context(), SequenceConfig{Dir: dir, Only: only}, out, progress)
 		},
