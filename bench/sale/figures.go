@@ -137,7 +137,7 @@ func (s *Servers) sellOut(ctx context.Context, a Admitter) ([]Told, Sale, error)
 // check adds what is wrong with a sale.
 func (f *Figure) check(ctx context.Context, s *Servers, a Admitter, sale Sale, told []Told) error {
 	v, rows, err := s.check(ctx, a, sale, told)
-	f.Verdict.Add(v)
+	f.Add(v)
 	f.Orders += rows
 	return err
 }

@@ -2,11 +2,13 @@ package sale
 
 import (
 	"context"
-	"errors"
+	"database/sql"
 	"fmt"
 	"sync"
 
 	"github.com/lib/pq"
+
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // grouped has the callers of one moment share one transaction: the server's way past
@@ -87,29 +89,33 @@ func (g *grouped) commit(ctx context.Context, batch []*seat) error {
 	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
 	voucher := batch[0].Voucher
 	var left int
-	if err := tx.StmtContext(ctx, g.lock).QueryRowContext(ctx, voucher).Scan(&left); err != nil {
+	if err := rowIn(ctx, tx, g.lock, voucher).Scan(&left); err != nil {
 		return fmt.Errorf("lock the sale: %w", err)
 	}
 	users := make([]int64, len(batch))
 	for i, s := range batch {
 		users[i] = s.User
 	}
-	found, err := tx.StmtContext(ctx, g.holders).QueryContext(ctx, voucher, pq.Array(users))
+	held := map[int64]int64{}
+	err = sqlfile.Each(ctx, tx, text("holders"), []any{voucher, pq.Array(users)}, func(found *sql.Rows) error {
+		var user, order int64
+		err := found.Scan(&user, &order)
+		held[user] = order
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("look for orders: %w", err)
 	}
-	held := map[int64]int64{}
-	for found.Next() {
-		var user, order int64
-		if err := found.Scan(&user, &order); err != nil {
-			return errors.Join(err, found.Close())
-		}
-		held[user] = order
+	orders, buyers, pieces := grant(batch, left, held)
+	if err := execIn(ctx, tx, g.store, pq.Array(orders), pq.Array(buyers), pq.Array(pieces), voucher, now()); err != nil {
+		return fmt.Errorf("store orders: %w", err)
 	}
-	if err := found.Err(); err != nil {
-		return fmt.Errorf("look for orders: %w", err)
-	}
-	var orders, buyers, pieces []int64
+	return tx.Commit()
+}
+
+// grant answers a batch, in its turn: of what is left, all that somebody wants or
+// nothing. It returns what is to be stored.
+func grant(batch []*seat, left int, held map[int64]int64) (orders, buyers, pieces []int64) {
 	for _, s := range batch {
 		order, has := held[s.User]
 		switch {
@@ -123,10 +129,7 @@ func (g *grouped) commit(ctx context.Context, batch []*seat) error {
 			orders, buyers, pieces = append(orders, s.order), append(buyers, s.User), append(pieces, int64(s.Quantity))
 		}
 	}
-	if _, err := tx.StmtContext(ctx, g.store).ExecContext(ctx, pq.Array(orders), pq.Array(buyers), pq.Array(pieces), voucher, now()); err != nil {
-		return fmt.Errorf("store orders: %w", err)
-	}
-	return tx.Commit()
+	return orders, buyers, pieces
 }
 
 // Close is as [Admitter] says.

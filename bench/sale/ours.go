@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,7 +148,7 @@ func (o *ours) client(role string, certify func(context.Context, *redis.Conn) er
 	return store.OpenRedis(cfg, store.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
-var errAway = errors.New("Redis is away")
+var errAway = errors.New("the Redis is away")
 
 // announced is the room of orders as that of sales needs it.
 type announced struct{ *order.Service }
@@ -242,8 +243,8 @@ func (o *ours) Close(ctx context.Context) error {
 	if o.several != nil {
 		all = append(all, o.several.Close(ctx))
 	}
-	for i := len(o.closers) - 1; i >= 0; i-- {
-		all = append(all, o.closers[i](ctx))
+	for _, end := range slices.Backward(o.closers) {
+		all = append(all, end(ctx))
 	}
 	return errors.Join(all...)
 }

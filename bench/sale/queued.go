@@ -132,7 +132,7 @@ func (q *queued) keep(ctx context.Context, stream string, batch []redis.XMessage
 	if q.batch == 1 {
 		_, err = q.take.ExecContext(ctx, numbers[0][0], numbers[1][0], q.sale.Voucher, numbers[2][0], now())
 	} else {
-		_, err = q.single.store.ExecContext(ctx, pq.Array(numbers[0]), pq.Array(numbers[1]), pq.Array(numbers[2]), q.sale.Voucher, now())
+		_, err = q.store.ExecContext(ctx, pq.Array(numbers[0]), pq.Array(numbers[1]), pq.Array(numbers[2]), q.sale.Voucher, now())
 	}
 	if err != nil {
 		return fmt.Errorf("store orders: %w", err)

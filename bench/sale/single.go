@@ -18,16 +18,16 @@ type single struct {
 }
 
 // statements are prepared: a round trip is one of what is compared.
-type statements struct{ see, lock, holder, holders, deduct, insert, take, swap, store, left *sql.Stmt }
+type statements struct{ see, lock, holder, deduct, insert, take, swap, store, left *sql.Stmt }
 
 func newSingle(ctx context.Context, on *Servers) (*single, error) {
 	s := &single{Servers: on}
 	for name, to := range map[string]**sql.Stmt{
-		"see": &s.see, "lock": &s.lock, "holder": &s.holder, "holders": &s.holders, "deduct": &s.deduct,
+		"see": &s.see, "lock": &s.lock, "holder": &s.holder, "deduct": &s.deduct,
 		"insert": &s.insert, "take": &s.take, "swap": &s.swap, "store": &s.store, "stock": &s.left,
 	} {
 		var err error
-		if *to, err = on.db.PrepareContext(ctx, text(name)); err != nil {
+		if *to, err = on.db.PrepareContext(ctx, text(name)); err != nil { //nolint:sqlclosecheck // Close does
 			return nil, errors.Join(fmt.Errorf("prepare %s: %w", name, err), s.Close(ctx))
 		}
 	}
@@ -51,7 +51,7 @@ func (s *single) Left(ctx context.Context, sale Sale) (n int, err error) {
 // Close is as [Admitter] says.
 func (s *single) Close(context.Context) error {
 	var all []error
-	for _, stmt := range []*sql.Stmt{s.see, s.lock, s.holder, s.holders, s.deduct, s.insert, s.take, s.swap, s.store, s.left} {
+	for _, stmt := range []*sql.Stmt{s.see, s.lock, s.holder, s.deduct, s.insert, s.take, s.swap, s.store, s.left} {
 		if stmt != nil {
 			all = append(all, stmt.Close())
 		}
@@ -182,11 +182,11 @@ func (p pessimistic) Admit(ctx context.Context, w Wish) (a Answer, err error) {
 
 func (p pessimistic) decide(ctx context.Context, tx *sql.Tx, w Wish, order int64) (Answer, error) {
 	var left int
-	if err := tx.StmtContext(ctx, p.lock).QueryRowContext(ctx, w.Voucher).Scan(&left); err != nil {
+	if err := rowIn(ctx, tx, p.lock, w.Voucher).Scan(&left); err != nil {
 		return Answer{}, fmt.Errorf("lock the sale: %w", err)
 	}
 	var holder int64
-	err := tx.StmtContext(ctx, p.holder).QueryRowContext(ctx, w.Voucher, w.User).Scan(&holder)
+	err := rowIn(ctx, tx, p.holder, w.Voucher, w.User).Scan(&holder)
 	switch {
 	case err == nil:
 		return Answer{Held, holder}, nil
@@ -195,11 +195,22 @@ func (p pessimistic) decide(ctx context.Context, tx *sql.Tx, w Wish, order int64
 	case left < w.Quantity:
 		return Answer{Decision: SoldOut}, nil
 	}
-	if _, err := tx.StmtContext(ctx, p.deduct).ExecContext(ctx, w.Voucher, w.Quantity); err != nil {
+	if err := execIn(ctx, tx, p.deduct, w.Voucher, w.Quantity); err != nil {
 		return Answer{}, fmt.Errorf("take pieces: %w", err)
 	}
-	if _, err := tx.StmtContext(ctx, p.insert).ExecContext(ctx, order, w.User, w.Voucher, w.Quantity, now()); err != nil {
+	if err := execIn(ctx, tx, p.insert, order, w.User, w.Voucher, w.Quantity, now()); err != nil {
 		return Answer{}, fmt.Errorf("insert the order: %w", err)
 	}
 	return Answer{Admitted, order}, nil
+}
+
+// rowIn runs a prepared statement in a transaction.
+func rowIn(ctx context.Context, tx *sql.Tx, s *sql.Stmt, args ...any) *sql.Row {
+	return tx.StmtContext(ctx, s).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // the end of tx does
+}
+
+// execIn does the same with one that has no answer.
+func execIn(ctx context.Context, tx *sql.Tx, s *sql.Stmt, args ...any) error {
+	_, err := tx.StmtContext(ctx, s).ExecContext(ctx, args...) //nolint:sqlclosecheck // the end of tx does
+	return err
 }

@@ -87,9 +87,18 @@ func (x *watched) reserve(ctx context.Context, w Wish, order int64) (a Answer, e
 // keys are those of the ways that keep a sale in Redis by themselves.
 type keys struct{ prefix string }
 
-func (k keys) stock(voucher int64) string  { return fmt.Sprintf("%s:{%d}:stock", k.prefix, voucher) }
-func (k keys) buyers(voucher int64) string { return fmt.Sprintf("%s:{%d}:buyers", k.prefix, voucher) }
-func (k keys) orders(voucher int64) string { return fmt.Sprintf("%s:{%d}:orders", k.prefix, voucher) }
+func (k keys) of(voucher int64, what string) string {
+	return fmt.Sprintf("%s:{%d}:%s", k.prefix, voucher, what)
+}
+
+// stock is what is left: a number.
+func (k keys) stock(voucher int64) string { return k.of(voucher, "stock") }
+
+// buyers have orders: a hash.
+func (k keys) buyers(voucher int64) string { return k.of(voucher, "buyers") }
+
+// orders wait for their rows: a stream.
+func (k keys) orders(voucher int64) string { return k.of(voucher, "orders") }
 
 // open sets the stock.
 func (k keys) open(ctx context.Context, rdb *redis.Client, s Sale) error {
