@@ -35,7 +35,8 @@ type queued struct {
 	sale   Sale
 	stop   context.CancelFunc
 	reader sync.WaitGroup
-	failed error // of the consumer, after reader
+	over   chan struct{} // closed when the consumer has ended
+	failed error         // of the consumer, when it has
 }
 
 func newQueued(batch int) func(context.Context, *Servers) (Admitter, error) {
@@ -59,8 +60,11 @@ func (q *queued) Open(ctx context.Context, s Sale) error {
 		return fmt.Errorf("load the script: %w", err)
 	}
 	ctx, q.stop = context.WithCancel(context.WithoutCancel(ctx))
-	q.sale = s
-	q.reader.Go(func() { q.failed = q.consume(ctx, s) })
+	q.sale, q.over = s, make(chan struct{})
+	q.reader.Go(func() {
+		defer close(q.over)
+		q.failed = q.consume(ctx, s)
+	})
 	return nil
 }
 
@@ -147,15 +151,15 @@ func (q *queued) keep(ctx context.Context, stream string, batch []redis.XMessage
 
 // Settle is as [Admitter] says.
 func (q *queued) Settle(ctx context.Context, s Sale) error {
-	err := settled(ctx, func() (bool, error) {
+	return settled(ctx, func() (bool, error) {
+		select {
+		case <-q.over:
+			return false, fmt.Errorf("the consumer has ended: %w", q.failed)
+		default:
+		}
 		n, err := q.rdb.XLen(ctx, q.at.orders(s.Voucher)).Result()
 		return n == 0, err
 	})
-	if err != nil {
-		q.end()
-		return errors.Join(err, q.failed)
-	}
-	return nil
 }
 
 // settled waits until a sale is.
