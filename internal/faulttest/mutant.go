@@ -1,0 +1,183 @@
+package faulttest
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+//go:embed mutants/*.diff
+var mutantFiles embed.FS
+
+// A Mutant is the server with one mistake in it, which the checks must find. The
+// mistake is an edit of sources that is applied while the server is built, by go build
+// -overlay: Lua and SQL can have one as well as Go, and nothing of it is in the program
+// that is shipped, as there would be with build tags.
+//
+// It stands in a file of its own in mutants. A header says what, breaks (see
+// [Breach]) and deck: cards between semicolons, the faults of one card between plus
+// signs, none if it shows by itself. Then come the edits as in a diff, without numbers of
+// lines: whole lines, which must be found in the file exactly once.
+type Mutant struct {
+	Name   string
+	What   string     // it does wrong
+	Breaks []string   // what one should find broken, at least one of them
+	Deck   [][]string // names of the faults that show it, those of one card together
+	edits  []edit
+}
+
+// An edit replaces lines of a file.
+type edit struct {
+	path     string // from the root of the module
+	old, new string
+}
+
+// Mutants returns all of them, by name.
+func Mutants() ([]Mutant, error) {
+	files, err := mutantFiles.ReadDir("mutants")
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Mutant, len(files))
+	for i, f := range files {
+		text, err := mutantFiles.ReadFile(path.Join("mutants", f.Name()))
+		if err != nil {
+			return nil, err
+		}
+		if all[i], err = readMutant(strings.TrimSuffix(f.Name(), ".diff"), string(text)); err != nil {
+			return nil, fmt.Errorf("read the mutant %s: %w", f.Name(), err)
+		}
+	}
+	return all, nil
+}
+
+func readMutant(name, text string) (Mutant, error) {
+	m := Mutant{Name: name}
+	head, body, ok := strings.Cut(text, "\n--- ")
+	if !ok {
+		return m, errors.New("it edits no file")
+	}
+	for line := range strings.Lines(head) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		value = strings.TrimSpace(value)
+		switch key {
+		case "what":
+			m.What = value
+		case "breaks":
+			m.Breaks = strings.Fields(value)
+		case "deck":
+			m.Deck = readDeck(value)
+		case "":
+		default:
+			return m, fmt.Errorf("its header has %q", key)
+		}
+	}
+	if m.What == "" || len(m.Breaks) == 0 {
+		return m, errors.New("its header does not say what it does, or what it breaks")
+	}
+	for file := range strings.SplitSeq(body, "\n--- ") {
+		edits, err := readEdits(file)
+		if err != nil {
+			return m, err
+		}
+		m.edits = append(m.edits, edits...)
+	}
+	return m, nil
+}
+
+func readDeck(text string) (deck [][]string) {
+	for card := range strings.SplitSeq(text, ";") {
+		if faults := strings.Fields(strings.ReplaceAll(card, "+", " ")); len(faults) > 0 {
+			deck = append(deck, faults)
+		}
+	}
+	return deck
+}
+
+// readEdits reads what a diff says of one file: its path, and hunks, each after a line
+// @@.
+func readEdits(text string) (edits []edit, err error) {
+	name, hunks, ok := strings.Cut(text, "\n@@\n")
+	if !ok {
+		return nil, fmt.Errorf("nothing is edited in %q", text)
+	}
+	for hunk := range strings.SplitSeq(strings.TrimRight(hunks, "\n"), "\n@@\n") {
+		var before, after strings.Builder
+		for line := range strings.SplitSeq(hunk, "\n") {
+			mark, rest := byte(' '), ""
+			if line != "" {
+				mark, rest = line[0], line[1:]
+			}
+			switch mark {
+			case ' ':
+				before.WriteString(rest + "\n")
+				after.WriteString(rest + "\n")
+			case '-':
+				before.WriteString(rest + "\n")
+			case '+':
+				after.WriteString(rest + "\n")
+			default:
+				return nil, fmt.Errorf("a line of an edit begins with neither of space, - and +: %q", line)
+			}
+		}
+		if before.String() == after.String() {
+			return nil, fmt.Errorf("an edit of %s changes nothing", name)
+		}
+		edits = append(edits, edit{strings.TrimSpace(name), before.String(), after.String()})
+	}
+	return edits, nil
+}
+
+// apply returns the edited text.
+func (e edit) apply(text []byte) ([]byte, error) {
+	lines := slices.Concat([]byte("\n"), text)
+	old := []byte("\n" + e.old)
+	if n := bytes.Count(lines, old); n != 1 {
+		return nil, fmt.Errorf("these lines are in %s %d times, not once:\n%s", e.path, n, e.old)
+	}
+	return bytes.Replace(lines, old, []byte("\n"+e.new), 1)[1:], nil
+}
+
+// Overlay writes the edited copies of a module's files into dir, and beside them the
+// file that go build -overlay wants, whose path it returns.
+func (m Mutant) Overlay(module, dir string) (string, error) {
+	edited := map[string][]byte{}
+	for _, e := range m.edits {
+		text, ok := edited[e.path]
+		if !ok {
+			var err error
+			if text, err = os.ReadFile(filepath.Join(module, filepath.FromSlash(e.path))); err != nil { //nolint:gosec // paths are those of our own files
+				return "", fmt.Errorf("edit for the mutant %s: %w", m.Name, err)
+			}
+		}
+		var err error
+		if edited[e.path], err = e.apply(text); err != nil {
+			return "", fmt.Errorf("edit for the mutant %s: %w", m.Name, err)
+		}
+	}
+	var overlay struct{ Replace map[string]string }
+	overlay.Replace = map[string]string{}
+	for name, text := range edited {
+		to := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
+		if err := os.WriteFile(to, text, 0o600); err != nil {
+			return "", fmt.Errorf("write the mutant %s: %w", m.Name, err)
+		}
+		overlay.Replace[filepath.Join(module, filepath.FromSlash(name))] = to
+	}
+	text, err := json.Marshal(overlay)
+	if err != nil {
+		return "", err
+	}
+	to := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(to, text, 0o600); err != nil {
+		return "", fmt.Errorf("write the mutant %s: %w", m.Name, err)
+	}
+	return to, nil
+}
