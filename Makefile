@@ -16,7 +16,7 @@ APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|
 # What `make check` does, in this order.
 CHECKS := fresh lint web-fresh race vuln
 
-.PHONY: help run dev build test race check checks apart servers generate migration web format $(CHECKS)
+.PHONY: help run dev build test faulttest mutants race check checks apart servers generate migration web format $(CHECKS)
 
 help: ## list what there is to do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,6 +32,14 @@ build: ## the binary ./tandian
 
 test: servers ## all tests, on the embedded stores and on PostgreSQL and Redis
 	scripts/servers.sh run sh -c 'go test $(PACKAGES) && go test -C bench ./...'
+
+FAULTTEST := go run ./internal/faulttest/cmd/faulttest
+
+faulttest: servers ## harm whole servers while clients buy, and prove that nothing is lost: DUR=2m SEED=1 [EMBEDDED=1]
+	$(FAULTTEST) -dur $(or $(DUR),2m) -seed $(or $(SEED),0) $(if $(EMBEDDED),-embedded)
+
+mutants: servers ## does the fault test catch servers with a mistake in them? MUTANTS="blind-release …"
+	$(FAULTTEST) -mutants $(MUTANTS)
 
 check: $(CHECKS) ## generated code, format, lint, web app, race detector, vulnerabilities
 
