@@ -43,6 +43,14 @@ type Event struct {
 	Key     string `json:"key,omitempty"`   // idempotency key of an order
 	Order   string `json:"order,omitempty"` // that was asked for; the answer's where none was
 	Stock   int    `json:"stock,omitempty"` // pieces, of open and edit: the new total
+	Delta   int    `json:"delta,omitempty"` // of edit: by how much
+
+	// Wish names what the client wanted: the tries of one wish, which follow each other
+	// until one is definite, have the same. 0 is of what is asked once.
+	Wish int64 `json:"wish,omitempty"`
+	// Calm is for how long no fault had been under way when it began; 0 if one was, or
+	// began before it ended.
+	Calm time.Duration `json:"calm,omitempty"`
 
 	// Status is that of the order in the answer, "" if there is none.
 	Status string `json:"status,omitempty"`

@@ -1,0 +1,214 @@
+package faulttest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// claim is a user's right to one piece of a voucher.
+type claim struct{ user, voucher int64 }
+
+// checkOnce: a user has one live order of a voucher at most (U), in the database and
+// by what was told.
+func (c *court) checkOnce() {
+	live := map[claim][]int64{}
+	for n, r := range c.state.orders {
+		if r.live() {
+			live[claim{r.user, r.voucher}] = append(live[claim{r.user, r.voucher}], n)
+		}
+	}
+	for who, orders := range live {
+		if len(orders) > 1 {
+			c.breach("U", "user %d has %d live orders of voucher %d: %v", who.user, len(orders), who.voucher, slices.Sorted(slices.Values(orders)))
+		}
+	}
+	c.count("live orders", len(live))
+	for who, list := range c.holds() {
+		slices.SortFunc(list, func(a, b *told) int { return int(a.from - b.from) })
+		for i, later := range list[1:] {
+			if earlier := list[i]; later.from < earlier.until {
+				c.breach("U", "user %d was told orders %d and %d of voucher %d, both live at %s", who.user, earlier.number, later.number, who.voucher, later.from)
+			}
+		}
+	}
+}
+
+// holds are the orders that were told with their piece, by who holds them.
+func (c *court) holds() map[claim][]*told {
+	all := map[claim][]*told{}
+	for _, t := range c.orders {
+		if e := t.events[0]; t.alive {
+			all[claim{e.user, e.voucher}] = append(all[claim{e.user, e.voucher}], t)
+		}
+	}
+	return all
+}
+
+// checkKeys: what a client wants once becomes one order (U). One that failed, and that
+// Redis forgot, may be followed by another.
+func (c *court) checkKeys() {
+	type wish struct {
+		claim
+		key string
+	}
+	made := map[wish]map[int64]bool{}
+	for _, e := range c.events {
+		// ALREADY_ORDERED shows an order that something else made.
+		if e.Op != OpOrder || e.Key == "" || e.order == 0 || e.Code == "ALREADY_ORDERED" || c.state.orders[e.order].status == "FAILED" {
+			continue
+		}
+		w := wish{claim{e.user, e.voucher}, e.Key}
+		if made[w] == nil {
+			made[w] = map[int64]bool{}
+		}
+		made[w][e.order] = true
+	}
+	c.count("keys", len(made))
+	for w, orders := range made {
+		if len(orders) > 1 {
+			c.breach("U", "user %d got %d orders of voucher %d by one key: %v", w.user, len(orders), w.voucher, slices.Sorted(maps.Keys(orders)))
+		}
+	}
+}
+
+// checkTold: an order that was told UNPAID or later is a row, that user's and of that
+// voucher, and stays what was told (D).
+func (c *court) checkTold() {
+	for _, t := range c.orders {
+		for _, e := range t.events {
+			if !stored[e.Status] {
+				continue
+			}
+			c.count("answers with a stored order", 1)
+			if why := c.contradicts(e); why != "" {
+				c.breach("D", "%s told user %d that order %d of voucher %d is %s, and %s", e.Op, e.user, e.order, e.voucher, e.Status, why)
+				break // once for each order
+			}
+		}
+	}
+	for _, e := range c.events {
+		t := c.orders[e.order]
+		absent := e.Code == codeAbsent || ((e.Op == OpPay || e.Op == OpCancel) && e.Code == "NOT_FOUND")
+		if !absent || t == nil {
+			continue
+		}
+		c.count("orders that could not be found for a moment", 1)
+		if t.wasStoredBefore(e.Start) {
+			c.breach("D", "%s at %s did not find order %d, which had been told %s", e.Op, e.Start, e.order, "as stored")
+		}
+	}
+}
+
+// contradicts says how the database contradicts an answer, "" if it does not.
+func (c *court) contradicts(e seen) string {
+	r, ok := c.state.orders[e.order]
+	switch {
+	case !ok:
+		return "it has no row"
+	case r.user != e.user:
+		return "it is another user's"
+	case r.voucher != e.voucher:
+		return "it is of another voucher"
+	case !slices.Contains(after[e.Status], r.status):
+		return "it ended as " + strings.TrimSpace(r.status+" "+r.failure)
+	}
+	return ""
+}
+
+// after are what an order may be once it was told to be something.
+var after = map[string][]string{
+	"UNPAID":    {"UNPAID", "PAID", "USED", "REFUNDING", "REFUNDED", "CANCELLED"},
+	"PAID":      {"PAID", "USED", "REFUNDING", "REFUNDED"},
+	"USED":      {"USED"},
+	"REFUNDING": {"REFUNDING", "REFUNDED"},
+	"REFUNDED":  {"REFUNDED"},
+	"CANCELLED": {"CANCELLED"},
+	"FAILED":    {"FAILED"},
+	"QUEUED":    {"UNPAID", "PAID", "USED", "REFUNDING", "REFUNDED", "CANCELLED", "FAILED"},
+}
+
+func (t *told) wasStoredBefore(at time.Duration) bool {
+	return slices.ContainsFunc(t.events, func(e seen) bool { return stored[e.Status] && e.End < at })
+}
+
+// checkProgress: an order does not go back in what is told of it (D). Caches may be
+// behind for a moment, and while there are faults for longer.
+func (c *court) checkProgress() {
+	for _, t := range c.orders {
+		byEnd := slices.SortedFunc(slices.Values(t.events), func(a, b seen) int { return int(a.End - b.End) })
+		for _, e := range t.events {
+			for _, earlier := range byEnd {
+				if earlier.End >= e.Start {
+					break
+				}
+				if earlier.Status == e.Status || slices.Contains(after[earlier.Status], e.Status) {
+					continue
+				}
+				c.count("answers that were behind", 1)
+				if e.Calm >= calmEnough && e.Start-earlier.End > staleWithin {
+					c.breach("D", "order %d was told %s at %s, and %s again at %s", e.order, earlier.Status, earlier.End, e.Status, e.Start)
+				}
+				break
+			}
+		}
+	}
+}
+
+// checkQueued: each number that was told QUEUED ends as a row, which its client was
+// told, and one that was told FAILED stays FAILED (Q).
+func (c *court) checkQueued() {
+	for _, t := range c.orders {
+		var queued, failed, ended bool
+		for _, e := range t.events {
+			queued = queued || e.Status == "QUEUED"
+			failed = failed || e.Status == "FAILED"
+			ended = ended || e.Status != "QUEUED"
+		}
+		e := t.events[0]
+		r, ok := c.state.orders[t.number]
+		if queued {
+			c.count("numbers told QUEUED", 1)
+		}
+		if failed {
+			c.count("numbers told FAILED", 1)
+		}
+		switch {
+		case !queued && !failed: // D has it
+		case !ok:
+			c.breach("Q", "order %d of user %d and voucher %d was told %s and has no row", t.number, e.user, e.voucher, e.Status)
+		case r.user != e.user || r.voucher != e.voucher:
+			c.breach("Q", "order %d was told %s to user %d of voucher %d, and is that of user %d, voucher %d", t.number, e.Status, e.user, e.voucher, r.user, r.voucher)
+		case failed && r.status != "FAILED":
+			c.breach("Q", "order %d was told FAILED and is %s", t.number, r.status)
+		case !ended:
+			c.breach("live", "order %d was told QUEUED, is %s, and nobody was told", t.number, r.status)
+		}
+	}
+}
+
+// checkBudget: while Redis forgets nothing, no order fails for a reason of ours (Q).
+func (c *court) checkBudget() {
+	for n := range c.orders {
+		if r := c.state.orders[n]; r.status == "FAILED" && r.failure == "ORDER_NOT_COMPLETED" {
+			c.count("orders that were not completed", 1)
+			if !c.rules.Forgets {
+				c.breach("Q", "order %d was not completed, though Redis lost nothing", n)
+			}
+		}
+	}
+}
+
+// checkIDs: a number is one order's.
+func (c *court) checkIDs() {
+	for _, t := range c.orders {
+		first := t.events[0]
+		for _, e := range t.events[1:] {
+			if e.user != first.user || e.voucher != first.voucher {
+				c.breach("ids", "number %d was told to user %d for voucher %d, and to user %d for voucher %d", t.number, first.user, first.voucher, e.user, e.voucher)
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package faulttest
+
+import (
+	"maps"
+	"slices"
+)
+
+// checkConservation: in the database, pieces sold and pieces left are all pieces of
+// each sale (C). Where orders ended, a difference is a piece that came back twice or
+// never (R).
+func (c *court) checkConservation() {
+	live, ended := map[int64]int{}, map[int64]int{}
+	for _, r := range c.state.orders {
+		switch {
+		case r.live():
+			live[r.voucher]++
+		case r.status != "FAILED":
+			ended[r.voucher]++
+		}
+	}
+	for _, v := range c.vouchers() {
+		s := c.state.sales[v]
+		if live[v] > s.initial {
+			c.breach("C", "sale %d is oversold: %d live orders of %d pieces", v, live[v], s.initial)
+		}
+		if live[v]+s.stock == s.initial {
+			continue
+		}
+		c.breach("C", "sale %d: %d sold + %d left, of %d", v, live[v], s.stock, s.initial)
+		if ended[v] > 0 {
+			c.breach("R", "sale %d: %d pieces should be left after %d orders of it ended, and %d are", v, s.initial-live[v], ended[v], s.stock)
+		}
+	}
+	c.count("orders that ended and gave a piece back", sum(ended))
+}
+
+// vouchers are those of all sales, in order.
+func (c *court) vouchers() []int64 { return slices.Sorted(maps.Keys(c.state.sales)) }
+
+func sum(of map[int64]int) (n int) {
+	for _, one := range of {
+		n += one
+	}
+	return n
+}
+
+// checkStock: a sale has the pieces that its merchant was told (C): those it opened
+// with, each edit that was told, and any of those of which nobody was told.
+func (c *court) checkStock() {
+	opened, edited := map[int64]int{}, map[int64]int{}
+	open := map[int64][]int{}
+	for _, e := range c.events {
+		switch {
+		case e.Op == OpOpen && e.Code == "":
+			opened[e.voucher] = e.Stock
+		case e.Op != OpEdit:
+		case e.Code == "":
+			edited[e.voucher] += e.Delta
+			c.count("edits told", 1)
+		case !e.Definite():
+			open[e.voucher] = append(open[e.voucher], e.Delta)
+			c.count("edits of unknown end", 1)
+		}
+	}
+	for v, stock := range opened {
+		s, ok := c.state.sales[v]
+		if !ok {
+			c.breach("D", "sale %d was told to its merchant and is not in the database", v)
+			continue
+		}
+		if rest := s.initial - stock - edited[v]; !sumsTo(open[v], rest) {
+			c.breach("C", "sale %d began with %d pieces, was edited by %d, with %v unknown, and has %d", v, stock, edited[v], open[v], s.initial)
+		}
+	}
+}
+
+// sumsTo reports whether some of the numbers, or none, come to a sum.
+func sumsTo(of []int, want int) bool {
+	sums := map[int]bool{0: true}
+	for _, n := range of {
+		for _, s := range slices.Collect(maps.Keys(sums)) {
+			sums[s+n] = true
+		}
+	}
+	return sums[want]
+}
+
+// checkRedis: Redis has what the database has (C): all pieces, and the live orders by
+// user.
+func (c *court) checkRedis() {
+	if c.state.redis == nil {
+		return
+	}
+	live := map[int64]map[int64]int64{}
+	for n, r := range c.state.orders {
+		if !r.live() {
+			continue
+		}
+		if live[r.voucher] == nil {
+			live[r.voucher] = map[int64]int64{}
+		}
+		live[r.voucher][r.user] = n
+	}
+	for _, v := range c.vouchers() {
+		s := c.state.sales[v]
+		if s.swept {
+			continue
+		}
+		k, there := c.state.redis.sales[v]
+		switch {
+		case !there || !k.whole:
+			c.breach("C", "sale %d is not whole in Redis", v)
+			continue
+		case k.stock+len(k.buyers) != k.initial:
+			c.breach("C", "sale %d in Redis: %d buyers + %d left, of %d", v, len(k.buyers), k.stock, k.initial)
+		case k.initial != s.initial:
+			c.breach("C", "sale %d has %d pieces in Redis and %d in the database", v, k.initial, s.initial)
+		}
+		if !maps.Equal(k.buyers, live[v]) {
+			c.breach("C", "sale %d: its buyers in Redis are %v, its live orders %v", v, difference(k.buyers, live[v]), difference(live[v], k.buyers))
+		}
+		c.count("buyers in Redis", len(k.buyers))
+	}
+}
+
+// difference is what a has and b has not.
+func difference(a, b map[int64]int64) map[int64]int64 {
+	only := map[int64]int64{}
+	for k, v := range a {
+		if b[k] != v {
+			only[k] = v
+		}
+	}
+	return only
+}
+
+// checkEnds: nothing waits for ever (Q).
+func (c *court) checkEnds() {
+	if r := c.state.redis; r != nil && r.queued > 0 {
+		c.breach("Q", "%d orders still wait for their commit", r.queued)
+	}
+	if n := c.state.waiting; n > 0 {
+		c.breach("Q", "%d jobs of the outbox still wait", n)
+	}
+	if n := c.state.parked; n > 0 {
+		c.breach("Q", "%d jobs of the outbox were given up", n)
+	}
+}
+
+// checkReturned: a piece comes back once (R): an order is paid or cancelled, and
+// cancelled once.
+func (c *court) checkReturned() {
+	paid, cancelled := map[int64]int{}, map[int64]int{}
+	for _, e := range c.events {
+		switch {
+		case e.Code != "":
+		case e.Op == OpPay && e.Status == "PAID":
+			paid[e.order]++
+		case e.Op == OpCancel:
+			cancelled[e.order]++
+		}
+	}
+	c.count("orders told paid", len(paid))
+	c.count("orders told cancelled", len(cancelled))
+	for n, times := range cancelled {
+		if times > 1 {
+			c.breach("R", "order %d was cancelled %d times, each with success", n, times)
+		}
+		if paid[n] > 0 {
+			c.breach("R", "order %d was both paid and cancelled", n)
+		}
+	}
+}

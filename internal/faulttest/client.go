@@ -1,0 +1,235 @@
+package faulttest
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+//go:embed graphql/*.graphql
+var graphqlFiles embed.FS
+
+const (
+	requestPatience = 2500 * time.Millisecond // of one request: beyond, its client does not know
+	connsPerServer  = 64
+	longestAnswer   = 1 << 20
+)
+
+// Codes that a client gives itself, for answers that say in another way why nothing
+// was done.
+const (
+	codeAbsent    = "ABSENT"     // order(id) is null
+	codeSignedOut = "SIGNED_OUT" // me is null
+	codeStranger  = "STRANGER"   // me is somebody else
+)
+
+// A client sends requests and notes each of them. It is safe for concurrent use.
+type client struct {
+	place   Place
+	history *History
+	healthy func() (since time.Time, ok bool)
+	http    *http.Client
+	texts   map[Op]string
+}
+
+func newClient(place Place, history *History, healthy func() (time.Time, bool)) (*client, error) {
+	if healthy == nil {
+		healthy = func() (time.Time, bool) { return time.Time{}, false }
+	}
+	c := &client{
+		place: place, history: history, healthy: healthy, texts: map[Op]string{},
+		http: &http.Client{Transport: &http.Transport{
+			MaxIdleConnsPerHost: connsPerServer, MaxConnsPerHost: 2 * connsPerServer, IdleConnTimeout: time.Minute,
+		}},
+	}
+	for _, op := range []Op{OpOpen, OpEdit, OpOrder, OpRead, OpPay, OpCancel, OpMe} {
+		text, err := graphqlFiles.ReadFile("graphql/" + string(op) + ".graphql")
+		if err != nil {
+			return nil, fmt.Errorf("read the operation %s: %w", op, err)
+		}
+		c.texts[op] = string(text)
+	}
+	return c, nil
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// answer is what any of the operations may say.
+type answer struct {
+	Data struct {
+		OrderVoucher, PayOrder, CancelOrder    *orderPayload
+		CreateFlashVoucher, UpdateFlashVoucher *voucherPayload
+		Order                                  *shownOrder
+		Me                                     *struct{ ID string }
+	}
+	Errors []struct {
+		Message    string
+		Extensions struct{ Code string }
+	}
+}
+
+type reason struct{ Code string }
+
+type shownOrder struct {
+	ID, Status string
+	Failure    *reason
+}
+
+type orderPayload struct {
+	Order      *shownOrder
+	UserErrors []reason
+}
+
+type voucherPayload struct {
+	Voucher *struct {
+		ID   string
+		Sale struct{ InitialStock int }
+	}
+	UserErrors []reason
+}
+
+// do sends a request as somebody, completes the event with what came of it, notes it
+// and returns it. The event says who asks which server for what; variables are those
+// of the operation.
+func (c *client) do(ctx context.Context, as Person, e Event, variables map[string]any) Event {
+	e.User = as.ID
+	since, calm := c.healthy()
+	begin := time.Now()
+	e.Start = c.history.Now()
+	a, err := c.send(ctx, e.Server, as.Token, c.texts[e.Op], variables)
+	e.End = c.history.Now()
+	if still, ok := c.healthy(); calm && ok && still.Equal(since) {
+		e.Calm = max(0, begin.Sub(since))
+	}
+	if err != nil {
+		e.Code, e.Note = Unknown, err.Error()
+	} else {
+		e.read(a)
+	}
+	c.history.Add(e)
+	return e
+}
+
+// send returns an answer that could be read. It ends by itself soon, with ctx or not.
+func (c *client) send(ctx context.Context, server int, token, text string, variables map[string]any) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestPatience)
+	defer cancel()
+	body, err := json.Marshal(map[string]any{"query": text, "variables": variables})
+	if err != nil {
+		return nil, fmt.Errorf("write a request: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.place.URL(server)+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make a request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(res.Body, longestAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer %d: %w", res.StatusCode, err)
+	}
+	var a answer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, fmt.Errorf("the answer %d is no GraphQL: %.80q", res.StatusCode, raw)
+	}
+	switch {
+	case len(a.Errors) > 0 && a.Errors[0].Extensions.Code == "":
+		return nil, fmt.Errorf("an error without a code: %.80q", a.Errors[0].Message)
+	case len(a.Errors) == 0 && res.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("the answer is %d", res.StatusCode)
+	}
+	return &a, nil
+}
+
+// read notes what an answer says.
+func (e *Event) read(a *answer) {
+	if len(a.Errors) > 0 {
+		e.Code = a.Errors[0].Extensions.Code
+		return
+	}
+	var err error
+	switch d := a.Data; e.Op {
+	case OpOrder:
+		err = e.readOrder(d.OrderVoucher)
+	case OpPay:
+		err = e.readOrder(d.PayOrder)
+	case OpCancel:
+		err = e.readOrder(d.CancelOrder)
+	case OpOpen:
+		err = e.readVoucher(d.CreateFlashVoucher)
+	case OpEdit:
+		err = e.readVoucher(d.UpdateFlashVoucher)
+	case OpRead:
+		if d.Order == nil {
+			e.Code = codeAbsent
+			return
+		}
+		e.see(d.Order)
+	case OpMe:
+		switch {
+		case d.Me == nil:
+			e.Code = codeSignedOut
+		case d.Me.ID != e.User:
+			e.Code, e.Note = codeStranger, d.Me.ID
+		}
+	}
+	if err != nil {
+		e.Code, e.Note = Unknown, err.Error()
+	}
+}
+
+var errEmpty = errors.New("the answer has neither data nor a reason")
+
+func (e *Event) readOrder(p *orderPayload) error {
+	if p == nil || (p.Order == nil && len(p.UserErrors) == 0) {
+		return errEmpty
+	}
+	e.Code = codesOf(p.UserErrors)
+	if p.Order != nil {
+		e.see(p.Order)
+	}
+	return nil
+}
+
+// see notes how an order stands. The one that is answered is noted even if another was
+// asked for, which the checks find.
+func (e *Event) see(o *shownOrder) {
+	e.Order, e.Status = o.ID, o.Status
+	if o.Failure != nil {
+		e.Failure = o.Failure.Code
+	}
+}
+
+func (e *Event) readVoucher(p *voucherPayload) error {
+	if p == nil || (p.Voucher == nil && len(p.UserErrors) == 0) {
+		return errEmpty
+	}
+	if e.Code = codesOf(p.UserErrors); p.Voucher != nil {
+		e.Voucher, e.Stock = p.Voucher.ID, p.Voucher.Sale.InitialStock
+	}
+	return nil
+}
+
+// codesOf is the first reason: there is mostly one.
+func codesOf(reasons []reason) string {
+	if len(reasons) == 0 {
+		return ""
+	}
+	codes := make([]string, len(reasons))
+	for i, r := range reasons {
+		codes[i] = r.Code
+	}
+	return strings.Join(codes, " ")
+}

@@ -1,0 +1,59 @@
+package faulttest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// alarms are words that a sound server never logs.
+var alarms = []string{"panic", "DATA RACE", "fatal error", "given out twice"}
+
+const longestLine = 300 // of a log, in a breach
+
+// CheckLogs looks in the logs of servers for what a sound one never writes. A log
+// that cannot be read is a breach too.
+func CheckLogs(paths []string) []Breach {
+	var found []Breach
+	for _, path := range paths {
+		lines, err := alarming(path)
+		if err != nil {
+			found = append(found, Breach{"log", err.Error()})
+		}
+		for i, line := range lines {
+			if i == breachesEach {
+				found = append(found, Breach{"log", fmt.Sprintf("%s: and %d more lines", path, len(lines)-i)})
+				break
+			}
+			found = append(found, Breach{"log", fmt.Sprintf("%s: %.*s", path, longestLine, line)})
+		}
+	}
+	return found
+}
+
+// alarming are the lines of a log with one of the alarms.
+func alarming(path string) (lines []string, err error) {
+	file, err := os.Open(path) //nolint:gosec // the path is the caller's
+	if err != nil {
+		return nil, fmt.Errorf("read a log: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	for r := bufio.NewReader(file); ; {
+		line, err := r.ReadString('\n')
+		for _, alarm := range alarms {
+			if strings.Contains(line, alarm) {
+				lines = append(lines, strings.TrimSpace(line))
+				break
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return lines, nil
+		}
+		if err != nil {
+			return lines, fmt.Errorf("read the log %s: %w", path, err)
+		}
+	}
+}
