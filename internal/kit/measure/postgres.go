@@ -34,7 +34,7 @@ func StartPostgres(ctx context.Context) (*Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	postgres, initdb, err := findPostgres()
+	postgres, initdb, err := FindPostgres()
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +97,9 @@ func postgresUser() (as []string, owner int, err error) {
 	return []string{setpriv, "--reuid", nobody.Uid, "--regid", nobody.Gid, "--clear-groups", "--"}, owner, nil
 }
 
-// findPostgres looks for the programs on PATH, and where Debian keeps the newest.
-func findPostgres() (postgres, initdb string, err error) {
+// FindPostgres looks for the programs on PATH, and where Debian keeps the newest. The
+// error is [ErrNoPostgres] if there are none.
+func FindPostgres() (postgres, initdb string, err error) {
 	postgres, err1 := exec.LookPath("postgres")
 	initdb, err2 := exec.LookPath("initdb")
 	if err1 == nil && err2 == nil {

@@ -1,0 +1,193 @@
+package faulttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// ErrNoRedis says that there is no Redis to start.
+var ErrNoRedis = errors.New("needs redis-server or valkey-server on PATH, or TANDIAN_TEST_REDIS_SERVER")
+
+const (
+	sampleEvery   = 50 * time.Millisecond
+	sampleFor     = 5 * time.Second
+	redisPatience = 3 * time.Second // of one command of ours
+)
+
+// A redisNode is a private server that keeps what it is told, as production's does:
+// an append-only file that is flushed every second, and nothing is evicted.
+type redisNode struct {
+	*Proc
+	port int
+	data string
+
+	end     chan struct{} // closed when the file is to be watched no more
+	watched sync.WaitGroup
+	mu      sync.Mutex
+	sizes   []fileSize // of the last seconds, oldest first
+}
+
+// A fileSize says how long the file of the newest writes was at a moment.
+type fileSize struct {
+	at   time.Time
+	path string
+	size int64
+}
+
+func findRedis() (string, error) {
+	if path := os.Getenv("TANDIAN_TEST_REDIS_SERVER"); path != "" {
+		return path, nil
+	}
+	for _, name := range []string{"redis-server", "valkey-server"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", ErrNoRedis
+}
+
+// newRedis prepares a server, which is not started. close ends it.
+func newRedis(dir, name string, port int) (*redisNode, error) {
+	program, err := findRedis()
+	if err != nil {
+		return nil, err
+	}
+	s := &redisNode{port: port, data: filepath.Join(dir, name), end: make(chan struct{})}
+	if err := os.MkdirAll(s.data, 0o700); err != nil {
+		return nil, fmt.Errorf("make a directory for Redis: %w", err)
+	}
+	s.Proc = &Proc{
+		Name: name, dir: s.data, log: filepath.Join(dir, name+".log"), answers: s.ping, env: os.Environ(),
+		args: []string{
+			program, "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", s.data, "--save", "",
+			"--appendonly", "yes", "--appendfsync", "everysec", "--aof-load-truncated", "yes", "--auto-aof-rewrite-percentage", "0",
+			"--maxmemory-policy", "noeviction", "--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0",
+		},
+	}
+	s.watched.Go(s.watch)
+	return s, nil
+}
+
+func (s *redisNode) addr() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+
+// client opens the server, past all proxies.
+func (s *redisNode) client() (redis.UniversalClient, error) { return openRedis(redisURL(s.addr())) }
+
+func redisURL(addr string) string { return "redis://" + addr + "/0" }
+
+func openRedis(url string) (redis.UniversalClient, error) {
+	return store.OpenRedis(store.RedisConfig{URL: url, Role: "faults", Timeout: redisPatience}, store.NewRedisMetrics(prometheus.NewRegistry()))
+}
+
+func (s *redisNode) ping(ctx context.Context) error {
+	return s.with(func(rdb redis.UniversalClient) error { return rdb.Ping(ctx).Err() })
+}
+
+// with opens the server for a moment.
+func (s *redisNode) with(do func(rdb redis.UniversalClient) error) error {
+	rdb, err := s.client()
+	if err != nil {
+		return fmt.Errorf("open %s: %w", s.Name, err)
+	}
+	defer func() { _ = rdb.Close() }()
+	return do(rdb)
+}
+
+// watch notes how the file of the newest writes grows.
+func (s *redisNode) watch() {
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.end:
+			return
+		case now := <-tick.C:
+			path, size, err := s.newest()
+			if err != nil {
+				continue // it was not started yet, or was emptied
+			}
+			s.mu.Lock()
+			s.sizes = append(s.sizes, fileSize{now, path, size})
+			for now.Sub(s.sizes[0].at) > sampleFor {
+				s.sizes = s.sizes[1:]
+			}
+			s.mu.Unlock()
+		}
+	}
+}
+
+// newest is the file that the server appends to. A rewrite begins another one.
+func (s *redisNode) newest() (path string, size int64, err error) {
+	files, err := filepath.Glob(filepath.Join(s.data, "appendonlydir", "*.incr.aof"))
+	if err != nil {
+		return "", 0, err
+	}
+	err = os.ErrNotExist
+	var last time.Time
+	for _, one := range files {
+		if info, statErr := os.Stat(one); statErr == nil && !info.ModTime().Before(last) {
+			path, size, last, err = one, info.Size(), info.ModTime(), nil
+		}
+	}
+	return path, size, err
+}
+
+// cut takes the server back to what its disk held some time ago, when the power
+// failed. It must be dead. The file that was begun later is emptied.
+func (s *redisNode) cut(ago time.Duration) (lost int64, err error) {
+	path, size, err := s.newest()
+	if err != nil {
+		return 0, fmt.Errorf("find the append-only file of %s: %w", s.Name, err)
+	}
+	then := s.sizeOf(path, time.Now().Add(-ago), size)
+	s.forget() // what was longer
+	if err := os.Truncate(path, then); err != nil {
+		return 0, fmt.Errorf("cut the append-only file of %s: %w", s.Name, err)
+	}
+	return size - then, nil
+}
+
+// sizeOf is how long a file was at a moment: as it was last seen before, else as it
+// was first seen.
+func (s *redisNode) sizeOf(path string, at time.Time, size int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := true
+	for _, seen := range s.sizes {
+		if seen.path != path {
+			continue
+		}
+		if !first && seen.at.After(at) {
+			break
+		}
+		size, first = seen.size, false
+	}
+	return size
+}
+
+// forget begins to watch anew.
+func (s *redisNode) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sizes = nil
+}
+
+// close ends the server. What it stored stays in its directory.
+func (s *redisNode) close() error {
+	err := s.Kill9()
+	close(s.end)
+	s.watched.Wait()
+	return err
+}

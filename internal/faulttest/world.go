@@ -1,0 +1,410 @@
+package faulttest
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const seedPatience = 2 * time.Minute // until all people have accounts
+
+// Options say what a [World] is made of.
+type Options struct {
+	Binary   string    // the server's program, see [BuildServer]
+	Dir      string    // for data and logs; it must exist, and the caller removes it
+	Servers  int       // how many; default 2
+	People   int       // customers; default 200
+	Seed     uint64    // decides names and ids of people, not ports
+	ExtraEnv []string  // NAME=value for the servers, such as TANDIAN_PAY_WITHIN=10s
+	Progress io.Writer // hears what takes long; nil for nobody
+}
+
+// A World is servers, a PostgreSQL and a Redis of its own, as processes of this
+// machine, with a proxy between each server and each store. It is a [Place]. Its
+// methods are safe for concurrent use.
+type World struct {
+	o       Options
+	dir     string
+	people  []Person
+	shop    string
+	pg      *postgres
+	servers []*Proc
+	urls    []string
+	toPG    []*proxy // of each server
+	toRedis []*proxy
+	direct  *proxy // to Redis, never harmed: its address stays the same when a replica takes over
+
+	mu     sync.Mutex
+	nodes  [2]*redisNode // the master, and who may be its replica
+	active map[*running]bool
+	calm   time.Time // when the last fault ended
+}
+
+// A running is a fault under way.
+type running struct {
+	name  string
+	begun chan struct{} // closed when it has begun
+	end   func(context.Context) error
+	once  sync.Once
+	err   error
+}
+
+var _ Place = (*World)(nil)
+
+// Open starts everything, seeds the people and returns when all servers are ready.
+// [World.Close] ends it.
+func Open(ctx context.Context, o Options) (*World, error) {
+	o.Servers, o.People = cmp.Or(o.Servers, 2), cmp.Or(o.People, 200)
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open a world: %w", err)
+	}
+	w := &World{o: o, dir: dir, active: map[*running]bool{}}
+	if err := w.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open a world: %w", err), w.Close())
+	}
+	w.calm = time.Now()
+	return w, nil
+}
+
+func (w *World) open(ctx context.Context) error {
+	// PostgreSQL, two Redis and the way to them; for each server itself and two ways.
+	ports, err := freePorts(4 + 3*w.o.Servers)
+	if err != nil {
+		return err
+	}
+	if err := w.openStores(ctx, ports[:4]); err != nil {
+		return err
+	}
+	if err := w.seed(ctx); err != nil {
+		return err
+	}
+	for i := range w.o.Servers {
+		if err := w.addServer(i, ports[4+3*i:]); err != nil {
+			return err
+		}
+	}
+	_, _ = fmt.Fprintf(w.o.Progress, "starting %d servers\n", w.o.Servers)
+	return w.each(func(p *Proc) error { return p.Start(ctx) })
+}
+
+func (w *World) openStores(ctx context.Context, ports []int) (err error) {
+	_, _ = fmt.Fprintln(w.o.Progress, "starting PostgreSQL and Redis")
+	if w.pg, err = openPostgres(ctx, w.dir, ports[0]); err != nil {
+		return err
+	}
+	for i := range w.nodes {
+		if w.nodes[i], err = newRedis(w.dir, "redis-"+strconv.Itoa(i), ports[1+i]); err != nil {
+			return err
+		}
+	}
+	if err := w.nodes[0].Start(ctx); err != nil {
+		return err
+	}
+	w.direct, err = openProxy("to Redis", loopback(ports[3]), w.nodes[0].addr())
+	return err
+}
+
+// addServer prepares a server and its ways, which are open from now on.
+func (w *World) addServer(i int, ports []int) error {
+	name := "server-" + strconv.Itoa(i)
+	toPG, err := openProxy(name+" to PostgreSQL", loopback(ports[1]), w.pg.addr())
+	if err != nil {
+		return err
+	}
+	w.toPG = append(w.toPG, toPG)
+	toRedis, err := openProxy(name+" to Redis", loopback(ports[2]), w.nodes[0].addr())
+	if err != nil {
+		return err
+	}
+	w.toRedis = append(w.toRedis, toRedis)
+	url := "http://" + loopback(ports[0])
+	w.urls = append(w.urls, url)
+	w.servers = append(w.servers, &Proc{
+		Name: name, dir: w.dir, log: filepath.Join(w.dir, name+".log"),
+		answers: func(ctx context.Context) error { return ready(ctx, url) },
+		env:     append(w.environment(databaseURL(toPG.listen), redisURL(toRedis.listen)), w.o.ExtraEnv...),
+		args: []string{
+			w.o.Binary, "--addr", loopback(ports[0]), "--log-format", "json",
+			// All clients have one address here, and ask for ids that may not be there: the
+			// limits would refuse what is to be tested, and the history would be of refusals.
+			"--rate-anonymous", "0", "--rate-user", "0", "--conns-per-address", "0", "--absent-reads", "0",
+			"serve",
+		},
+	})
+	return nil
+}
+
+// environment is ours without what would be settings, and with the stores.
+func (w *World) environment(databaseURL, redisURL string) []string {
+	var env []string
+	for _, pair := range os.Environ() {
+		switch name, _, _ := strings.Cut(pair, "="); {
+		case strings.HasPrefix(name, "TANDIAN_"), name == "DATABASE_URL", strings.HasPrefix(name, "REDIS_"):
+		default:
+			env = append(env, pair)
+		}
+	}
+	return append(env, "DATABASE_URL="+databaseURL, "REDIS_URL="+redisURL)
+}
+
+// seed makes the people and the shop, by the server's own command.
+func (w *World) seed(ctx context.Context) error {
+	_, _ = fmt.Fprintf(w.o.Progress, "seeding %d customers\n", w.o.People)
+	ctx, cancel := context.WithTimeout(ctx, seedPatience)
+	defer cancel()
+	tokens := filepath.Join(w.dir, "tokens.tsv")
+	cmd := exec.CommandContext(ctx, w.o.Binary, "seed", "--users", strconv.Itoa(w.o.People+2), "--shops", "1", //nolint:gosec // the caller's program
+		"--seed", strconv.FormatUint(max(w.o.Seed, 1), 10), "--tokens", tokens)
+	cmd.Env, cmd.Dir = w.environment(w.pg.url(), w.RedisURL()), w.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("seed people: %w\n%s", err, out)
+	}
+	var err error
+	if w.people, err = readTokens(tokens); err != nil {
+		return err
+	}
+	var shop int64
+	if err := w.pg.with(func(db *sql.DB) error { return db.QueryRowContext(ctx, `SELECT min(id) FROM shops`).Scan(&shop) }); err != nil {
+		return fmt.Errorf("find the shop: %w", err)
+	}
+	w.shop = base64.RawURLEncoding.EncodeToString([]byte("Shop:" + strconv.FormatInt(shop, 10)))
+	return nil
+}
+
+// readTokens reads what `seed --tokens` wrote: USER_ID, ROLE and SESSION_TOKEN, first
+// an ADMIN, then a MERCHANT.
+func readTokens(path string) ([]Person, error) {
+	file, err := os.Open(path) //nolint:gosec // the path is ours
+	if err != nil {
+		return nil, fmt.Errorf("read tokens: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	var people []Person
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		fields := strings.Split(lines.Text(), "\t")
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("read tokens: line %d has %d fields", len(people)+1, len(fields))
+		}
+		people = append(people, Person{ID: fields[0], Token: fields[2]})
+	}
+	if len(people) < 3 {
+		return nil, fmt.Errorf("read tokens: there are %d people", len(people))
+	}
+	return people, nil
+}
+
+// ready asks a server whether it is.
+func ready(ctx context.Context, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", http.NoBody)
+	if err != nil {
+		return err
+	}
+	req.Close = true
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(res.Body, 200))
+	if err != nil {
+		return err
+	}
+	// A server without its Redis is ready too, but the world is not whole.
+	if said := strings.TrimSpace(string(text)); said != "ready" {
+		return fmt.Errorf("%s: %d %s", url, res.StatusCode, said)
+	}
+	return nil
+}
+
+// each does something to all servers at once.
+func (w *World) each(do func(p *Proc) error) error {
+	failed := make([]error, len(w.servers))
+	var all sync.WaitGroup
+	for i, p := range w.servers {
+		all.Go(func() { failed[i] = do(p) })
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+// Servers is how many there are.
+func (w *World) Servers() int { return len(w.servers) }
+
+// URL is where a server answers.
+func (w *World) URL(server int) string { return w.urls[server] }
+
+// DatabaseURL is the address of the database, past all proxies.
+func (w *World) DatabaseURL() string { return w.pg.url() }
+
+// RedisURL is the address of Redis, which is never harmed. It stays the same when a
+// replica takes over.
+func (w *World) RedisURL() string { return redisURL(w.direct.listen) }
+
+// People are those who can sign in.
+func (w *World) People() []Person { return w.people }
+
+// Shop is the global id of the merchant's shop.
+func (w *World) Shop() string { return w.shop }
+
+// Logs are the paths of the servers' logs, which go on when a server is started again.
+func (w *World) Logs() []string {
+	paths := make([]string, len(w.servers))
+	for i, p := range w.servers {
+		paths[i] = p.log
+	}
+	return paths
+}
+
+// Deaths are the ends of processes that no fault ended, in words. There should be none.
+func (w *World) Deaths() []string {
+	w.mu.Lock()
+	procs := []*Proc{w.pg.Proc, w.nodes[0].Proc, w.nodes[1].Proc}
+	w.mu.Unlock()
+	var all []string
+	for _, p := range append(procs, w.servers...) {
+		all = append(all, p.Deaths()...)
+	}
+	return all
+}
+
+// Healthy says since when no fault has been under way; not ok while one is. Servers
+// may still be recovering from it.
+func (w *World) Healthy() (since time.Time, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calm, len(w.active) == 0
+}
+
+// master is the Redis that the servers use.
+func (w *World) master() *redisNode {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nodes[0]
+}
+
+// withRedis opens the servers' Redis for a moment, past all proxies.
+func (w *World) withRedis(do func(rdb redis.UniversalClient) error) error {
+	return w.master().with(do)
+}
+
+// begin begins a fault. It counts as being under way from now on. The error is that
+// of the fault, which is then over.
+func (w *World) begin(ctx context.Context, f Fault, r *rand.Rand) (*running, error) {
+	under := &running{name: f.Name, begun: make(chan struct{})}
+	w.mu.Lock()
+	w.active[under] = true
+	w.mu.Unlock()
+	end, err := f.Begin(ctx, w, r)
+	under.end = end
+	close(under.begun)
+	if err != nil {
+		return nil, errors.Join(err, w.finish(ctx, under))
+	}
+	return under, nil
+}
+
+// finish ends a fault, once; whoever comes second waits for the first.
+func (w *World) finish(ctx context.Context, f *running) error {
+	<-f.begun
+	f.once.Do(func() {
+		if f.end != nil {
+			f.err = f.end(ctx)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.active, f)
+		w.calm = time.Now()
+	})
+	return f.err
+}
+
+// Heal ends every fault under way, starts what is dead and continues what is
+// stopped. It returns when both stores and all servers answer.
+func (w *World) Heal(ctx context.Context) error {
+	w.mu.Lock()
+	var under []*running
+	for f := range w.active {
+		under = append(under, f)
+	}
+	w.mu.Unlock()
+	var all sync.WaitGroup
+	for _, f := range under {
+		all.Go(func() { _ = w.finish(ctx, f) }) // what did not heal so is healed below
+	}
+	all.Wait()
+	var failed []error
+	for _, p := range append(append([]*proxy{}, w.toPG...), w.toRedis...) {
+		failed = append(failed, p.heal())
+	}
+	revive := func(p *Proc) error { return errors.Join(p.Cont(), p.Start(ctx)) }
+	failed = append(failed, revive(w.pg.Proc), revive(w.master().Proc))
+	if err := errors.Join(append(failed, w.each(revive))...); err != nil {
+		return fmt.Errorf("heal the world: %w", err)
+	}
+	return nil
+}
+
+// Close ends all processes. What they logged, and what Redis stored, stays in Dir.
+func (w *World) Close() error {
+	failed := []error{w.each(func(p *Proc) error { return p.Kill9() })}
+	for _, p := range append(append([]*proxy{w.direct}, w.toPG...), w.toRedis...) {
+		if p != nil {
+			p.close()
+		}
+	}
+	for _, s := range w.nodes {
+		if s != nil {
+			failed = append(failed, s.close())
+		}
+	}
+	if w.pg != nil {
+		failed = append(failed, w.pg.close())
+	}
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("close the world: %w", err)
+	}
+	return nil
+}
+
+func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
+
+// freePorts finds ports of this machine that nobody listens at. They lie below those
+// that systems hand out to clients: a server that is dead for a while finds its own
+// still free.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for tries := 0; len(ports) < n; tries++ {
+		port := 20_000 + rand.IntN(12_000) //nolint:gosec // no secret
+		held, err := net.Listen("tcp", loopback(port))
+		if err != nil {
+			if tries > 1000 {
+				return nil, fmt.Errorf("find free ports: %w", err)
+			}
+			continue
+		}
+		defer func() { _ = held.Close() }() // none is found twice
+		ports = append(ports, port)
+	}
+	return ports, nil
+}
