@@ -83,11 +83,13 @@ func newRedis(dir, name string, port int) (*redisNode, error) {
 func (s *redisNode) addr() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
 
 // client opens the server, past all proxies.
-func (s *redisNode) client() (redis.UniversalClient, error) { return openRedis(redisURL(s.addr())) }
+func (s *redisNode) client() (redis.UniversalClient, error) {
+	return openServersRedis(redisURL(s.addr()))
+}
 
 func redisURL(addr string) string { return "redis://" + addr + "/0" }
 
-func openRedis(url string) (redis.UniversalClient, error) {
+func openServersRedis(url string) (redis.UniversalClient, error) {
 	return store.OpenRedis(store.RedisConfig{URL: url, Role: "faults", Timeout: redisPatience}, store.NewRedisMetrics(prometheus.NewRegistry()))
 }
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -143,20 +142,21 @@ func (w *World) addServer(i int, ports []int) error {
 	w.servers = append(w.servers, &Proc{
 		Name: name, dir: w.dir, log: filepath.Join(w.dir, name+".log"),
 		answers: func(ctx context.Context) error { return ready(ctx, url) },
-		env:     append(w.environment(databaseURL(toPG.listen), redisURL(toRedis.listen)), w.o.ExtraEnv...),
-		args: []string{
-			w.o.Binary, "--addr", loopback(ports[0]), "--log-format", "json",
-			// All clients have one address here, and ask for ids that may not be there: the
-			// limits would refuse what is to be tested, and the history would be of refusals.
-			"--rate-anonymous", "0", "--rate-user", "0", "--conns-per-address", "0", "--absent-reads", "0",
-			"serve",
-		},
+		env:     append(environment(databaseURL(toPG.listen), redisURL(toRedis.listen)), w.o.ExtraEnv...),
+		args:    append([]string{w.o.Binary, "--addr", loopback(ports[0]), "--log-format", "json"}, unlimited()...),
 	})
 	return nil
 }
 
+// unlimited is how servers are told to serve without limits. All clients have one address
+// here, and ask for ids that may not be there: the limits would refuse what is to be
+// tested, and the history would be of refusals.
+func unlimited() []string {
+	return []string{"--rate-anonymous", "0", "--rate-user", "0", "--conns-per-address", "0", "--absent-reads", "0", "serve"}
+}
+
 // environment is ours without what would be settings, and with the stores.
-func (w *World) environment(databaseURL, redisURL string) []string {
+func environment(databaseURL, redisURL string) []string {
 	var env []string
 	for _, pair := range os.Environ() {
 		switch name, _, _ := strings.Cut(pair, "="); {
@@ -168,28 +168,37 @@ func (w *World) environment(databaseURL, redisURL string) []string {
 	return append(env, "DATABASE_URL="+databaseURL, "REDIS_URL="+redisURL)
 }
 
-// seed makes the people and the shop, by the server's own command.
-func (w *World) seed(ctx context.Context) error {
+// seed makes the people and the shop.
+func (w *World) seed(ctx context.Context) (err error) {
 	_, _ = fmt.Fprintf(w.o.Progress, "seeding %d customers\n", w.o.People)
-	ctx, cancel := context.WithTimeout(ctx, seedPatience)
-	defer cancel()
-	tokens := filepath.Join(w.dir, "tokens.tsv")
-	cmd := exec.CommandContext(ctx, w.o.Binary, "seed", "--users", strconv.Itoa(w.o.People+2), "--shops", "1", //nolint:gosec // the caller's program
-		"--seed", strconv.FormatUint(max(w.o.Seed, 1), 10), "--tokens", tokens)
-	cmd.Env, cmd.Dir = w.environment(w.pg.url(), w.RedisURL()), w.dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("seed people: %w\n%s", err, out)
-	}
-	var err error
-	if w.people, err = readTokens(tokens); err != nil {
+	if w.people, err = seedPeople(ctx, w.o, w.dir, environment(w.pg.url(), w.RedisURL())); err != nil {
 		return err
 	}
-	var shop int64
-	if err := w.pg.with(func(db *sql.DB) error { return db.QueryRowContext(ctx, `SELECT min(id) FROM shops`).Scan(&shop) }); err != nil {
-		return fmt.Errorf("find the shop: %w", err)
+	return w.pg.with(func(db *sql.DB) error { w.shop, err = firstShop(ctx, db); return err })
+}
+
+// seedPeople makes people and a shop in the stores that env says, by the server's own
+// command.
+func seedPeople(ctx context.Context, o Options, dir string, env []string) ([]Person, error) {
+	ctx, cancel := context.WithTimeout(ctx, seedPatience)
+	defer cancel()
+	tokens := filepath.Join(dir, "tokens.tsv")
+	cmd := exec.CommandContext(ctx, o.Binary, "seed", "--users", strconv.Itoa(o.People+2), "--shops", "1", //nolint:gosec // the caller's program
+		"--seed", strconv.FormatUint(max(o.Seed, 1), 10), "--tokens", tokens)
+	cmd.Env, cmd.Dir = env, dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("seed people: %w\n%s", err, out)
 	}
-	w.shop = base64.RawURLEncoding.EncodeToString([]byte("Shop:" + strconv.FormatInt(shop, 10)))
-	return nil
+	return readTokens(tokens)
+}
+
+// firstShop is the global id of the shop that was seeded.
+func firstShop(ctx context.Context, db *sql.DB) (string, error) {
+	var id int64
+	if err := db.QueryRowContext(ctx, `SELECT min(id) FROM shops`).Scan(&id); err != nil {
+		return "", fmt.Errorf("find the shop: %w", err)
+	}
+	return globalID("Shop", id), nil
 }
 
 // readTokens reads what `seed --tokens` wrote: USER_ID, ROLE and SESSION_TOKEN, first
