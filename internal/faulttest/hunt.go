@@ -1,0 +1,161 @@
+package faulttest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+const (
+	huntSeeds = 3                // tries to catch a mutant
+	huntFor   = 40 * time.Second // of one
+	huntFirst = 15 * time.Second // of the first: most need no more
+)
+
+// HuntConfig says which mutants are built and run.
+type HuntConfig struct {
+	Names  []string // of mutants; nil is all
+	Binary string   // the program of the server as it is; "" builds it
+	Keep   string   // see [Config]; what a mutant broke is not kept
+	Out    io.Writer
+}
+
+// Hunt builds mutants, one after the other, and has each run under the faults of its
+// deck until something is found broken, three runs at most. Before that it has the
+// server as it is run under the faults of all of them: what is found broken there proves
+// nothing. It prints a table, and returns the names of those that were not caught.
+func Hunt(ctx context.Context, cfg HuntConfig) (survivors []string, err error) {
+	mutants, err := chosen(cfg.Names)
+	if err != nil {
+		return nil, err
+	}
+	if err := control(ctx, cfg, mutants); err != nil {
+		return nil, err
+	}
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "mutant\tdeck\tcaught by\tafter")
+	for _, m := range mutants {
+		c, err := hunt(ctx, m, cfg.Out)
+		if err != nil {
+			return nil, err
+		}
+		if len(c.by) == 0 {
+			survivors = append(survivors, m.Name)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, cmp.Or(deckOf(m), "-"), cmp.Or(strings.Join(c.by, " "), "NOT CAUGHT"), c.after())
+	}
+	if err := w.Flush(); err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(cfg.Out, "\n%s", table.String())
+	return survivors, err
+}
+
+func chosen(names []string) ([]Mutant, error) {
+	mutants, err := Mutants()
+	if err != nil || len(names) == 0 {
+		return mutants, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(mutants, func(m Mutant) bool { return m.Name == name }) {
+			return nil, fmt.Errorf("there is no mutant %q", name)
+		}
+	}
+	return slices.DeleteFunc(mutants, func(m Mutant) bool { return !slices.Contains(names, m.Name) }), nil
+}
+
+// control runs the server as it is under the faults of all mutants.
+func control(ctx context.Context, cfg HuntConfig, mutants []Mutant) error {
+	var deck [][]string
+	for _, m := range mutants {
+		for _, card := range m.Deck {
+			if !slices.ContainsFunc(deck, func(other []string) bool { return slices.Equal(card, other) }) {
+				deck = append(deck, card)
+			}
+		}
+	}
+	cards, err := cardsOf(deck)
+	if err != nil {
+		return err
+	}
+	d := huntFirst + time.Duration(len(deck))*5*time.Second
+	fmt.Fprintln(cfg.Out, "the server as it is:")
+	report, err := Run(ctx, Config{Seed: NewSeed(), Duration: d, Cards: cards, Binary: cfg.Binary, Keep: cfg.Keep, Out: cfg.Out})
+	if err != nil {
+		return err
+	}
+	if report.Broken() {
+		return errors.New("the server as it is breaks something: no mutant proves anything")
+	}
+	return nil
+}
+
+// A catch is what became of a mutant.
+type catch struct {
+	by   []string // invariants that were broken
+	runs int
+	took time.Duration // of load, over all runs
+}
+
+func (c catch) after() string { return fmt.Sprintf("%v, run %d", c.took, c.runs) }
+
+func hunt(ctx context.Context, m Mutant, out io.Writer) (c catch, err error) {
+	dir, err := os.MkdirTemp("", "tandian-mutant-")
+	if err != nil {
+		return c, fmt.Errorf("make room for a mutant: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binary, err := m.build(ctx, dir)
+	if err != nil {
+		return c, err
+	}
+	cards, err := cardsOf(m.Deck)
+	if err != nil {
+		return c, fmt.Errorf("mutant %s: %w", m.Name, err)
+	}
+	for d := huntFirst; c.runs < huntSeeds && len(c.by) == 0; d = huntFor {
+		fmt.Fprintf(out, "\n%s: %s\n", m.Name, m.What)
+		report, err := Run(ctx, Config{Seed: NewSeed(), Duration: d, Cards: cards, Binary: binary, Out: out})
+		if err != nil {
+			return c, fmt.Errorf("mutant %s: %w", m.Name, err)
+		}
+		c.runs++
+		c.took += d
+		c.by = report.broken()
+	}
+	return c, nil
+}
+
+// build builds the server with the mutant in it.
+func (m Mutant) build(ctx context.Context, dir string) (string, error) {
+	module, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	edited := filepath.Join(dir, "edited")
+	if err := os.Mkdir(edited, 0o700); err != nil {
+		return "", err
+	}
+	overlay, err := m.Overlay(module, edited)
+	if err != nil {
+		return "", err
+	}
+	return BuildServer(ctx, dir, overlay)
+}
+
+func deckOf(m Mutant) string {
+	cards := make([]string, len(m.Deck))
+	for i, faults := range m.Deck {
+		cards[i] = strings.Join(faults, " + ")
+	}
+	return strings.Join(cards, "; ")
+}
