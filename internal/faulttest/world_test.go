@@ -14,9 +14,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/measure"
 )
 
-// aWorld opens a world for a test, which is over with it. Without servers the test
-// fails if they were promised, else it is skipped.
-func aWorld(t *testing.T, o Options) *World {
+// needServers ends a test for which there is no PostgreSQL or Redis to start: it fails
+// if they were promised, else it is skipped.
+func needServers(t *testing.T) {
 	t.Helper()
 	_, _, noPG := measure.FindPostgres()
 	_, noRedis := findRedis()
@@ -26,6 +26,12 @@ func aWorld(t *testing.T, o Options) *World {
 		}
 		t.Skipf("%v: run `make test`", err)
 	}
+}
+
+// aWorld opens a world for a test, which is over with it.
+func aWorld(t *testing.T, o Options) *World {
+	t.Helper()
+	needServers(t)
 	o.Binary, o.Dir = builtServer(t), t.TempDir()
 	w, err := Open(t.Context(), o)
 	if err != nil {
