@@ -84,12 +84,15 @@ func Check(ctx context.Context, place Place, events []Event, rules Rules) (Verdi
 	if err != nil {
 		return Verdict{}, fmt.Errorf("check a run: %w", err)
 	}
-	return judge(s, events, rules), nil
+	c := newCourt(s, events, rules)
+	c.judge()
+	c.checkAdmissions()
+	c.abridge()
+	return c.verdict, nil
 }
 
-// judge is Check of what was read.
-func judge(s state, events []Event, rules Rules) Verdict {
-	c := newCourt(s, events, rules)
+// judge does all checks but the search of [court.checkAdmissions].
+func (c *court) judge() {
 	c.checkConservation()
 	c.checkStock()
 	c.checkRedis()
@@ -107,8 +110,7 @@ func judge(s state, events []Event, rules Rules) Verdict {
 	c.checkSignedIn()
 	c.checkLive()
 	c.checkIDs()
-	c.abridge()
-	return c.verdict
+	c.checkWanted()
 }
 
 // A court has one run before it.
@@ -134,6 +136,9 @@ type told struct {
 	// then certainly goes on to until. Both 0 if no answer did.
 	from, until time.Duration
 	alive       bool
+
+	asked, known time.Duration // between these it was stored: asked for, told; [forever] if it was not told
+	ending, gone time.Duration // the same of its end, if it ended
 }
 
 func newCourt(s state, events []Event, rules Rules) *court {
@@ -181,33 +186,47 @@ func (c *court) see(e Event) seen {
 	return out
 }
 
-// lives finds from when to when each order was certainly alive, by what was told and
-// what it is in the end.
+// lives finds when each order was stored and ended, and from when to when it was
+// certainly alive, by what was told and what it is in the end.
 func (c *court) lives() {
 	cancels := map[int64]time.Duration{} // begin of the first that may have succeeded
+	unknown := map[claim]time.Duration{} // begin of the first request that nobody knows the end of
 	for _, e := range c.events {
-		if e.Op != OpCancel || (e.Definite() && e.Code != "") {
-			continue
-		}
-		if _, known := cancels[e.order]; !known {
+		if _, known := cancels[e.order]; !known && e.Op == OpCancel && (e.Code == "" || !e.Definite()) {
 			cancels[e.order] = e.Start
+		}
+		who := claim{e.user, e.voucher}
+		if _, known := unknown[who]; !known && e.Op == OpOrder && !e.Definite() {
+			unknown[who] = e.Start
 		}
 	}
 	for _, t := range c.orders {
-		for _, e := range t.events {
-			if stands[e.Status] && (!t.alive || e.End < t.from) {
-				t.from, t.alive = e.End, true
-			}
+		t.read()
+		if begin, ok := unknown[claim{t.events[0].user, t.events[0].voucher}]; ok {
+			t.asked = min(t.asked, begin)
 		}
-		if !t.alive {
-			continue
-		}
-		t.until = t.from // cancelled by time: nobody knows when
+		t.ending, t.until = t.asked, t.from // cancelled by time: nobody knows when
 		if begin, ok := cancels[t.number]; ok {
-			t.until = max(t.from, begin)
+			t.ending, t.until = begin, max(t.from, begin)
 		}
 		if r, ok := c.state.orders[t.number]; ok && r.live() {
 			t.until = forever
+		}
+	}
+}
+
+// read notes what the answers about an order say.
+func (t *told) read() {
+	t.asked, t.known, t.gone = t.events[0].Start, forever, forever
+	for _, e := range t.events {
+		if stands[e.Status] && (!t.alive || e.End < t.from) {
+			t.from, t.alive = e.End, true
+		}
+		if stored[e.Status] {
+			t.known = min(t.known, e.End)
+		}
+		if over[e.Status] {
+			t.gone = min(t.gone, e.End)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func (c *court) checkTold() {
 		}
 		c.count("orders that could not be found for a moment", 1)
 		if t.wasStoredBefore(e.Start) {
-			c.breach("D", "%s at %s did not find order %d, which had been told %s", e.Op, e.Start, e.order, "as stored")
+			c.breach("D", "%s at %s did not find order %d, which had been told as stored", e.Op, e.Start, e.order)
 		}
 	}
 }
@@ -209,6 +209,24 @@ func (c *court) checkIDs() {
 				c.breach("ids", "number %d was told to user %d for voucher %d, and to user %d for voucher %d", t.number, first.user, first.voucher, e.user, e.voucher)
 				break
 			}
+		}
+	}
+}
+
+// checkWanted: there is no order that nobody asked for (ids).
+func (c *court) checkWanted() {
+	asked, offered := map[claim]bool{}, map[int64]bool{}
+	for _, e := range c.events {
+		switch {
+		case e.Op == OpOpen:
+			offered[e.voucher] = true
+		case e.Op == OpOrder && mayTake(e.Event):
+			asked[claim{e.user, e.voucher}] = true
+		}
+	}
+	for n, r := range c.state.orders {
+		if offered[r.voucher] && r.status != "FAILED" && !asked[claim{r.user, r.voucher}] {
+			c.breach("ids", "order %d of user %d and voucher %d is %s, and nobody asked for it", n, r.user, r.voucher, r.status)
 		}
 	}
 }

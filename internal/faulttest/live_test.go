@@ -130,4 +130,131 @@ func counts(v faulttest.Verdict) string {
 	return "\n" + strings.Join(lines, "\n")
 }
 
-var _ = redis.Nil
+// What is done to stores by hand must not pass the checks. The servers are stopped
+// before: they would mend some of it.
+func TestHarmDoneByHandIsFound(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		h := opened(t, stack, 200)
+		events := h.played(t, 3*time.Second)
+		for _, s := range h.servers {
+			if err := s.Stop(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v := h.checked(t, events); len(v.Breaches) > 0 {
+			t.Fatalf("before any harm: %v", v.Breaches)
+		}
+		one := h.oneLive(t)
+		drop := "DROP INDEX order_live"
+		for _, harm := range []struct {
+			name   string
+			do     []string // $1 the order, $2 its voucher, $3 its user
+			undo   []string
+			redis  func(*testing.T, *redis.Client) (undo func())
+			broken []string
+		}{
+			{
+				name: "an order is deleted, and its piece put back", broken: []string{"D"},
+				do:   []string{"CREATE TABLE kept AS SELECT * FROM orders WHERE id = $1", "CREATE TABLE money AS SELECT * FROM payments WHERE order_id = $1", "DELETE FROM payments WHERE order_id = $1", "DELETE FROM orders WHERE id = $1", "UPDATE flash_sales SET stock = stock + 1 WHERE id = $2"},
+				undo: []string{"INSERT INTO orders SELECT * FROM kept", "INSERT INTO payments SELECT * FROM money", "DROP TABLE kept", "DROP TABLE money", "UPDATE flash_sales SET stock = stock - 1 WHERE id = $2"},
+			},
+			{
+				name: "a piece is added", broken: []string{"C"},
+				do:   []string{"UPDATE flash_sales SET stock = stock + 1, initial_stock = initial_stock + 1 WHERE id = $2"},
+				undo: []string{"UPDATE flash_sales SET stock = stock - 1, initial_stock = initial_stock - 1 WHERE id = $2"},
+			},
+			{
+				name: "a cancelled order lives again beside another", broken: []string{"C", "U", "ids"},
+				do: []string{
+					drop, "CREATE TABLE second AS SELECT * FROM orders WHERE id = $1", "UPDATE second SET id = id + 1, idempotency = NULL",
+					"INSERT INTO orders SELECT * FROM second", "DROP TABLE second",
+				},
+				undo: []string{"DELETE FROM orders WHERE id = $1 + 1"},
+			},
+			{
+				name: "an order becomes a tombstone", broken: []string{"D"},
+				do:   []string{"UPDATE orders SET status = 'FAILED', failure = 'ORDER_NOT_COMPLETED' WHERE id = $1", "UPDATE flash_sales SET stock = stock + 1 WHERE id = $2"},
+				undo: []string{"UPDATE orders SET status = 'PAID', failure = NULL WHERE id = $1", "UPDATE flash_sales SET stock = stock - 1 WHERE id = $2"},
+			},
+			{
+				name: "an order is given to somebody else", broken: []string{"D", "ids"},
+				do:   []string{"UPDATE orders SET user_id = 1 WHERE id = $1"},
+				undo: []string{"UPDATE orders SET user_id = $3 WHERE id = $1"},
+			},
+			{
+				name: "a piece appears in Redis", broken: []string{"C"},
+				redis: func(t *testing.T, rdb *redis.Client) func() {
+					key := fmt.Sprintf("td:sale:{p%d}:%d:stock", one.partition, one.voucher)
+					must(t, rdb.Incr(t.Context(), key).Err())
+					return func() { must(t, rdb.Decr(t.Context(), key).Err()) }
+				},
+			},
+			{
+				name: "a buyer is lost in Redis", broken: []string{"C"},
+				redis: func(t *testing.T, rdb *redis.Client) func() {
+					key, user := fmt.Sprintf("td:sale:{p%d}:%d:buyers:0", one.partition, one.voucher), strconv.FormatInt(one.user, 10)
+					must(t, rdb.HDel(t.Context(), key, user).Err())
+					return func() { must(t, rdb.HSet(t.Context(), key, user, one.order).Err()) }
+				},
+			},
+		} {
+			t.Run(harm.name, func(t *testing.T) {
+				undo := func() {}
+				if harm.redis != nil {
+					if h.redis == "" {
+						t.Skip("this Redis ended with its process")
+					}
+					opts, err := redis.ParseURL(h.redis)
+					must(t, err)
+					rdb := redis.NewClient(opts)
+					defer func() { _ = rdb.Close() }()
+					undo = harm.redis(t, rdb)
+				}
+				one.run(t, h.sql, harm.do)
+				v := h.checked(t, events)
+				one.run(t, h.sql, harm.undo)
+				undo()
+				for _, letter := range harm.broken {
+					if !slices.ContainsFunc(v.Breaches, func(b faulttest.Breach) bool { return b.Invariant == letter }) {
+						t.Errorf("%s is not broken: %v", letter, v.Breaches)
+					}
+				}
+			})
+		}
+		if v := h.checked(t, events); len(v.Breaches) > 0 {
+			t.Fatalf("after all harm was undone: %v", v.Breaches)
+		}
+	})
+}
+
+// victim is an order that was paid.
+type victim struct {
+	order, voucher, user int64
+	partition            int
+}
+
+func (h *house) oneLive(t *testing.T) (v victim) {
+	t.Helper()
+	must(t, h.sql.QueryRowContext(t.Context(), `SELECT o.id, o.voucher_id, o.user_id, f.partition FROM orders o JOIN flash_sales f ON f.id = o.voucher_id
+		WHERE o.status = 'PAID' AND f.stock < f.initial_stock ORDER BY o.id LIMIT 1`).Scan(&v.order, &v.voucher, &v.user, &v.partition))
+	return v
+}
+
+// run executes statements, in which $1, $2 and $3 are the order, its voucher and its
+// user.
+func (v victim) run(t *testing.T, db *sql.DB, statements []string) {
+	t.Helper()
+	for _, s := range statements {
+		s = strings.NewReplacer("$1", fmt.Sprint(v.order), "$2", fmt.Sprint(v.voucher), "$3", fmt.Sprint(v.user)).Replace(s)
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
