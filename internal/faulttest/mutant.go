@@ -30,11 +30,11 @@ type Mutant struct {
 	What   string     // it does wrong
 	Breaks []string   // what one should find broken, at least one of them
 	Deck   [][]string // names of the faults that show it, those of one card together
-	edits  []edit
+	edits  []change
 }
 
-// An edit replaces lines of a file.
-type edit struct {
+// A change replaces lines of a file.
+type change struct {
 	path     string // from the root of the module
 	old, new string
 }
@@ -103,7 +103,7 @@ func readDeck(text string) (deck [][]string) {
 
 // readEdits reads what a diff says of one file: its path, and hunks, each after a line
 // @@.
-func readEdits(text string) (edits []edit, err error) {
+func readEdits(text string) (edits []change, err error) {
 	name, hunks, ok := strings.Cut(text, "\n@@\n")
 	if !ok {
 		return nil, fmt.Errorf("nothing is edited in %q", text)
@@ -130,13 +130,13 @@ func readEdits(text string) (edits []edit, err error) {
 		if before.String() == after.String() {
 			return nil, fmt.Errorf("an edit of %s changes nothing", name)
 		}
-		edits = append(edits, edit{strings.TrimSpace(name), before.String(), after.String()})
+		edits = append(edits, change{strings.TrimSpace(name), before.String(), after.String()})
 	}
 	return edits, nil
 }
 
 // apply returns the edited text.
-func (e edit) apply(text []byte) ([]byte, error) {
+func (e change) apply(text []byte) ([]byte, error) {
 	lines := slices.Concat([]byte("\n"), text)
 	old := []byte("\n" + e.old)
 	if n := bytes.Count(lines, old); n != 1 {

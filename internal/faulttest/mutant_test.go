@@ -103,7 +103,7 @@ func TestAnOverlayReachesEmbeddedFiles(t *testing.T) {
 }
 
 func TestAnEditMustFitOnce(t *testing.T) {
-	e := edit{"f", "b\n", "B\n"}
+	e := change{"f", "b\n", "B\n"}
 	for _, tt := range []struct{ text, want string }{
 		{"a\nb\nc\n", "a\nB\nc\n"},
 		{"b\nc\n", "B\nc\n"},

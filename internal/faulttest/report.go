@@ -20,6 +20,8 @@ type Report struct {
 	Requests map[string]int
 	// Counts are those of the checks: see [Verdict].
 	Counts map[string]int
+	// Acts are what servers did of themselves.
+	Acts []Act
 	// Breaches are all that was found broken.
 	Breaches []Breach
 
@@ -131,6 +133,10 @@ func (r *Report) write(out io.Writer) error {
 		for _, name := range slices.Sorted(maps.Keys(part.counts)) {
 			fmt.Fprintf(w, "  %s\t%d\n", name, part.counts[name])
 		}
+	}
+	fmt.Fprintln(w, "\nit happened that\t")
+	for _, a := range r.Acts {
+		fmt.Fprintf(w, "  %s\t%.0f\n", a.Name, a.Times)
 	}
 	found := map[string]int{}
 	for _, b := range r.Breaches {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
@@ -26,6 +27,9 @@ const (
 	// calm is how long clients go on after the last fault: what they are told then says
 	// whether the servers got over it. Checks of that begin when it was calm for a while.
 	calm = calmEnough + 3*time.Second
+	// sometimesFrom is the length of a run from which on a deck has to have servers do
+	// everything that they do when harmed.
+	sometimesFrom = 2 * time.Minute
 )
 
 // Config says what is run. Duration is needed; the zero value of everything else is
@@ -93,6 +97,7 @@ type run struct {
 	deck    []Card
 	scene   scene
 	history *History
+	acts    func(events []Event) []Act // that servers did of themselves
 	report  *Report
 }
 
@@ -166,11 +171,19 @@ func (r *run) load(ctx context.Context) error {
 	defer enough()
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(buying) }()
+	watching, seen := context.WithCancel(ctx)
+	defer seen()
+	witness := NewWitness(r.scene)
+	var watched sync.WaitGroup
+	watched.Go(func() { witness.Run(watching) })
 	err := r.harm(ctx)
 	if err == nil {
 		err = clock.Sleep(ctx, calm)
 	}
 	enough()
+	seen()
+	watched.Wait()
+	r.acts = witness.Acts
 	if err = errors.Join(err, <-ended); err != nil {
 		return err
 	}
@@ -226,6 +239,12 @@ func (r *run) judge(ctx context.Context) error {
 		return err
 	}
 	r.report.take(verdict, events)
+	r.report.Acts = r.acts(events)
+	if r.Duration >= sometimesFrom && r.Cards == nil && !r.Embedded {
+		for _, name := range Never(r.report.Acts) {
+			r.report.breach("sometimes", "it never happened that %s", name)
+		}
+	}
 	r.report.add(CheckLogs(r.scene.Logs())...)
 	for _, death := range r.scene.Deaths() {
 		r.report.breach("log", "%s", death)

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	sampleEvery    = time.Second
+	witnessEvery   = time.Second
 	samplePatience = 800 * time.Millisecond
 )
 
@@ -63,7 +63,7 @@ func NewWitness(place Place) *Witness {
 // server that does not answer is passed over.
 func (w *Witness) Run(ctx context.Context) {
 	defer w.client.CloseIdleConnections()
-	tick := time.NewTicker(sampleEvery)
+	tick := time.NewTicker(witnessEvery)
 	defer tick.Stop()
 	for {
 		var all sync.WaitGroup
