@@ -176,6 +176,8 @@ func (c *court) checkQueued() {
 		}
 		switch {
 		case !queued && !failed: // D has it
+		case !ok && c.rules.lostTwice(e):
+			c.count("numbers that were lost with a server and with Redis", 1)
 		case !ok:
 			c.breach("Q", "order %d of user %d and voucher %d was told %s and has no row", t.number, e.user, e.voucher, e.Status)
 		case r.user != e.user || r.voucher != e.voucher:
@@ -186,6 +188,28 @@ func (c *court) checkQueued() {
 			c.breach("live", "order %d was told QUEUED, is %s, and nobody was told", t.number, r.status)
 		}
 	}
+}
+
+const (
+	// lostTogether is for how long a number may be known in one place only: Redis keeps
+	// what nobody has stored until others take it over, a server what Redis has not until
+	// it presumes it lost. Both take longer while the database is away.
+	lostTogether = 30 * time.Second
+	// lostBefore is how old a write may be that Redis loses.
+	lostBefore = 2500 * time.Millisecond
+)
+
+// lostTwice reports whether a number may be lost with the server that told it QUEUED and
+// with Redis: both were harmed after that, soon after each other.
+func (r Rules) lostTwice(told seen) bool {
+	for _, killed := range r.Killed {
+		for _, forgot := range r.Forgot {
+			if killed >= told.Start && forgot >= told.End-lostBefore && (killed-forgot).Abs() <= lostTogether {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkBudget: while Redis forgets nothing, no order fails for a reason of ours (Q).

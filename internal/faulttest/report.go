@@ -104,6 +104,25 @@ func (r *Report) faults() map[string]int {
 	return all
 }
 
+// losses are when servers ended, and when Redis lost data.
+func (r *Report) losses() (killed, forgot []time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.events {
+		name, ok := strings.CutSuffix(h.what, begins)
+		if !ok {
+			continue
+		}
+		if kills := slices.Contains([]string{blowKill, blowTwice, blowStop, "kill-both", "rolling-restart"}, name); kills {
+			killed = append(killed, h.at)
+		}
+		if f, _ := FaultNamed(name); f.Forgets || r.Embedded {
+			forgot = append(forgot, h.at)
+		}
+	}
+	return killed, forgot
+}
+
 // begins stands behind the name of a fault in what Play notes.
 const begins = " begins"
 
