@@ -349,7 +349,7 @@ func HangRedis(t Target) Fault {
 // when those who sent them have given up.
 func SlowPG(t Target, low, high time.Duration) Fault {
 	return Fault{
-		Name: "slow-pg", Lasts: between(4*time.Second, 10*time.Second),
+		Name: "slow-pg", Lasts: between(3*time.Second, 7*time.Second),
 		Begin: harm(toPG, t, func(r *rand.Rand) toxic { return late(commands, between(low, high)(r), 0) }),
 	}
 }
@@ -363,8 +363,9 @@ func ReplicaFailover() Fault {
 }
 
 // PoisonEntry puts entries among the admitted orders of a partition that are none:
-// one that cannot be read, one of a voucher that there is not, and one that the
-// database refuses, as its price is too large.
+// one that cannot be read, one of a voucher that there is not, and one of a running
+// sale that the database refuses together with all orders beside it, for PostgreSQL
+// has no NUL in texts.
 func PoisonEntry() Fault {
 	return Fault{Name: "poison-entry", Lasts: instant, Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		return nil, w.withRedis(func(rdb redis.UniversalClient) error {
@@ -402,14 +403,17 @@ func poison(ctx context.Context, rdb redis.UniversalClient, stream string, vouch
 	// Numbers of the last second that there can be: no server makes them.
 	number := func() int64 { return (1<<31-1)<<32 | r.Int64N(1<<26)<<6 | partition }
 	now := time.Now().UnixMilli()
-	for _, entry := range []map[string]any{
-		{"v": "one", "u": "", "o": "1e3", "s": "-1", "t": "now"},
-		{"v": unknownVoucher, "u": unknownUser, "o": number(), "s": 1, "p": 100, "t": now, "k": ""},
-		{"v": voucher, "u": unknownUser, "o": number(), "s": 1, "p": 1 << 40, "t": now, "k": ""},
-	} {
-		if err := rdb.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: entry}).Err(); err != nil {
-			return fmt.Errorf("poison %s: %w", stream, err)
+	if _, err := rdb.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, entry := range []map[string]any{
+			{"v": "one", "u": "", "o": "1e3", "s": "-1", "t": "now"},
+			{"v": unknownVoucher, "u": unknownUser, "o": number(), "s": 1, "p": 100, "t": now, "k": ""},
+			{"v": voucher, "u": unknownUser, "o": number(), "s": 1, "p": 100, "t": now, "k": "\x00"},
+		} {
+			pipe.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: entry})
 		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("poison %s: %w", stream, err)
 	}
 	return nil
 }
