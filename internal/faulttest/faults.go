@@ -270,11 +270,11 @@ func PausePG() Fault {
 // harm is a fault of the ways of some servers to a store.
 func harm(ways func(w *World) []*proxy, t Target, how func(r *rand.Rand) toxic) func(context.Context, *World, *rand.Rand) (func(context.Context) error, error) {
 	return func(_ context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
-		var removes []func() error
-		end := func(context.Context) error {
+		var removes []func(context.Context) error
+		end := func(ctx context.Context) error {
 			var failed []error
 			for _, remove := range removes {
-				failed = append(failed, remove())
+				failed = append(failed, remove(ctx))
 			}
 			return errors.Join(failed...)
 		}

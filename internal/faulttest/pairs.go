@@ -26,10 +26,10 @@ func Pairs() []Pair {
 		}}
 	}
 	// of two chooses a server, and another one.
-	ofTwo := func(name string, make func(one, other Target) (first, second Fault), apart func(*rand.Rand) time.Duration) Pair {
+	ofTwo := func(name string, choose func(one, other Target) (first, second Fault), apart func(*rand.Rand) time.Duration) Pair {
 		return Pair{name, func(r *rand.Rand) Card {
 			i := r.IntN(2)
-			first, second := make(Nth(i), Nth(i+1))
+			first, second := choose(Nth(i), Nth(i+1))
 			return Card{Faults: []Fault{first, second}, Apart: apart(r), Seed: r.Uint64()}
 		}}
 	}

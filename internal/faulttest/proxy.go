@@ -79,7 +79,7 @@ func hang(stream string) toxic {
 
 // add begins to harm what passes, on connections of before too. remove ends that; it
 // may be called again.
-func (p *proxy) add(t toxic) (remove func() error, err error) {
+func (p *proxy) add(t toxic) (remove func(context.Context) error, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.toxics++
@@ -100,17 +100,17 @@ func (p *proxy) add(t toxic) (remove func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("harm the way %s: %w", p.name, err)
 	}
-	return func() error { return p.remove(harmed, t.Name) }, nil
+	return func(ctx context.Context) error { return p.remove(ctx, harmed, t.Name) }, nil
 }
 
-func (p *proxy) remove(harmed *toxiproxy.Proxy, name string) error {
+func (p *proxy) remove(ctx context.Context, harmed *toxiproxy.Proxy, name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.now != harmed {
 		return nil
 	}
 	done, err := soon(func() error {
-		err := harmed.Toxics.RemoveToxic(context.Background(), name)
+		err := harmed.Toxics.RemoveToxic(ctx, name)
 		if errors.Is(err, toxiproxy.ErrToxicNotFound) {
 			return nil
 		}
