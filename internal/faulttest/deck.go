@@ -18,7 +18,7 @@ const (
 	minGap  = 200 * time.Millisecond
 	maxGap  = 8 * time.Second
 	// overhead is about what a card takes beyond its length: processes start again.
-	overhead    = 700 * time.Millisecond
+	overhead    = 100 * time.Millisecond
 	endPatience = 90 * time.Second // of the end of a fault
 )
 
@@ -119,7 +119,7 @@ func stack[T any](r *rand.Rand, kinds []T, card func(T) Card) (draw func() Card)
 
 // FixedSix are the cards of a short run, of half a minute: those that find the most.
 func FixedSix() []Card {
-	const pause = 900 * time.Millisecond
+	const pause = 1300 * time.Millisecond
 	return []Card{
 		{After: 2 * time.Second, Faults: []Fault{CutRedisReplies(everyone)}, Lasts: 2 * time.Second, Seed: 1},
 		{After: pause, Faults: []Fault{KillBoth()}, Lasts: 500 * time.Millisecond, Seed: 2},
