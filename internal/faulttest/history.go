@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -110,7 +111,7 @@ func (h *History) Add(e Event) {
 func (h *History) Events() []Event {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.events[:len(h.events):len(h.events)]
+	return slices.Clip(h.events)
 }
 
 // Close ends the file.

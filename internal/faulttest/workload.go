@@ -276,10 +276,10 @@ func (w *Workload) order(ctx context.Context, r *rand.Rand, p Person, voucher st
 		}
 	}
 	h := held{p, voucher, got.Order}
-	switch {
-	case got.Status == "QUEUED":
+	switch got.Status {
+	case "QUEUED":
 		w.pollLater(h)
-	case got.Status == "UNPAID":
+	case "UNPAID":
 		w.decide(ctx, r, h)
 	}
 }
