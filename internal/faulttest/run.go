@@ -44,8 +44,8 @@ type Config struct {
 	Out      io.Writer     // nil is nowhere
 }
 
-// A scene is what happens in a run: servers on their stores, and what is done to them.
-type scene interface {
+// A subject is what a run is about: servers on their stores, and what is done to them.
+type subject interface {
 	Place
 	// play harms them until it is over or ctx ends.
 	play(ctx context.Context, note func(at time.Duration, what string)) error
@@ -95,7 +95,7 @@ type run struct {
 	Config
 	dir     string
 	deck    []Card
-	scene   scene
+	subject subject
 	history *History
 	acts    func(events []Event) []Act // that servers did of themselves
 	report  *Report
@@ -135,17 +135,17 @@ func (r *run) do(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.history.Close()) }()
-	if r.scene, err = r.open(ctx); err != nil {
+	if r.subject, err = r.open(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.scene.Close()) }()
+	defer func() { err = errors.Join(err, r.subject.Close()) }()
 	if err := r.load(ctx); err != nil {
 		return err
 	}
 	return r.judge(ctx)
 }
 
-func (r *run) open(ctx context.Context) (scene, error) {
+func (r *run) open(ctx context.Context) (subject, error) {
 	if r.Binary == "" {
 		var err error
 		if r.Binary, err = BuildServer(ctx, r.dir, ""); err != nil {
@@ -166,14 +166,14 @@ func (r *run) open(ctx context.Context) (scene, error) {
 // load has clients buy while everything breaks, for a while after that, and until all
 // of them know what became of their orders.
 func (r *run) load(ctx context.Context) error {
-	w := &Workload{Place: r.scene, History: r.history, Seed: r.Seed, Healthy: r.scene.Healthy}
+	w := &Workload{Place: r.subject, History: r.history, Seed: r.Seed, Healthy: r.subject.Healthy}
 	buying, enough := context.WithCancel(ctx)
 	defer enough()
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(buying) }()
 	watching, seen := context.WithCancel(ctx)
 	defer seen()
-	witness := NewWitness(r.scene)
+	witness := NewWitness(r.subject)
 	var watched sync.WaitGroup
 	watched.Go(func() { witness.Run(watching) })
 	err := r.harm(ctx)
@@ -196,7 +196,7 @@ func (r *run) harm(ctx context.Context) error {
 	playing, stop := context.WithDeadline(ctx, begin.Add(r.Duration))
 	defer stop()
 	told := begin
-	err := r.scene.play(playing, func(_ time.Duration, what string) {
+	err := r.subject.play(playing, func(_ time.Duration, what string) {
 		r.report.happened(r.history.Now(), what)
 		if time.Since(told) > progressEvery {
 			told = time.Now()
@@ -212,7 +212,7 @@ func (r *run) harm(ctx context.Context) error {
 	}
 	healing, cancel := context.WithTimeout(ctx, healPatience)
 	defer cancel()
-	if err := r.scene.Heal(healing); err != nil {
+	if err := r.subject.Heal(healing); err != nil {
 		r.report.breach("live", "it does not work any more, without faults: %v", err)
 	}
 	return ctx.Err()
@@ -228,14 +228,14 @@ func (r *run) end(ctx context.Context, w *Workload) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return r.scene.settle(ctx)
+	return r.subject.settle(ctx)
 }
 
 func (r *run) judge(ctx context.Context) error {
 	events := r.history.Events()
 	rules := Rules{Forgets: r.Embedded || forgets(r.deck)}
 	rules.Killed, rules.Forgot = r.report.losses()
-	verdict, err := Check(ctx, r.scene, events, rules)
+	verdict, err := Check(ctx, r.subject, events, rules)
 	if err != nil {
 		return err
 	}
@@ -246,8 +246,8 @@ func (r *run) judge(ctx context.Context) error {
 			r.report.breach("sometimes", "it never happened that %s", name)
 		}
 	}
-	r.report.add(CheckLogs(r.scene.Logs())...)
-	for _, death := range r.scene.Deaths() {
+	r.report.add(CheckLogs(r.subject.Logs())...)
+	for _, death := range r.subject.Deaths() {
 		r.report.breach("log", "%s", death)
 	}
 	return nil
@@ -265,8 +265,8 @@ func (r *run) keep() error {
 		return fmt.Errorf("keep what a run left: %w", err)
 	}
 	files := []string{filepath.Join(r.dir, "history.jsonl")}
-	if r.scene != nil {
-		files = append(files, r.scene.Logs()...)
+	if r.subject != nil {
+		files = append(files, r.subject.Logs()...)
 	}
 	for _, f := range files {
 		if err := copyFile(filepath.Join(to, filepath.Base(f)), f); err != nil {
