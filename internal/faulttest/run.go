@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -27,6 +28,8 @@ const (
 	// calm is how long clients go on after the last fault: what they are told then says
 	// whether the servers got over it. Checks of that begin when it was calm for a while.
 	calm = calmEnough + 3*time.Second
+	// mendedAfter is when a sale adds up again of which a part was taken out of Redis.
+	mendedAfter = 30 * time.Second
 	// sometimesFrom is the length of a run from which on a deck has to have servers do
 	// everything that they do when harmed.
 	sometimesFrom = 2 * time.Minute
@@ -173,21 +176,33 @@ func (r *run) load(ctx context.Context) error {
 	go func() { ended <- w.Run(buying) }()
 	watching, seen := context.WithCancel(ctx)
 	defer seen()
-	witness := NewWitness(r.subject)
-	var watched sync.WaitGroup
-	watched.Go(func() { witness.Run(watching) })
+	witness, watch := NewWitness(r.subject), newWatch(r.subject, r.maimed)
+	watched := make(chan error, 1)
+	go func() { watched <- watch.run(watching) }()
+	var witnessed sync.WaitGroup
+	witnessed.Go(func() { witness.Run(watching) })
 	err := r.harm(ctx)
 	if err == nil {
 		err = clock.Sleep(ctx, calm)
 	}
 	enough()
 	seen()
-	watched.Wait()
+	witnessed.Wait()
+	err = errors.Join(err, <-watched)
+	breaches, looks := watch.verdict()
+	r.report.add(breaches...)
+	maps.Copy(r.report.Counts, looks)
 	r.acts = witness.Acts
 	if err = errors.Join(err, <-ended); err != nil {
 		return err
 	}
 	return r.end(ctx, w)
+}
+
+// maimed reports whether a part of a sale was lately taken out of Redis.
+func (r *run) maimed() bool {
+	at, ok := r.report.last("evict-stock" + begins)
+	return ok && r.history.Now()-at < mendedAfter
 }
 
 // harm plays the deck for as long as the run lasts, and mends everything.

@@ -1,0 +1,90 @@
+package faulttest
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// What puts itself right within seconds is found only by who looks meanwhile.
+func TestAWatchSeesASaleThatDoesNotAddUpForAMoment(t *testing.T) {
+	w := aWorld(t, Options{People: 3})
+	history, err := Create(filepath.Join(t.TempDir(), "history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := &Workload{Place: w, History: history}
+	if err := load.open(); err != nil {
+		t.Fatal(err)
+	}
+	made := load.makeVoucher(t.Context(), load.random(0), w.People()[1])
+	voucher, err := number("FlashVoucher", made.Voucher)
+	if err != nil {
+		t.Fatal(made, err)
+	}
+	maimed := true
+	watch := newWatch(w, func() bool { return maimed })
+	db, err := openDatabase(w.DatabaseURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	rdb, err := openRedis(w.RedisURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rdb.Close() }()
+	look := func() (found []string) {
+		watch.lookAtDatabase(t.Context(), db)
+		watch.lookAtRedis(t.Context(), rdb)
+		breaches, _ := watch.verdict()
+		for _, b := range breaches {
+			found = append(found, b.Text)
+		}
+		return found
+	}
+	stock := saleKey(partitionIn(t, db, voucher), voucher, "stock")
+	testkit.Eventually(t, 30*time.Second, func() bool { return rdb.Exists(t.Context(), stock).Val() == 1 })
+	if found := look(); len(found) > 0 {
+		t.Fatalf("of a sale that is right: %v", found)
+	}
+	harm := func() { harmStock(t, rdb, stock) }
+	harm()
+	if found := look(); len(found) > 0 {
+		t.Errorf("while a part of it was taken: %v", found)
+	}
+	maimed = false
+	testkit.Eventually(t, 30*time.Second, func() bool { // the server sets it right
+		harm()
+		return len(look()) == 1
+	})
+	if _, err := db.ExecContext(t.Context(), `UPDATE flash_sales SET stock = stock - 1`); err != nil {
+		t.Fatal(err)
+	}
+	if found := look(); len(found) != 2 || !strings.Contains(found[1], "the database") {
+		t.Errorf("found %v", found)
+	}
+}
+
+func harmStock(t *testing.T, rdb *redis.Client, key string) {
+	t.Helper()
+	if err := rdb.Incr(t.Context(), key).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func partitionIn(t *testing.T, db *sql.DB, voucher int64) int {
+	t.Helper()
+	sales, err := readSales(context.WithoutCancel(t.Context()), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sales[voucher].partition
+}
