@@ -47,7 +47,7 @@ func Faults() []Fault {
 
 // FaultNamed is the kind of that name, and whether there is one.
 func FaultNamed(name string) (Fault, bool) {
-	all := Faults()
+	all := append(Faults(), EvictBuyers())
 	if i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name }); i >= 0 {
 		return all[i], true
 	}
@@ -197,17 +197,24 @@ func RedisWipe() Fault {
 	}}
 }
 
-// EvictStock removes one key of a recent sale: its stock, its meta or some of its
-// buyers.
-func EvictStock() Fault {
-	return Fault{Name: "evict-stock", Forgets: true, Lasts: instant, Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
+// EvictStock removes one key of a recent sale: its stock or its meta.
+func EvictStock() Fault { return evict("evict-stock", "stock", "meta") }
+
+// EvictBuyers removes buyers of a recent sale, and is not among [Faults]: a bucket that is
+// gone looks like one in which nobody ordered yet. Until the reconciler sees, within
+// seconds, that the pieces do not add up, holders are told that all are sold, and more
+// are admitted than get a piece.
+func EvictBuyers() Fault { return evict("evict-buyers", "buyers:0") }
+
+// evict is a fault that removes one of some keys of a recent sale.
+func evict(name string, keys ...string) Fault {
+	return Fault{Name: name, Forgets: true, Lasts: instant, Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		return nil, w.withRedis(func(rdb redis.UniversalClient) error {
 			sales, err := recentSales(ctx, rdb)
 			if err != nil || len(sales) == 0 {
 				return errors.Join(err, nothingIf(len(sales) == 0 && err == nil))
 			}
-			key := pick(r, sales) + pick(r, []string{"stock", "meta", "buyers:0"})
-			return rdb.Unlink(ctx, key).Err()
+			return rdb.Unlink(ctx, pick(r, sales)+pick(r, keys)).Err()
 		})
 	}}
 }

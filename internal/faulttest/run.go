@@ -201,7 +201,7 @@ func (r *run) load(ctx context.Context) error {
 
 // maimed reports whether a part of a sale was lately taken out of Redis.
 func (r *run) maimed() bool {
-	at, ok := r.report.last("evict-stock" + begins)
+	at, ok := r.report.last("evict-buyers" + begins)
 	return ok && r.history.Now()-at < mendedAfter
 }
 
