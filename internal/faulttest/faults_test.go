@@ -27,8 +27,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A scene is a live world, and one fault in it at a time.
-type scene struct {
+// A trial has a live world, and one fault in it at a time.
+type trial struct {
 	*testing.T
 	*World
 	r *rand.Rand
@@ -36,7 +36,7 @@ type scene struct {
 
 // under begins a fault, looks what it does, and ends it. Everything is well again
 // then.
-func (s scene) under(f Fault, look func(ctx context.Context)) {
+func (s trial) under(f Fault, look func(ctx context.Context)) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Minute)
 	defer cancel()
@@ -60,7 +60,7 @@ func (s scene) under(f Fault, look func(ctx context.Context)) {
 }
 
 // answering says whether a server answers anything within half a second.
-func (s scene) answering(ctx context.Context, server int) bool {
+func (s trial) answering(ctx context.Context, server int) bool {
 	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(server)+"/healthz", http.NoBody)
@@ -76,7 +76,7 @@ func (s scene) answering(ctx context.Context, server int) bool {
 }
 
 // stores say whether both answer within half a second.
-func (s scene) stores(ctx context.Context) (pg, rdb bool) {
+func (s trial) stores(ctx context.Context) (pg, rdb bool) {
 	pings := func(ping func(context.Context) error) bool {
 		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 		defer cancel()
@@ -86,8 +86,8 @@ func (s scene) stores(ctx context.Context) (pg, rdb bool) {
 }
 
 // through opens Redis the way a server goes there.
-func (s scene) through(server int) redis.UniversalClient {
-	rdb, err := openRedis(redisURL(s.toRedis[server].listen))
+func (s trial) through(server int) redis.UniversalClient {
+	rdb, err := openServersRedis(redisURL(s.toRedis[server].listen))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func (s scene) through(server int) redis.UniversalClient {
 	return rdb
 }
 
-func (s scene) redis(ctx context.Context, args ...any) string {
+func (s trial) redis(ctx context.Context, args ...any) string {
 	s.Helper()
 	var said any
 	err := s.withRedis(func(rdb redis.UniversalClient) (err error) {
@@ -111,7 +111,7 @@ func (s scene) redis(ctx context.Context, args ...any) string {
 	return fmt.Sprint(said)
 }
 
-func (s scene) exec(ctx context.Context, text string) {
+func (s trial) exec(ctx context.Context, text string) {
 	s.Helper()
 	if err := s.pg.with(func(db *sql.DB) error { _, err := db.ExecContext(ctx, text); return err }); err != nil {
 		s.Fatal(err)
@@ -123,22 +123,22 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 	w := aWorld(t, Options{People: 5})
 	seed := rand.Uint64() //nolint:gosec // no secret
 	t.Logf("seed %d", seed)
-	tests := map[string]func(s scene){
-		"kill-server": func(s scene) {
+	tests := map[string]func(s trial){
+		"kill-server": func(s trial) {
 			s.under(KillServer(Nth(1)), func(ctx context.Context) {
 				if s.answering(ctx, 1) || !s.answering(ctx, 0) {
 					s.Error("the second one answers, or the first one does not")
 				}
 			})
 		},
-		"kill-both": func(s scene) {
+		"kill-both": func(s trial) {
 			s.under(KillBoth(), func(ctx context.Context) {
 				if s.answering(ctx, 0) || s.answering(ctx, 1) {
 					s.Error("one answers")
 				}
 			})
 		},
-		"pause-server": func(s scene) {
+		"pause-server": func(s trial) {
 			pid := s.servers[0].cmd.Process.Pid
 			s.under(PauseServer(Nth(0)), func(ctx context.Context) {
 				if s.answering(ctx, 0) || !s.answering(ctx, 1) {
@@ -149,7 +149,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				s.Errorf("it was another process, %d, afterwards", now)
 			}
 		},
-		"rolling-restart": func(s scene) {
+		"rolling-restart": func(s trial) {
 			before := []int{s.servers[0].cmd.Process.Pid, s.servers[1].cmd.Process.Pid}
 			s.under(RollingRestart(), func(context.Context) {})
 			for i, pid := range before {
@@ -162,7 +162,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 		"pause-redis": s(PauseRedis, true, false, true),
 		"kill-pg":     s(KillPG, false, true, false),
 		"pause-pg":    s(PausePG, false, true, false),
-		"redis-power-cut": func(s scene) {
+		"redis-power-cut": func(s trial) {
 			ctx := s.Context()
 			s.redis(ctx, "SET", "old", "kept")
 			time.Sleep(2500 * time.Millisecond) // longer than what a cut takes at most
@@ -172,14 +172,14 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				s.Errorf("the old value is %q, the new one %q", old, young)
 			}
 		},
-		"redis-wipe": func(s scene) {
+		"redis-wipe": func(s trial) {
 			s.redis(s.Context(), "SET", "key", "lost")
 			s.under(RedisWipe(), func(context.Context) {})
 			if got := s.redis(s.Context(), "GET", "key"); got != "" {
 				s.Errorf("there is still %q", got)
 			}
 		},
-		"evict-stock": func(s scene) {
+		"evict-stock": func(s trial) {
 			ctx := s.Context()
 			_, err := s.begin(ctx, EvictStock(), s.r)
 			if !errors.Is(err, ErrNothing) {
@@ -194,7 +194,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 			}
 			s.redis(ctx, "UNLINK", "td:sale:{p3}:7:stock", "td:sale:{p3}:7:meta", "td:sale:{p3}:7:buyers:0")
 		},
-		"replica-failover": func(s scene) {
+		"replica-failover": func(s trial) {
 			ctx := s.Context()
 			s.redis(ctx, "SET", "old", "kept")
 			before := s.master()
@@ -224,7 +224,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				s.Errorf("the old value is %q", got)
 			}
 			url := s.RedisURL()
-			rdb, err := openRedis(url)
+			rdb, err := openServersRedis(url)
 			if err != nil {
 				s.Fatal(err)
 			}
@@ -233,7 +233,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				return rdb.Get(ctx, "old").Val() == "kept" && s.through(0).Get(ctx, "old").Val() == "kept"
 			})
 		},
-		"cut-redis-replies": func(s scene) {
+		"cut-redis-replies": func(s trial) {
 			ctx := s.Context()
 			s.redis(ctx, "UNLINK", "count")
 			s.under(CutRedisReplies(Nth(0)), func(ctx context.Context) {
@@ -251,7 +251,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				})
 			})
 		},
-		"slow-redis": func(s scene) {
+		"slow-redis": func(s trial) {
 			s.under(SlowRedis(everyone), func(ctx context.Context) {
 				rdb := s.through(1)
 				_ = rdb.Ping(ctx).Err()
@@ -261,7 +261,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				}
 			})
 		},
-		"hang-redis": func(s scene) {
+		"hang-redis": func(s trial) {
 			s.under(HangRedis(Nth(0)), func(ctx context.Context) {
 				short, cancel := context.WithTimeout(ctx, time.Second)
 				defer cancel()
@@ -273,7 +273,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				}
 			})
 		},
-		"cut-pg-replies": func(s scene) {
+		"cut-pg-replies": func(s trial) {
 			ctx := s.Context()
 			s.exec(ctx, `CREATE TABLE counts (n integer NOT NULL)`)
 			s.exec(ctx, `INSERT INTO counts VALUES (0)`)
@@ -306,7 +306,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				})
 			})
 		},
-		"slow-pg": func(s scene) {
+		"slow-pg": func(s trial) {
 			s.exec(s.Context(), `CREATE TABLE late (n integer NOT NULL)`)
 			s.under(SlowPG(Nth(0), 2*time.Second, 2*time.Second), func(ctx context.Context) {
 				// Whoever says it gives up, and it is done all the same.
@@ -330,7 +330,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				}
 			})
 		},
-		"poison-entry": func(s scene) {
+		"poison-entry": func(s trial) {
 			ctx := s.Context()
 			parked := func() (n int64) {
 				_ = s.withRedis(func(rdb redis.UniversalClient) error {
@@ -361,13 +361,13 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 			t.Errorf("%s has no test", f.Name)
 			continue
 		}
-		t.Run(f.Name, func(t *testing.T) { test(scene{t, w, rand.New(rand.NewPCG(seed, 0))}) }) //nolint:gosec // no secret
+		t.Run(f.Name, func(t *testing.T) { test(trial{t, w, rand.New(rand.NewPCG(seed, 0))}) }) //nolint:gosec // no secret
 	}
 }
 
 // s is a test of a fault that takes a store away and gives it back, with what it held.
-func s(f func() Fault, pg, rdb, forgets bool) func(s scene) {
-	return func(s scene) {
+func s(f func() Fault, pg, rdb, forgets bool) func(s trial) {
+	return func(s trial) {
 		if f().Forgets && !forgets {
 			s.Error("it forgets")
 		}
@@ -388,7 +388,7 @@ func s(f func() Fault, pg, rdb, forgets bool) func(s scene) {
 
 func TestHealMendsEverythingAtOnce(t *testing.T) {
 	w := aWorld(t, Options{People: 5})
-	s := scene{t, w, rand.New(rand.NewPCG(1, 1))} //nolint:gosec // no secret
+	s := trial{t, w, rand.New(rand.NewPCG(1, 1))} //nolint:gosec // no secret
 	for _, f := range []Fault{KillServer(Nth(0)), PauseServer(Nth(1)), PausePG(), KillRedis(), CutPGReplies(everyone), HangRedis(everyone)} {
 		if _, err := s.begin(t.Context(), f, s.r); err != nil {
 			t.Fatalf("%s: %v", f.Name, err)
