@@ -86,13 +86,14 @@ func sumsTo(of []int, want int) bool {
 }
 
 // checkRedis: Redis has what the database has (C): all pieces, and the live orders by
-// user.
+// user; of a user who has two, which U finds, the later one.
 func (c *court) checkRedis() {
 	if c.state.redis == nil {
 		return
 	}
 	live := map[int64]map[int64]int64{}
-	for n, r := range c.state.orders {
+	for _, n := range slices.Sorted(maps.Keys(c.state.orders)) {
+		r := c.state.orders[n]
 		if !r.live() {
 			continue
 		}

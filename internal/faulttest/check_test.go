@@ -176,7 +176,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			s.has(103, 1, "UNPAID")
 			s.changeKept(func(k *kept) { k.stock++ })
 			s.tells(event(OpOrder, 50, 1, 103, 1).status("UNPAID"))
-		}, "C U linear"},
+		}, "U linear"},
 		{"two orders that were told live at once, one of which is gone", func(s *story) {
 			s.has(103, 1, "CANCELLED")
 			s.tells(event(OpOrder, 50, 1, 103, 1).status("UNPAID"), event(OpCancel, 60, 1, 103, 1).status("CANCELLED"))
