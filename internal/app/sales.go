@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -72,7 +71,7 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 	}, reg, log)
 	sales, err := flashsale.New(ctx, client, h.outbox, numbers, announced{h.Orders}, flashsale.Config{
 		Prefix: cfg.RedisPrefix, Dialect: h.DB.Dialect, State: h.State, Partitions: h.partitions(cfg),
-		Instance: rand.Text(), Wait: cmp.Or(cfg.OrderWait, -1), PayWithin: cfg.PayWithin, Bus: h.bus, MadeAt: sequence.At, Queued: h.Orders.QueuedKey,
+		Instance: rand.Text(), Wait: orderWait(cfg), PayWithin: cfg.PayWithin, Bus: h.bus, MadeAt: sequence.At, Queued: h.Orders.QueuedKey,
 		Dial: h.dialSales,
 	}, reg, log)
 	if err != nil {
@@ -89,6 +88,21 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 	h.workers["order lists"] = h.Orders.CompareLists
 	h.closers = append(h.closers, sales.Close)
 	return nil
+}
+
+// patientWait is how long an order waits for its commit if the Redis that has it ends
+// with this process: nobody would know of what was told QUEUED.
+const patientWait = 4 * time.Second
+
+// orderWait is how long orderVoucher waits, negative for not at all.
+func orderWait(cfg *config.Config) time.Duration {
+	switch {
+	case cfg.OrderWait == 0:
+		return -1
+	case cfg.RedisURL == "":
+		return max(cfg.OrderWait, patientWait)
+	}
+	return cfg.OrderWait
 }
 
 // payments are those who take money. Without a secret for the words of a real provider

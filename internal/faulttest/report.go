@@ -125,10 +125,10 @@ func (r *Report) losses() (killed, forgot []time.Duration) {
 		if !ok {
 			continue
 		}
-		if kills := slices.Contains([]string{blowKill, blowTwice, blowStop, "kill-both", "rolling-restart"}, name); kills {
+		if kills := slices.Contains([]string{"kill-server", "kill-both", "rolling-restart"}, name); kills {
 			killed = append(killed, h.at)
 		}
-		if f, _ := FaultNamed(name); f.Forgets || r.Embedded {
+		if f, _ := FaultNamed(name); f.Forgets {
 			forgot = append(forgot, h.at)
 		}
 	}

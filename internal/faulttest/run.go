@@ -249,7 +249,9 @@ func (r *run) end(ctx context.Context, w *Workload) error {
 func (r *run) judge(ctx context.Context) error {
 	events := r.history.Events()
 	rules := Rules{Forgets: r.Embedded || forgets(r.deck)}
-	rules.Killed, rules.Forgot = r.report.losses()
+	if !r.Embedded { // there nothing is told QUEUED that may get lost
+		rules.Killed, rules.Forgot = r.report.losses()
+	}
 	verdict, err := Check(ctx, r.subject, events, rules)
 	if err != nil {
 		return err
