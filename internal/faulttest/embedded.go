@@ -41,7 +41,7 @@ func openSingle(ctx context.Context, o Options, lasts time.Duration) (*single, e
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(1)
+	ports, err := freePorts(ctx, 1)
 	if err != nil {
 		return nil, err
 	}

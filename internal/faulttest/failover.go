@@ -22,7 +22,7 @@ func (w *World) failover(ctx context.Context, behind time.Duration) error {
 	w.mu.Lock()
 	master, replica := w.nodes[0], w.nodes[1]
 	w.mu.Unlock()
-	ports, err := freePorts(1)
+	ports, err := freePorts(ctx, 1)
 	if err != nil {
 		return err
 	}

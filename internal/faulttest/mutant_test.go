@@ -73,7 +73,7 @@ func TestEachMutantCompiles(t *testing.T) {
 	}
 }
 
-// go:embed reads files through the overlay too, or mutants of Lua and SQL would be none.
+// Files that are embedded are read through the overlay too, or mutants of Lua and SQL would be none.
 func TestAnOverlayReachesEmbeddedFiles(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{

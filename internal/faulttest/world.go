@@ -88,7 +88,7 @@ func Open(ctx context.Context, o Options) (*World, error) {
 
 func (w *World) open(ctx context.Context) error {
 	// PostgreSQL, two Redis and the way to them; for each server itself and two ways.
-	ports, err := freePorts(4 + 3*w.o.Servers)
+	ports, err := freePorts(ctx, 4+3*w.o.Servers)
 	if err != nil {
 		return err
 	}
@@ -401,12 +401,12 @@ func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 // freePorts finds ports of this machine that nobody listens at. They lie below those
 // that systems hand out to clients: a server that is dead for a while finds its own
 // still free.
-func freePorts(n int) ([]int, error) {
+func freePorts(ctx context.Context, n int) ([]int, error) {
 	var listen net.ListenConfig
 	var ports []int
 	for tries := 0; len(ports) < n; tries++ {
 		port := 20_000 + rand.IntN(12_000) //nolint:gosec // no secret
-		held, err := listen.Listen(context.Background(), "tcp", loopback(port))
+		held, err := listen.Listen(ctx, "tcp", loopback(port))
 		if err != nil {
 			if tries > 1000 {
 				return nil, fmt.Errorf("find free ports: %w", err)
