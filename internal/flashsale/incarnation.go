@@ -389,9 +389,10 @@ func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation str
 		if err != nil {
 			return err
 		}
+		q := queues{}
 		for _, sale := range sales { // each has its time: however many there are, the partition opens
 			one, cancel := context.WithTimeout(ctx, deepPatience)
-			err := s.deep(one, sale)
+			err := s.deep(one, sale, q)
 			cancel()
 			if err != nil {
 				return err

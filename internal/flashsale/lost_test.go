@@ -365,7 +365,7 @@ func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 					buyers, told = 6, told[:6]
 				}
 				if tt.blind { // a deep comparison waits until nothing is queued
-					if err := g.deep(t.Context(), g.DB.FlashSale.GetX(t.Context(), at.voucher)); err != nil {
+					if err := g.deep(t.Context(), g.DB.FlashSale.GetX(t.Context(), at.voucher), queues{}); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -42,12 +42,12 @@ func (s *Service) cutoff() int64 { return s.cfg.Now().Add(-keepAfter).UnixMilli(
 // once: an older version never replaces a newer one. With an error, some of them may
 // be as they were; the reconciler sets them right.
 func (s *Service) Apply(ctx context.Context, voucherIDs ...int64) error {
-	_, err := s.apply(ctx, voucherIDs...)
+	_, err := s.apply(ctx, queues{}, voucherIDs...)
 	return err
 }
 
 // apply also returns how many sales it had to rebuild.
-func (s *Service) apply(ctx context.Context, voucherIDs ...int64) (rebuilt int, err error) {
+func (s *Service) apply(ctx context.Context, q queues, voucherIDs ...int64) (rebuilt int, err error) {
 	for ids := range slices.Chunk(voucherIDs, atOnce) {
 		rows, err := s.db.FlashSale.Query().Where(flashsale.IDIn(ids...)).WithVoucher().All(ctx)
 		if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) apply(ctx context.Context, voucherIDs ...int64) (rebuilt int, 
 		}
 		incomplete, err := s.gate.edit(ctx, false, versions...)
 		for _, v := range incomplete {
-			did, e := s.rebuild(ctx, v.voucher)
+			did, e := s.rebuild(ctx, v.voucher, q)
 			if did {
 				rebuilt++
 			}
@@ -91,7 +91,7 @@ func (s *Service) unsweep(ctx context.Context, id int64) error {
 //
 // What is decided meanwhile is no loss: a piece moves with its buyer, before the
 // stock is there and after.
-func (s *Service) rebuild(ctx context.Context, id int64) (opened bool, err error) {
+func (s *Service) rebuild(ctx context.Context, id int64, q queues) (opened bool, err error) {
 	err = s.inTurn(ctx, "sale.voucher."+strconv.FormatInt(id, 10), func(ctx context.Context) error {
 		row, err := s.db.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Only(ctx)
 		if err != nil {
@@ -101,7 +101,7 @@ func (s *Service) rebuild(ctx context.Context, id int64) (opened bool, err error
 		if incomplete, err := s.gate.edit(ctx, false, v); err != nil || len(incomplete) == 0 {
 			return err // another was faster
 		}
-		if err := s.reserveAll(ctx, v.place); err != nil {
+		if err := s.reserveAll(ctx, v.place, q); err != nil {
 			return err
 		}
 		if opened, err = s.gate.open(ctx, v); opened {

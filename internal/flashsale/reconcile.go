@@ -79,6 +79,7 @@ func (r *reconciler) round(ctx context.Context) error {
 	tallies := r.s.gate.count(ctx, places)
 	backlog, err := r.s.gate.backlogs(ctx)
 	failed := []error{err} // one server of a cluster may be away
+	q := queues{}
 	seen := make(map[int64]bool, len(sales))
 	for i, row := range sales {
 		seen[row.ID] = true
@@ -86,7 +87,7 @@ func (r *reconciler) round(ctx context.Context) error {
 			failed = append(failed, tallies[i].err)
 			continue
 		}
-		failed = append(failed, r.check(ctx, row, tallies[i], backlog[row.Partition] == 0))
+		failed = append(failed, r.check(ctx, row, tallies[i], backlog[row.Partition] == 0, q))
 	}
 	for id := range r.suspect {
 		if id > r.after && id <= last && !seen[id] {
@@ -131,11 +132,11 @@ func few(errs []error) error {
 
 // check sets one sale right. quiet says that no order of its partition waits for its
 // commit: others may, for as long as the partition has traffic.
-func (r *reconciler) check(ctx context.Context, row *ent.FlashSale, is tally, quiet bool) error {
+func (r *reconciler) check(ctx context.Context, row *ent.FlashSale, is tally, quiet bool, q queues) error {
 	s := r.s
 	switch {
 	case !is.whole:
-		return s.deep(ctx, row)
+		return s.deep(ctx, row, q)
 	case is.seq < row.EditSeq:
 		return s.Apply(ctx, row.ID)
 	case is.seq > row.EditSeq, is.initial != row.InitialStock:
@@ -159,7 +160,7 @@ func (r *reconciler) check(ctx context.Context, row *ent.FlashSale, is tally, qu
 		was.pause = min(max(2*was.pause, reconcileEvery), worstPause)
 		was.rest, was.noisy = s.cfg.Now().Add(was.pause), 0
 		r.suspect[row.ID] = was
-		return s.deep(ctx, row)
+		return s.deep(ctx, row, q)
 	}
 	r.suspect[row.ID] = was
 	return nil
@@ -242,13 +243,13 @@ func (s *Service) settle(ctx context.Context, at place) error {
 
 // deep compares each buyer of a sale with the database, and sets right what differs
 // by the pair of moves: no traffic has to stop.
-func (s *Service) deep(ctx context.Context, row *ent.FlashSale) error {
-	rebuilt, err := s.apply(ctx, row.ID)
+func (s *Service) deep(ctx context.Context, row *ent.FlashSale, q queues) error {
+	rebuilt, err := s.apply(ctx, q, row.ID)
 	if err != nil {
 		return err
 	}
 	if rebuilt == 0 { // which enters them too
-		if err := s.reserveAll(ctx, at(row)); err != nil {
+		if err := s.reserveAll(ctx, at(row), q); err != nil {
 			return err
 		}
 	}
@@ -261,7 +262,7 @@ func (s *Service) deep(ctx context.Context, row *ent.FlashSale) error {
 }
 
 // reserveAll enters who has a live order, or one that is queued.
-func (s *Service) reserveAll(ctx context.Context, at place) error {
+func (s *Service) reserveAll(ctx context.Context, at place, q queues) error {
 	for user := int64(0); ; {
 		rows, err := s.liveAfter(ctx, at.voucher, user)
 		if err != nil {
@@ -277,7 +278,7 @@ func (s *Service) reserveAll(ctx context.Context, at place) error {
 			}
 		}
 		if len(rows) < livePage {
-			return s.reserveQueued(ctx, at)
+			return s.reserveQueued(ctx, at, q)
 		}
 		user = rows[len(rows)-1].UserID
 	}
@@ -314,19 +315,56 @@ func (s *Service) enter(ctx context.Context, did string, at place, holds []Hold)
 
 // reserveQueued enters the buyers of a sale whose orders wait for their commit: a
 // bucket that was lost had them.
-func (s *Service) reserveQueued(ctx context.Context, at place) error {
+func (s *Service) reserveQueued(ctx context.Context, at place, q queues) error {
+	holds, err := q.of(ctx, s, at)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(holds, atOnce) {
+		if err := s.enter(ctx, didQueueRow, at, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queues are who waits for a commit, by partition and voucher, as one comparison of
+// several sales reads them: each partition once, when the first of its sales asks. Who
+// was decided since is released by the same comparison, or has his row; who came since
+// was entered by his admission.
+type queues map[int]map[int64][]Hold
+
+func (q queues) of(ctx context.Context, s *Service, at place) ([]Hold, error) {
+	if q[at.partition] == nil {
+		all := map[int64][]Hold{}
+		err := s.eachQueued(ctx, at.partition, func(page []delivery) error {
+			for _, d := range page {
+				if d.malformed == nil {
+					all[d.Voucher] = append(all[d.Voucher], d.hold())
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		q[at.partition] = all
+	}
+	return q[at.partition][at.voucher], nil
+}
+
+// eachQueued walks over the queue of a partition, at most 500 entries at a time.
+func (s *Service) eachQueued(ctx context.Context, p int, do func([]delivery) error) error {
 	for from := "-"; ; {
-		entries, err := s.gate.queued(ctx, at.partition, from)
+		entries, err := s.gate.queued(ctx, p, from)
 		if err != nil {
 			return err
 		}
-		var holds []Hold
-		for _, e := range entries {
-			if d := deliveryOf(at.partition, "", e); d.malformed == nil && d.Voucher == at.voucher {
-				holds = append(holds, d.hold())
-			}
+		page := make([]delivery, len(entries))
+		for i, e := range entries {
+			page[i] = deliveryOf(p, "", e)
 		}
-		if err := s.enter(ctx, didQueueRow, at, holds); err != nil {
+		if err := do(page); err != nil {
 			return err
 		}
 		if len(entries) < atOnce {

@@ -341,6 +341,7 @@ func TestASaleLeavesRedisADayAfterItsEnd(t *testing.T) {
 type traffic struct {
 	mu                 sync.Mutex
 	trips, most, words int
+	named              map[string]int // commands, by name
 }
 
 func (c *traffic) DialHook(next redis.DialHook) redis.DialHook {
@@ -362,6 +363,9 @@ func (c *traffic) count(cmds ...redis.Cmder) {
 	words := 0
 	for _, cmd := range cmds {
 		words += len(cmd.Args())
+		if c.named != nil {
+			c.named[cmd.Name()]++
+		}
 	}
 	c.most, c.words = max(c.most, len(cmds)), max(c.words, words)
 }
@@ -422,7 +426,7 @@ func TestAHundredThousandBuyersAreComparedInSmallSteps(t *testing.T) {
 	c := new(traffic)
 	g.Redis.AddHook(c)
 	begin := time.Now()
-	if err := g.deep(t.Context(), g.sale(at)); err != nil {
+	if err := g.deep(t.Context(), g.sale(at), queues{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("rebuilt in %v, %d round trips", time.Since(begin), c.trips)
@@ -511,7 +515,7 @@ func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
 		var compared sync.WaitGroup
 		compared.Go(func() {
 			for ctx.Err() == nil {
-				if err := g.deep(ctx, row); err != nil && ctx.Err() == nil {
+				if err := g.deep(ctx, row, queues{}); err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}
 			}
@@ -539,6 +543,34 @@ func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
 		g.unlink(g.gate.keys.orders(at.partition))
 		if got := g.tally(at); got.stock+got.buyers != 400 || got.buyers < 200 {
 			t.Errorf("%+v, want 200 buyers at least, and 400 pieces together", got)
+		}
+	})
+}
+
+// While the door is closed a queue is read once, however many sales it has.
+func TestAQueueIsReadOncePerComparison(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Partitions = 1 })
+		var sales []place
+		for range 5 {
+			sales = append(sales, g.open(sale{stock: 5}))
+		}
+		for i, at := range sales {
+			g.admits(at, int64(i+1), g.number(at))
+			g.unlink(g.gate.keys.bucket(at.partition, at.voucher, 0)) // its buyers are known to the queue alone
+		}
+		g.unlink(g.gate.keys.open(0))
+		c := &traffic{named: map[string]int{}}
+		g.Redis.AddHook(c)
+		g.certified()
+		if n := c.named["xrange"]; n != 1 {
+			t.Errorf("the queue was read %d times", n)
+		}
+		for i, at := range sales {
+			if g.holder(at, int64(i+1)) == "" {
+				t.Errorf("the buyer of sale %d was not entered", at.voucher)
+			}
+			g.whole(at, 5, 1)
 		}
 	})
 }
