@@ -40,14 +40,14 @@ var sqlFiles embed.FS
 
 // statements are the texts under sql in one dialect, each by the name of its file.
 type statements struct {
-	commit, look, tombstone, giveBack string
-	taken                             string // SQLite alone: in Postgres, commit does it too
-	timeout                           string // Postgres alone
+	commit, look, tombstone, giveBack, pieces string
+	taken                                     string // SQLite alone: in Postgres, commit does it too
+	timeout                                   string // Postgres alone
 }
 
 func statementsOf(dialect string) (statements, error) {
 	var s statements
-	texts := map[string]*string{"commit": &s.commit, "look": &s.look, "tombstone": &s.tombstone, "return": &s.giveBack}
+	texts := map[string]*string{"commit": &s.commit, "look": &s.look, "tombstone": &s.tombstone, "return": &s.giveBack, "pieces": &s.pieces}
 	if dialect == "sqlite3" {
 		texts["taken"] = &s.taken
 	} else {

@@ -58,8 +58,9 @@ type Service struct {
 	queueing
 
 	names               names
-	failures, evictions clock.Seldom // that are logged
-	unreadable          atomic.Bool  // whether Redis evicts; it was logged
+	doubt               time.Duration // between two looks of a scan
+	failures, evictions clock.Seldom  // that are logged
+	unreadable          atomic.Bool   // whether Redis evicts; it was logged
 }
 
 // New builds a Service. It reads, or at the first start of all writes, how many
@@ -77,7 +78,7 @@ func New(ctx context.Context, db *ent.Client, box *outbox.Box, numbers Numbers, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: db, cfg: cfg, numbers: numbers, orders: orders, outbox: box, log: log, m: newMetrics(reg, partitions)}
+	s := &Service{db: db, cfg: cfg, numbers: numbers, orders: orders, outbox: box, log: log, m: newMetrics(reg, partitions), doubt: secondLook}
 	s.gate = &gate{
 		state: cfg.State, keys: keys{cfg.Prefix}, partitions: partitions, backlog: cfg.Backlog,
 		certs: newCertificates(partitions), soldOut: map[int64]time.Time{},

@@ -1,0 +1,336 @@
+package flashsale
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+const (
+	scanPage   = 200         // sales of one SELECT
+	scanSales  = 1000        // sales a second whose pieces are counted
+	scanBuyers = 20_000      // buyers and orders a second
+	secondLook = time.Second // after which a difference that is gone was an order, a cancellation or an edit under way
+	mendTries  = 2           // a dead order leaves in the first, so the live one of its user can enter in the second
+)
+
+// Scans are what this room compares: its sales, buyer by buyer, and their queues. [Service.Reconcile]
+// counts every two seconds; a buyer too many beside one too few does not show there.
+func (s *Service) Scans() []reconcile.Scan {
+	return []reconcile.Scan{
+		{Name: "pieces", What: "initial stock less stock of each sale, with its live orders; told, never mended", Rate: scanSales, Run: s.scanPieces},
+		{Name: "sales", What: "running sales and their buyers in Redis, with sales and live orders", Rate: scanBuyers, Redis: true, Run: s.scanSales},
+		{Name: "queues", What: "queued orders, and buyers without a row, with orders and tombstones", Rate: scanBuyers, Redis: true, Run: s.scanQueues},
+	}
+}
+
+// scanPieces compares the stock of sales with their orders, in the database alone.
+// Nothing is mended: one of the two numbers is wrong, and neither says which. To move the
+// stock would sell a piece that is not there, or withhold one that was paid for.
+func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
+	for after, n := int64(0), scanPage; n == scanPage; {
+		if err := r.Compare(ctx, scanPage); err != nil {
+			return err
+		}
+		n = 0
+		err := sqlfile.Each(ctx, s.db, s.ledger.sql.pieces, []any{after, scanPage}, func(rows *sql.Rows) error {
+			var initial, stock, live int
+			if err := rows.Scan(&after, &initial, &stock, &live); err != nil {
+				return err
+			}
+			if n++; initial-stock != live {
+				r.Find(fmt.Sprintf("sale %d: of %d pieces %d are left, and %d orders live", after, initial, stock, live))
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("count the pieces of sales behind %d: %w", after, err)
+		}
+		r.Compared -= scanPage - n
+	}
+	return nil
+}
+
+// flaws are what differs, by what stays the same about it from one look to the next.
+type flaws map[string]string
+
+// still forgets what another look did not show.
+func (f flaws) still(other flaws) flaws {
+	maps.DeleteFunc(f, func(key, _ string) bool { _, ok := other[key]; return !ok })
+	return f
+}
+
+func (f flaws) tell(r *reconcile.Run) {
+	for _, line := range slices.Sorted(maps.Values(f)) {
+		r.Find(line)
+	}
+}
+
+// scanSales compares the running sales as Redis holds them with the database. While a
+// server is away its sales are errors, and the others are compared.
+func (s *Service) scanSales(ctx context.Context, r *reconcile.Run) error {
+	var failed []error
+	for after := int64(0); ; {
+		sales, err := s.running(ctx, anyPartition, after, scanPage)
+		if err != nil {
+			return errors.Join(err, few(failed))
+		}
+		for _, row := range sales {
+			if err := s.scanSale(ctx, r, row.ID); err != nil {
+				failed = append(failed, fmt.Errorf("compare sale %d: %w", row.ID, err))
+			}
+			if ctx.Err() != nil {
+				return few(failed)
+			}
+		}
+		if len(sales) < scanPage {
+			return few(failed)
+		}
+		after = sales[len(sales)-1].ID
+	}
+}
+
+// scanSale compares one sale. What differs at two looks, a moment apart, differs.
+func (s *Service) scanSale(ctx context.Context, r *reconcile.Run, id int64) error {
+	again := func(int) error { return nil } // is no thing more, and seldom
+	found, err := s.inspect(ctx, id, func(n int) error { return r.Compare(ctx, n) })
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if err := clock.Sleep(ctx, s.doubt); err != nil {
+		return err
+	}
+	now, err := s.inspect(ctx, id, again)
+	if err != nil {
+		return err
+	}
+	found.still(now).tell(r)
+	all := len(found)
+	if r.Dry {
+		return nil
+	}
+	for range mendTries {
+		if len(found) == 0 {
+			break
+		}
+		if err := s.mendSale(ctx, id); err != nil {
+			return err
+		}
+		if now, err = s.inspect(ctx, id, again); err != nil {
+			return err
+		}
+		found.still(now)
+	}
+	r.Mend(all - len(found))
+	return nil
+}
+
+// mendSale brings a sale in Redis to what its row and its orders say.
+func (s *Service) mendSale(ctx context.Context, id int64) error {
+	ctx, cancel := context.WithTimeout(ctx, deepPatience)
+	defer cancel()
+	row, err := s.db.FlashSale.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	is := s.gate.count(ctx, []place{at(row)})[0]
+	if is.err != nil {
+		return is.err
+	}
+	if is.whole && (is.seq > row.EditSeq || is.seq == row.EditSeq && is.initial != row.InitialStock) {
+		if err := s.revert(ctx, id, is); err != nil {
+			return err
+		}
+	}
+	return s.deep(ctx, row, queues{})
+}
+
+// inspect says what differs between a sale in Redis and the database, and changes
+// nothing. What is under way differs too. pace is told of what is about to be compared.
+func (s *Service) inspect(ctx context.Context, id int64, pace func(n int) error) (flaws, error) {
+	if err := pace(1); err != nil {
+		return nil, err
+	}
+	row, err := s.db.FlashSale.Query().Where(flashsale.ID(id), flashsale.SweptAtIsNil()).WithVoucher().Only(ctx)
+	switch {
+	case ent.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case s.over(row):
+		return nil, nil
+	}
+	is := s.gate.count(ctx, []place{at(row)})[0]
+	if is.err != nil {
+		return nil, is.err
+	}
+	if !is.whole {
+		return flaws{"whole": fmt.Sprintf("sale %d: it is not complete in Redis", id)}, nil
+	}
+	found := flaws{}
+	if is.buyers+is.stock != is.initial {
+		found["stock"] = fmt.Sprintf("sale %d: Redis has %d pieces and %d buyers of %d", id, is.stock, is.buyers, is.initial)
+	}
+	if is.seq != row.EditSeq || is.initial != row.InitialStock {
+		found["edit"] = fmt.Sprintf("sale %d: Redis has %d pieces at edit %d, the row %d at %d", id, is.initial, is.seq, row.InitialStock, row.EditSeq)
+	} else if same, err := s.gate.hasWindow(ctx, versionOf(row)); err != nil {
+		return nil, err
+	} else if !same {
+		found["window"] = fmt.Sprintf("sale %d: Redis has another window or status than the row", id)
+	}
+	return found, errors.Join(s.inspectLive(ctx, at(row), pace, found), s.inspectBuyers(ctx, at(row), pace, found))
+}
+
+// hasWindow reports whether Redis has the window and the status of a version.
+func (g *gate) hasWindow(ctx context.Context, v version) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	is, err := g.state.HMGet(ctx, g.keys.meta(v.partition, v.voucher), "begin", "end", "on").Result()
+	if err != nil {
+		return false, fmt.Errorf("read the window of sale %d: %w", v.voucher, err)
+	}
+	want := []any{decimal(v.begin), decimal(v.end), map[bool]string{true: "1", false: "0"}[v.on]}
+	return slices.Equal(is, want), nil
+}
+
+// inspectLive looks for live orders that have no piece in Redis.
+func (s *Service) inspectLive(ctx context.Context, at place, pace func(n int) error, found flaws) error {
+	for user := int64(0); ; {
+		rows, err := s.liveAfter(ctx, at.voucher, user)
+		if err != nil {
+			return fmt.Errorf("read its live orders: %w", err)
+		}
+		if err := pace(len(rows)); err != nil {
+			return err
+		}
+		for part := range slices.Chunk(rows, atOnce) {
+			holds := make([]Hold, len(part))
+			for i, r := range part {
+				holds[i] = Hold{Order: r.ID, User: r.UserID, Voucher: at.voucher}
+			}
+			absent, err := s.gate.absent(ctx, map[int64]place{at.voucher: at}, holds)
+			if err != nil {
+				return err
+			}
+			for _, h := range absent {
+				found["live "+decimal(h.Order)] = fmt.Sprintf("sale %d: user %d holds the live order %d, not in Redis", at.voucher, h.User, h.Order)
+			}
+		}
+		if len(rows) < livePage {
+			return nil
+		}
+		user = rows[len(rows)-1].UserID
+	}
+}
+
+// inspectBuyers looks for buyers in Redis whose orders do not live, or are another's.
+// Those of whose orders there is no row are for [Service.scanQueues].
+func (s *Service) inspectBuyers(ctx context.Context, at place, pace func(n int) error, found flaws) error {
+	return s.eachBuyers(ctx, at, func(holds []Hold) error {
+		if err := pace(len(holds)); err != nil {
+			return err
+		}
+		rows, err := s.rowsOf(ctx, numbersOf(holds))
+		if err != nil {
+			return err
+		}
+		for _, h := range holds {
+			if row := rows[h.Order]; row != nil && !h.livesAs(row) {
+				found["dead "+decimal(h.User)+" "+decimal(h.Order)] =
+					fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which is %s", at.voucher, h.User, h.Order, row.Status)
+			}
+		}
+		return nil
+	})
+}
+
+// eachBuyers walks over the buyers of a sale in Redis, at most 500 at a time.
+func (s *Service) eachBuyers(ctx context.Context, at place, do func([]Hold) error) error {
+	for bucket := range at.buckets {
+		for cursor, begun := uint64(0), false; cursor != 0 || !begun; begun = true {
+			holds, next, err := s.gate.buyers(ctx, at, bucket, cursor)
+			if err != nil {
+				return err
+			}
+			for part := range slices.Chunk(holds, atOnce) {
+				if err := do(part); err != nil {
+					return err
+				}
+			}
+			cursor = next
+		}
+	}
+	return nil
+}
+
+// absent returns those of the holds that Redis does not have, of sales at these
+// places; other sales are passed over.
+func (g *gate) absent(ctx context.Context, places map[int64]place, holds []Hold) ([]Hold, error) {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	pipe := g.state.Pipeline()
+	cmds := make([]*redis.StringCmd, len(holds))
+	for i, h := range holds {
+		if at, ok := places[h.Voucher]; ok {
+			cmds[i] = pipe.HGet(ctx, g.keys.bucket(at.partition, at.voucher, at.bucketOf(h.User)), decimal(h.User))
+		}
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	var absent []Hold
+	for i, cmd := range cmds {
+		if cmd == nil {
+			continue
+		}
+		order, err := cmd.Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, fmt.Errorf("look for %d buyers in Redis: %w", len(holds), err)
+		}
+		if order != decimal(holds[i].Order) {
+			absent = append(absent, holds[i])
+		}
+	}
+	return absent, nil
+}
+
+// livesAs reports whether a row is of this order, and alive.
+func (h Hold) livesAs(row *ent.Order) bool {
+	return isLive(row) && row.UserID == h.User && row.VoucherID == h.Voucher
+}
+
+func numbersOf(holds []Hold) []int64 {
+	numbers := make([]int64, len(holds))
+	for i, h := range holds {
+		numbers[i] = h.Order
+	}
+	return numbers
+}
+
+// writtenAt is when an entry of a stream was written, by the clock of Redis; the zero
+// time if its id does not say.
+func writtenAt(id string) time.Time {
+	text := id
+	for i, c := range id {
+		if c == '-' {
+			text = id[:i]
+			break
+		}
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}

@@ -1,0 +1,285 @@
+package flashsale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+)
+
+const (
+	lateAfter     = time.Minute      // an entry should have its row by then, unless the database was away
+	storePatience = 20 * time.Second // of storing a page of late entries
+)
+
+// scanQueues compares what Redis has of orders without a row with the orders: each
+// entry of the queues becomes a row, and is ended then; each buyer has a row or an entry.
+// A server that is away hides its own partitions alone.
+func (s *Service) scanQueues(ctx context.Context, r *reconcile.Run) error {
+	var failed []error
+	for p := range s.gate.partitions {
+		if err := errors.Join(s.scanQueue(ctx, r, p), s.scanLost(ctx, r, p)); err != nil {
+			failed = append(failed, fmt.Errorf("partition %d: %w", p, err))
+		}
+	}
+	return few(failed)
+}
+
+// A backlog is what is wrong with a page of a queue.
+type backlog struct {
+	ended    []delivery // whose orders have rows
+	late     []delivery // that have none for too long, or cannot be read
+	homeless []Hold     // that have no piece
+}
+
+func (b backlog) tell(r *reconcile.Run, p int) {
+	for _, d := range b.ended {
+		r.Find(fmt.Sprintf("queue %d: entry %s is of order %d, which has its row", p, d.id, d.Order))
+	}
+	for _, d := range b.late {
+		r.Find(fmt.Sprintf("queue %d: entry %s, of order %d, has waited since %s", p, d.id, d.Order, writtenAt(d.id).UTC().Format(time.DateTime)))
+	}
+	for _, h := range b.homeless {
+		r.Find(fmt.Sprintf("queue %d: user %d has no piece of sale %d in Redis for the queued order %d", p, h.User, h.Voucher, h.Order))
+	}
+}
+
+// scanQueue compares the entries of one queue.
+func (s *Service) scanQueue(ctx context.Context, r *reconcile.Run, p int) error {
+	return s.eachQueued(ctx, p, func(page []delivery) error {
+		if err := r.Compare(ctx, len(page)); err != nil {
+			return err
+		}
+		found, err := s.inspectQueue(ctx, page)
+		if err != nil {
+			return err
+		}
+		found.tell(r, p)
+		if r.Dry {
+			return nil
+		}
+		mended, err := s.mendQueue(ctx, p, found)
+		r.Mend(mended)
+		return err
+	})
+}
+
+// inspectQueue says what is wrong with a page of a queue. The pieces are looked for
+// before the rows: an order that has no row has not given its piece back.
+func (s *Service) inspectQueue(ctx context.Context, page []delivery) (b backlog, err error) {
+	var holds []Hold
+	for _, d := range page {
+		if d.malformed == nil {
+			holds = append(holds, d.hold())
+		}
+	}
+	absent, err := s.absent(ctx, holds)
+	if err != nil {
+		return b, err
+	}
+	rows, err := s.rowsOf(ctx, numbersOf(holds))
+	if err != nil {
+		return b, err
+	}
+	b.homeless = slices.DeleteFunc(absent, func(h Hold) bool { return rows[h.Order] != nil })
+	for _, d := range page {
+		switch {
+		case s.cfg.Now().Sub(writtenAt(d.id)) < lateAfter:
+		case d.malformed == nil && rows[d.Order] != nil:
+			b.ended = append(b.ended, d)
+		default:
+			b.late = append(b.late, d)
+		}
+	}
+	return b, nil
+}
+
+// absent returns those of the holds that whole sales in Redis do not have.
+func (s *Service) absent(ctx context.Context, holds []Hold) ([]Hold, error) {
+	var vouchers []int64
+	for _, h := range holds {
+		vouchers = append(vouchers, h.Voucher)
+	}
+	slices.Sort(vouchers)
+	places, err := s.placesOf(ctx, slices.Compact(vouchers))
+	if err != nil {
+		return nil, err
+	}
+	return s.gate.absent(ctx, places, holds)
+}
+
+// mendQueue ends what has its row, stores what waits as a consumer would, and gives
+// queued orders their pieces. It returns how many of those are right then.
+func (s *Service) mendQueue(ctx context.Context, p int, b backlog) (mended int, err error) {
+	ids := make([]string, len(b.ended))
+	for i, d := range b.ended {
+		ids[i] = d.id
+	}
+	if err := s.gate.done(ctx, p, ids, ordersOf(b.ended)); err != nil {
+		return 0, err
+	}
+	mended = len(b.ended)
+	if err := s.reserve(ctx, b.homeless); err != nil {
+		return mended, err
+	}
+	absent, err := s.absent(ctx, b.homeless)
+	if err != nil {
+		return mended, err
+	}
+	mended += len(b.homeless) - len(absent)
+	if len(b.late) == 0 {
+		return mended, nil
+	}
+	stored, err := s.storeLate(ctx, p, b.late)
+	return mended + stored, err
+}
+
+// storeLate decides entries, whoever may have them in hand: the first row owns the
+// number. It returns how many have left the queue.
+func (s *Service) storeLate(ctx context.Context, p int, late []delivery) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
+	c := newConsumer(s, s.gate.state)
+	var sound []delivery
+	for _, d := range late {
+		if d.malformed != nil {
+			c.park(ctx, d, d.malformed)
+		} else {
+			sound = append(sound, d)
+		}
+	}
+	if len(sound) > 0 {
+		c.settle(ctx, sound, func() {})
+	}
+	left := 0
+	for _, d := range late {
+		there, err := s.gate.state.XRangeN(ctx, s.gate.keys.orders(p), d.id, d.id, 1).Result()
+		if err != nil {
+			return 0, fmt.Errorf("look for entry %s: %w", d.id, err)
+		}
+		left += len(there)
+	}
+	return len(late) - left, nil
+}
+
+// scanLost looks for buyers in the sales of a partition whose orders have neither a
+// row nor an entry in its queue: they were lost, and fail.
+func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
+	for after := int64(0); ; {
+		sales, err := s.running(ctx, p, after, scanPage)
+		if err != nil {
+			return err
+		}
+		for _, row := range sales {
+			if err := s.scanLostOf(ctx, r, at(row)); err != nil {
+				return fmt.Errorf("buyers of sale %d: %w", row.ID, err)
+			}
+		}
+		if len(sales) < scanPage {
+			return nil
+		}
+		after = sales[len(sales)-1].ID
+	}
+}
+
+func (s *Service) scanLostOf(ctx context.Context, r *reconcile.Run, at place) error {
+	var doubtful []Hold // without a row: few, unless the database is far behind
+	err := s.eachBuyers(ctx, at, func(holds []Hold) error {
+		if err := r.Compare(ctx, len(holds)); err != nil {
+			return err
+		}
+		rows, err := s.rowsOf(ctx, numbersOf(holds))
+		for _, h := range holds {
+			if rows[h.Order] == nil && s.cfg.Now().Sub(s.cfg.MadeAt(h.Order)) > lateAfter {
+				doubtful = append(doubtful, h)
+			}
+		}
+		return err
+	})
+	if err != nil || len(doubtful) == 0 {
+		return err
+	}
+	lost, err := s.lostOf(ctx, at.partition, doubtful)
+	if err != nil {
+		return err
+	}
+	for _, h := range lost {
+		r.Find(fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which has neither a row nor an entry", at.voucher, h.User, h.Order))
+	}
+	if r.Dry || len(lost) == 0 {
+		return nil
+	}
+	mended, err := s.failLost(ctx, at, lost)
+	r.Mend(mended)
+	return err
+}
+
+// lostOf returns those of the holds, all of one partition, whose orders have neither
+// an entry nor a row. An entry leaves the queue when its row is there: so the queue is
+// read first.
+func (s *Service) lostOf(ctx context.Context, p int, holds []Hold) (lost []Hold, err error) {
+	waits, err := s.waiting(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	for part := range slices.Chunk(holds, atOnce) {
+		rows, err := s.rowsOf(ctx, numbersOf(part))
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range part {
+			if rows[h.Order] == nil && !waits[h.Order] {
+				lost = append(lost, h)
+			}
+		}
+	}
+	return lost, nil
+}
+
+// waiting are the orders in the queue of a partition.
+func (s *Service) waiting(ctx context.Context, p int) (map[int64]bool, error) {
+	waits := map[int64]bool{}
+	err := s.eachQueued(ctx, p, func(page []delivery) error {
+		for _, d := range page {
+			waits[d.Order] = true
+		}
+		return nil
+	})
+	return waits, err
+}
+
+// failLost makes tombstones of lost orders, gives back their pieces, and removes what
+// is told of them. It returns how many are decided then.
+func (s *Service) failLost(ctx context.Context, at place, lost []Hold) (mended int, err error) {
+	for part := range slices.Chunk(lost, maxBatch) {
+		entries := make([]Entry, len(part))
+		for i, h := range part {
+			entries[i] = Entry{Order: h.Order, User: h.User, Voucher: h.Voucher, At: s.cfg.MadeAt(h.Order)}
+		}
+		planted, err := s.tombstone(ctx, entries)
+		s.m.did(didAbort, len(planted))
+		if err != nil {
+			return mended, err
+		}
+		if err := s.gate.done(ctx, at.partition, nil, planted); err != nil {
+			return mended, err
+		}
+		rows, err := s.rowsOf(ctx, numbersOf(part))
+		if err != nil {
+			return mended, err
+		}
+		mended += len(rows)
+	}
+	return mended, nil
+}
+
+func ordersOf(all []delivery) []int64 {
+	numbers := make([]int64, len(all))
+	for i, d := range all {
+		numbers[i] = d.Order
+	}
+	return numbers
+}

@@ -1,0 +1,216 @@
+// Package reconcile runs scans: each compares one thing that is kept twice, says what
+// differs, and mends it. It is the net beneath outboxes, streams and retries, for what
+// those who should have told of a change never told, and for flaws.
+//
+// A room offers its scans as values, and the hall adds them to one [Scans]. From there
+// they run by hand, dry or not, and on a schedule ([Scans.Work]), in one process at a
+// time and no faster than each of them says.
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+const (
+	mostLines = 20            // findings that are told one by one, of one run
+	lookEvery = time.Minute   // whether a scan is due
+	runLimit  = 6 * time.Hour // of one scheduled run: millions of things at its rate
+	burst     = 500           // things that may be compared at once, whatever the rate
+)
+
+// A Scan compares one thing that is kept twice. Name, What and Run are required.
+type Scan struct {
+	Name  string        // one word, for people and for metrics: "order-lists"
+	What  string        // what is compared with what, for people
+	Every time.Duration // between two runs on the schedule; 0 is an hour
+	Rate  int           // things compared a second, unless the caller says; 0 is no limit
+	Redis bool          // it looks into the Redis that all processes share
+
+	// Run compares all there is, once. It says what it sees by the methods of r, and
+	// changes nothing at all if r.Dry is true. What it finds it mends, if that is right
+	// without asking anybody, and looks again before it says so. An error means that not all was compared.
+	Run func(ctx context.Context, r *Run) error
+}
+
+// A Run is one run of a scan. It is for one goroutine.
+type Run struct {
+	Dry bool
+
+	limit *rate.Limiter
+	seen  func(compared int)
+	Outcome
+}
+
+// An Outcome is what a run came to.
+type Outcome struct {
+	Compared int // things: sales, buyers, lists, counters …
+	Found    int // that differ
+	Mended   int // of those, that do not any more
+	Lines    []string
+	Took     time.Duration
+}
+
+// Left is how many findings were not mended.
+func (o Outcome) Left() int { return o.Found - o.Mended }
+
+// Compare counts things that are about to be compared, and waits until they may be.
+func (r *Run) Compare(ctx context.Context, things int) error {
+	for n := things; n > 0; n -= burst {
+		if err := r.limit.WaitN(ctx, min(n, burst)); err != nil {
+			return fmt.Errorf("wait for the turn of %d things: %w", things, err)
+		}
+	}
+	r.Compared += things
+	r.seen(r.Compared)
+	return nil
+}
+
+// Find counts something that differs. The line says which and how, by ids alone; the
+// first twenty lines are kept.
+func (r *Run) Find(line string) {
+	if r.Found++; r.Found <= mostLines {
+		r.Lines = append(r.Lines, line)
+	}
+}
+
+// Mend counts findings that are right now.
+func (r *Run) Mend(findings int) { r.Mended += findings }
+
+// A Turn has do done if a scan has not run for as long as every, in one process at a
+// time. done is false if another process is at it, or if it is not due.
+type Turn func(ctx context.Context, name string, every time.Duration, do func(context.Context) error) (done bool, err error)
+
+// Options say how a scan is run by hand.
+type Options struct {
+	Dry  bool
+	Rate int                // things a second; 0 is what the scan says, below 0 no limit
+	Seen func(compared int) // told as it goes; may be nil
+}
+
+// Scans are all scans of a program. It is safe for concurrent use once all are added.
+type Scans struct {
+	all      []Scan
+	turn     Turn
+	log      *slog.Logger
+	counts   [3]*prometheus.CounterVec // compared, found, mended
+	failures *prometheus.CounterVec
+}
+
+// New builds Scans without a scan. It starts nothing.
+func New(turn Turn, reg prometheus.Registerer, log *slog.Logger) *Scans {
+	s := &Scans{turn: turn, log: log}
+	for i, c := range []struct{ name, help string }{
+		{"compared", "Things that scans compared, by scan."},
+		{"found", "Things that differed, by scan."},
+		{"mended", "Things that differed and were set right, by scan."},
+	} {
+		s.counts[i] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tandian_reconcile_" + c.name + "_total", Help: c.help}, []string{"what"})
+		reg.MustRegister(s.counts[i])
+	}
+	s.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tandian_reconcile_failures_total", Help: "Runs of scans that did not come to their end, by scan.",
+	}, []string{"what"})
+	reg.MustRegister(s.failures)
+	return s
+}
+
+// Add adds scans. All calls come before all others. It panics if a name is taken.
+func (s *Scans) Add(scans ...Scan) {
+	for _, scan := range scans {
+		if _, err := s.Named(scan.Name); err == nil {
+			panic(fmt.Sprintf("reconcile: two scans are named %q", scan.Name))
+		}
+		scan.Every = cmp.Or(scan.Every, time.Hour)
+		s.all = append(s.all, scan)
+		for _, c := range append(s.counts[:], s.failures) {
+			c.WithLabelValues(scan.Name)
+		}
+	}
+}
+
+// All returns the scans, in the order in which they were added.
+func (s *Scans) All() []Scan { return s.all }
+
+// Named returns the scans of these names, in that order. One that there is not is an
+// error that lists those that there are.
+func (s *Scans) Named(names ...string) ([]Scan, error) {
+	var found []Scan
+	for _, name := range names {
+		n := len(found)
+		var known []string
+		for _, scan := range s.all {
+			known = append(known, scan.Name)
+			if scan.Name == name {
+				found = append(found, scan)
+			}
+		}
+		if len(found) == n {
+			return nil, fmt.Errorf("there is no scan %q; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return found, nil
+}
+
+// Do runs a scan now, whatever other processes do. With an error the outcome is what
+// was seen until then.
+func (s *Scans) Do(ctx context.Context, scan Scan, o Options) (Outcome, error) {
+	r := &Run{Dry: o.Dry, limit: rate.NewLimiter(rate.Inf, burst), seen: o.Seen}
+	if n := cmp.Or(o.Rate, scan.Rate); n > 0 {
+		r.limit.SetLimit(rate.Limit(n))
+	}
+	if r.seen == nil {
+		r.seen = func(int) {}
+	}
+	began := time.Now()
+	err := scan.Run(ctx, r)
+	r.Took = time.Since(began)
+	for i, n := range []int{r.Compared, r.Found, r.Mended} {
+		s.counts[i].WithLabelValues(scan.Name).Add(float64(n))
+	}
+	if err != nil {
+		s.failures.WithLabelValues(scan.Name).Inc()
+		return r.Outcome, fmt.Errorf("compare %s: %w", scan.Name, err)
+	}
+	return r.Outcome, nil
+}
+
+// Work runs each scan as often as it says, until ctx ends; then it returns nil. Of any
+// number of processes one runs a scan at a time, and a scan that one has run is not due
+// for the others either. The first look is a minute after the start.
+func (s *Scans) Work(ctx context.Context) error {
+	for clock.Sleep(ctx, clock.About(lookEvery)) == nil {
+		s.Look(ctx)
+	}
+	return nil
+}
+
+// Look runs the scans that are due, one after the other. What fails is logged, and
+// tried again at the next look.
+func (s *Scans) Look(ctx context.Context) {
+	for _, scan := range s.all {
+		_, err := s.turn(ctx, scan.Name, scan.Every, func(ctx context.Context) error { return s.scheduled(ctx, scan) })
+		if err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "a scan failed; it is tried again", "scan", scan.Name, "err", err)
+		}
+	}
+}
+
+func (s *Scans) scheduled(ctx context.Context, scan Scan) error {
+	ctx, cancel := context.WithTimeout(ctx, runLimit)
+	defer cancel()
+	o, err := s.Do(ctx, scan, Options{})
+	if o.Found > 0 {
+		s.log.WarnContext(ctx, "a scan found differences", "scan", scan.Name, "found", o.Found, "mended", o.Mended, "findings", o.Lines)
+	}
+	return err
+}

@@ -1,0 +1,95 @@
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent/migrate"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// snapshotMembers is more members than any collection of a test has.
+const snapshotMembers = 10_000
+
+// Snapshot is all there is in a database and a Redis, line by line: every row, and of
+// every key type, value and, where the server is a real one, its bytes and the moment of
+// its end. For tests of what must change nothing.
+func Snapshot(tb testing.TB, db *sql.DB, rdb redis.UniversalClient) []string {
+	tb.Helper()
+	var lines []string
+	for _, table := range migrate.Tables {
+		lines = append(lines, rowsOf(tb, db, table.Name)...)
+	}
+	lines = append(lines, keysOf(tb, rdb)...)
+	slices.Sort(lines)
+	return lines
+}
+
+func rowsOf(tb testing.TB, db *sql.DB, table string) (lines []string) {
+	tb.Helper()
+	rows, err := db.QueryContext(tb.Context(), "SELECT * FROM "+table) //nolint:gosec // a name of ours
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for rows.Next() {
+		values, into := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			tb.Fatal(err)
+		}
+		for i, v := range values {
+			if text, ok := v.([]byte); ok {
+				values[i] = string(text)
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%s %v", table, values))
+	}
+	if err := rows.Err(); err != nil {
+		tb.Fatal(err)
+	}
+	return lines
+}
+
+func keysOf(tb testing.TB, rdb redis.UniversalClient) (lines []string) {
+	tb.Helper()
+	ctx := tb.Context()
+	var keys []store.Key
+	if err := (store.KeyScan{}).Each(ctx, rdb, func(k store.Key) { keys = append(keys, k) }); err != nil {
+		tb.Fatal(err)
+	}
+	for _, k := range keys {
+		members, err := store.Peek(ctx, rdb, k, snapshotMembers)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		slices.SortFunc(members, func(a, b store.Member) int { return strings.Compare(a.Name, b.Name) })
+		lines = append(lines, fmt.Sprintf("%s %s %v %s", k.Name, k.Type, members, bytesOf(ctx, rdb, k.Name)))
+	}
+	return lines
+}
+
+// bytesOf is what an embedded Redis cannot tell of a key.
+func bytesOf(ctx context.Context, rdb redis.UniversalClient, key string) string {
+	dump, err := rdb.Dump(ctx, key).Result()
+	if err != nil {
+		return ""
+	}
+	ends, err := rdb.PExpireTime(ctx, key).Result()
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x until %d", dump, ends)
+}
