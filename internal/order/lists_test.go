@@ -100,6 +100,9 @@ func openShelf(t *testing.T, on storetest.Stores, cfg Config) *shelf {
 	if cfg.Shops == nil {
 		cfg.Shops = owners{}
 	}
+	if cfg.Users == nil {
+		cfg.Users = usersRoom{}
+	}
 	sh.Service = New(p.DB, p.Dialect, p.Redis, hub, sh.box, locks, cfg, p.Registry, p.Log)
 	sh.lists.wait = patience
 	return sh

@@ -106,6 +106,11 @@ func (l *lists) hints(ctx context.Context, user int64) ([]listed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what user %d has queued: %w", user, err)
 	}
+	return markedBy(user, found), nil
+}
+
+// markedBy reads members of a user's set of queued orders.
+func markedBy(user int64, found []redis.Z) []listed {
 	hints := make([]listed, 0, len(found))
 	for _, z := range found {
 		member, _ := z.Member.(string)
@@ -113,5 +118,5 @@ func (l *lists) hints(ctx context.Context, user int64) ([]listed, error) {
 			hints = append(hints, listed{user, n, int64(z.Score)})
 		}
 	}
-	return hints, nil
+	return hints
 }

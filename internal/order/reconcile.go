@@ -79,30 +79,56 @@ func (s *Service) compareFrom(ctx context.Context, db *ent.Client, at cache.Plac
 	return at, nil
 }
 
-// compare drops a list that is not what the rows say. Where an order is so young that
-// it may be on its way into the list, the next walk will see.
+// compare drops a list that is not what the rows say.
 func (s *Service) compare(ctx context.Context, db *ent.Client, kept cache.Kept[int64]) error {
-	n := len(kept.Entries)
-	want, err := newestPlaces(ctx, db, kept.Key, n+1)
+	flaw, err := s.flawOf(ctx, db, kept)
 	if err != nil {
 		return err
 	}
-	young := s.now().Add(-compareYoung).UnixMilli()
-	isYoung := func(e cache.Entry) bool { return e.Score > young }
-	if slices.ContainsFunc(want, isYoung) || slices.ContainsFunc(kept.Entries, isYoung) {
-		return nil
-	}
-	if !kept.Whole {
-		want = want[:min(len(want), n)]
-	}
-	if slices.Equal(kept.Entries, want) {
+	if flaw == "" {
 		s.lists.metrics.compared.WithLabelValues("right").Inc()
 		return nil
 	}
 	s.lists.metrics.compared.WithLabelValues("wrong").Inc()
-	s.metrics.failed(ctx, "list-compare", fmt.Errorf("the list of user %d was wrong, and is dropped", kept.Key))
-	if err := s.lists.window.Invalidate(ctx, kept.Key); err != nil {
-		return fmt.Errorf("drop the wrong list of user %d: %w", kept.Key, err)
+	s.metrics.failed(ctx, "list-compare", fmt.Errorf("the list of user %d was wrong, and is dropped: %s", kept.Key, flaw))
+	return s.dropList(ctx, kept.Key)
+}
+
+func (s *Service) dropList(ctx context.Context, user int64) error {
+	if err := s.lists.window.Invalidate(ctx, user); err != nil {
+		return fmt.Errorf("drop the wrong list of user %d: %w", user, err)
 	}
 	return nil
+}
+
+// flawOf says what is wrong with a list, "" for nothing: ids, order and marker are
+// compared. Where an order is so young that it may be on its way into the list, the next
+// who compares will see.
+func (s *Service) flawOf(ctx context.Context, db *ent.Client, kept cache.Kept[int64]) (string, error) {
+	n := len(kept.Entries)
+	want, err := newestPlaces(ctx, db, kept.Key, n+1)
+	if err != nil {
+		return "", err
+	}
+	young := s.now().Add(-compareYoung).UnixMilli()
+	isYoung := func(e cache.Entry) bool { return e.Score > young }
+	if slices.ContainsFunc(want, isYoung) || slices.ContainsFunc(kept.Entries, isYoung) {
+		return "", nil
+	}
+	if !kept.Whole {
+		want = want[:min(len(want), n)]
+	}
+	i := 0
+	for i < n && i < len(want) && kept.Entries[i] == want[i] {
+		i++
+	}
+	switch {
+	case i == n && i == len(want):
+		return "", nil
+	case i == n:
+		return fmt.Sprintf("it ends before order %s, and says that it is whole", want[i].Member), nil
+	case i == len(want):
+		return fmt.Sprintf("it has order %s, and there are no more than %d", kept.Entries[i].Member, i), nil
+	}
+	return fmt.Sprintf("in place %d it has order %s, and should have %s", i+1, kept.Entries[i].Member, want[i].Member), nil
 }

@@ -53,12 +53,15 @@ func (w *Window[K]) Walk(ctx context.Context, at Place, parse func(string) (K, e
 	if err != nil {
 		return nil, at, fmt.Errorf("walk over windows %s: %w", w.policy.Name, err)
 	}
-	for part := range slices.Chunk(names, max(1, lookEntries/w.policy.Size)) {
-		some, err := w.look(ctx, part, parse)
-		if err != nil {
-			return nil, at, fmt.Errorf("look at %d windows %s: %w", len(part), w.policy.Name, err)
+	var of []K
+	for _, name := range names {
+		text, tagged := strings.CutSuffix(strings.TrimPrefix(name, w.prefix), "}")
+		if k, err := parse(text); tagged && err == nil && w.nameOf(k) == name { // else it is a lease
+			of = append(of, k)
 		}
-		kept = append(kept, some...)
+	}
+	if kept, err = w.Look(ctx, of...); err != nil {
+		return nil, at, err
 	}
 	next = Place{at.node, cursor}
 	if cursor == 0 {
@@ -70,24 +73,28 @@ func (w *Window[K]) Walk(ctx context.Context, at Place, parse func(string) (K, e
 	return kept, next, nil
 }
 
+// Look returns the windows of these lists, of those that Redis has, for comparing them
+// with the truth as [Window.Walk] does. It changes nothing, not even how long they are kept.
+func (w *Window[K]) Look(ctx context.Context, ks ...K) ([]Kept[K], error) {
+	var kept []Kept[K]
+	for part := range slices.Chunk(ks, max(1, lookEntries/w.policy.Size)) {
+		some, err := w.look(ctx, part)
+		if err != nil {
+			return nil, fmt.Errorf("look at %d windows %s: %w", len(part), w.policy.Name, err)
+		}
+		kept = append(kept, some...)
+	}
+	return kept, nil
+}
+
 // look reads windows in one round trip.
-func (w *Window[K]) look(ctx context.Context, names []string, parse func(string) (K, error)) ([]Kept[K], error) {
+func (w *Window[K]) look(ctx context.Context, of []K) ([]Kept[K], error) {
 	ctx, cancel := context.WithTimeout(ctx, w.hub.timeout)
 	defer cancel()
 	pipe := w.hub.rdb.Pipeline()
-	var of []K
-	var cmds []*redis.ZSliceCmd
-	for _, name := range names {
-		text, tagged := strings.CutSuffix(strings.TrimPrefix(name, w.prefix), "}")
-		k, err := parse(text)
-		if !tagged || err != nil || w.nameOf(k) != name {
-			continue // a lease
-		}
-		of = append(of, k)
-		cmds = append(cmds, pipe.ZRevRangeWithScores(ctx, name, 0, largestWindow))
-	}
-	if len(of) == 0 {
-		return nil, nil
+	cmds := make([]*redis.ZSliceCmd, len(of))
+	for i, k := range of {
+		cmds[i] = pipe.ZRevRangeWithScores(ctx, w.nameOf(k), 0, largestWindow)
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	kept := make([]Kept[K], 0, len(of))
