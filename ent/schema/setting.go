@@ -7,8 +7,9 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// Setting is something that is fixed at the first start, for all processes and
-// for good: what is stored would not be found under another value.
+// Setting is something that all processes share: what is fixed at the first start, for
+// good, because what is stored would not be found under another value; and when scans
+// were last run.
 type Setting struct{ ent.Schema }
 
 // Annotations of a setting.

@@ -144,6 +144,7 @@ func (c *commands) command() *cli.Command {
 			},
 			c.redisCommands(),
 			c.outboxCommands(),
+			c.reconcileCommand(),
 			{Name: "version", Usage: "print the version", Action: c.version},
 		},
 		Writer: c.stdout, ErrWriter: c.stderr,

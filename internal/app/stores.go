@@ -25,6 +25,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/shop"
@@ -42,6 +43,7 @@ type House struct {
 	hub        *cache.Hub
 	outbox     *outbox.Box
 	sales      *flashsale.Service
+	scans      *reconcile.Scans
 	admissions redis.UniversalClient                  // of sales alone
 	state      store.RedisConfig                      // of State
 	metrics    *store.RedisMetrics                    // of all clients
@@ -110,6 +112,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	if err := h.openSales(ctx, cfg, client, reg, log); err != nil {
 		return err
 	}
+	h.openScans(client, reg, log)
 	h.Queues = queues{h.outbox, h.sales, log}
 	h.workers["sessions"] = h.Accounts.Run
 	h.chores["caches"] = h.hub.Run

@@ -1,0 +1,110 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+)
+
+// reconcileCommand compares what is kept twice, by hand.
+func (c *commands) reconcileCommand() *cli.Command {
+	return &cli.Command{
+		Name: "reconcile", Usage: "compare what is kept twice, say what differs, and mend it; beside running servers too",
+		Description: "Prints what it compared, found and mended. Exit status 0: nothing is wrong any more; 1: something was found and not mended, or could not be compared; 2: a wrong call.",
+		Action:      c.reconcile,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "dry-run", Usage: "find, and change nothing at all", Local: true},
+			&cli.StringFlag{Name: "only", Usage: "`SCANS` to run, between commas; all if empty", Local: true},
+			&cli.IntFlag{Name: "rate", Usage: "`NUMBER` of things compared a second at most; 0 is what each scan does by itself (lists 500), -1 is no limit", Local: true},
+		},
+	}
+}
+
+var errLeft = errors.New("differences are left that were not mended")
+
+func (c *commands) reconcile(ctx context.Context, cmd *cli.Command) error {
+	if cmd.Args().Present() {
+		return usageError{fmt.Errorf("reconcile takes no %q; see reconcile --help", cmd.Args().First())}
+	}
+	return c.withHouse(ctx, func(h *House) error {
+		scans := h.Scans().All()
+		if only := cmd.String("only"); only != "" {
+			var err error
+			if scans, err = h.Scans().Named(strings.Split(only, ",")...); err != nil {
+				return usageError{err}
+			}
+		}
+		if c.cfg.RedisURL == "" {
+			// It lives in the server's process, where no other can look; here it is empty.
+			scans = slices.DeleteFunc(slices.Clone(scans), func(s reconcile.Scan) bool { return s.Redis })
+			_, _ = fmt.Fprintln(c.stderr, "Redis is embedded in the server: what only it knows is compared there, on a schedule, and not here.")
+		}
+		return c.runScans(ctx, h.Scans(), scans, reconcile.Options{Dry: cmd.Bool("dry-run"), Rate: cmd.Int("rate")})
+	})
+}
+
+// runScans runs scans one after the other. One that fails does not keep the next from
+// being run.
+func (c *commands) runScans(ctx context.Context, all *reconcile.Scans, scans []reconcile.Scan, o reconcile.Options) error {
+	outcomes := make([]reconcile.Outcome, len(scans))
+	var failed []error
+	left := 0
+	for i, scan := range scans {
+		o.Seen = seenBy(c.stderr, scan.Name)
+		var err error
+		outcomes[i], err = all.Do(ctx, scan, o)
+		failed = append(failed, err)
+		left += outcomes[i].Left()
+	}
+	err := printScans(c.stdout, scans, outcomes)
+	if left > 0 {
+		failed = append(failed, errLeft)
+	}
+	return errors.Join(append(failed, err)...)
+}
+
+// seenBy shows on out, seldom, how far a scan has come: how much there is nobody knows.
+func seenBy(out io.Writer, name string) func(int) {
+	seldom := &clock.Seldom{Every: 2 * time.Second}
+	seldom.Due() // not at once
+	return func(compared int) {
+		if seldom.Due() {
+			_, _ = fmt.Fprintf(out, "%s: %d compared\n", name, compared)
+		}
+	}
+}
+
+// printScans prints a line for each scan, and then its findings.
+func printScans(out io.Writer, scans []reconcile.Scan, outcomes []reconcile.Outcome) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "SCAN\tCOMPARED\tFOUND\tMENDED\tTOOK\tWHAT")
+	for i, o := range outcomes {
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%v\t%s\n", scans[i].Name, o.Compared, o.Found, o.Mended, o.Took.Round(time.Millisecond), scans[i].What)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for i, o := range outcomes {
+		for _, line := range o.Lines {
+			if _, err := fmt.Fprintf(out, "%s: %s\n", scans[i].Name, line); err != nil {
+				return err
+			}
+		}
+		if more := o.Found - len(o.Lines); more > 0 {
+			if _, err := fmt.Fprintf(out, "%s: and %d more\n", scans[i].Name, more); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
