@@ -236,6 +236,9 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 		},
 		"lower":           func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, by, 2) },
 		"lower too much":  func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, 8, 2) },
+		"lower more":      func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, by+2, 2) },
+		"lower less":      func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, by-2, 2) },
+		"restore more":    func(g *stage, at place) (any, error) { return 0, g.gate.restore(g.t.Context(), at, by+2, 2) },
 		"lower for later": func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, by, 3) },
 		"edit on": func(g *stage, at place) (any, error) {
 			left, err := g.gate.edit(g.t.Context(), false, version{at, 12, 1, 2, true, 3})
@@ -270,6 +273,13 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 		{"lowered by more than is left", []string{"lower too much"}, []any{false}, state{7, 10, 1}},
 		{"lowered after a later edit", []string{"lower for later", "lower"}, []any{true, false}, state{3, 6, 3}},
 		{"lowered and restored", []string{"lower", "restore"}, []any{true, 0}, state{7, 10, 1}},
+		// The next edit has the number of one that failed, and was not restored.
+		{"lowered by more next time", []string{"lower", "lower more", "lower more"}, []any{true, true, true}, state{1, 4, 2}},
+		{"lowered by less next time", []string{"lower", "lower less", "lower less"}, []any{true, true, true}, state{5, 8, 2}},
+		{"lowered by too much next time", []string{"lower", "lower too much"}, []any{true, false}, state{3, 6, 2}},
+		{"raised next time", []string{"lower", "raise", "lower more"}, []any{true, 0, true}, state{12, 15, 2}},
+		{"the one that failed is restored late", []string{"lower", "lower more", "restore"}, []any{true, true, 0}, state{1, 4, 2}},
+		{"the next one fails too", []string{"lower", "lower more", "restore more"}, []any{true, true, 0}, state{7, 10, 1}},
 		{"restored twice", []string{"lower", "restore", "restore"}, []any{true, 0, 0}, state{7, 10, 1}},
 		{"restored after another edit", []string{"lower", "edit on", "restore"}, []any{true, 0, 0}, state{9, 12, 3}},
 		{"settled though it is right", []string{"settle"}, []any{0}, state{7, 10, 1}},

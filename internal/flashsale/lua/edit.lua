@@ -25,4 +25,5 @@ if more ~= 0 then
   redis.call('INCRBY', KEYS[2], string.format('%.0f', more))
 end
 redis.call('HSET', KEYS[1], 'initial', ARGV[1], 'begin', ARGV[2], 'end', ARGV[3], 'on', ARGV[4], 'seq', ARGV[5])
+redis.call('HDEL', KEYS[1], 'by')
 return 1

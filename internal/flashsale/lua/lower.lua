@@ -7,19 +7,24 @@
 --
 -- returns  1 done, or done before   0 not so many are left, or a later edit is here   -1 meta or stock is missing
 --
--- It may be repeated. Both keys share the tag {pN}: one slot. O(1).
-local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq')
+-- An edit that failed, and whose pieces were not restored, leaves its number to the next
+-- one: what it took is in meta as "by", and the next moves the difference alone, in either
+-- direction. It may be repeated. Both keys share the tag {pN}: one slot. O(1).
+local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq', 'by')
 local stock = tonumber(redis.call('GET', KEYS[2]) or '')
 if not (stock and meta[1] and meta[2]) then
   return -1
 end
-local seq, edit, by = tonumber(meta[2]), tonumber(ARGV[2]), tonumber(ARGV[1])
+local seq, edit, more = tonumber(meta[2]), tonumber(ARGV[2]), tonumber(ARGV[1])
 if seq == edit then
-  return 1
+  more = more - tonumber(meta[3] or ARGV[1])
 end
-if seq > edit or stock < by then
+if seq > edit or stock < more then
   return 0
 end
-redis.call('HSET', KEYS[1], 'initial', string.format('%.0f', meta[1] - by), 'seq', ARGV[2])
-redis.call('DECRBY', KEYS[2], ARGV[1])
+if seq == edit and more == 0 then
+  return 1
+end
+redis.call('HSET', KEYS[1], 'initial', string.format('%.0f', meta[1] - more), 'seq', ARGV[2], 'by', ARGV[1])
+redis.call('DECRBY', KEYS[2], string.format('%.0f', more))
 return 1

@@ -22,5 +22,6 @@ for i = 3, #KEYS do
   buyers = buyers + redis.call('HLEN', KEYS[i])
 end
 redis.call('HSET', KEYS[1], 'initial', ARGV[1], 'begin', ARGV[2], 'end', ARGV[3], 'on', ARGV[4], 'seq', ARGV[5])
+redis.call('HDEL', KEYS[1], 'by')
 redis.call('SET', KEYS[2], string.format('%.0f', ARGV[1] - buyers))
 return 1
