@@ -41,6 +41,14 @@ var (
 				Unique:  false,
 				Columns: []*schema.Column{FlashSalesColumns[4], FlashSalesColumns[0]},
 			},
+			{
+				Name:    "flashsale_unswept",
+				Unique:  false,
+				Columns: []*schema.Column{FlashSalesColumns[4], FlashSalesColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "swept_at IS NULL",
+				},
+			},
 		},
 	}
 	// IDSegmentsColumns holds the columns for the "id_segments" table.
