@@ -21,8 +21,9 @@ const (
 	presumeAfter = 6 * time.Second  // an order that neither store knows is presumed lost then; more than a statement may take
 	giveUpAfter  = 25 * time.Second // the same, of one that Redis cannot be asked about
 	sweepEvery   = time.Second
-	statsEvery   = 5       // sweeps
-	mostPending  = 100_000 // more than all streams hold at the bound of the backlog
+	lookAtMost   = 8 * time.Second // between two looks at one late order
+	statsEvery   = 5               // sweeps
+	mostPending  = 100_000         // more than all streams hold at the bound of the backlog
 )
 
 // topicDecided is the topic of the bus on which processes tell each other which
@@ -42,6 +43,8 @@ type pending struct {
 type watched struct {
 	Entry
 	since   time.Time
+	next    time.Time     // look whether it has a row
+	pause   time.Duration // from that look to the one after
 	decided chan struct{} // closed when failure is there
 	failure string        // of a tombstone; "" is an order
 	// payBefore is until when the order may be paid; zero if that is not known.
@@ -53,7 +56,8 @@ func newPending(now func() time.Time) *pending { return &pending{now: now, all: 
 // add watches an order. It reports false if there are too many: then who waits
 // is not told, and the reconciler alone sees to its end.
 func (p *pending) add(e Entry) (*watched, bool) {
-	w := &watched{Entry: e, since: p.now(), decided: make(chan struct{})}
+	now := p.now()
+	w := &watched{Entry: e, since: now, next: now.Add(presumeAfter), pause: sweepEvery, decided: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) >= mostPending {
@@ -100,18 +104,26 @@ func (p *pending) entry(order int64) (Entry, bool) {
 	return Entry{}, false
 }
 
-// olderThan returns what has been watched for so long.
-func (p *pending) olderThan(age time.Duration) []*watched {
+// due returns what is to be looked at now. Each look at an order that is late comes
+// after twice the pause of the one before, however it ends: while a store is slow, tens of
+// thousands may be late. The look at which an order may be given up comes in its time.
+func (p *pending) due() []*watched {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var old []*watched
+	var due []*watched
 	now := p.now()
 	for _, w := range p.all {
-		if now.Sub(w.since) >= age {
-			old = append(old, w)
+		if now.Before(w.next) {
+			continue
 		}
+		due = append(due, w)
+		w.next = now.Add(w.pause)
+		if end := w.since.Add(giveUpAfter); now.Before(end) && w.next.After(end) {
+			w.next = end
+		}
+		w.pause = min(2*w.pause, lookAtMost)
 	}
-	return old
+	return due
 }
 
 // decidedWire is an order that has a row, as the bus carries it: its number as a
@@ -190,7 +202,7 @@ func (s *Service) Watch(ctx context.Context) error {
 }
 
 func (s *Service) sweep(ctx context.Context) error {
-	old := s.pending.olderThan(presumeAfter)
+	old := s.pending.due()
 	var failed []error
 	for part := range slices.Chunk(old, maxBatch) {
 		if err := s.presume(ctx, part); err != nil {

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -80,6 +82,29 @@ func TestWithoutRedisAQueuedOrderIsGivenUpLater(t *testing.T) {
 		}
 		wire.become(wireWhole)
 	})
+}
+
+func TestALateOrderIsLookedAtMoreAndMoreSeldom(t *testing.T) {
+	start := time.UnixMilli(0)
+	now := start
+	p := newPending(func() time.Time { return now })
+	p.add(Entry{Order: 1})
+	var looks []int // seconds
+	for range 60 {
+		now = now.Add(time.Second)
+		if len(p.due()) > 0 {
+			looks = append(looks, int(now.Sub(start).Seconds()))
+		}
+	}
+	// At 6 it may be lost; at 25 it may be given up.
+	if d := cmp.Diff([]int{6, 7, 9, 13, 21, 25, 33, 41, 49, 57}, looks); d != "" {
+		t.Errorf("the looks (-want +got):\n%s", d)
+	}
+	p.add(Entry{Order: 2})
+	now = now.Add(6 * time.Second)
+	if due := p.due(); len(due) == 0 || due[len(due)-1].Order != 2 && due[0].Order != 2 {
+		t.Errorf("a later order waits for the first: %v", due)
+	}
 }
 
 func TestPendingOrdersAreBounded(t *testing.T) {
