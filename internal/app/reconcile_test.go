@@ -1,0 +1,304 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// A harmed is a market whose servers have stopped, and what was harmed in it.
+type harmed struct {
+	stack *apptest.Stack
+	found map[string]int // that each scan has to find
+}
+
+// reconciled runs the command, and returns what each scan found and mended, and the
+// exit status.
+func (h harmed) reconciled(t *testing.T, args ...string) (found, mended map[string]int, exit int) {
+	t.Helper()
+	out, errs, exit := h.stack.Command(t, append([]string{"reconcile"}, args...)...)
+	found, mended = map[string]int{}, map[string]int{}
+	lines := strings.Split(out, "\n")
+	if strings.Join(strings.Fields(lines[0]), " ") != "SCAN COMPARED FOUND MENDED TOOK WHAT" {
+		t.Fatalf("exit %d:\n%s%s", exit, out, errs)
+	}
+	told := 0
+	for _, line := range lines[1:] {
+		cells := strings.Fields(line)
+		if len(cells) == 0 || strings.HasSuffix(cells[0], ":") {
+			told += len(cells[:min(1, len(cells))])
+			continue
+		}
+		for i, into := range []map[string]int{found, mended} {
+			n, err := strconv.Atoi(cells[2+i])
+			if err != nil {
+				t.Fatalf("%v in\n%s", err, out)
+			}
+			if n > 0 {
+				into[cells[0]] = n
+			}
+		}
+	}
+	sum := 0
+	for _, n := range found {
+		sum += n
+	}
+	if told != sum {
+		t.Errorf("%d of %d findings are told:\n%s", told, sum, out)
+	}
+	return found, mended, exit
+}
+
+func (h harmed) snapshot(t *testing.T) []string {
+	t.Helper()
+	if h.stack.Config.RedisURL == "" { // it ends with its process
+		return storetest.Snapshot(t, h.stack.SQL(t), nil)
+	}
+	return storetest.Snapshot(t, h.stack.SQL(t), h.redis(t))
+}
+
+func (h harmed) redis(t *testing.T) *redis.Client {
+	t.Helper()
+	options, err := redis.ParseURL(h.stack.Config.RedisURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(options)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+const (
+	myOrders   = `{ me { orders(first: 5) { edges { node { number } } } } }`
+	payAnOrder = `mutation P($id: ID!) { payOrder(orderId: $id, method: BALANCE) { order { status } userErrors { code } } }`
+	cancelIt   = `mutation C($id: ID!) { cancelOrder(orderId: $id) { order { status } userErrors { code } } }`
+)
+
+// harm has three people buy, stops the server, and harms what the scans look at: by
+// hand, each thing once.
+func harm(t *testing.T, stack *apptest.Stack) harmed {
+	t.Helper()
+	ctx := t.Context()
+	m := opened(t, stack, 3)
+	s := stack.Start(t)
+	sale, lunch := m.flash(t, s, 10, -time.Hour, time.Hour), m.ordinary(t, s, false)
+	order := func(who person, voucher string) *shownOrder {
+		var p placed
+		s.As(who.token).Must(t, orderVoucher, map[string]any{"v": voucher}, &p)
+		if p.OrderVoucher.Order == nil {
+			t.Fatalf("no order: %v", p.code())
+		}
+		return p.OrderVoucher.Order
+	}
+	ann, bob, cid := m.customers[0], m.customers[1], m.customers[2]
+	first, dead := order(ann, sale), order(cid, sale)
+	order(bob, lunch)
+	order(bob, lunch)
+	testkit.Eventually(t, 20*time.Second, func() bool { orders, _, _ := sold(t, stack, sale); return orders == 2 })
+	s.As(ann.token).Must(t, payAnOrder, map[string]any{"id": first.ID}, nil)
+	s.As(cid.token).Must(t, cancelIt, map[string]any{"id": dead.ID}, nil)
+	db := stack.SQL(t)
+	sum := func(statement string) (n int) {
+		if err := db.QueryRowContext(ctx, statement).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	testkit.Eventually(t, 30*time.Second, func() bool { return sum("SELECT sum(sold) FROM shops") == 1 })
+	// Lists of orders that are a minute old are compared.
+	exec := func(statement string, args ...any) {
+		t.Helper()
+		if _, err := db.ExecContext(ctx, statement, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("UPDATE orders SET created_at = created_at - 120000")
+	for _, who := range m.customers {
+		s.As(who.token).Must(t, myOrders, nil, nil)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	h := harmed{stack, map[string]int{"sold": 1, "points": 1}}
+	exec("UPDATE shops SET sold = sold + 1 WHERE id = 1")
+	exec("UPDATE users SET points = points - 1 WHERE id = $1", number(t, ann.id))
+	if stack.Config.RedisURL == "" {
+		return h
+	}
+	rdb, v := h.redis(t), number(t, sale)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := fmt.Sprintf("td:sale:{p%d}:%d:", v%8, v)
+	list := func(who person) string { return fmt.Sprintf("td:order:list:{%d}", number(t, who.id)) }
+	annID, cidID := strconv.FormatInt(number(t, ann.id), 10), strconv.FormatInt(number(t, cid.id), 10)
+	must(rdb.HDel(ctx, of+"buyers:0", annID).Err())              // a live order without its piece
+	must(rdb.HSet(ctx, of+"buyers:0", cidID, dead.Number).Err()) // a dead one with one
+	must(rdb.Incr(ctx, of+"stock").Err())                        // and a piece too many
+	h.found["sales"] = 3
+	newest, err := rdb.ZRevRangeWithScores(ctx, list(bob), 0, 1).Result()
+	must(err)
+	newest[0].Score, newest[1].Score = newest[1].Score, newest[0].Score
+	must(rdb.ZAdd(ctx, list(bob), newest...).Err())                         // two orders in each other's place
+	must(rdb.ZRemRangeByRank(ctx, list(ann), 1, -1).Err())                  // "these are all", and there are none
+	must(rdb.ZRem(ctx, list(cid), fmt.Sprintf("%019s", dead.Number)).Err()) // one is missing
+	must(rdb.ZAdd(ctx, fmt.Sprintf("td:order:queued:{%s}", annID), redis.Z{Score: float64(time.Now().Add(-2 * time.Minute).UnixMilli()), Member: first.Number}).Err())
+	must(rdb.Expire(ctx, fmt.Sprintf("td:order:queued:{%s}", annID), time.Minute).Err())
+	h.found["order-lists"] = 4
+	queue := fmt.Sprintf("td:sale:{p%d}:orders", v%8)
+	must(rdb.Unlink(ctx, queue).Err())  // entries are written in the order of their times
+	must(rdb.XAdd(ctx, &redis.XAddArgs{ // an entry that was never ended
+		Stream: queue, ID: fmt.Sprintf("%d-1", time.Now().Add(-time.Hour).UnixMilli()),
+		Values: []any{"v", v, "u", annID, "o", first.Number, "s", 1, "p", 100, "t", time.Now().UnixMilli(), "k", ""},
+	}).Err())
+	h.found["queues"] = 1
+	return h
+}
+
+func TestReconcileFindsAndMendsWhatWasHarmed(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		h := harm(t, stack)
+		before := h.snapshot(t)
+		found, mended, exit := h.reconciled(t, "--dry-run")
+		if d := cmp.Diff(h.found, found); d != "" || len(mended) > 0 || exit != 1 {
+			t.Errorf("the dry run: exit %d, mended %v, found (-want +got)\n%s", exit, mended, d)
+		}
+		if d := cmp.Diff(before, h.snapshot(t)); d != "" {
+			t.Errorf("the dry run changed something (-before +after):\n%s", d)
+		}
+		found, mended, exit = h.reconciled(t)
+		if d := cmp.Diff(h.found, found) + cmp.Diff(h.found, mended); d != "" || exit != 0 {
+			t.Errorf("the run: exit %d, found and mended (-want +got)\n%s", exit, d)
+		}
+		if found, _, exit = h.reconciled(t); len(found) > 0 || exit != 0 {
+			t.Errorf("afterwards: exit %d, found %v", exit, found)
+		}
+	})
+}
+
+func TestReconcileTellsWhatItDoesNotMend(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 1)
+		s := stack.Start(t)
+		sale := m.flash(t, s, 10, -time.Hour, time.Hour)
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE flash_sales SET stock = 9 WHERE id = $1", number(t, sale)); err != nil {
+			t.Fatal(err)
+		}
+		h := harmed{stack: stack}
+		for range 2 {
+			found, mended, exit := h.reconciled(t, "--only", "sold,pieces")
+			if found["pieces"] != 1 || len(mended) > 0 || exit != 1 {
+				t.Errorf("exit %d, found %v, mended %v", exit, found, mended)
+			}
+		}
+		if found, _, exit := h.reconciled(t, "--only", "sold"); len(found) > 0 || exit != 0 {
+			t.Errorf("of what is sold: exit %d, found %v", exit, found)
+		}
+	})
+}
+
+func TestReconcileSaysWhatItNeeds(t *testing.T) {
+	stack := apptest.Embedded(t)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"everything"}, `reconcile takes no "everything"`},
+		{[]string{"--only", "sold,nothing"}, `there is no scan "nothing"; there are pieces, sales, queues, order-lists, sold, points`},
+	} {
+		if _, errs, code := stack.Command(t, append([]string{"reconcile"}, tt.args...)...); code != 2 || !strings.Contains(errs, tt.want) {
+			t.Errorf("reconcile %v: exit %d, %s", tt.args, code, errs)
+		}
+	}
+}
+
+// counted are the scans of a metric, with their numbers.
+func scansOf(t *testing.T, s *apptest.Server, metric string) map[string]float64 {
+	t.Helper()
+	families, err := s.Metrics().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "tandian_reconcile_"+metric+"_total" {
+				all[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	return all
+}
+
+func TestScansAreCountedFromTheStart(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		s := stack.Start(t)
+		want := map[string]float64{"pieces": 0, "sales": 0, "queues": 0, "order-lists": 0, "sold": 0, "points": 0}
+		for _, metric := range []string{"compared", "found", "mended", "failures"} {
+			if d := cmp.Diff(want, scansOf(t, s, metric)); d != "" {
+				t.Errorf("%s (-want +got)\n%s", metric, d)
+			}
+		}
+		s.House().Scans().Look(t.Context())
+		if n := scansOf(t, s, "compared")["points"]; n == 0 && stack.Config.DatabaseURL == "" {
+			t.Error("the users of the demo town were not compared")
+		}
+		after := maps.Clone(scansOf(t, s, "compared"))
+		s.House().Scans().Look(t.Context())
+		if d := cmp.Diff(after, scansOf(t, s, "compared")); d != "" {
+			t.Errorf("what is not due was compared (-before +after)\n%s", d)
+		}
+	})
+}
+
+// Of several processes one runs a scan, and for the others it is not due then.
+func TestOneProcessScansAtATime(t *testing.T) {
+	stack := apptest.Real(t)
+	a, b := stack.Start(t), stack.Start(t)
+	begun, goOn := make(chan string, 2), make(chan struct{})
+	for name, s := range map[string]*apptest.Server{"a": a, "b": b} {
+		s.House().Scans().Add(reconcile.Scan{Name: "slow", What: "nothing", Run: func(ctx context.Context, r *reconcile.Run) error {
+			begun <- name
+			<-goOn
+			return r.Compare(ctx, 1)
+		}})
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); a.House().Scans().Look(t.Context()) }()
+	if who := <-begun; who != "a" {
+		t.Fatalf("%s began", who)
+	}
+	b.House().Scans().Look(t.Context()) // it would not return
+	close(goOn)
+	<-done
+	b.House().Scans().Look(t.Context())
+	if len(begun) > 0 {
+		t.Error("b scanned what a had scanned")
+	}
+	if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE settings SET value = '1' WHERE name = 'reconcile.slow'"); err != nil {
+		t.Fatal(err)
+	}
+	b.House().Scans().Look(t.Context())
+	if len(begun) != 1 {
+		t.Error("b did not scan when it was due")
+	}
+}
