@@ -1,0 +1,143 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+)
+
+// always is a turn that is always had.
+func always(ctx context.Context, _ string, _ time.Duration, do func(context.Context) error) (bool, error) {
+	return true, do(ctx)
+}
+
+// finds is a scan of things, some of which differ, and of these some can be mended.
+func finds(name string, things, differ, mend int) reconcile.Scan {
+	return reconcile.Scan{Name: name, What: "nothing", Run: func(ctx context.Context, r *reconcile.Run) error {
+		if err := r.Compare(ctx, things); err != nil {
+			return err
+		}
+		for n := range differ {
+			r.Find(fmt.Sprint("thing ", n))
+		}
+		if !r.Dry {
+			r.Mend(mend)
+		}
+		return nil
+	}}
+}
+
+func TestAScanIsCountedFromTheStart(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	s := reconcile.New(always, reg, slog.New(slog.DiscardHandler))
+	s.Add(finds("shoes", 10, 3, 2))
+	check := func(compared, found, mended int) {
+		t.Helper()
+		want := fmt.Sprintf(`# HELP tandian_reconcile_compared_total Things that scans compared, by scan.
+# TYPE tandian_reconcile_compared_total counter
+tandian_reconcile_compared_total{what="shoes"} %d
+# HELP tandian_reconcile_found_total Things that differed, by scan.
+# TYPE tandian_reconcile_found_total counter
+tandian_reconcile_found_total{what="shoes"} %d
+# HELP tandian_reconcile_mended_total Things that differed and were set right, by scan.
+# TYPE tandian_reconcile_mended_total counter
+tandian_reconcile_mended_total{what="shoes"} %d
+`, compared, found, mended)
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "tandian_reconcile_compared_total", "tandian_reconcile_found_total", "tandian_reconcile_mended_total"); err != nil {
+			t.Error(err)
+		}
+	}
+	check(0, 0, 0)
+	s.Look(t.Context())
+	check(10, 3, 2)
+	o, err := s.Do(t.Context(), s.All()[0], reconcile.Options{Dry: true})
+	if err != nil || o.Left() != 3 || !cmp.Equal(o.Lines, []string{"thing 0", "thing 1", "thing 2"}) {
+		t.Errorf("a dry run: %+v, %v", o, err)
+	}
+	check(20, 6, 2)
+}
+
+func TestTheFirstTwentyFindingsAreTold(t *testing.T) {
+	s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	s.Add(finds("shoes", 100, 90, 90))
+	o, err := s.Do(t.Context(), s.All()[0], reconcile.Options{})
+	if err != nil || o.Found != 90 || o.Left() != 0 || len(o.Lines) != 20 || o.Lines[19] != "thing 19" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestScansKeepToTheirRate(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		scan, say int
+		want      time.Duration // for 2500 things, of which 500 are free
+	}{
+		{"its own", 1000, 0, 2 * time.Second},
+		{"none", 0, 0, 0},
+		{"what is said", 1000, 500, 4 * time.Second},
+		{"none is said", 1000, -1, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+				scan := finds("shoes", 2500, 0, 0)
+				scan.Rate = tt.scan
+				s.Add(scan)
+				var seen []int
+				o, err := s.Do(t.Context(), s.All()[0], reconcile.Options{Rate: tt.say, Seen: func(n int) { seen = append(seen, n) }})
+				if err != nil || o.Took.Round(10*time.Millisecond) != tt.want || !cmp.Equal(seen, []int{2500}) {
+					t.Errorf("%+v, %v, seen %v; want %v", o, err, seen, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// A scan that fails is counted and logged, and the next one runs.
+func TestAScanThatFailsStopsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.NewTextHandler(&out, nil)))
+		ran := 0
+		s.Add(
+			reconcile.Scan{Name: "broken", What: "nothing", Run: func(context.Context, *reconcile.Run) error { return errors.New("no luck") }},
+			reconcile.Scan{Name: "sound", What: "nothing", Run: func(context.Context, *reconcile.Run) error { ran++; return nil }},
+		)
+		ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
+		defer stop()
+		if err := s.Work(ctx); err != nil || ran != 1 {
+			t.Errorf("%v, the sound one ran %d times in 90 seconds", err, ran)
+		}
+		if !strings.Contains(out.String(), "no luck") {
+			t.Errorf("the log: %s", &out)
+		}
+	})
+}
+
+func TestScansHaveNames(t *testing.T) {
+	s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	s.Add(finds("shoes", 1, 0, 0), finds("gloves", 1, 0, 0))
+	if found, err := s.Named("gloves", "shoes"); err != nil || found[0].Name != "gloves" || found[1].Name != "shoes" {
+		t.Errorf("%v, %v", found, err)
+	}
+	if _, err := s.Named("shoes", "hats"); err == nil || err.Error() != `there is no scan "hats"; there are shoes, gloves` {
+		t.Errorf("%v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("two scans have one name")
+		}
+	}()
+	s.Add(finds("shoes", 1, 0, 0))
+}
