@@ -62,7 +62,7 @@ func (c *commands) runScans(ctx context.Context, all *reconcile.Scans, scans []r
 	for i, scan := range scans {
 		o.Seen = seenBy(c.stderr, scan.Name)
 		var err error
-		outcomes[i], err = all.Do(ctx, scan, o)
+		outcomes[i], err = all.Once(ctx, scan, o)
 		failed = append(failed, err)
 		left += outcomes[i].Left()
 	}

@@ -24,7 +24,7 @@ func (g *stage) scan(name string, dry bool) reconcile.Outcome {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	o, err := scans.Do(g.t.Context(), found[0], reconcile.Options{Dry: dry})
+	o, err := scans.Once(g.t.Context(), found[0], reconcile.Options{Dry: dry})
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func scanOf(t *testing.T, s *Service, name string, dry bool) reconcile.Outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := scans.Do(t.Context(), found[0], reconcile.Options{Dry: dry})
+	o, err := scans.Once(t.Context(), found[0], reconcile.Options{Dry: dry})
 	if err != nil {
 		t.Fatal(err)
 	}

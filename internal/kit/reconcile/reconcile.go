@@ -161,9 +161,9 @@ func (s *Scans) Named(names ...string) ([]Scan, error) {
 	return found, nil
 }
 
-// Do runs a scan now, whatever other processes do. With an error the outcome is what
+// Once runs a scan now, whatever other processes do. With an error the outcome is what
 // was seen until then.
-func (s *Scans) Do(ctx context.Context, scan Scan, o Options) (Outcome, error) {
+func (s *Scans) Once(ctx context.Context, scan Scan, o Options) (Outcome, error) {
 	r := &Run{Dry: o.Dry, limit: rate.NewLimiter(rate.Inf, burst), seen: o.Seen}
 	if n := cmp.Or(o.Rate, scan.Rate); n > 0 {
 		r.limit.SetLimit(rate.Limit(n))
@@ -208,7 +208,7 @@ func (s *Scans) Look(ctx context.Context) {
 func (s *Scans) scheduled(ctx context.Context, scan Scan) error {
 	ctx, cancel := context.WithTimeout(ctx, runLimit)
 	defer cancel()
-	o, err := s.Do(ctx, scan, Options{})
+	o, err := s.Once(ctx, scan, Options{})
 	if o.Found > 0 {
 		s.log.WarnContext(ctx, "a scan found differences", "scan", scan.Name, "found", o.Found, "mended", o.Mended, "findings", o.Lines)
 	}

@@ -61,7 +61,7 @@ tandian_reconcile_mended_total{what="shoes"} %d
 	check(0, 0, 0)
 	s.Look(t.Context())
 	check(10, 3, 2)
-	o, err := s.Do(t.Context(), s.All()[0], reconcile.Options{Dry: true})
+	o, err := s.Once(t.Context(), s.All()[0], reconcile.Options{Dry: true})
 	if err != nil || o.Left() != 3 || !cmp.Equal(o.Lines, []string{"thing 0", "thing 1", "thing 2"}) {
 		t.Errorf("a dry run: %+v, %v", o, err)
 	}
@@ -71,7 +71,7 @@ tandian_reconcile_mended_total{what="shoes"} %d
 func TestTheFirstTwentyFindingsAreTold(t *testing.T) {
 	s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	s.Add(finds("shoes", 100, 90, 90))
-	o, err := s.Do(t.Context(), s.All()[0], reconcile.Options{})
+	o, err := s.Once(t.Context(), s.All()[0], reconcile.Options{})
 	if err != nil || o.Found != 90 || o.Left() != 0 || len(o.Lines) != 20 || o.Lines[19] != "thing 19" {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -95,7 +95,7 @@ func TestScansKeepToTheirRate(t *testing.T) {
 				scan.Rate = tt.scan
 				s.Add(scan)
 				var seen []int
-				o, err := s.Do(t.Context(), s.All()[0], reconcile.Options{Rate: tt.say, Seen: func(n int) { seen = append(seen, n) }})
+				o, err := s.Once(t.Context(), s.All()[0], reconcile.Options{Rate: tt.say, Seen: func(n int) { seen = append(seen, n) }})
 				if err != nil || o.Took.Round(10*time.Millisecond) != tt.want || !cmp.Equal(seen, []int{2500}) {
 					t.Errorf("%+v, %v, seen %v; want %v", o, err, seen, tt.want)
 				}
