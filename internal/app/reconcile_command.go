@@ -12,8 +12,10 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // reconcileCommand compares what is kept twice, by hand.
@@ -36,6 +38,11 @@ func (c *commands) reconcile(ctx context.Context, cmd *cli.Command) error {
 	if cmd.Args().Present() {
 		return usageError{fmt.Errorf("reconcile takes no %q; see reconcile --help", cmd.Args().First())}
 	}
+	if cmd.Bool("dry-run") {
+		if err := c.upToDate(ctx); err != nil {
+			return err
+		}
+	}
 	return c.withHouse(ctx, func(h *House) error {
 		scans := h.Scans().All()
 		if only := cmd.String("only"); only != "" {
@@ -51,6 +58,32 @@ func (c *commands) reconcile(ctx context.Context, cmd *cli.Command) error {
 		}
 		return c.runScans(ctx, h.Scans(), scans, reconcile.Options{Dry: cmd.Bool("dry-run"), Rate: cmd.Int("rate")})
 	})
+}
+
+// upToDate is an error unless the database has all migrations: else opening it would
+// change it.
+func (c *commands) upToDate(ctx context.Context) error {
+	db, err := store.OpenSQL(store.SQLConfig{URL: c.cfg.DatabaseURL, DataDir: c.cfg.DataDir})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	files, err := migrate.Files(db.Dialect)
+	if err != nil {
+		return fmt.Errorf("migrations: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
+	defer cancel()
+	list, err := db.Migrations(ctx, files)
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		if m.Applied.IsZero() {
+			return fmt.Errorf("%s lacks the migration %s, and a dry run applies none: see tandian migrate", db.Name, m.Name)
+		}
+	}
+	return nil
 }
 
 // runScans runs scans one after the other. One that fails does not keep the next from

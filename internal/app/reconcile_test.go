@@ -231,7 +231,21 @@ func TestReconcileSaysWhatItNeeds(t *testing.T) {
 	}
 }
 
-// counted are the scans of a metric, with their numbers.
+func TestADryRunAppliesNoMigration(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		if _, errs, code := stack.Command(t, "migrate"); code != 0 {
+			t.Fatal(errs)
+		}
+		if _, err := stack.SQL(t).ExecContext(t.Context(), "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)"); err != nil {
+			t.Fatal(err)
+		}
+		if out, errs, code := stack.Command(t, "reconcile", "--dry-run"); code != 1 || out != "" || !strings.Contains(errs, "lacks the migration") {
+			t.Errorf("exit %d, %s%s", code, out, errs)
+		}
+	})
+}
+
+// scansOf are the scans of a metric, with their numbers.
 func scansOf(t *testing.T, s *apptest.Server, metric string) map[string]float64 {
 	t.Helper()
 	families, err := s.Metrics().Gather()

@@ -17,6 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/ent/voucher"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -335,6 +336,44 @@ func TestASaleLeavesRedisADayAfterItsEnd(t *testing.T) {
 			t.Error("its row says still that it is gone")
 		}
 	})
+}
+
+// Who looks every two seconds for sales that are over does not read all that ever were.
+func TestSalesThatAreOverAreFoundByAnIndex(t *testing.T) {
+	g := newStage(t, storetest.Real(t))
+	ctx := t.Context()
+	var vouchers []*ent.VoucherCreate
+	shop := g.shop()
+	for range 2000 {
+		vouchers = append(vouchers, g.DB.Voucher.Create().SetShopID(shop).SetKind(voucher.KindFLASH).SetTitle("tea").SetPayValue(1).SetFaceValue(2).SetOnePerUser(true))
+	}
+	for part := range slices.Chunk(vouchers, 500) {
+		var sales []*ent.FlashSaleCreate
+		for _, v := range g.DB.Voucher.CreateBulk(part...).SaveX(ctx) {
+			sales = append(sales, g.DB.FlashSale.Create().SetID(v.ID).SetVoucherID(v.ID).SetStock(1).SetInitialStock(1).
+				SetBeginsAt(0).SetEndsAt(v.ID).SetPartition(0).SetBuckets(1).SetSweptAt(1))
+		}
+		g.DB.FlashSale.CreateBulk(sales...).ExecX(ctx)
+	}
+	if _, err := g.SQL.ExecContext(ctx, "ANALYZE flash_sales"); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := g.SQL.QueryContext(ctx, "EXPLAIN SELECT * FROM flash_sales WHERE swept_at IS NULL AND ends_at <= 1000000 ORDER BY ends_at, id LIMIT 500")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var plan strings.Builder
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		plan.WriteString(line + "\n")
+	}
+	if err := rows.Err(); err != nil || !strings.Contains(plan.String(), "flashsale_unswept") {
+		t.Errorf("the plan, %v:\n%s", err, &plan)
+	}
 }
 
 // traffic counts what goes to Redis, and the longest it carries.

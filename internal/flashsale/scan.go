@@ -42,9 +42,6 @@ func (s *Service) Scans() []reconcile.Scan {
 // stock would sell a piece that is not there, or withhold one that was paid for.
 func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
 	for after, n := int64(0), scanPage; n == scanPage; {
-		if err := r.Compare(ctx, scanPage); err != nil {
-			return err
-		}
 		n = 0
 		err := sqlfile.Each(ctx, s.db, s.ledger.sql.pieces, []any{after, scanPage}, func(rows *sql.Rows) error {
 			var initial, stock, live int
@@ -59,7 +56,9 @@ func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
 		if err != nil {
 			return fmt.Errorf("count the pieces of sales behind %d: %w", after, err)
 		}
-		r.Compared -= scanPage - n
+		if err := r.Compare(ctx, n); err != nil {
+			return err
+		}
 	}
 	return nil
 }
