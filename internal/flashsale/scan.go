@@ -248,8 +248,7 @@ func (s *Service) inspectBuyers(ctx context.Context, at place, pace func(n int) 
 		}
 		for _, h := range holds {
 			if row := rows[h.Order]; row != nil && !h.livesAs(row) {
-				found["dead "+decimal(h.User)+" "+decimal(h.Order)] =
-					fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which is %s", at.voucher, h.User, h.Order, row.Status)
+				found["dead "+decimal(h.User)+" "+decimal(h.Order)] = fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which is %s", at.voucher, h.User, h.Order, row.Status)
 			}
 		}
 		return nil

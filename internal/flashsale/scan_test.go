@@ -163,8 +163,8 @@ func TestScansFindAndMendWhatIsWrongWithSales(t *testing.T) {
 				if dry.Found != h.found || dry.Mended != 0 || len(dry.Lines) != h.found || dry.Compared == 0 {
 					t.Errorf("the dry run: %+v, want %d findings", dry, h.found)
 				}
-				if real := g.scan(h.scan, false); real.Found != h.found || real.Left() != h.left {
-					t.Errorf("the run: %+v, want %d findings, %d left", real, h.found, h.left)
+				if run := g.scan(h.scan, false); run.Found != h.found || run.Left() != h.left {
+					t.Errorf("the run: %+v, want %d findings, %d left", run, h.found, h.left)
 				}
 				if after := g.scan(h.scan, false); after.Found != h.left {
 					t.Errorf("afterwards: %+v, want %d findings", after, h.left)
