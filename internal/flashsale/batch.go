@@ -32,7 +32,8 @@ type groupCommit struct {
 	mu      sync.Mutex
 	waiting []*seat
 	flights int
-	landed  sync.Cond // flights became fewer
+	afters  int       // transactions that are over, but for what is left to do
+	landed  sync.Cond // these became fewer
 }
 
 // A seat is a caller who waits.
@@ -98,19 +99,23 @@ func (g *groupCommit) fly(ctx context.Context, batch []*seat) {
 		s.outcome, s.err = outcomes[i], errs[i]
 		close(s.done)
 	}
-	after()
+	g.mu.Lock()
+	g.flights--
+	g.afters++
+	g.start(ctx)
+	g.mu.Unlock()
+	after() // beside the next transaction: a Redis that does not answer holds up none
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.flights--
-	g.start(ctx)
+	g.afters--
 	g.landed.Broadcast()
 }
 
-// wait returns when no transaction is under way.
+// wait returns when no transaction is under way, and nothing is left to do after one.
 func (g *groupCommit) wait() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.flights > 0 {
+	for g.flights+g.afters > 0 {
 		g.landed.Wait()
 	}
 }

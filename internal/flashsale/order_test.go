@@ -419,6 +419,28 @@ func TestACallerWhoLeavesDoesNotTakeOthersAlong(t *testing.T) {
 	g.wait()
 }
 
+// A Redis that does not answer holds up what follows a commit, and no further commit.
+func TestWhatFollowsACommitHoldsUpNoOther(t *testing.T) {
+	release := make(chan struct{})
+	g := newGroupCommit(func(_ context.Context, batch []attempt) ([]outcome, []error, func()) {
+		return make([]outcome, len(batch)), make([]error, len(batch)), func() { <-release }
+	})
+	for range 3 * mostFlights {
+		if _, err := g.do(t.Context(), attempt{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over := make(chan struct{})
+	go func() { g.wait(); close(over) }()
+	select {
+	case <-over:
+		t.Error("wait did not wait for what follows")
+	default:
+	}
+	close(release)
+	<-over
+}
+
 func TestAGroupCommitThatIsFullSendsCallersAway(t *testing.T) {
 	release := make(chan struct{})
 	g := newGroupCommit(func(_ context.Context, batch []attempt) ([]outcome, []error, func()) {

@@ -115,19 +115,17 @@ func newestPlaces(ctx context.Context, db *ent.Client, user int64, limit int) ([
 }
 
 // add puts orders that were committed into the lists of their users, in a round
-// trip for those of 500 users. It tries five times; with an error the lists may be
-// without some of the orders until it is repeated. To repeat it does no harm.
-//
-// It does not pause between tries while Redis is known to be away: the database decides
-// then, and those who order wait for this.
+// trip for those of 500 users. It tries five times, or until it is known that Redis is
+// away: the database decides then, and those who order wait for this. With an error the
+// lists may be without some of the orders until it is repeated. To repeat it does no harm.
 func (l *lists) add(ctx context.Context, orders []listed) error {
 	var err error
 	for try, pause := 1, addPause; try <= addTries; try, pause = try+1, 2*pause {
 		if err = l.addOnce(ctx, orders); err == nil {
 			return nil
 		}
-		if try < addTries && !errors.Is(err, store.ErrBreakerOpen) && clock.Sleep(ctx, pause) != nil {
-			break
+		if errors.Is(err, store.ErrBreakerOpen) || try < addTries && clock.Sleep(ctx, pause) != nil {
+			break // whoever orders past a Redis that is away waits for this
 		}
 	}
 	users := make([]int64, len(orders))

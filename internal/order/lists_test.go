@@ -442,8 +442,9 @@ func TestAnOrderThatRedisWasNotToldOfIsListedByTheOutbox(t *testing.T) {
 		if took := time.Since(begin); took > announceTimeout+time.Second {
 			t.Errorf("it took %v", took)
 		}
-		if n := writer.lists.window.Stats().RedisErrors - before; n != 5+1 {
-			t.Errorf("%d failures, want five adds and a deletion", n)
+		// Until the Redis is cut off, after which there is one add more, and a deletion.
+		if n := writer.lists.window.Stats().RedisErrors - before; n < 2 || n > 5+1 {
+			t.Errorf("%d failures, want some adds, five at most, and a deletion", n)
 		}
 		reader.wantShown(t, Filter{}, 1) // nobody told Redis yet
 		writer.wantShown(t, Filter{}, 2, 1)
