@@ -100,6 +100,7 @@ type gate struct {
 	partitions int
 	backlog    int
 	certs      *certificates
+	asking     *together // admissions
 
 	mu      sync.Mutex
 	soldOut map[int64]time.Time // when a voucher was answered so
@@ -112,7 +113,7 @@ var errNoState = errors.New("the sale is not complete in Redis")
 // none.
 func (g *gate) expected(partition int) string { return g.certs.expected(partition) }
 
-// admit asks for a piece, in one round trip. If the error has an Unsent() that is
+// admit asks for a piece, in one round trip that it may share with others. If the error has an Unsent() that is
 // true, Redis never saw it; unless it is errUncertified although there was a
 // certificate before: then a first attempt may have been seen.
 func (g *gate) admit(ctx context.Context, a admission) (verdict, error) {
@@ -120,29 +121,16 @@ func (g *gate) admit(ctx context.Context, a admission) (verdict, error) {
 	if marker == "" {
 		return verdict{}, fmt.Errorf("admit: %w", errUncertified)
 	}
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
-	defer cancel()
-	at := place{a.VoucherID, a.Partition, a.Buckets}
-	keys := []string{
-		g.keys.open(a.Partition), g.keys.meta(a.Partition, a.VoucherID), g.keys.stock(a.Partition, a.VoucherID),
-		g.keys.bucket(a.Partition, a.VoucherID, at.bucketOf(a.UserID)), g.keys.order(a.order), g.keys.orders(a.Partition),
-	}
-	if a.Key != "" {
-		keys = append(keys, g.keys.idem(a.Partition, a.Key))
-	}
-	args := []any{
-		marker, a.UserID, decimal(a.order), a.VoucherID, a.ShopID, a.Price, g.backlog, a.Key, int(orderLife.Seconds()),
-	}
+	keys, args := g.admission(a, marker)
+	asking := &asked{keys: keys, args: args}
 	doubtful := g.lately(a.VoucherID)
-	pipe := g.sale.Pipeline()
-	cmd := admitScript.EvalSha(ctx, pipe, keys, args...)
-	if !doubtful {
-		queue(ctx, pipe, a)
+	if !doubtful && a.queued != "" {
+		asking.queued = func(ctx context.Context, pipe redis.Pipeliner) { queue(ctx, pipe, a) }
 	}
-	_, _ = pipe.Exec(ctx) // the queue is a help for lists: what is lost there is found by number
-	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-		cmd = admitScript.Eval(ctx, g.sale, keys, args...)
+	if err := g.asking.do(ctx, asking); err != nil {
+		return verdict{}, fmt.Errorf("admit: %w", err)
 	}
+	cmd := asking.cmd
 	v, err := readVerdict(cmd, a.order)
 	if err != nil {
 		return verdict{}, fmt.Errorf("admit: %w", err)
@@ -150,7 +138,9 @@ func (g *gate) admit(ctx context.Context, a admission) (verdict, error) {
 	switch {
 	case v.code == outOfStock:
 		g.remember(a.VoucherID)
-	case v.code == admitted && doubtful:
+	case v.code == admitted && doubtful && a.queued != "":
+		ctx, cancel := context.WithTimeout(ctx, tripPatience)
+		defer cancel()
 		pipe := g.sale.Pipeline()
 		queue(ctx, pipe, a)
 		_, _ = pipe.Exec(ctx)
@@ -160,11 +150,50 @@ func (g *gate) admit(ctx context.Context, a admission) (verdict, error) {
 	return v, nil
 }
 
+// admission is what admit.lua takes.
+func (g *gate) admission(a admission, marker string) (keys []string, args []any) {
+	at := place{a.VoucherID, a.Partition, a.Buckets}
+	keys = []string{
+		g.keys.open(a.Partition), g.keys.meta(a.Partition, a.VoucherID), g.keys.stock(a.Partition, a.VoucherID),
+		g.keys.bucket(a.Partition, a.VoucherID, at.bucketOf(a.UserID)), g.keys.order(a.order), g.keys.orders(a.Partition),
+	}
+	if a.Key != "" {
+		keys = append(keys, g.keys.idem(a.Partition, a.Key))
+	}
+	return keys, []any{
+		marker, a.UserID, decimal(a.order), a.VoucherID, a.ShopID, a.Price, g.backlog, a.Key, int(orderLife.Seconds()),
+	}
+}
+
+// Admission is what this process would have Redis run to admit a try under a number,
+// for programs that measure what the script costs by itself. It does nothing.
+func (s *Service) Admission(t Try, number int64) (script string, keys []string, args []any) {
+	keys, args = s.gate.admission(admission{Try: t, order: number}, s.gate.expected(t.Partition))
+	return admitLua, keys, args
+}
+
+// askTogether asks for admissions in one pipeline.
+func (g *gate) askTogether(ctx context.Context, all []*asked) {
+	pipe := g.sale.Pipeline()
+	for _, a := range all {
+		a.cmd = admitScript.EvalSha(ctx, pipe, a.keys, a.args...)
+		if a.queued != nil {
+			a.queued(ctx, pipe)
+		}
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error; the queue is a help for lists: what is lost there is found by number
+	for _, a := range all {
+		if redis.HasErrorPrefix(a.cmd.Err(), "NOSCRIPT") {
+			a.cmd = admitScript.Eval(ctx, pipe, a.keys, a.args...)
+		}
+	}
+	if pipe.Len() > 0 {
+		_, _ = pipe.Exec(ctx)
+	}
+}
+
 // queue adds an order to those that its user waits for.
 func queue(ctx context.Context, pipe redis.Pipeliner, a admission) {
-	if a.queued == "" {
-		return
-	}
 	pipe.ZAdd(ctx, a.queued, redis.Z{Score: float64(time.Now().UnixMilli()), Member: decimal(a.order)})
 	pipe.ZRemRangeByRank(ctx, a.queued, 0, -mostQueued-1)
 	pipe.Expire(ctx, a.queued, queuedLife)

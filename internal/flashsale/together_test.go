@@ -1,0 +1,93 @@
+package flashsale
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// answerAll gives each admission its own order back.
+func answerAll(all []*asked) {
+	for _, a := range all {
+		a.cmd = redis.NewCmdResult(a.args[0], nil)
+	}
+}
+
+func TestCallersOfAMomentShareARoundTrip(t *testing.T) {
+	const callers = 1000
+	release := make(chan struct{})
+	var trips, under, most atomic.Int32
+	g := newTogether(func(_ context.Context, all []*asked) {
+		trips.Add(1)
+		n := under.Add(1)
+		defer under.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		if len(all) > mostAsk {
+			t.Errorf("%d in one", len(all))
+		}
+		<-release
+		answerAll(all)
+	})
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			a := &asked{args: []any{i}}
+			if err := g.do(t.Context(), a); err != nil || a.cmd.Val() != i {
+				t.Errorf("caller %d was answered %v, %v", i, a.cmd.Val(), err)
+			}
+		})
+	}
+	testkit.Eventually(t, patience, func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.trips == mostTrips && len(g.waiting) > callers/2
+	})
+	close(release)
+	all.Wait()
+	g.wait()
+	if n := trips.Load(); n > callers/10 || n < callers/mostAsk {
+		t.Errorf("%d round trips", n)
+	}
+	if n := most.Load(); n > mostTrips {
+		t.Errorf("%d at a time", n)
+	}
+}
+
+// A caller alone does not wait, and one who leaves does not take others along.
+func TestACallerWhoLeavesARoundTripIsAskedForAllTheSame(t *testing.T) {
+	release, entered := make(chan struct{}), make(chan []*asked, 2)
+	g := newTogether(func(ctx context.Context, all []*asked) {
+		entered <- all
+		<-release
+		answerAll(all)
+		if ctx.Err() != nil {
+			t.Error("the trip ended with its caller")
+		}
+	})
+	leaver, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() { left <- g.do(leaver, &asked{args: []any{1}}) }()
+	if n := len(<-entered); n != 1 {
+		t.Fatalf("%d in the trip of one", n)
+	}
+	stays := make(chan error, 1)
+	other := &asked{args: []any{2}}
+	go func() { stays <- g.do(t.Context(), other) }()
+	testkit.Eventually(t, patience, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.waiting) == 1 })
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left heard %v", err)
+	}
+	close(release)
+	if err := <-stays; err != nil || other.cmd.Val() != 2 {
+		t.Errorf("who stayed heard %v, %v", other.cmd.Val(), err)
+	}
+	g.wait()
+}
