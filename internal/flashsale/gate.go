@@ -35,6 +35,8 @@ var (
 	settleLua string
 	//go:embed lua/count.lua
 	countLua string
+	//go:embed lua/trim.lua
+	trimLua string
 	//go:embed lua/tidy.lua
 	tidyLua string
 
@@ -47,6 +49,7 @@ var (
 	restoreScript = redis.NewScript(restoreLua)
 	settleScript  = redis.NewScript(settleLua)
 	countScript   = redis.NewScript(countLua)
+	trimScript    = redis.NewScript(trimLua)
 	tidyScript    = redis.NewScript(tidyLua)
 )
 
@@ -58,6 +61,7 @@ const (
 	soldOutLife   = 200 * time.Millisecond // that a process remembers that a sale is sold out
 	bucketsAtOnce = 2000                   // counted in one pipeline: some milliseconds of Redis, of which admissions want their share
 	atOnce        = 500                    // orders of one script call, commands of one pipeline
+	stuckAfter    = 200 * time.Millisecond // that an entry may be under way to its row before others do not wait for it to be taken out of the stream
 	tripPatience  = 2 * time.Second        // of one round trip, the retry of the client included
 )
 
@@ -474,7 +478,6 @@ func (g *gate) done(ctx context.Context, partition int, ids []string, orders []i
 	pipe := g.state.Pipeline()
 	if len(ids) > 0 {
 		pipe.XAck(ctx, stream, group, ids...)
-		pipe.XDel(ctx, stream, ids...)
 	}
 	if len(orders) > 0 {
 		names := make([]string, len(orders))
@@ -485,6 +488,16 @@ func (g *gate) done(ctx context.Context, partition int, ids []string, orders []i
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("end %d entries of partition %d: %w", len(ids), partition, err)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	args := []any{group, stuckAfter.Milliseconds()}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	if err := g.one(ctx, trimScript, []string{stream}, args...).Err(); err != nil && !errors.Is(err, redis.Nil) {
+		return fmt.Errorf("take %d entries out of partition %d: %w", len(ids), partition, err)
 	}
 	return nil
 }
