@@ -398,6 +398,8 @@ func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation str
 				return err
 			}
 		}
+		// So that the first admissions need not bring it along; they do where this failed.
+		_ = admitScript.Load(reading, s.gate.state).Err()
 		m := incarnation + " " + rand.Text()
 		if err := s.gate.mark(ctx, p, m); err != nil {
 			return err
