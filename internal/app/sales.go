@@ -13,6 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/flashsale"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -195,9 +196,14 @@ func (a announced) Announce(ctx context.Context, decided []flashsale.Decided, ti
 // orderedVouchers are the vouchers as orders need them.
 type orderedVouchers struct{ *voucher.Service }
 
-// VoucherByID returns what an order needs to know of a voucher.
+// VoucherByID returns what an order needs to know of a voucher. Of one that is in a sale
+// which is not over, what this process holds will do: shop, price and place of the sale
+// never change, and whether it is on sale the sale is asked itself.
 func (v orderedVouchers) VoucherByID(ctx context.Context, id int64) (*order.Voucher, error) {
-	found, err := v.ByID(ctx, id)
+	found, err := v.ByID(cache.Usual(ctx), id)
+	if err != nil || found.Sale == nil || found.Sale.EndsAt.Before(time.Now()) {
+		found, err = v.ByID(ctx, id)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -466,7 +466,19 @@ func Fresh(ctx context.Context) context.Context {
 	return context.WithValue(ctx, freshKey{}, true)
 }
 
-func isFresh(ctx context.Context) bool { return ctx.Value(freshKey{}) != nil }
+// Usual takes [Fresh] back: reads are answered by what this process holds, where it
+// does. It is for what cannot have changed, or is asked again elsewhere.
+func Usual(ctx context.Context) context.Context {
+	if !isFresh(ctx) {
+		return ctx
+	}
+	return context.WithValue(ctx, freshKey{}, false)
+}
+
+func isFresh(ctx context.Context) bool {
+	fresh, _ := ctx.Value(freshKey{}).(bool)
+	return fresh
+}
 
 // excludes reports that a key cannot exist.
 func (c *Cache[K, V]) excludes(ctx context.Context, k K) bool {
