@@ -151,7 +151,8 @@ func (w *Window[K]) Add(ctx context.Context, k K, entries ...Entry) error {
 	return w.AddEach(ctx, map[K][]Entry{k: entries})
 }
 
-// AddEach is [Window.Add] for many lists: a round trip carries up to 500 of them.
+// AddEach is [Window.Add] for many lists: a round trip carries up to 500 of them, and
+// one more before it asks which of them Redis has.
 func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 	calls, n, most := make([]call, 0, len(lists)), 0, 1
 	var err error
@@ -163,6 +164,9 @@ func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 		}
 		n += len(entries)
 	}
+	if err == nil && len(calls) > 1 {
+		calls, err = w.known(ctx, calls)
+	}
 	for part := range slices.Chunk(calls, batch/most) {
 		if err == nil {
 			err = w.write(ctx, windowAddScript, part)
@@ -172,6 +176,32 @@ func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 		return fmt.Errorf("add %d entries to window %s: %w", n, w.policy.Name, err)
 	}
 	return nil
+}
+
+// known leaves out the calls about lists of which Redis has neither a window nor the lease
+// of a load: a load that begins now finds what was committed before. Asking is cheap
+// beside a script, and of most lists Redis has nothing.
+func (w *Window[K]) known(ctx context.Context, calls []call) ([]call, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.hub.timeout)
+	defer cancel()
+	var known []call
+	for part := range slices.Chunk(calls, batch) {
+		pipe := w.hub.rdb.Pipeline()
+		there := make([]*redis.IntCmd, len(part))
+		for i, c := range part {
+			there[i] = pipe.Exists(ctx, c.key, leaseOf(c.key))
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			w.counts.redisErrors.Add(1)
+			return nil, err
+		}
+		for i, c := range part {
+			if there[i].Val() > 0 {
+				known = append(known, c)
+			}
+		}
+	}
+	return known, nil
 }
 
 // Remove takes members out of a list's window. Call it after the commit that took

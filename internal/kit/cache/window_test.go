@@ -817,10 +817,11 @@ func windowRoundTrips(t *testing.T, w *world) {
 		{"teach removing", func() error { return win.Remove(t.Context(), 1, "m004") }, 0},
 		{"a hit", page, 1},
 		{"an added entry", func() error { return win.Add(t.Context(), 1, numbered(4)...) }, 1},
-		{"one in each of 100 lists", func() error { return win.AddEach(t.Context(), inEach(100, numbered(4)...)) }, 1},
+		{"one in each of 100 lists, of which one is there", func() error { return win.AddEach(t.Context(), inEach(100, numbered(4)...)) }, 2},
 		{"a removed one", func() error { return win.Remove(t.Context(), 1, "m004") }, 1},
 		{"invalidating 100", func() error { return win.Invalidate(t.Context(), make([]int, 100)...) }, 1},
 		{"dropping one", func() error { return win.Invalidate(t.Context(), 1) }, 1},
+		{"one in each of 100 lists, of which none is there", func() error { return win.AddEach(t.Context(), inEach(100, numbered(4)...)) }, 1},
 		{"a miss", page, 3},
 	}
 	for _, step := range steps {
