@@ -29,7 +29,10 @@ import (
 
 // Prepare sets what belongs to the whole process and not to an App. Only main
 // calls it, first.
-func Prepare() { store.Hush() }
+func Prepare() {
+	store.Hush()
+	boundMemory()
+}
 
 // Main runs the command that args name and returns the process's exit code:
 // 0, 1 when the command failed, 2 when it was called wrongly. What a command
