@@ -125,7 +125,8 @@ func (c *commands) command() *cli.Command {
 						Flags: []cli.Flag{
 							&cli.IntFlag{Name: "users", Value: 40_000, Usage: "`NUMBER` of users of a sale, with a piece for each", Local: true},
 							&cli.IntFlag{Name: "rounds", Value: 3, Usage: "`NUMBER` of sales of each kind", Local: true},
-							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: ours, strategies, wrong", Local: true},
+							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: door, ours, strategies, wrong", Local: true},
+							&cli.StringFlag{Name: "profiles", Usage: "`FOLDER` for profiles of the server under load; none if empty", Local: true},
 						},
 					},
 					{
@@ -134,6 +135,7 @@ func (c *commands) command() *cli.Command {
 							&cli.IntFlag{Name: "messages", Usage: "`NUMBER` of messages of a run, at least 100; 0 for as many as it has by itself", Local: true},
 							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: cost, losses", Local: true},
 						},
+						Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchSaleProcess}},
 					},
 					{
 						Name: "sequence", Usage: "in a checkout of Tandian: numbers of orders beside the field's", Action: c.benchSequence,

@@ -11,14 +11,19 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/measure"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 //go:embed sql/count.sql
 var countSQL string
 
+//go:embed sql/gone.sql
+var goneSQL string
+
 const (
 	goal       = 8000 // orders a second, stored end to end
 	retryPause = 10 * time.Millisecond
+	lookPause  = 2 * time.Millisecond
 	retries    = 500 // of one user; more is an error
 )
 
@@ -32,7 +37,8 @@ type course struct {
 	trips     float64 // to Redis of a caller, for each order
 	allTrips  float64
 	database  count
-	left      int // pieces, as Redis has it
+	left      int       // pieces, as Redis has it
+	settled   time.Time // when the last row was seen
 	unsettled bool
 }
 
@@ -80,8 +86,8 @@ func share(all []*course, of func(*course) int64) float64 {
 	return float64(part) / float64(max(whole, 1))
 }
 
-// tripsRow is about the worst sale. A little more than one is what was tried again
-// because the script was not loaded.
+// tripsRow is about the worst sale. It is less than one where callers of a moment share a
+// round trip.
 func tripsRow(sold []*course, at string) measure.Row {
 	worst := sold[0]
 	for _, c := range sold {
@@ -92,7 +98,7 @@ func tripsRow(sold []*course, at string) measure.Row {
 	return measure.Row{
 		What:     "round trips to Redis for an order" + at,
 		Measured: fmt.Sprintf("%.3f, %.3f with the workers' own", worst.trips, worst.allTrips),
-		Goal:     "1", Met: worst.trips > 0.99 && worst.trips < 1.01,
+		Goal:     "≤ 1", Met: worst.trips > 0 && worst.trips <= 1,
 	}
 }
 
@@ -149,7 +155,7 @@ func (b *saleBench) sell(ctx context.Context, callers, pieces int) (Sale, *cours
 	if err := b.settle(ctx, sale, c); err != nil {
 		return nil, nil, err
 	}
-	c.rate = float64(c.database.live) / time.Since(begin).Seconds()
+	c.rate = float64(c.database.live) / c.settled.Sub(begin).Seconds()
 	c.allTrips = float64(b.trips.all.Load()) / float64(pieces)
 	c.unsettled = int(c.admitted.Load()) != c.database.live
 	return sale, c, nil
@@ -212,15 +218,27 @@ func (c *course) order(ctx context.Context, sale Sale, user int64) error {
 // count is what the database holds of a sale.
 type count struct{ orders, live, users, gone int }
 
-// settle waits until what was admitted is stored, or for too long.
+// settle waits until what was admitted is stored, or for too long, and then counts. It
+// waits by the row of the sale alone: counting rows would be part of what is measured.
 func (b *saleBench) settle(ctx context.Context, sale Sale, c *course) error {
-	patient, cancel := context.WithTimeout(ctx, b.patience)
+	if err := gone(ctx, b.db, sale, int(c.admitted.Load()), b.patience); err != nil {
+		return err
+	}
+	c.settled = time.Now()
+	return b.look(ctx, sale, c)
+}
+
+// gone waits until so many pieces are gone from the row of a sale, which a commit changes
+// together with its orders, or for too long, which is no error.
+func gone(ctx context.Context, db *store.SQL, sale Sale, pieces int, patience time.Duration) error {
+	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		if err := b.look(ctx, sale, c); err != nil {
-			return err
+		n := 0
+		if err := db.QueryRowContext(ctx, sqlfile.Statement(goneSQL), sale.Voucher()).Scan(&n); err != nil {
+			return fmt.Errorf("read what is gone of sale %d: %w", sale.Voucher(), err)
 		}
-		if c.database.live >= int(c.admitted.Load()) || clock.Sleep(patient, 10*time.Millisecond) != nil {
+		if n >= pieces || clock.Sleep(patient, lookPause) != nil {
 			return ctx.Err()
 		}
 	}

@@ -122,11 +122,9 @@ func OpenRedis(url string) (redis.UniversalClient, error) {
 // longer than a server would wait for it, and that says nothing about what is
 // measured, unless that is a Redis that does not answer.
 func OpenPatient(url string) (redis.UniversalClient, error) {
-	rdb, err := OpenRedis(url)
-	if single, ok := rdb.(*redis.Client); ok {
-		return single.WithTimeout(Patience), err
-	}
-	return rdb, err
+	return store.OpenRedis(store.RedisConfig{
+		URL: url, Role: "bench", Timeout: Patience, PoolTimeout: Patience,
+	}, store.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
 // Patience is how long a client waits that [OpenPatient] opened.

@@ -1,0 +1,90 @@
+package salebench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// storesCPU is what Redis and PostgreSQL have had of the processors so far. That of
+// PostgreSQL is 0 where there is no /proc.
+type storesCPU struct{ redis, postgres time.Duration }
+
+func (c storesCPU) since(before storesCPU) storesCPU {
+	return storesCPU{c.redis - before.redis, c.postgres - before.postgres}
+}
+
+var usedCPU = regexp.MustCompile(`(?m)^used_cpu_(?:sys|user):([0-9.]+)`) //nolint:gochecknoglobals // a constant that Go cannot say
+
+func (b *doorBench) storesCPU(ctx context.Context) (c storesCPU, err error) {
+	info, err := b.rdb.Info(ctx, "cpu").Result()
+	if err != nil {
+		return c, fmt.Errorf("ask Redis for its processor time: %w", err)
+	}
+	for _, found := range usedCPU.FindAllStringSubmatch(info, -1) {
+		seconds, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			return c, fmt.Errorf("read the processor time of Redis: %w", err)
+		}
+		c.redis += time.Duration(seconds * float64(time.Second))
+	}
+	var backend int
+	if err := b.db.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
+		return c, fmt.Errorf("ask PostgreSQL for its process: %w", err)
+	}
+	if s, ok := statOf(strconv.Itoa(backend)); ok {
+		c.postgres = familyCPU(s.parent)
+	}
+	return c, nil
+}
+
+// clockTick is the unit of /proc.
+const clockTick = 10 * time.Millisecond
+
+// stat is what /proc says of a process.
+type stat struct {
+	parent   string
+	own, all time.Duration // with its children that are over
+}
+
+func statOf(pid string) (s stat, ok bool) {
+	text, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+	if err != nil {
+		return s, false
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // the name may have spaces
+	fields := strings.Fields(rest)
+	if len(fields) < 15 {
+		return s, false
+	}
+	s.parent = fields[1]
+	for i, field := range fields[11:15] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return s, false
+		}
+		if i < 2 {
+			s.own += time.Duration(n) * clockTick
+		}
+		s.all += time.Duration(n) * clockTick
+	}
+	return s, true
+}
+
+// familyCPU is what a process and its children have had of the processors.
+func familyCPU(pid string) time.Duration {
+	s, _ := statOf(pid)
+	total := s.all
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is good
+	for _, dir := range dirs {
+		if child, ok := statOf(filepath.Base(dir)); ok && child.parent == pid {
+			total += child.own
+		}
+	}
+	return total
+}
