@@ -18,8 +18,17 @@ const (
 
 // openOutbox says what is done for a commit when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(topicReserve, outbox.Handler{Do: outbox.DoBatch(s.reserveRows)})
+	s.outbox.Handle(topicReserve, outbox.Handler{Do: outbox.DoBatch(s.reserveAgain)})
 	s.outbox.Handle(topicRelease, outbox.Handler{Do: outbox.DoBatch(s.releaseWires)})
+}
+
+// reserveAgain is reserveRows for a job. While Redis is away the database, which carries
+// its sales then, is not asked for what nobody can be told.
+func (s *Service) reserveAgain(ctx context.Context, numbers ...int64) error {
+	if err := s.gate.state.Ping(ctx).Err(); err != nil {
+		return outbox.Later(fmt.Errorf("reserve %d orders in Redis: %w", len(numbers), err))
+	}
+	return s.reserveRows(ctx, numbers...)
 }
 
 // holdWire is a [Hold] in a job: order, user, voucher.

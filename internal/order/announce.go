@@ -70,8 +70,12 @@ func (s *Service) announce(ctx context.Context, changed []Changed) error {
 	return err
 }
 
-// decidedAgain is announce for orders whose writer did not get so far.
+// decidedAgain is announce for orders whose writer did not get so far. While Redis is away
+// the database, which carries the sales then, is not asked for what nobody can be told.
 func (s *Service) decidedAgain(ctx context.Context, ids ...int64) error {
+	if err := s.lists.rdb.Ping(ctx).Err(); err != nil {
+		return outbox.Later(fmt.Errorf("announce %d orders: %w", len(ids), err))
+	}
 	rows, err := s.db.Order.Query().Where(entorder.IDIn(ids...)).All(ctx)
 	if err != nil {
 		return outbox.Later(fmt.Errorf("select %d orders: %w", len(ids), err))
