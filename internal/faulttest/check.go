@@ -16,6 +16,8 @@ type Verdict struct {
 	// Counts are what was looked at, so that one can see that a check had something to
 	// find, and what is no breach but worth knowing.
 	Counts map[string]int
+	// Notes tell of what is allowed and should be rare.
+	Notes []string
 }
 
 // A Breach is one thing that must not be.

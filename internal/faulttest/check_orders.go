@@ -1,6 +1,7 @@
 package faulttest
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -178,6 +179,7 @@ func (c *court) checkQueued() {
 		case !queued && !failed: // D has it
 		case !ok && c.rules.lostTwice(e):
 			c.count("numbers that were lost with a server and with Redis", 1)
+			c.verdict.Notes = append(c.verdict.Notes, fmt.Sprintf("order %d of server %d was told QUEUED at %s, and was lost with a server and with Redis", t.number, e.Server, e.End))
 		case !ok:
 			c.breach("Q", "order %d of user %d and voucher %d was told %s and has no row", t.number, e.user, e.voucher, e.Status)
 		case r.user != e.user || r.voucher != e.voucher:

@@ -22,6 +22,8 @@ type Report struct {
 	Counts map[string]int
 	// Acts are what servers did of themselves.
 	Acts []Act
+	// Notes tell of what is allowed and should be rare.
+	Notes []string
 	// Breaches are all that was found broken.
 	Breaches []Breach
 
@@ -83,6 +85,7 @@ func (r *Report) add(all ...Breach) {
 // take adds what the checks found.
 func (r *Report) take(v Verdict, events []Event) {
 	r.add(v.Breaches...)
+	r.Notes = append(r.Notes, v.Notes...)
 	for _, e := range events {
 		r.Requests[string(e.Op)+" "+label(e)]++
 	}
@@ -179,6 +182,12 @@ func (r *Report) write(out io.Writer) error {
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("print the report: %w", err)
+	}
+	for _, n := range r.Notes {
+		_, _ = fmt.Fprintf(out, "note: %s\n", n)
+	}
+	if len(r.Notes) > 0 {
+		_, _ = fmt.Fprint(out, r.happenings())
 	}
 	for _, b := range r.Breaches {
 		_, _ = fmt.Fprintf(out, "BROKEN %v\n", b)
