@@ -93,7 +93,7 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 
 // patientWait is how long an order waits for its commit if the Redis that has it ends
 // with this process: nobody would know of what was told QUEUED.
-const patientWait = 4 * time.Second
+const patientWait = 2 * time.Second
 
 // orderWait is how long orderVoucher waits, negative for not at all.
 func orderWait(cfg *config.Config) time.Duration {

@@ -36,6 +36,9 @@ type Rules struct {
 	// Forgets: a fault of the run makes Redis lose data, so that orders that were told
 	// QUEUED may fail for a reason of ours. Without it none may.
 	Forgets bool
+	// AnswerWithin is how soon every wish has a definite answer once no fault has been under
+	// way for a while; default 5 s.
+	AnswerWithin time.Duration
 	// Killed says when servers ended, and Forgot when Redis lost data, since the history
 	// began. What a server has told QUEUED it watches, and Redis has it: a number that both
 	// lost has no row, as nobody knows it any more.

@@ -1,6 +1,7 @@
 package faulttest
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"time"
@@ -137,7 +138,7 @@ func (c *court) checkSignedIn() {
 // checkLive: once no fault has been under way for a while, who asks for a piece gets a
 // definite answer in time.
 func (c *court) checkLive() {
-	wishes := map[int64][]seen{}
+	wishes, within := map[int64][]seen{}, cmp.Or(c.rules.AnswerWithin, answerWithin)
 	for _, e := range c.events {
 		if e.Calm >= calmEnough {
 			c.count("requests in calm", 1)
@@ -158,10 +159,10 @@ func (c *court) checkLive() {
 		c.count("wishes in calm", 1)
 		took := last.End - first.Start
 		switch {
-		case last.Definite() && took <= answerWithin:
+		case last.Definite() && took <= within:
 		case last.Definite():
 			c.breach("live", "user %d got an answer for voucher %d only after %s, at %s", first.user, first.voucher, took, last.End)
-		case took > answerWithin || len(tries) == mostTries:
+		case took > within || len(tries) == mostTries:
 			c.breach("live", "user %d asked %d times for voucher %d from %s to %s, and got no definite answer: %s %s", first.user, len(tries), first.voucher, first.Start, last.End, last.Code, last.Note)
 		}
 	}

@@ -45,6 +45,8 @@ type Config struct {
 	Embedded bool          // the single binary with both stores in it, which is killed again and again
 	Keep     string        // directory for history and logs of a run that broke something; "" keeps nothing
 	Out      io.Writer     // nil is nowhere
+	// AnswerWithin is how soon a wish is answered without faults; default 5 s.
+	AnswerWithin time.Duration
 }
 
 // A subject is what a run is about: servers on their stores, and what is done to them.
@@ -248,7 +250,7 @@ func (r *run) end(ctx context.Context, w *Workload) error {
 
 func (r *run) judge(ctx context.Context) error {
 	events := r.history.Events()
-	rules := Rules{Forgets: r.Embedded || forgets(r.deck)}
+	rules := Rules{Forgets: r.Embedded || forgets(r.deck), AnswerWithin: r.AnswerWithin}
 	if !r.Embedded { // there nothing is told QUEUED that may get lost
 		rules.Killed, rules.Forgot = r.report.losses()
 	}

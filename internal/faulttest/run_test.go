@@ -20,6 +20,7 @@ func aRun(t *testing.T, cfg Config) *Report {
 	var out strings.Builder
 	cfg.Seed, cfg.Binary, cfg.Out = testkit.Seed(t), builtServer(t), &out
 	cfg.Keep = os.Getenv("TANDIAN_FAULTTEST_KEEP")
+	cfg.AnswerWithin = 15 * time.Second // tests of other packages run beside it
 	report, err := Run(t.Context(), cfg)
 	t.Log(out.String())
 	if err != nil {
