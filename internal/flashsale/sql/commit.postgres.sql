@@ -7,6 +7,10 @@
 -- at the index order_live; a piece may then stay that was meant for it. Repeat the statement
 -- with those that are left: it sees all, the sales are locked.
 --
+-- What is written is what was locked, and not what the row said when the statement began: a
+-- CHECK is tested before the update finds that the row has changed since, as it has if a
+-- piece came back while this one waited.
+--
 -- $1  JSON: [{n: rank, id, user, voucher, shop, price, at: ms or 0 for now, key: text or null,
 --     direct: whether window and status are to be asked}]
 -- $2  milliseconds that an order may stay unpaid
@@ -16,7 +20,7 @@ WITH input AS MATERIALIZED (
   SELECT i.* FROM json_to_recordset($1::json) AS i(
     n integer, id bigint, "user" bigint, voucher bigint, shop bigint, price bigint, at bigint, key text, direct boolean)
 ), sales AS MATERIALIZED (
-  SELECT f.id, f.stock, f.begins_at, f.ends_at, v.status, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+  SELECT f.id, f.stock, f.initial_stock, f.begins_at, f.ends_at, v.status, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
   FROM flash_sales AS f JOIN vouchers AS v ON v.id = f.id
   WHERE f.id IN (SELECT voucher FROM input)
   ORDER BY f.id
@@ -40,8 +44,8 @@ WITH input AS MATERIALIZED (
   ON CONFLICT DO NOTHING
   RETURNING id, voucher_id, created_at, pay_before
 ), taken AS (
-  UPDATE flash_sales AS f SET stock = f.stock - t.n
-  FROM (SELECT voucher_id, count(*) AS n FROM stored GROUP BY voucher_id) AS t
-  WHERE f.id = t.voucher_id
+  UPDATE flash_sales AS f SET stock = s.stock - t.n, initial_stock = s.initial_stock
+  FROM (SELECT voucher_id, count(*) AS n FROM stored GROUP BY voucher_id) AS t JOIN sales AS s ON s.id = t.voucher_id
+  WHERE f.id = s.id
 )
 SELECT id, created_at, pay_before FROM stored

@@ -1,0 +1,66 @@
+package flashsale
+
+import (
+	"database/sql"
+	"testing"
+	"time"
+
+	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// The commit began when nothing was left, and waits for a transaction that brings a piece
+// back: it has that piece. On Postgres alone can one transaction wait for another's row.
+func TestAPieceThatComesBackWhileACommitWaitsForItIsSold(t *testing.T) {
+	on := storetest.Real(t)
+	r := newRig(t, on, rigOptions{})
+	db, err := store.OpenSQL(on.SQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	v := r.open(t, 1)
+	first, second := r.attemptOf(t, v.by(1)), r.attemptOf(t, v.by(2))
+	commitAll(t, r, first)
+	type result struct {
+		done committed
+		err  error
+	}
+	ended := make(chan result, 1)
+	err = entTx(t, r, func(tx rigTx) error {
+		if err := tx.Order.UpdateOneID(first.Order).SetStatus(entorder.StatusCANCELLED).Exec(t.Context()); err != nil {
+			return err
+		}
+		if _, err := r.Return(t.Context(), tx, []Hold{first.hold()}); err != nil {
+			return err
+		}
+		go func() {
+			done, err := r.ledger.commit(t.Context(), []attempt{second})
+			ended <- result{done, err}
+		}()
+		testkit.Eventually(t, 10*time.Second, func() bool { return waiting(t, db.DB) == 1 })
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := <-ended
+	if got.err != nil || got.done.outcomes[0].result != Stored {
+		t.Errorf("%+v, %v", got.done.outcomes, got.err)
+	}
+	if left := r.stock(t, v); left != 0 {
+		t.Errorf("%d left, want 0", left)
+	}
+}
+
+// waiting is how many sessions of the database wait for a lock.
+func waiting(t *testing.T, db *sql.DB) (n int) {
+	t.Helper()
+	err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
