@@ -44,20 +44,26 @@ func Hunt(ctx context.Context, cfg HuntConfig) (survivors []string, err error) {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "mutant\tdeck\tcaught by\tafter")
 	for _, m := range mutants {
-		c, err := hunt(ctx, m, cfg.Out)
-		if err != nil {
-			return nil, err
+		var c catch
+		if c, err = hunt(ctx, m, cfg.Out); err != nil {
+			err = fmt.Errorf("mutant %s: %w", m.Name, err)
+			break // the table has those before it
 		}
 		if len(c.by) == 0 {
 			survivors = append(survivors, m.Name)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, cmp.Or(deckOf(m), "-"), cmp.Or(strings.Join(c.by, " "), "NOT CAUGHT"), c.after())
+		caught := cmp.Or(strings.Join(c.by, " "), "NOT CAUGHT")
+		fmt.Fprintf(cfg.Out, "caught by: %s\n", caught)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, cmp.Or(deckOf(m), "-"), caught, c.after())
 	}
-	if err := w.Flush(); err != nil {
-		return nil, err
-	}
-	_, err = fmt.Fprintf(cfg.Out, "\n%s", table.String())
-	return survivors, err
+	_, printed := fmt.Fprintf(cfg.Out, "\n%s", flushed(w, &table))
+	return survivors, errors.Join(err, printed)
+}
+
+// flushed is the text of a table.
+func flushed(w *tabwriter.Writer, text *strings.Builder) string {
+	_ = w.Flush() // a Builder takes everything
+	return text.String()
 }
 
 func chosen(names []string) ([]Mutant, error) {
@@ -120,13 +126,13 @@ func hunt(ctx context.Context, m Mutant, out io.Writer) (c catch, err error) {
 	}
 	cards, err := cardsOf(m.Deck)
 	if err != nil {
-		return c, fmt.Errorf("mutant %s: %w", m.Name, err)
+		return c, err
 	}
 	for d := huntFirst; c.runs < huntSeeds && len(c.by) == 0; d = huntFor {
 		fmt.Fprintf(out, "\n%s: %s\n", m.Name, m.What)
 		report, err := Run(ctx, Config{Seed: NewSeed(), Duration: d, Cards: cards, Binary: binary, Out: out})
 		if err != nil {
-			return c, fmt.Errorf("mutant %s: %w", m.Name, err)
+			return c, err
 		}
 		c.runs++
 		c.took += d
