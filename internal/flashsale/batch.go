@@ -38,6 +38,7 @@ type groupCommit struct {
 
 // A seat is a caller who waits.
 type seat struct {
+	ctx context.Context // of the caller, without its end: values for traces
 	attempt
 	since time.Time
 	done  chan struct{} // closed when the rest is there
@@ -54,14 +55,14 @@ func newGroupCommit(commit commitGroup) *groupCommit {
 // do has an attempt decided. A caller whose context ends leaves; its attempt is
 // decided all the same, and the others do not notice.
 func (g *groupCommit) do(ctx context.Context, a attempt) (outcome, error) {
-	s := &seat{attempt: a, since: time.Now(), done: make(chan struct{})}
+	s := &seat{ctx: context.WithoutCancel(ctx), attempt: a, since: time.Now(), done: make(chan struct{})}
 	g.mu.Lock()
 	if len(g.waiting) >= mostWaiting {
 		g.mu.Unlock()
 		return outcome{}, errBusy
 	}
 	g.waiting = append(g.waiting, s)
-	g.start(ctx)
+	g.start()
 	g.mu.Unlock()
 	select {
 	case <-s.done:
@@ -72,7 +73,7 @@ func (g *groupCommit) do(ctx context.Context, a attempt) (outcome, error) {
 }
 
 // start begins a transaction for those who wait, if it is time. The caller holds mu.
-func (g *groupCommit) start(ctx context.Context) {
+func (g *groupCommit) start() {
 	n := min(len(g.waiting), maxBatch)
 	if n == 0 || g.flights >= mostFlights {
 		return
@@ -86,15 +87,16 @@ func (g *groupCommit) start(ctx context.Context) {
 		g.waiting = nil
 	}
 	g.flights++
-	go g.fly(context.WithoutCancel(ctx), batch)
+	go g.fly(batch)
 }
 
-func (g *groupCommit) fly(ctx context.Context, batch []*seat) {
+// fly commits, in the name of the first of them.
+func (g *groupCommit) fly(batch []*seat) {
 	attempts := make([]attempt, len(batch))
 	for i, s := range batch {
 		attempts[i] = s.attempt
 	}
-	outcomes, errs, after := g.commit(ctx, attempts)
+	outcomes, errs, after := g.commit(batch[0].ctx, attempts)
 	for i, s := range batch {
 		s.outcome, s.err = outcomes[i], errs[i]
 		close(s.done)
@@ -102,7 +104,7 @@ func (g *groupCommit) fly(ctx context.Context, batch []*seat) {
 	g.mu.Lock()
 	g.flights--
 	g.afters++
-	g.start(ctx)
+	g.start()
 	g.mu.Unlock()
 	after() // beside the next transaction: a Redis that does not answer holds up none
 	g.mu.Lock()

@@ -52,6 +52,7 @@ const (
 type queueing struct {
 	ledger   *ledger
 	group    *groupCommit
+	detours  *detours
 	pending  *pending
 	block    time.Duration // longest wait for new entries
 	idle     time.Duration // that a consumer without entries is remembered
@@ -71,6 +72,7 @@ func (s *Service) openQueue(reg prometheus.Registerer) error {
 		},
 	}
 	s.group = newGroupCommit(s.commitDirect)
+	s.detours = &detours{look: func(ctx context.Context) (bool, error) { return s.outbox.Waits(ctx, topicReserve) }}
 	s.pending = newPending(s.cfg.Now)
 	s.block, s.idle = readBlock, consumerIdle
 	s.openOutbox()
@@ -127,8 +129,28 @@ func (s *Service) once(ctx context.Context, t Try) (a Answer, again bool, err er
 	if v.code == held {
 		return s.holder(ctx, t, v.order)
 	}
+	if v.code == outOfStock {
+		if a, ok := s.boughtPast(ctx, t); ok {
+			return a, false, nil
+		}
+	}
 	a, err = refusal(v)
 	return a, false, err
+}
+
+// boughtPast finds the order of who bought past Redis a moment ago: Redis may not have
+// heard of it yet, and say that all are sold. While the database cannot be asked nobody
+// buys past Redis, and its word stands.
+func (s *Service) boughtPast(ctx context.Context, t Try) (Answer, bool) {
+	detour, err := s.detours.underWay(ctx)
+	if err != nil {
+		s.complain(ctx, askingOrder, err)
+	}
+	if !detour {
+		return Answer{}, false
+	}
+	a, ok := s.soldOut(ctx, t)
+	return a, ok && a.Result == Held
 }
 
 // refusal is the answer to who was not admitted.

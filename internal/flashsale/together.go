@@ -30,6 +30,7 @@ type together struct {
 
 // asked is an admission that waits for its answer.
 type asked struct {
+	ctx    context.Context // of its caller, without the end: values for traces
 	keys   []string
 	args   []any
 	queued func(ctx context.Context, pipe redis.Pipeliner) // sent behind it; nil is nothing
@@ -46,10 +47,10 @@ func newTogether(ask func(ctx context.Context, all []*asked)) *together {
 // do has an admission asked for. If ctx ends first, its error comes back, and the
 // admission is asked for all the same, or was.
 func (t *together) do(ctx context.Context, a *asked) error {
-	a.done = make(chan struct{})
+	a.ctx, a.done = context.WithoutCancel(ctx), make(chan struct{})
 	t.mu.Lock()
 	t.waiting = append(t.waiting, a)
-	t.start(ctx)
+	t.start()
 	t.mu.Unlock()
 	select {
 	case <-a.done:
@@ -60,7 +61,7 @@ func (t *together) do(ctx context.Context, a *asked) error {
 }
 
 // start begins a round trip for those who wait, if it is time. The caller holds mu.
-func (t *together) start(ctx context.Context) {
+func (t *together) start() {
 	n := len(t.waiting)
 	if n == 0 || t.trips >= mostTrips || t.trips > 0 && n < manyAsk {
 		return
@@ -71,12 +72,13 @@ func (t *together) start(ctx context.Context) {
 		t.waiting = nil
 	}
 	t.trips++
-	go t.travel(context.WithoutCancel(ctx), all)
+	go t.travel(all)
 }
 
-func (t *together) travel(ctx context.Context, all []*asked) {
-	trip, cancel := context.WithTimeout(ctx, tripPatience)
-	t.ask(trip, all)
+// travel asks, in the name of the first of them.
+func (t *together) travel(all []*asked) {
+	ctx, cancel := context.WithTimeout(all[0].ctx, tripPatience)
+	t.ask(ctx, all)
 	cancel()
 	for _, a := range all {
 		close(a.done)
@@ -84,7 +86,7 @@ func (t *together) travel(ctx context.Context, all []*asked) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.trips--
-	t.start(ctx)
+	t.start()
 	t.ended.Broadcast()
 }
 

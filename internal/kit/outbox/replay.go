@@ -97,6 +97,16 @@ func (b *Box) ask(ctx context.Context, into *int64, query string, args ...any) e
 	return one(ctx, b.db, query, args, into)
 }
 
+// Waits reports whether a job of a topic waits, or is being done, by any process.
+func (b *Box) Waits(ctx context.Context, topic string) (waits bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	if err := one(ctx, b.db, b.sql.waiting, []any{topic}, &waits); err != nil {
+		return false, fmt.Errorf("outbox: look for jobs of %s: %w", topic, err)
+	}
+	return waits, nil
+}
+
 // Unpark has the parked jobs of a topic, or of all if it is "", tried again as if
 // they had never failed, and returns how many they are. Who runs the Box finds
 // them within Options.Poll.

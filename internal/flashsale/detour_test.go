@@ -1,0 +1,31 @@
+package flashsale
+
+import (
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// Another process, which is cut off from Redis, sold a piece past it: this one, which is
+// not, must know the holder although Redis says that all are sold.
+func TestWhoBoughtPastRedisIsNotToldThatAllAreSold(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		v := r.open(t, 2)
+		r.openDoor(t)
+		past := r.attemptOf(t, v.by(1))
+		past.direct = true
+		commitAll(t, r, past) // and dies, or waits, before Redis hears of it
+		for user := range int64(2) {
+			if got := r.order(t, v.by(10+user)); got.Result != Queued {
+				t.Fatalf("by Redis: %+v", got)
+			}
+		}
+		if got := r.order(t, v.by(2)); got.Result != OutOfStock {
+			t.Errorf("who has none: %+v", got)
+		}
+		if got := r.order(t, v.by(1)); got.Result != Held || got.Order != past.Order {
+			t.Errorf("who has one: %+v, want order %d", got, past.Order)
+		}
+	})
+}
