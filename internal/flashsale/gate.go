@@ -204,10 +204,12 @@ func queue(ctx context.Context, pipe redis.Pipeliner, a admission) {
 }
 
 func readVerdict(cmd *redis.Cmd, own int64) (verdict, error) {
-	reply, err := cmd.Slice()
-	if err != nil {
+	reply, answered := cmd.Val().([]any) // also where what failed later in its pipeline is its error
+	if !answered {
+		_, err := cmd.Slice()
 		return verdict{}, err
 	}
+	var err error
 	if len(reply) != 4 {
 		return verdict{}, fmt.Errorf("admit.lua answered %d values", len(reply))
 	}
@@ -474,30 +476,23 @@ func (g *gate) done(ctx context.Context, partition int, ids []string, orders []i
 	}
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
-	stream := g.keys.orders(partition)
-	pipe := g.state.Pipeline()
-	if len(ids) > 0 {
-		pipe.XAck(ctx, stream, group, ids...)
-	}
-	if len(orders) > 0 {
-		names := make([]string, len(orders))
-		for i, order := range orders {
-			names[i] = g.keys.order(order)
-		}
-		pipe.Unlink(ctx, names...)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("end %d entries of partition %d: %w", len(ids), partition, err)
+	names := make([]string, len(orders))
+	for i, order := range orders {
+		names[i] = g.keys.order(order)
 	}
 	if len(ids) == 0 {
+		if err := g.state.Unlink(ctx, names...).Err(); err != nil {
+			return fmt.Errorf("forget %d orders of partition %d: %w", len(orders), partition, err)
+		}
 		return nil
 	}
 	args := []any{group, stuckAfter.Milliseconds()}
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	if err := g.one(ctx, trimScript, []string{stream}, args...).Err(); err != nil && !errors.Is(err, redis.Nil) {
-		return fmt.Errorf("take %d entries out of partition %d: %w", len(ids), partition, err)
+	keys := append([]string{g.keys.orders(partition)}, names...)
+	if err := g.one(ctx, trimScript, keys, args...).Err(); err != nil && !errors.Is(err, redis.Nil) {
+		return fmt.Errorf("end %d entries of partition %d: %w", len(ids), partition, err)
 	}
 	return nil
 }

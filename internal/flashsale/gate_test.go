@@ -244,6 +244,14 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 			left, err := g.gate.edit(g.t.Context(), false, version{at, 12, 1, 2, true, 3})
 			return len(left), err
 		},
+		"stored": func(g *stage, at place) (any, error) {
+			left, err := g.gate.edit(g.t.Context(), false, version{at, 6, 1, 2, true, 2})
+			return len(left), err
+		},
+		"sold past": func(g *stage, at place) (any, error) {
+			g.reserves(at, Hold{Order: 4, User: 4}, Hold{Order: 5, User: 5}, Hold{Order: 6, User: 6}, Hold{Order: 7, User: 7})
+			return nil, nil
+		},
 		"restore": func(g *stage, at place) (any, error) { return 0, g.gate.restore(g.t.Context(), at, by, 2) },
 		"settle":  func(g *stage, at place) (any, error) { return g.gate.settle(g.t.Context(), at) },
 		"spoil": func(g *stage, at place) (any, error) {
@@ -280,6 +288,8 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 		{"raised next time", []string{"lower", "raise", "lower more"}, []any{true, 0, true}, state{12, 15, 2}},
 		{"the one that failed is restored late", []string{"lower", "lower more", "restore"}, []any{true, true, 0}, state{1, 4, 2}},
 		{"the next one fails too", []string{"lower", "lower more", "restore more"}, []any{true, true, 0}, state{7, 10, 1}},
+		{"lowered and stored, the one that failed is restored late", []string{"lower", "stored", "restore"}, []any{true, 0, 0}, state{3, 6, 2}},
+		{"lowered, sent twice, and more were sold past Redis", []string{"lower", "sold past", "lower"}, []any{true, nil, true}, state{-1, 6, 2}},
 		{"restored twice", []string{"lower", "restore", "restore"}, []any{true, 0, 0}, state{7, 10, 1}},
 		{"restored after another edit", []string{"lower", "edit on", "restore"}, []any{true, 0, 0}, state{9, 12, 3}},
 		{"settled though it is right", []string{"settle"}, []any{0}, state{7, 10, 1}},

@@ -116,9 +116,12 @@ func (s *Service) once(ctx context.Context, t Try) (a Answer, again bool, err er
 	}
 	v, arrived, err := s.admit(ctx, t, number)
 	switch {
-	case errors.Is(err, redis.ErrPoolTimeout): // too many here ask at once: Redis is not to blame
+	case !arrived && (errors.Is(err, errCrowded) || errors.Is(err, redis.ErrPoolTimeout)): // Redis is not to blame
 		s.pending.drop(number)
 		return Answer{}, false, errBusy.Because(err)
+	case !arrived && ctx.Err() != nil: // nobody waits for an answer
+		s.pending.drop(number)
+		return Answer{}, false, ctx.Err()
 	case err != nil, v.code == noState:
 		a, err = s.direct(ctx, t, number, arrived)
 		return a, false, err

@@ -2,6 +2,8 @@ package flashsale
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -12,7 +14,8 @@ import (
 const (
 	mostTrips = 4
 	manyAsk   = 16
-	mostAsk   = 128 // in one round trip: all of them wait for its end
+	mostAsk   = 128  // in one round trip: all of them wait for its end
+	mostCrowd = 2000 // that wait; more are sent away
 )
 
 // together has the admissions of one moment share a round trip to Redis: while one is
@@ -38,26 +41,51 @@ type asked struct {
 	cmd    *redis.Cmd
 }
 
+// errCrowded says that too many wait. Redis is not to blame.
+var errCrowded = errors.New("too many wait to ask Redis")
+
+// notAsked is the end of a context whose admission Redis was not sent.
+type notAsked struct{ error }
+
+func (notAsked) Unsent() bool { return true }
+
+func (e notAsked) Unwrap() error { return e.error }
+
 func newTogether(ask func(ctx context.Context, all []*asked)) *together {
 	t := &together{ask: ask}
 	t.ended.L = &t.mu
 	return t
 }
 
-// do has an admission asked for. If ctx ends first, its error comes back, and the
-// admission is asked for all the same, or was.
+// do has an admission asked for. If ctx ends first, its error comes back: one with an
+// Unsent() that is true if nobody asked yet, and nobody will. The error may be errCrowded.
 func (t *together) do(ctx context.Context, a *asked) error {
 	a.ctx, a.done = context.WithoutCancel(ctx), make(chan struct{})
 	t.mu.Lock()
+	if len(t.waiting) >= mostCrowd {
+		t.mu.Unlock()
+		return errCrowded
+	}
 	t.waiting = append(t.waiting, a)
-	t.start()
+	t.start() //nolint:contextcheck // each of those asked for has its own
 	t.mu.Unlock()
 	select {
 	case <-a.done:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return t.leave(a, ctx.Err())
 	}
+}
+
+// leave is for who waits no longer.
+func (t *together) leave(a *asked, why error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := slices.Index(t.waiting, a); i >= 0 {
+		t.waiting = slices.Delete(slices.Clone(t.waiting), i, i+1) // what stands before it may be under way
+		return notAsked{why}
+	}
+	return why
 }
 
 // start begins a round trip for those who wait, if it is time. The caller holds mu.

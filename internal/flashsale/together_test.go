@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -90,4 +91,52 @@ func TestACallerWhoLeavesARoundTripIsAskedForAllTheSame(t *testing.T) {
 		t.Errorf("who stayed heard %v, %v", other.cmd.Val(), err)
 	}
 	g.wait()
+}
+
+// Who leaves before anybody asked for him is not asked for, and a crowd is sent away.
+func TestWhoWaitsForARoundTripMayLeaveOrFindACrowd(t *testing.T) {
+	release, sent := make(chan struct{}), atomic.Int32{}
+	g := newTogether(func(_ context.Context, all []*asked) {
+		sent.Add(int32(len(all))) //nolint:gosec // a few
+		<-release
+		answerAll(all)
+	})
+	var all sync.WaitGroup
+	ask := func(ctx context.Context) <-chan error {
+		said := make(chan error, 1)
+		all.Go(func() { said <- g.do(ctx, &asked{args: []any{1}}) })
+		return said
+	}
+	waits := func(trips, n int) {
+		t.Helper()
+		testkit.Eventually(t, patience, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return g.trips == trips && len(g.waiting) == n })
+	}
+	first := ask(t.Context())
+	waits(1, 0)
+	leaver, leave := context.WithCancel(t.Context())
+	left := ask(leaver)
+	waits(1, 1)
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) || !store.Unsent(err) {
+		t.Errorf("who left heard %v", err)
+	}
+	waits(1, 0)
+
+	g.mu.Lock()
+	for range mostCrowd {
+		g.waiting = append(g.waiting, &asked{ctx: t.Context(), args: []any{1}, done: make(chan struct{})})
+	}
+	g.mu.Unlock()
+	if err := g.do(t.Context(), &asked{}); !errors.Is(err, errCrowded) {
+		t.Errorf("in a crowd: %v", err)
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	testkit.Eventually(t, patience, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return g.trips == 0 })
+	if n := sent.Load(); n != mostCrowd+1 {
+		t.Errorf("%d were asked for, want %d", n, mostCrowd+1)
+	}
 }

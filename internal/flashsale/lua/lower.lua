@@ -19,11 +19,11 @@ local seq, edit, more = tonumber(meta[2]), tonumber(ARGV[2]), tonumber(ARGV[1])
 if seq == edit then
   more = more - tonumber(meta[3] or ARGV[1])
 end
-if seq > edit or stock < more then
-  return 0
-end
 if seq == edit and more == 0 then
   return 1
+end
+if seq > edit or more > 0 and stock < more then
+  return 0
 end
 redis.call('HSET', KEYS[1], 'initial', string.format('%.0f', meta[1] - more), 'seq', ARGV[2], 'by', ARGV[1])
 redis.call('DECRBY', KEYS[2], string.format('%.0f', more))

@@ -6,14 +6,14 @@
 -- ARGV[2]  number of the edit
 --
 -- returns  1 done   0 that edit is not the last one here, or it took other pieces: it is the
---          next one, which has its number   -1 meta or stock is missing
+--          next one, which has its number; or it was stored meanwhile   -1 meta or stock is missing
 --
 -- It may be repeated. Both keys share the tag {pN}: one slot. O(1).
 local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq', 'by')
 if not (meta[1] and meta[2]) or redis.call('EXISTS', KEYS[2]) == 0 then
   return -1
 end
-if tonumber(meta[2]) ~= tonumber(ARGV[2]) or tonumber(meta[3] or ARGV[1]) ~= tonumber(ARGV[1]) then
+if tonumber(meta[2]) ~= tonumber(ARGV[2]) or tonumber(meta[3] or '') ~= tonumber(ARGV[1]) then
   return 0
 end
 redis.call('HSET', KEYS[1], 'initial', string.format('%.0f', meta[1] + ARGV[1]), 'seq', string.format('%.0f', ARGV[2] - 1))

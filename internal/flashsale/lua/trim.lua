@@ -1,8 +1,10 @@
--- trim: take entries out of a partition's stream that are decided and acknowledged. Where
--- nothing before them waits for its decision, all up to there goes at once, node by node:
--- an entry that is deleted alone has to be looked for in its node.
+-- trim: acknowledge entries of a partition's stream that are decided, and take them out of
+-- it, with what is kept about their orders. Where nothing before them waits for its
+-- decision, all up to there goes at once, node by node: an entry that is deleted alone has
+-- to be looked for in its node.
 --
 -- KEYS[1]  the partition's stream of orders
+-- KEYS[2…] entries of orders, to be found by number: hashes
 -- ARGV[1]  the group of consumers
 -- ARGV[2]  milliseconds after which an entry that was delivered and not decided is waited
 --          for no longer: entries behind it are deleted alone
@@ -10,7 +12,11 @@
 --
 -- returns  nothing
 -- slot     one
--- cost     O(entries that go)
+-- cost     O(entries that go), each to be looked for while one before them is under way for long
+redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 3))
+if #KEYS > 1 then
+  redis.call('UNLINK', unpack(KEYS, 2))
+end
 local oldest = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', 1)
 if oldest[1] then
   redis.call('XTRIM', KEYS[1], 'MINID', oldest[1][1])

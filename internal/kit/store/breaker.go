@@ -101,7 +101,9 @@ func (b *breaker) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if refusal := b.refusal.Load(); refusal != nil {
 			for _, cmd := range cmds {
-				cmd.SetErr(*refusal)
+				if cmd.Err() == nil { // else a cluster client tries again what this node may have done
+					cmd.SetErr(*refusal)
+				}
 			}
 			return *refusal
 		}
