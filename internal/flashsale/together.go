@@ -44,12 +44,12 @@ type asked struct {
 // errCrowded says that too many wait. Redis is not to blame.
 var errCrowded = errors.New("too many wait to ask Redis")
 
-// notAsked is the end of a context whose admission Redis was not sent.
-type notAsked struct{ error }
+// notAskedError is the end of a context whose admission Redis was not sent.
+type notAskedError struct{ error }
 
-func (notAsked) Unsent() bool { return true }
+func (notAskedError) Unsent() bool { return true }
 
-func (e notAsked) Unwrap() error { return e.error }
+func (e notAskedError) Unwrap() error { return e.error }
 
 func newTogether(ask func(ctx context.Context, all []*asked)) *together {
 	t := &together{ask: ask}
@@ -83,7 +83,7 @@ func (t *together) leave(a *asked, why error) error {
 	defer t.mu.Unlock()
 	if i := slices.Index(t.waiting, a); i >= 0 {
 		t.waiting = slices.Delete(slices.Clone(t.waiting), i, i+1) // what stands before it may be under way
-		return notAsked{why}
+		return notAskedError{why}
 	}
 	return why
 }
