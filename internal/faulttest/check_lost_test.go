@@ -10,7 +10,7 @@ import (
 func TestANumberIsLostWithItsServerAndRedisAlone(t *testing.T) {
 	const s = time.Second
 	at := func(times ...time.Duration) []time.Duration { return times }
-	told := seen{Event: Event{Start: 10 * s, End: 11 * s}}
+	told := seen{Event: Event{Start: 10 * s, End: 11 * s}} // by server 1; server 0 is always killed
 	for _, tt := range []struct {
 		name           string
 		killed, forgot []time.Duration
@@ -27,7 +27,7 @@ func TestANumberIsLostWithItsServerAndRedisAlone(t *testing.T) {
 		{"Redis long after the server", at(12 * s), at(60 * s), false},
 		{"both, after others", at(5*s, 12*s), at(5*s, 15*s), true},
 	} {
-		if got := (Rules{Killed: tt.killed, Forgot: tt.forgot}).lostTwice(told); got != tt.want {
+		if got := (Rules{Killed: [][]time.Duration{at(12 * s), tt.killed}, Forgot: tt.forgot}).lostTwice(told, map[int]bool{1: true}); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

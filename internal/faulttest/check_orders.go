@@ -177,7 +177,7 @@ func (c *court) checkQueued() {
 		}
 		switch {
 		case !queued && !failed: // D has it
-		case !ok && c.rules.lostTwice(e):
+		case !ok && c.rules.lostTwice(e, c.makers(e)):
 			c.count("numbers that were lost with a server and with Redis", 1)
 			c.verdict.Notes = append(c.verdict.Notes, fmt.Sprintf("order %d of server %d was told QUEUED at %s, and was lost with a server and with Redis", t.number, e.Server, e.End))
 		case !ok:
@@ -201,17 +201,34 @@ const (
 	lostBefore = 2500 * time.Millisecond
 )
 
-// lostTwice reports whether a number may be lost with the server that told it QUEUED and
-// with Redis: both were harmed after that, soon after each other.
-func (r Rules) lostTwice(told seen) bool {
-	for _, killed := range r.Killed {
-		for _, forgot := range r.Forgot {
-			if killed >= told.Start && forgot >= told.End-lostBefore && (killed-forgot).Abs() <= lostTogether {
-				return true
+// lostTwice reports whether a number may be lost with the server that made it, one of
+// those, and with Redis: both were harmed after it was asked for, soon after each other.
+func (r Rules) lostTwice(told seen, makers map[int]bool) bool {
+	for maker := range makers {
+		if maker >= len(r.Killed) {
+			continue
+		}
+		for _, killed := range r.Killed[maker] {
+			for _, forgot := range r.Forgot {
+				if killed >= told.Start && forgot >= told.End-lostBefore && (killed-forgot).Abs() <= lostTogether {
+					return true
+				}
 			}
 		}
 	}
 	return false
+}
+
+// makers are the servers that may have made a number that was told: those that its user
+// had asked for a piece of the voucher. The one that told it may have found it in Redis.
+func (c *court) makers(told seen) map[int]bool {
+	all := map[int]bool{}
+	for _, e := range c.events {
+		if e.Op == OpOrder && e.user == told.user && e.voucher == told.voucher && e.Start <= told.End {
+			all[e.Server] = true
+		}
+	}
+	return all
 }
 
 // checkBudget: while Redis forgets nothing, no order fails for a reason of ours (Q).

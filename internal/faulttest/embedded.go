@@ -94,6 +94,9 @@ func (s *single) Logs() []string { return []string{s.proc.log} }
 // Deaths are the ends that were not ours.
 func (s *single) Deaths() []string { return s.proc.Deaths() }
 
+// Ends says when it was told to end, or was killed.
+func (s *single) Ends(int) []time.Time { return s.proc.Ends() }
+
 // Healthy says since when it answers.
 func (s *single) Healthy() (since time.Time, ok bool) {
 	s.mu.Lock()

@@ -82,8 +82,9 @@ type Proc struct {
 	ended   chan struct{} // closed when cmd ended
 	resume  io.Closer     // of a family that is stopped
 	stopped bool
-	doomed  bool     // cmd is to end
-	deaths  []string // ends that nobody asked for
+	doomed  bool        // cmd is to end
+	deaths  []string    // ends that nobody asked for
+	ends    []time.Time // when it was asked for
 }
 
 // Start starts the process unless it runs, and waits until it answers.
@@ -182,6 +183,7 @@ func (p *Proc) Kill9() error {
 		return nil
 	}
 	p.doomed = true
+	p.ends = append(p.ends, time.Now())
 	pid, ended := p.cmd.Process.Pid, p.ended
 	// What is stopped makes no more children.
 	err := p.signal(pid, syscall.SIGSTOP)
@@ -266,6 +268,7 @@ func (p *Proc) Terminate(ctx context.Context) error {
 		return nil
 	}
 	p.doomed = true
+	p.ends = append(p.ends, time.Now())
 	err := p.signal(p.cmd.Process.Pid, syscall.SIGTERM)
 	ended := p.ended
 	p.mu.Unlock()
@@ -291,6 +294,13 @@ func (p *Proc) Deaths() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.deaths)
+}
+
+// Ends says when the process was told to end, or was killed.
+func (p *Proc) Ends() []time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.ends)
 }
 
 // signal sends a signal; to a process that ended meanwhile is no error.

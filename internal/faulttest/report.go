@@ -119,23 +119,17 @@ func (r *Report) faults() map[string]int {
 	return all
 }
 
-// losses are when servers ended, and when Redis lost data.
-func (r *Report) losses() (killed, forgot []time.Duration) {
+// forgot is when Redis lost data.
+func (r *Report) forgot() (times []time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.events {
 		name, ok := strings.CutSuffix(h.what, begins)
-		if !ok {
-			continue
-		}
-		if kills := slices.Contains([]string{"kill-server", "kill-both", "rolling-restart"}, name); kills {
-			killed = append(killed, h.at)
-		}
-		if f, _ := FaultNamed(name); f.Forgets {
-			forgot = append(forgot, h.at)
+		if f, _ := FaultNamed(name); ok && f.Forgets {
+			times = append(times, h.at)
 		}
 	}
-	return killed, forgot
+	return times
 }
 
 // begins stands behind the name of a fault in what Play notes.

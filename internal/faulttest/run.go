@@ -60,6 +60,7 @@ type subject interface {
 	settle(ctx context.Context) error
 	Logs() []string
 	Deaths() []string
+	Ends(server int) []time.Time
 	Close() error
 }
 
@@ -252,7 +253,7 @@ func (r *run) judge(ctx context.Context) error {
 	events := r.history.Events()
 	rules := Rules{Forgets: r.Embedded || forgets(r.deck), AnswerWithin: r.AnswerWithin}
 	if !r.Embedded { // there nothing is told QUEUED that may get lost
-		rules.Killed, rules.Forgot = r.report.losses()
+		rules.Killed, rules.Forgot = r.killed(), r.report.forgot()
 	}
 	verdict, err := Check(ctx, r.subject, events, rules)
 	if err != nil {
@@ -270,6 +271,17 @@ func (r *run) judge(ctx context.Context) error {
 		r.report.breach("log", "%s", death)
 	}
 	return nil
+}
+
+// killed is when each server ended, since the history began.
+func (r *run) killed() [][]time.Duration {
+	all := make([][]time.Duration, r.subject.Servers())
+	for i := range all {
+		for _, at := range r.subject.Ends(i) {
+			all[i] = append(all[i], at.Sub(r.history.begin))
+		}
+	}
+	return all
 }
 
 // keep copies history, logs and report to where they can be read, and says where,

@@ -297,6 +297,9 @@ func (w *World) Deaths() []string {
 	return all
 }
 
+// Ends says when a server was told to end, or was killed.
+func (w *World) Ends(server int) []time.Time { return w.servers[server].Ends() }
+
 // Healthy says since when no fault has been under way; not ok while one is. Servers
 // may still be recovering from it.
 func (w *World) Healthy() (since time.Time, ok bool) {
