@@ -27,7 +27,7 @@ func TestANumberIsLostWithItsServerAndRedisAlone(t *testing.T) {
 		{"Redis long after the server", at(12 * s), at(60 * s), false},
 		{"both, after others", at(5*s, 12*s), at(5*s, 15*s), true},
 	} {
-		if got := (Rules{Killed: [][]time.Duration{at(12 * s), tt.killed}, Forgot: tt.forgot}).lostTwice(told, map[int]bool{1: true}); got != tt.want {
+		if got := (Rules{Killed: [][]time.Duration{at(12 * s), tt.killed}, Forgot: tt.forgot}).lostTwice(told, map[int]time.Duration{1: told.Start}); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

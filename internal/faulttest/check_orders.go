@@ -203,14 +203,14 @@ const (
 
 // lostTwice reports whether a number may be lost with the server that made it, one of
 // those, and with Redis: both were harmed after it was asked for, soon after each other.
-func (r Rules) lostTwice(told seen, makers map[int]bool) bool {
-	for maker := range makers {
+func (r Rules) lostTwice(told seen, makers map[int]time.Duration) bool {
+	for maker, asked := range makers {
 		if maker >= len(r.Killed) {
 			continue
 		}
 		for _, killed := range r.Killed[maker] {
 			for _, forgot := range r.Forgot {
-				if killed >= told.Start && forgot >= told.End-lostBefore && (killed-forgot).Abs() <= lostTogether {
+				if killed >= asked && forgot >= told.End-lostBefore && (killed-forgot).Abs() <= lostTogether {
 					return true
 				}
 			}
@@ -219,13 +219,16 @@ func (r Rules) lostTwice(told seen, makers map[int]bool) bool {
 	return false
 }
 
-// makers are the servers that may have made a number that was told: those that its user
-// had asked for a piece of the voucher. The one that told it may have found it in Redis.
-func (c *court) makers(told seen) map[int]bool {
-	all := map[int]bool{}
+// makers are the servers that may have made a number that was told, and since when: those
+// that its user had asked for a piece of the voucher. The one that told it may have found
+// it in Redis.
+func (c *court) makers(told seen) map[int]time.Duration {
+	all := map[int]time.Duration{}
 	for _, e := range c.events {
 		if e.Op == OpOrder && e.user == told.user && e.voucher == told.voucher && e.Start <= told.End {
-			all[e.Server] = true
+			if _, known := all[e.Server]; !known {
+				all[e.Server] = e.Start
+			}
 		}
 	}
 	return all
