@@ -51,6 +51,7 @@ const (
 	settlePause    = 250 * time.Millisecond
 	calmEnough     = 5 * time.Second // without a fault, after which answers are to be definite
 	answerWithin   = 5 * time.Second
+	fewUnanswered  = 3               // requests of a kind in calm, and a hundredth of them, may stay without an answer
 	staleWithin    = 5 * time.Second // that an older state may be shown while there are faults
 	breachesEach   = 20              // of an invariant that are told
 )

@@ -136,34 +136,55 @@ func (c *court) checkSignedIn() {
 }
 
 // checkLive: once no fault has been under way for a while, who asks for a piece gets a
-// definite answer in time.
+// definite answer in time, and so does nearly everybody who asks for something else,
+// once. No answer is then that something unforeseen happened.
 func (c *court) checkLive() {
-	wishes, within := map[int64][]seen{}, cmp.Or(c.rules.AnswerWithin, answerWithin)
+	wishes := map[int64][]seen{}
+	asked, unanswered := map[Op]int{}, map[Op][]seen{}
 	for _, e := range c.events {
-		if e.Calm >= calmEnough {
-			c.count("requests in calm", 1)
-			if !e.Definite() {
-				c.count("requests in calm without a definite answer", 1)
-			}
-		}
 		if e.Wish != 0 {
 			wishes[e.Wish] = append(wishes[e.Wish], e)
 		}
+		if e.Calm < calmEnough {
+			continue
+		}
+		c.count("requests in calm", 1)
+		if e.Code == "INTERNAL" || e.Code == codeNameless {
+			c.breach("live", "%s of user %d, voucher %d, order %d at %s was answered with %s %s", e.Op, e.user, e.voucher, e.order, e.Start, e.Code, e.Note)
+		}
+		if !e.Definite() {
+			c.count("requests in calm without a definite answer", 1)
+		}
+		if e.Wish != 0 {
+			continue
+		}
+		if asked[e.Op]++; !e.Definite() {
+			unanswered[e.Op] = append(unanswered[e.Op], e)
+		}
 	}
+	c.checkWishes(wishes)
+	for op, all := range unanswered {
+		if n, of := len(all), asked[op]; n > fewUnanswered && n*100 > of {
+			c.breach("live", "%d of %d times %s got no definite answer, such as user %d at %s: %s %s", n, of, op, all[0].user, all[0].Start, all[0].Code, all[0].Note)
+		}
+	}
+}
+
+// checkWishes judges those whose tries all began, and ended, while no fault was under
+// way. Clients give none up, so the last try of each has its answer.
+func (c *court) checkWishes(wishes map[int64][]seen) {
+	within := cmp.Or(c.rules.AnswerWithin, answerWithin)
 	for _, tries := range wishes {
-		first, last := tries[0], tries[len(tries)-1]
-		calm := !slices.ContainsFunc(tries, func(e seen) bool { return e.Calm < calmEnough })
-		if !calm {
+		if slices.ContainsFunc(tries, func(e seen) bool { return e.Calm < calmEnough }) {
 			continue
 		}
 		c.count("wishes in calm", 1)
-		took := last.End - first.Start
-		switch {
-		case last.Definite() && took <= within:
-		case last.Definite():
-			c.breach("live", "user %d got an answer for voucher %d only after %s, at %s", first.user, first.voucher, took, last.End)
-		case took > within || len(tries) == mostTries:
+		first, last := tries[0], tries[len(tries)-1]
+		switch took := last.End - first.Start; {
+		case !last.Definite():
 			c.breach("live", "user %d asked %d times for voucher %d from %s to %s, and got no definite answer: %s %s", first.user, len(tries), first.voucher, first.Start, last.End, last.Code, last.Note)
+		case took > within:
+			c.breach("live", "user %d got an answer for voucher %d only after %s, at %s", first.user, first.voucher, took, last.End)
 		}
 	}
 }

@@ -386,9 +386,21 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			s.has(107, 7, "UNPAID")
 			s.tells(event(OpOrder, 60, 7, 0, 1).code(Unknown).calm().wish(1).lasting(2560), event(OpOrder, 2600, 7, 107, 1).status("UNPAID").calm().wish(1))
 		}, ""},
-		{"a wish that was cut off by the end of the run", func(s *story) {
+		{"a wish without an end in a calm", func(s *story) {
 			s.tells(event(OpOrder, 60, 7, 0, 1).code(Unknown).calm().wish(1))
+		}, "live"},
+		{"a late second try in a calm without an answer", func(s *story) {
+			s.tells(event(OpOrder, 60, 7, 0, 1).code(Unknown).calm().wish(1).lasting(2560), event(OpOrder, 2600, 7, 0, 1).code("TIMEOUT").calm().wish(1).lasting(2700))
+		}, "live"},
+		{"a wish that began before the calm", func(s *story) {
+			s.tells(event(OpOrder, 60, 7, 0, 1).code(Unknown).wish(1), event(OpOrder, 70, 7, 0, 1).code(Unknown).calm().wish(1))
 		}, ""},
+		{"three of many get no answer in a calm", func(s *story) { s.asksWhoTheyAre(3, 10, "UNAVAILABLE") }, ""},
+		{"four of a few get no answer in a calm", func(s *story) { s.asksWhoTheyAre(4, 100, Unknown) }, "live"},
+		{"a hundredth get no answer in a calm", func(s *story) { s.asksWhoTheyAre(4, 400, "TIMEOUT") }, ""},
+		{"something unforeseen in a calm", func(s *story) { s.asksWhoTheyAre(1, 400, "INTERNAL") }, "live"},
+		{"an error without a code in a calm", func(s *story) { s.asksWhoTheyAre(1, 400, codeNameless) }, "live"},
+		{"something unforeseen during a fault", func(s *story) { s.tells(event(OpMe, 60, 7, 0, 0).code("INTERNAL")) }, ""},
 
 		// ids
 		{"one number for two users", func(s *story) {
@@ -448,6 +460,17 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 				t.Errorf("broken are %q, want %q: %v", got, tt.want, all)
 			}
 		})
+	}
+}
+
+// asksWhoTheyAre has users ask that in a calm, of whom some get an answer that is none.
+func (s *story) asksWhoTheyAre(some, of int, code string) {
+	for i := range of {
+		e := event(OpMe, 60+10*i, 7, 0, 0).calm()
+		if i < some {
+			e = e.code(code)
+		}
+		s.tells(e)
 	}
 }
 

@@ -28,6 +28,7 @@ const (
 	codeAbsent    = "ABSENT"     // order(id) is null
 	codeSignedOut = "SIGNED_OUT" // me is null
 	codeStranger  = "STRANGER"   // me is somebody else
+	codeNameless  = "NO_CODE"    // an error says nothing that a program can read
 )
 
 // A client sends requests and notes each of them. It is safe for concurrent use.
@@ -144,10 +145,7 @@ func (c *client) send(ctx context.Context, server int, token, text string, varia
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, fmt.Errorf("the answer %d is no GraphQL: %.80q", res.StatusCode, raw)
 	}
-	switch {
-	case len(a.Errors) > 0 && a.Errors[0].Extensions.Code == "":
-		return nil, fmt.Errorf("an error without a code: %.80q", a.Errors[0].Message)
-	case len(a.Errors) == 0 && res.StatusCode != http.StatusOK:
+	if len(a.Errors) == 0 && res.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the answer is %d", res.StatusCode)
 	}
 	return &a, nil
@@ -156,7 +154,10 @@ func (c *client) send(ctx context.Context, server int, token, text string, varia
 // read notes what an answer says.
 func (e *Event) read(a *answer) {
 	if len(a.Errors) > 0 {
-		e.Code = a.Errors[0].Extensions.Code
+		first := a.Errors[0]
+		if e.Code = first.Extensions.Code; e.Code == "" {
+			e.Code, e.Note = codeNameless, fmt.Sprintf("%.80q", first.Message)
+		}
 		return
 	}
 	var err error

@@ -22,7 +22,7 @@ func TestAnAnswerIsWhatCouldBeRead(t *testing.T) {
 		{"no data", OpOrder, 200, `{"data":null}`, Unknown, "", ""},
 		{"an error with a code", OpOrder, 200, `{"data":null,"errors":[{"message":"m","extensions":{"code":"UNAVAILABLE"}}]}`, "UNAVAILABLE", "", ""},
 		{"an error with a code and another status", OpOrder, http.StatusServiceUnavailable, `{"errors":[{"message":"m","extensions":{"code":"UNAVAILABLE"}}]}`, "UNAVAILABLE", "", ""},
-		{"an error without a code", OpOrder, 200, `{"errors":[{"message":"m"}]}`, Unknown, "", ""},
+		{"an error without a code", OpOrder, 200, `{"errors":[{"message":"m"}]}`, codeNameless, "", ""},
 		{"data with another status", OpOrder, http.StatusBadGateway, `{"data":{"orderVoucher":{"order":{"id":"x","status":"UNPAID"},"userErrors":[]}}}`, Unknown, "", ""},
 		{"half an answer", OpOrder, 200, `{"data":{"orderVoucher":{"ord`, Unknown, "", ""},
 		{"a page of a proxy", OpOrder, http.StatusBadGateway, `<html>bad gateway</html>`, Unknown, "", ""},

@@ -56,7 +56,8 @@ type Event struct {
 	// Status is that of the order in the answer, "" if there is none.
 	Status string `json:"status,omitempty"`
 	// Code is why nothing was done: of a userError, of an error of the request
-	// (UNAVAILABLE, RATE_LIMITED, TIMEOUT, UNAUTHENTICATED, INTERNAL), or Unknown. "" is success.
+	// (UNAVAILABLE, RATE_LIMITED, TIMEOUT, UNAUTHENTICATED, INTERNAL, NO_CODE), or Unknown.
+	// "" is success.
 	Code string `json:"code,omitempty"`
 	// Failure is why the order in the answer failed.
 	Failure string `json:"failure,omitempty"`
@@ -67,7 +68,7 @@ type Event struct {
 // not tell.
 func (e Event) Definite() bool {
 	switch e.Code {
-	case Unknown, "UNAVAILABLE", "TIMEOUT", "INTERNAL":
+	case Unknown, "UNAVAILABLE", "TIMEOUT", "INTERNAL", codeNameless:
 		return false
 	}
 	return true
