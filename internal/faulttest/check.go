@@ -39,11 +39,10 @@ type Rules struct {
 	// AnswerWithin is how soon every wish has a definite answer once no fault has been under
 	// way for a while; default 5 s.
 	AnswerWithin time.Duration
-	// Killed says when each server ended, and Forgot when Redis lost data, since the
-	// history began. What a server has told QUEUED it watches, and Redis has it: a number
+	// Killed says when each server ended, and Forgot when Redis lost data. What a server has told QUEUED it watches, and Redis has it: a number
 	// that both lost has no row, as nobody knows it any more.
-	Killed [][]time.Duration
-	Forgot []time.Duration
+	Killed [][]Span
+	Forgot []Span
 }
 
 const (

@@ -3,17 +3,25 @@ package faulttest
 import (
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A server watches what it told, so a number may be without a row only if that server
-// and Redis were both harmed after it was told, soon after each other.
-func TestANumberIsLostWithItsServerAndRedisAlone(t *testing.T) {
+// and Redis were both harmed after it was told, soon after that and after each other.
+func TestBrokenAreOnlyNumbersThatAreNotLostWithTheirServerAndRedis(t *testing.T) {
 	const s = time.Second
-	at := func(times ...time.Duration) []time.Duration { return times }
+	at := func(times ...time.Duration) (all []Span) {
+		for _, when := range times {
+			all = append(all, Span{when, when})
+		}
+		return all
+	}
+	spans := func(from, to time.Duration) []Span { return []Span{{from, to}} }
 	told := seen{Event: Event{Start: 10 * s, End: 11 * s}} // by server 1; server 0 is always killed
 	for _, tt := range []struct {
 		name           string
-		killed, forgot []time.Duration
+		killed, forgot []Span
 		want           bool
 	}{
 		{"both", at(12 * s), at(15 * s), true},
@@ -25,10 +33,30 @@ func TestANumberIsLostWithItsServerAndRedisAlone(t *testing.T) {
 		{"a server that was killed before", at(9 * s), at(12 * s), false},
 		{"a Redis that forgot before", at(12 * s), at(8 * s), false},
 		{"Redis long after the server", at(12 * s), at(60 * s), false},
+		{"both together, long after it was told", at(40 * s), at(41 * s), false},
 		{"both, after others", at(5*s, 12*s), at(5*s, 15*s), true},
+		{"a server that took long to end", spans(9*s, 12*s), at(12 * s), true},
+		{"a Redis that lost it late", at(12 * s), spans(7*s, 12*s), true},
+		{"both took long, and one was over before", spans(5*s, 9*s), spans(5*s, 30*s), false},
+		{"a long end of which the begin is soon enough", spans(20*s, 60*s), spans(25*s, 70*s), true},
+		{"a long end of which the begin is too late", spans(27*s, 60*s), spans(25*s, 70*s), false},
 	} {
-		if got := (Rules{Killed: [][]time.Duration{at(12 * s), tt.killed}, Forgot: tt.forgot}).lostTwice(told, map[int]time.Duration{1: told.Start}); got != tt.want {
+		rules := Rules{Killed: [][]Span{at(12 * s), tt.killed}, Forgot: tt.forgot}
+		if got := rules.lostTwice(told, map[int]time.Duration{1: told.Start}); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+func TestBrokenIsRedisWhileAFaultLastsThatHasItForget(t *testing.T) {
+	const s = time.Second
+	r := newReport(Config{})
+	r.happened(s, "pause-server begins")
+	r.happened(2*s, "replica-failover begins")
+	r.happened(3*s, "pause-server is over")
+	r.happened(4*s, "replica-failover is over")
+	r.happened(5*s, "redis-wipe begins")
+	if d := cmp.Diff([]Span{{2 * s, 4 * s}, {5 * s, 5 * s}}, r.forgot()); d != "" {
+		t.Error(d)
 	}
 }

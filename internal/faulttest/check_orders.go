@@ -177,6 +177,8 @@ func (c *court) checkQueued() {
 		}
 		switch {
 		case !queued && !failed: // D has it
+		case !ok && failed:
+			c.breach("Q", "order %d of user %d and voucher %d was told FAILED and has no row", t.number, e.user, e.voucher)
 		case !ok && c.rules.lostTwice(e, c.makers(e)):
 			c.count("numbers that were lost with a server and with Redis", 1)
 			c.verdict.Notes = append(c.verdict.Notes, fmt.Sprintf("order %d of server %d was told QUEUED at %s, and was lost with a server and with Redis", t.number, e.Server, e.End))
@@ -195,14 +197,16 @@ func (c *court) checkQueued() {
 const (
 	// lostTogether is for how long a number may be known in one place only: Redis keeps
 	// what nobody has stored until others take it over, a server what Redis has not until
-	// it presumes it lost. Both take longer while the database is away.
-	lostTogether = 30 * time.Second
+	// it presumes it lost, some six seconds later. Both take longer while the database is
+	// away, as long as the longest fault of it.
+	lostTogether = 15 * time.Second
 	// lostBefore is how old a write may be that Redis loses.
 	lostBefore = 2500 * time.Millisecond
 )
 
 // lostTwice reports whether a number may be lost with the server that made it, one of
-// those, and with Redis: both were harmed after it was asked for, soon after each other.
+// those, and with Redis: both were harmed after it was asked for, soon after it was told
+// and soon after each other.
 func (r Rules) lostTwice(told seen, makers map[int]time.Duration) bool {
 	for maker, asked := range makers {
 		if maker >= len(r.Killed) {
@@ -210,7 +214,7 @@ func (r Rules) lostTwice(told seen, makers map[int]time.Duration) bool {
 		}
 		for _, killed := range r.Killed[maker] {
 			for _, forgot := range r.Forgot {
-				if killed >= asked && forgot >= told.End-lostBefore && (killed-forgot).Abs() <= lostTogether {
+				if lostWith(killed.since(asked), forgot.since(told.End-lostBefore), told.End) {
 					return true
 				}
 			}
@@ -218,6 +222,23 @@ func (r Rules) lostTwice(told seen, makers map[int]time.Duration) bool {
 	}
 	return false
 }
+
+// lostWith reports whether what was told at a time may be lost in both spans.
+func lostWith(killed, forgot Span, told time.Duration) bool {
+	if killed.To < killed.From || forgot.To < forgot.From { // it was over before
+		return false
+	}
+	later := max(killed.From, forgot.From)
+	apart := later - min(killed.To, forgot.To)
+	return later-told <= lostTogether && apart <= lostTogether
+}
+
+// A Span is from when to when something was under way, since the history began: it
+// happened at a moment of it.
+type Span struct{ From, To time.Duration }
+
+// since is the part of the span from a time on; it ends before it begins if there is none.
+func (s Span) since(at time.Duration) Span { return Span{max(s.From, at), s.To} }
 
 // makers are the servers that may have made a number that was told, and since when: those
 // that its user had asked for a piece of the voucher. The one that told it may have found

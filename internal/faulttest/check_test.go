@@ -283,6 +283,14 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		{"an order that was told FAILED has no row", func(s *story) {
 			s.tells(event(OpOrder, 50, 3, 103, 1).status("FAILED").code("ORDER_NOT_COMPLETED"))
 		}, "Q"},
+		{"an order that was told QUEUED was lost with its server and Redis", func(s *story) {
+			s.isLost()
+			s.tells(event(OpOrder, 50, 3, 103, 1).status("QUEUED"))
+		}, ""},
+		{"an order that was told FAILED was lost with its server and Redis", func(s *story) {
+			s.isLost()
+			s.tells(event(OpOrder, 50, 3, 103, 1).status("QUEUED"), event(OpRead, 60, 3, 103, 1).status("FAILED"))
+		}, "Q"},
 		{"nobody was told the end of a queued order", func(s *story) {
 			s.has(103, 3, "UNPAID")
 			s.tells(event(OpOrder, 50, 3, 103, 1).status("QUEUED"), event(OpRead, 60, 3, 103, 1).status("QUEUED"))
@@ -461,6 +469,12 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// isLost has the server and Redis harmed soon after the last that is told.
+func (s *story) isLost() {
+	soon := []Span{{time.Second, time.Second}}
+	s.rules = Rules{Forgets: true, Killed: [][]Span{soon}, Forgot: soon}
 }
 
 // asksWhoTheyAre has users ask that in a calm, of whom some get an answer that is none.

@@ -174,7 +174,7 @@ func (w *World) playPart(ctx context.Context, p part, say func(string)) error {
 	// What has begun is ended, also when ctx has.
 	sure, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.lasts+endPatience)
 	defer cancel()
-	say(p.fault.Name + " begins")
+	say(p.fault.Name + begins)
 	under, err := w.begin(sure, p.fault, p.choices)
 	if errors.Is(err, ErrNothing) {
 		say(p.fault.Name + ": " + err.Error())
@@ -187,6 +187,6 @@ func (w *World) playPart(ctx context.Context, p part, say func(string)) error {
 	if err := w.finish(sure, under); err != nil {
 		return err
 	}
-	say(p.fault.Name + " is over")
+	say(p.fault.Name + isOver)
 	return nil
 }

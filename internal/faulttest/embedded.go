@@ -67,7 +67,10 @@ func openSingle(ctx context.Context, o Options, lasts time.Duration) (*single, e
 		args:    append([]string{o.Binary, "--addr", loopback(ports[0]), "--log-format", "json"}, unlimited()...),
 		answers: func(ctx context.Context) error { return ready(ctx, s.url) },
 	}
-	return s, s.Heal(ctx)
+	if err := s.Heal(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 // Servers is one.
@@ -95,7 +98,7 @@ func (s *single) Logs() []string { return []string{s.proc.log} }
 func (s *single) Deaths() []string { return s.proc.Deaths() }
 
 // Ends says when it was told to end, or was killed.
-func (s *single) Ends(int) []time.Time { return s.proc.Ends() }
+func (s *single) Ends(int) []Ending { return s.proc.Ends() }
 
 // Healthy says since when it answers.
 func (s *single) Healthy() (since time.Time, ok bool) {
@@ -112,7 +115,7 @@ func (s *single) answersSince(at time.Time) {
 
 func (s *single) play(ctx context.Context, note func(at time.Duration, what string)) error {
 	begin := time.Now()
-	for {
+	for n := 0; ; n++ {
 		gap := between(shortestGap, longestGap)(s.random)
 		if time.Since(begin)+gap > s.lasts {
 			return nil
@@ -122,7 +125,7 @@ func (s *single) play(ctx context.Context, note func(at time.Duration, what stri
 			return nil
 		case <-time.After(gap):
 		}
-		what := []string{blowKill, blowKill, blowTwice, blowStop}[s.random.IntN(4)]
+		what := blowOf(n, s.random)
 		note(time.Since(begin), what+begins)
 		s.answersSince(time.Time{})
 		if err := s.blow(ctx, what); err != nil {
@@ -132,6 +135,15 @@ func (s *single) play(ctx context.Context, note func(at time.Duration, what stri
 			return fmt.Errorf("start again after %s: %w", what, err)
 		}
 	}
+}
+
+// blowOf is the nth blow: the first is a kill, however short the run, the others are any.
+func blowOf(n int, r *rand.Rand) string {
+	what := []string{blowKill, blowKill, blowTwice, blowStop}[r.IntN(4)]
+	if n == 0 {
+		return blowKill
+	}
+	return what
 }
 
 func (s *single) blow(ctx context.Context, what string) error {

@@ -82,9 +82,9 @@ type Proc struct {
 	ended   chan struct{} // closed when cmd ended
 	resume  io.Closer     // of a family that is stopped
 	stopped bool
-	doomed  bool        // cmd is to end
-	deaths  []string    // ends that nobody asked for
-	ends    []time.Time // when it was asked for
+	doomed  bool     // cmd is to end
+	deaths  []string // ends that nobody asked for
+	ends    []Ending // those that were asked for
 }
 
 // Start starts the process unless it runs, and waits until it answers.
@@ -132,14 +132,23 @@ func (p *Proc) launch() (ended chan struct{}, err error) {
 	return ended, nil
 }
 
-// end notes that a process ended although nobody asked for it.
+// end notes that a process ended: that nobody asked for it, or when.
 func (p *Proc) end(cmd *exec.Cmd, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd == cmd && !p.doomed {
 		p.deaths = append(p.deaths, fmt.Sprintf("%s ended by itself: %v", p.Name, err))
 	}
+	for i := range p.ends {
+		if one := &p.ends[i]; one.Gone.IsZero() {
+			one.Gone = time.Now()
+		}
+	}
 }
+
+// An Ending is that of a process: when it was told to end, or was killed, and when it was
+// gone, zero if it is not.
+type Ending struct{ Asked, Gone time.Time }
 
 // running says whether it was started and has not ended. The lock is held.
 func (p *Proc) running() bool {
@@ -183,7 +192,7 @@ func (p *Proc) Kill9() error {
 		return nil
 	}
 	p.doomed = true
-	p.ends = append(p.ends, time.Now())
+	p.ends = append(p.ends, Ending{Asked: time.Now()})
 	pid, ended := p.cmd.Process.Pid, p.ended
 	// What is stopped makes no more children.
 	err := p.signal(pid, syscall.SIGSTOP)
@@ -268,7 +277,7 @@ func (p *Proc) Terminate(ctx context.Context) error {
 		return nil
 	}
 	p.doomed = true
-	p.ends = append(p.ends, time.Now())
+	p.ends = append(p.ends, Ending{Asked: time.Now()})
 	err := p.signal(p.cmd.Process.Pid, syscall.SIGTERM)
 	ended := p.ended
 	p.mu.Unlock()
@@ -296,8 +305,8 @@ func (p *Proc) Deaths() []string {
 	return slices.Clone(p.deaths)
 }
 
-// Ends says when the process was told to end, or was killed.
-func (p *Proc) Ends() []time.Time {
+// Ends are the ends of the process that somebody asked for.
+func (p *Proc) Ends() []Ending {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.ends)

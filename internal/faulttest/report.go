@@ -119,21 +119,30 @@ func (r *Report) faults() map[string]int {
 	return all
 }
 
-// forgot is when Redis lost data.
-func (r *Report) forgot() (times []time.Duration) {
+// forgot is when Redis lost data: at some moment of a fault that has it forget.
+func (r *Report) forgot() (times []Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, h := range r.events {
+	for i, h := range r.events {
 		name, ok := strings.CutSuffix(h.what, begins)
-		if f, _ := FaultNamed(name); ok && f.Forgets {
-			times = append(times, h.at)
+		if f, _ := FaultNamed(name); !ok || !f.Forgets {
+			continue
 		}
+		end := slices.IndexFunc(r.events[i:], func(later happening) bool { return later.what == name+isOver })
+		one := Span{h.at, h.at}
+		if end >= 0 {
+			one.To = r.events[i+end].at
+		}
+		times = append(times, one)
 	}
 	return times
 }
 
-// begins stands behind the name of a fault in what Play notes.
-const begins = " begins"
+// These stand behind the name of a fault in what Play notes.
+const (
+	begins = " begins"
+	isOver = " is over"
+)
 
 // invariants are all that can be broken, with what they say.
 var invariants = []struct{ letter, says string }{

@@ -60,7 +60,7 @@ type subject interface {
 	settle(ctx context.Context) error
 	Logs() []string
 	Deaths() []string
-	Ends(server int) []time.Time
+	Ends(server int) []Ending
 	Close() error
 }
 
@@ -160,7 +160,11 @@ func (r *run) open(ctx context.Context) (subject, error) {
 	}
 	o := Options{Binary: r.Binary, Dir: r.dir, Servers: runServers, People: runPeople, Seed: r.Seed}
 	if r.Embedded {
-		return openSingle(ctx, o, r.Duration)
+		s, err := openSingle(ctx, o, r.Duration)
+		if err != nil {
+			return nil, err // and no subject: a nil *single would be one
+		}
+		return s, nil
 	}
 	w, err := Open(ctx, o)
 	if err != nil {
@@ -274,11 +278,15 @@ func (r *run) judge(ctx context.Context) error {
 }
 
 // killed is when each server ended, since the history began.
-func (r *run) killed() [][]time.Duration {
-	all := make([][]time.Duration, r.subject.Servers())
+func (r *run) killed() [][]Span {
+	all := make([][]Span, r.subject.Servers())
 	for i := range all {
-		for _, at := range r.subject.Ends(i) {
-			all[i] = append(all[i], at.Sub(r.history.begin))
+		for _, end := range r.subject.Ends(i) {
+			one := Span{end.Asked.Sub(r.history.begin), r.history.Now()}
+			if !end.Gone.IsZero() {
+				one.To = end.Gone.Sub(r.history.begin)
+			}
+			all[i] = append(all[i], one)
 		}
 	}
 	return all

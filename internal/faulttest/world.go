@@ -298,7 +298,7 @@ func (w *World) Deaths() []string {
 }
 
 // Ends says when a server was told to end, or was killed.
-func (w *World) Ends(server int) []time.Time { return w.servers[server].Ends() }
+func (w *World) Ends(server int) []Ending { return w.servers[server].Ends() }
 
 // Healthy says since when no fault has been under way; not ok while one is. Servers
 // may still be recovering from it.
