@@ -39,6 +39,8 @@ type Rules struct {
 	// AnswerWithin is how soon every wish has a definite answer once no fault has been under
 	// way for a while; default 5 s.
 	AnswerWithin time.Duration
+	// Seed is of the choice of what is searched first, if there is no time for all.
+	Seed uint64
 	// Killed says when each server ended, and Forgot when Redis lost data. What a server has told QUEUED it watches, and Redis has it: a number
 	// that both lost has no row, as nobody knows it any more.
 	Killed [][]Span

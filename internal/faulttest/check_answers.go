@@ -178,7 +178,7 @@ func (c *court) checkWishes(wishes map[int64][]seen) {
 		if slices.ContainsFunc(tries, func(e seen) bool { return e.Calm < calmEnough }) {
 			continue
 		}
-		c.count("wishes in calm", 1)
+		c.count(countCalm, 1)
 		first, last := tries[0], tries[len(tries)-1]
 		switch took := last.End - first.Start; {
 		case !last.Definite():

@@ -452,6 +452,11 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			s.has(103, 3, "CANCELLED")
 			s.tells(event(OpOrder, 50, 3, 103, 1).status("UNPAID"), event(OpCancel, 60, 3, 103, 1).status("CANCELLED"), event(OpOrder, 70, 3, 103, 1).status("UNPAID").code("ALREADY_ORDERED"))
 		}, "linear"},
+		{"too much to be searched", func(s *story) {
+			for i := range mostAdmissions {
+				s.tells(event(OpEdit, 40+10*i, 0, 0, 1).with(func(e *Event) { e.Stock = 5 }))
+			}
+		}, "linear"},
 		{"an order whose answer got lost may be late", func(s *story) {
 			s.soldOut()
 			s.state.orders[105] = row{5, 1, "CANCELLED", ""}

@@ -56,7 +56,7 @@ func TestAnAnswerIsWhatCouldBeRead(t *testing.T) {
 			if e.Code != tt.want || e.Status != tt.status || e.Order != tt.order {
 				t.Errorf("%+v, want %q %q %q", e, tt.want, tt.status, tt.order)
 			}
-			if (e.Note != "") != (tt.want == Unknown || tt.want == codeStranger) {
+			if (e.Note != "") != (tt.want == Unknown || tt.want == codeNameless || tt.want == codeStranger) {
 				t.Errorf("the note is %q", e.Note)
 			}
 			if got := h.Events(); len(got) != 1 || got[0] != e {

@@ -26,6 +26,19 @@ type HuntConfig struct {
 	Binary string   // the program of the server as it is; "" builds it
 	Keep   string   // see [Config]; what a mutant broke is not kept
 	Out    io.Writer
+	// Seed, if it is not 0, is that of every run, each of which lasts for Duration then: a
+	// run that was printed is repeated so.
+	Seed     uint64
+	Duration time.Duration
+}
+
+// run is the config of a run of so long, with the seed that was asked for, if one was.
+func (cfg HuntConfig) run(d time.Duration, cards []Card, names ...string) Config {
+	one := Config{Seed: NewSeed(), Duration: d, Cards: cards, Out: cfg.Out, Trailer: "-mutants " + strings.Join(names, " ")}
+	if cfg.Seed != 0 {
+		one.Seed, one.Duration = cfg.Seed, cfg.Duration
+	}
+	return one
 }
 
 // Hunt builds mutants, one after the other, and has each run under the faults of its
@@ -45,14 +58,14 @@ func Hunt(ctx context.Context, cfg HuntConfig) (survivors []string, err error) {
 	fmt.Fprintln(w, "mutant\tdeck\tcaught by\tafter")
 	for _, m := range mutants {
 		var c catch
-		if c, err = hunt(ctx, m, cfg.Out); err != nil {
+		if c, err = hunt(ctx, cfg, m); err != nil {
 			err = fmt.Errorf("mutant %s: %w", m.Name, err)
 			break // the table has those before it
 		}
 		if len(c.by) == 0 {
 			survivors = append(survivors, m.Name)
 		}
-		caught := cmp.Or(strings.Join(c.by, " "), "NOT CAUGHT")
+		caught := c.verdict()
 		fmt.Fprintf(cfg.Out, "caught by: %s\n", caught)
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, cmp.Or(deckOf(m), "-"), caught, c.after())
 	}
@@ -95,7 +108,9 @@ func control(ctx context.Context, cfg HuntConfig, mutants []Mutant) error {
 	}
 	d := huntFirst + time.Duration(len(deck))*5*time.Second
 	fmt.Fprintln(cfg.Out, "the server as it is:")
-	report, err := Run(ctx, Config{Seed: NewSeed(), Duration: d, Cards: cards, Binary: cfg.Binary, Keep: cfg.Keep, Out: cfg.Out})
+	one := cfg.run(d, cards, cfg.Names...)
+	one.Binary, one.Keep = cfg.Binary, cfg.Keep
+	report, err := Run(ctx, one)
 	if err != nil {
 		return err
 	}
@@ -107,14 +122,38 @@ func control(ctx context.Context, cfg HuntConfig, mutants []Mutant) error {
 
 // A catch is what became of a mutant.
 type catch struct {
-	by   []string // invariants that were broken, of those that it should break: a slow machine breaks "live"
-	runs int
-	took time.Duration // of load, over all runs
+	by    []string // invariants that were broken, of those that it should break
+	other []string // that were broken besides: a slow machine breaks "live"
+	runs  int
+	took  time.Duration // of load, over all runs
 }
 
-func (c catch) after() string { return fmt.Sprintf("%v, run %d", c.took, c.runs) }
+// found sorts what a run of a mutant broke.
+func (c *catch) found(m Mutant, broken []string) {
+	for _, invariant := range broken {
+		if slices.Contains(m.Breaks, invariant) {
+			c.by = append(c.by, invariant)
+		} else if !slices.Contains(c.other, invariant) {
+			c.other = append(c.other, invariant)
+		}
+	}
+}
 
-func hunt(ctx context.Context, m Mutant, out io.Writer) (c catch, err error) {
+// verdict is what caught the mutant, in a few words. What it should not break caught
+// something else.
+func (c *catch) verdict() string {
+	switch {
+	case len(c.by) > 0:
+		return strings.Join(c.by, " ")
+	case len(c.other) > 0:
+		return "WRONG REASON: " + strings.Join(c.other, " ")
+	}
+	return "NOT CAUGHT"
+}
+
+func (c *catch) after() string { return fmt.Sprintf("%v, run %d", c.took, c.runs) }
+
+func hunt(ctx context.Context, cfg HuntConfig, m Mutant) (c catch, err error) {
 	dir, err := os.MkdirTemp("", "tandian-mutant-")
 	if err != nil {
 		return c, fmt.Errorf("make room for a mutant: %w", err)
@@ -129,14 +168,16 @@ func hunt(ctx context.Context, m Mutant, out io.Writer) (c catch, err error) {
 		return c, err
 	}
 	for d := huntFirst; c.runs < huntSeeds && len(c.by) == 0; d = huntFor {
-		fmt.Fprintf(out, "\n%s: %s\n", m.Name, m.What)
-		report, err := Run(ctx, Config{Seed: NewSeed(), Duration: d, Cards: cards, Binary: binary, Out: out})
+		fmt.Fprintf(cfg.Out, "\n%s: %s\n", m.Name, m.What)
+		one := cfg.run(d, cards, m.Name)
+		one.Binary = binary
+		report, err := Run(ctx, one)
 		if err != nil {
 			return c, err
 		}
 		c.runs++
-		c.took += d
-		c.by = slices.DeleteFunc(report.broken(), func(i string) bool { return !slices.Contains(m.Breaks, i) })
+		c.took += one.Duration
+		c.found(m, report.broken())
 	}
 	return c, nil
 }

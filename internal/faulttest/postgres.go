@@ -62,7 +62,7 @@ func openPostgres(ctx context.Context, dir string, port int) (*postgres, error) 
 // homeOf is a directory for the server's data: in dir, unless it runs as somebody
 // else, who may have no way into that.
 func homeOf(as *syscall.Credential, dir string) (string, error) {
-	if as != nil {
+	if as != nil { // we are root, and TMPDIR may be root's own; scripts/servers.sh does the same
 		dir = "/tmp"
 	}
 	home, err := os.MkdirTemp(dir, "tandian-postgres")

@@ -21,6 +21,7 @@ import (
 const (
 	startPatience = 60 * time.Second // until a process answers that was started; servers wait so long for their stores
 	stopPatience  = 30 * time.Second // until a process ends that was asked to
+	logLines      = 10               // of a log that an error has
 )
 
 // BuildServer builds the server's program of this module into dir, and returns its
@@ -176,12 +177,22 @@ func (p *Proc) await(ctx context.Context, ended <-chan struct{}) error {
 		}
 		select {
 		case <-ended:
-			return fmt.Errorf("it ended; its log is %s", p.log)
+			return fmt.Errorf("it ended; its log ends with\n%s", lastLines(p.log))
 		case <-ctx.Done():
-			return fmt.Errorf("it does not answer: %w", errors.Join(ctx.Err(), err))
+			return fmt.Errorf("it does not answer: %w; its log ends with\n%s", errors.Join(ctx.Err(), err), lastLines(p.log))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// lastLines are those of a log, which may soon be removed.
+func lastLines(path string) string {
+	text, err := os.ReadFile(path) //nolint:gosec // the path is ours
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-logLines):], "\n")
 }
 
 // Kill9 ends the process as a power cut would, and waits until it is gone.

@@ -95,6 +95,23 @@ func (r *Report) take(v Verdict, events []Event) {
 	}
 }
 
+// checkServed: a run proves nothing whose clients were not served, and whose checks had
+// nothing to look at (live).
+func (r *Report) checkServed() {
+	needed := map[string]int{
+		"orders told UNPAID": r.Requests["order UNPAID"], "orders told OUT_OF_STOCK": r.Requests["order OUT_OF_STOCK"],
+		countCalm: r.Counts[countCalm], countSearched: r.Counts[countSearched],
+	}
+	if !r.Embedded {
+		needed[countLooksDB], needed[countLooksRedis] = r.Counts[countLooksDB], r.Counts[countLooksRedis]
+	}
+	for _, what := range slices.Sorted(maps.Keys(needed)) {
+		if needed[what] == 0 {
+			r.breach("live", "the run proves nothing: there were no %s", what)
+		}
+	}
+}
+
 // happenings are the faults, one a line, with their times in the history.
 func (r *Report) happenings() string {
 	r.mu.Lock()
@@ -137,6 +154,14 @@ func (r *Report) forgot() (times []Span) {
 	}
 	return times
 }
+
+// Counts without which a run proves nothing.
+const (
+	countCalm       = "wishes in calm"
+	countSearched   = "vouchers whose admissions were searched"
+	countLooksDB    = "looks at the database during the run"
+	countLooksRedis = "sales looked at in Redis during the run"
+)
 
 // These stand behind the name of a fault in what Play notes.
 const (

@@ -30,6 +30,8 @@ const (
 	calm = calmEnough + 3*time.Second
 	// mendedAfter is when a sale adds up again of which a part was taken out of Redis.
 	mendedAfter = 30 * time.Second
+	// moreForCards is what slow machines take longer for cards that somebody chose.
+	moreForCards = time.Minute
 	// sometimesFrom is the length of a run from which on a deck has to have servers do
 	// everything that they do when harmed.
 	sometimesFrom = 2 * time.Minute
@@ -45,6 +47,7 @@ type Config struct {
 	Embedded bool          // the single binary with both stores in it, which is killed again and again
 	Keep     string        // directory for history and logs of a run that broke something; "" keeps nothing
 	Out      io.Writer     // nil is nowhere
+	Trailer  string        // arguments by which the command deals the same Cards, such as -six
 	// AnswerWithin is how soon a wish is answered without faults; default 5 s.
 	AnswerWithin time.Duration
 }
@@ -215,7 +218,7 @@ func (r *run) maimed() bool {
 // harm plays the deck for as long as the run lasts, and mends everything.
 func (r *run) harm(ctx context.Context) error {
 	begin := time.Now()
-	playing, stop := context.WithDeadline(ctx, begin.Add(r.Duration))
+	playing, stop := context.WithDeadline(ctx, begin.Add(r.Duration+r.more()))
 	defer stop()
 	told := begin
 	err := r.subject.play(playing, func(_ time.Duration, what string) {
@@ -228,7 +231,7 @@ func (r *run) harm(ctx context.Context) error {
 	if err != nil && playing.Err() == nil {
 		return fmt.Errorf("break something: %w", err)
 	}
-	_ = clock.Sleep(playing, r.Duration) // a deck may be shorter
+	_ = clock.Sleep(ctx, time.Until(begin.Add(r.Duration))) // a deck may be shorter
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -238,6 +241,16 @@ func (r *run) harm(ctx context.Context) error {
 		r.report.breach("live", "it does not work any more, without faults: %v", err)
 	}
 	return ctx.Err()
+}
+
+// more is how long a deck may take beyond the run's length. One that somebody chose is
+// played to its end, also where processes start slowly: it is short, and each card is
+// there for a reason.
+func (r *run) more() time.Duration {
+	if r.Cards == nil {
+		return 0
+	}
+	return moreForCards
 }
 
 // end waits until everything that was told has its end, and the stores are quiet.
@@ -255,7 +268,7 @@ func (r *run) end(ctx context.Context, w *Workload) error {
 
 func (r *run) judge(ctx context.Context) error {
 	events := r.history.Events()
-	rules := Rules{Forgets: r.Embedded || forgets(r.deck), AnswerWithin: r.AnswerWithin}
+	rules := Rules{Forgets: r.Embedded || forgets(r.deck), AnswerWithin: r.AnswerWithin, Seed: r.Seed}
 	if !r.Embedded { // there nothing is told QUEUED that may get lost
 		rules.Killed, rules.Forgot = r.killed(), r.report.forgot()
 	}
@@ -264,6 +277,7 @@ func (r *run) judge(ctx context.Context) error {
 		return err
 	}
 	r.report.take(verdict, events)
+	r.report.checkServed()
 	r.report.Acts = r.acts(events)
 	if r.Duration >= sometimesFrom && r.Cards == nil && !r.Embedded {
 		for _, name := range Never(r.report.Acts) {
@@ -295,7 +309,7 @@ func (r *run) killed() [][]Span {
 // keep copies history, logs and report to where they can be read, and says where,
 // and how to do the run again.
 func (r *run) keep() error {
-	r.say("to repeat it: go run ./internal/faulttest/cmd/faulttest -seed %d -dur %v%s", r.Seed, r.Duration, r.flags())
+	r.say("to repeat it: %s", r.repeat())
 	if r.Keep == "" {
 		return nil
 	}
@@ -319,15 +333,13 @@ func (r *run) keep() error {
 	return nil
 }
 
-// flags are those that the run had besides.
-func (r *run) flags() string {
-	switch {
-	case r.Embedded:
-		return " -embedded"
-	case r.Cards != nil:
-		return " with the same cards"
+// repeat is the command that does the run again.
+func (r *run) repeat() string {
+	text := fmt.Sprintf("go run ./internal/faulttest/cmd/faulttest -seed %d -dur %v", r.Seed, r.Duration)
+	if r.Embedded {
+		text += " -embedded"
 	}
-	return ""
+	return strings.TrimSpace(text + " " + r.Trailer)
 }
 
 func copyFile(to, from string) (err error) {

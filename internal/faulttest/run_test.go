@@ -35,8 +35,7 @@ func aRun(t *testing.T, cfg Config) *Report {
 // The run of make test. Longer ones, of more faults, are make faulttest.
 func TestNothingIsLostUnderTheSixFaultsThatFindTheMost(t *testing.T) {
 	needServers(t)
-	t.Parallel()
-	report := aRun(t, Config{Duration: 30 * time.Second, Cards: FixedSix()})
+	report := aRun(t, Config{Duration: 30 * time.Second, Cards: FixedSix(), Trailer: "-six"})
 	want := map[string]int{}
 	for _, card := range FixedSix() {
 		for _, f := range card.Faults {
@@ -50,7 +49,6 @@ func TestNothingIsLostUnderTheSixFaultsThatFindTheMost(t *testing.T) {
 }
 
 func TestNothingIsLostWhenTheSingleBinaryIsKilled(t *testing.T) {
-	t.Parallel()
 	report := aRun(t, Config{Duration: 12 * time.Second, Embedded: true})
 	if report.faults()[blowKill] == 0 {
 		t.Error("it was not killed")
@@ -129,6 +127,90 @@ func TestWhatARunLeftIsKept(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "-seed 5 -dur 1m0s\n") {
 		t.Errorf("it does not say how to repeat it: %s", out.String())
+	}
+}
+
+func TestTheFirstBlowIsAKill(t *testing.T) {
+	kinds := map[string]bool{}
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		if what := blowOf(0, r); what != blowKill {
+			t.Errorf("it is %s", what)
+		}
+		kinds[blowOf(1, r)] = true
+	}
+	if len(kinds) != 3 {
+		t.Errorf("the others are %v", kinds)
+	}
+}
+
+func TestARunIsRepeatedByACommand(t *testing.T) {
+	const command = "go run ./internal/faulttest/cmd/faulttest -seed 7 -dur 15s"
+	cfg := Config{Seed: 7, Duration: 15 * time.Second}
+	six, embedded := cfg, cfg
+	six.Trailer, embedded.Embedded = "-six", true
+	for _, tt := range []struct {
+		Config
+		want string
+	}{
+		{cfg, command}, {six, command + " -six"}, {embedded, command + " -embedded"},
+		{HuntConfig{Seed: 7, Duration: 15 * time.Second}.run(time.Minute, nil, "blind-release"), command + " -mutants blind-release"},
+		{HuntConfig{Seed: 7, Duration: 15 * time.Second}.run(time.Minute, nil), command + " -mutants"},
+	} {
+		if got := (&run{Config: tt.Config}).repeat(); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+func TestAMutantIsCaughtByWhatItShouldBreakAlone(t *testing.T) {
+	m := Mutant{Breaks: []string{"C", "U"}}
+	for _, tt := range []struct {
+		broken []string
+		want   string
+	}{
+		{nil, "NOT CAUGHT"}, {[]string{"live"}, "WRONG REASON: live"}, {[]string{"U"}, "U"}, {[]string{"C", "live"}, "C"},
+	} {
+		var c catch
+		if c.found(m, tt.broken); c.verdict() != tt.want {
+			t.Errorf("%v: %s, want %s", tt.broken, c.verdict(), tt.want)
+		}
+		if caught := len(c.by) > 0; caught != (tt.want == "U" || tt.want == "C") {
+			t.Errorf("%v: caught is %v", tt.broken, caught)
+		}
+	}
+}
+
+// Who serves nobody breaks nothing else.
+func TestBrokenIsARunThatServedNobody(t *testing.T) {
+	served := func(embedded bool) *Report {
+		r := newReport(Config{Embedded: embedded})
+		r.Requests["order UNPAID"], r.Requests["order OUT_OF_STOCK"] = 1, 1
+		r.Counts[countCalm], r.Counts[countSearched] = 1, 1
+		if !embedded {
+			r.Counts[countLooksDB], r.Counts[countLooksRedis] = 1, 1
+		}
+		return r
+	}
+	for _, embedded := range []bool{false, true} {
+		r := served(embedded)
+		if r.checkServed(); r.Broken() {
+			t.Errorf("one that served: %v", r.Breaches)
+		}
+		for _, what := range []string{"order UNPAID", "order OUT_OF_STOCK"} {
+			r := served(embedded)
+			delete(r.Requests, what)
+			if r.checkServed(); len(r.Breaches) != 1 {
+				t.Errorf("without %s: %v", what, r.Breaches)
+			}
+		}
+		for what := range served(embedded).Counts {
+			r := served(embedded)
+			delete(r.Counts, what)
+			if r.checkServed(); len(r.Breaches) != 1 {
+				t.Errorf("without %s: %v", what, r.Breaches)
+			}
+		}
 	}
 }
 

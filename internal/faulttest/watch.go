@@ -91,7 +91,7 @@ func (w *watch) lookAtDatabase(ctx context.Context, db *sql.DB) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.places = places; err == nil {
-		w.looks["looks at the database during the run"]++
+		w.looks[countLooksDB]++
 	}
 }
 
@@ -109,7 +109,7 @@ func (w *watch) lookAtRedis(ctx context.Context, rdb *redis.Client) {
 			continue
 		}
 		w.mu.Lock()
-		w.looks["sales looked at in Redis during the run"]++
+		w.looks[countLooksRedis]++
 		w.mu.Unlock()
 		if n[1]+n[2] != n[0] {
 			w.found("Redis", voucher, n[0], n[1], n[2])

@@ -21,7 +21,7 @@ while clients buy, and then proves from the stores and from what the clients wer
 that nothing was lost. It exits with 1 if something was broken.
 
   go run ./internal/faulttest/cmd/faulttest [-dur 2m] [-seed N] [-six] [-embedded] [-keep DIR]
-  go run ./internal/faulttest/cmd/faulttest -mutants [-keep DIR] [NAME…]
+  go run ./internal/faulttest/cmd/faulttest -mutants [-seed N -dur D] [-keep DIR] [NAME…]
 
 `
 
@@ -67,7 +67,7 @@ func work(ctx context.Context, args []string) error {
 		cfg.Seed = faulttest.NewSeed()
 	}
 	if *six {
-		cfg.Cards = faulttest.FixedSix()
+		cfg.Cards, cfg.Trailer = faulttest.FixedSix(), "-six"
 	}
 	report, err := faulttest.Run(ctx, cfg)
 	if err == nil && report.Broken() {
@@ -77,7 +77,7 @@ func work(ctx context.Context, args []string) error {
 }
 
 func hunt(ctx context.Context, cfg faulttest.Config, names []string) error {
-	survivors, err := faulttest.Hunt(ctx, faulttest.HuntConfig{Names: names, Binary: cfg.Binary, Keep: cfg.Keep, Out: cfg.Out})
+	survivors, err := faulttest.Hunt(ctx, faulttest.HuntConfig{Names: names, Seed: cfg.Seed, Duration: cfg.Duration, Binary: cfg.Binary, Keep: cfg.Keep, Out: cfg.Out})
 	if err == nil && len(survivors) > 0 {
 		err = fmt.Errorf("not caught: %v", survivors)
 	}
