@@ -63,7 +63,7 @@ func openSingle(ctx context.Context, o Options, lasts time.Duration) (*single, e
 		return nil, err
 	}
 	s.proc = &Proc{
-		Name: "server", dir: dir, log: filepath.Join(dir, "server.log"), env: append(env, o.ExtraEnv...),
+		Name: "server", dir: dir, log: filepath.Join(dir, "server.log"), env: env,
 		args:    append([]string{o.Binary, "--addr", loopback(ports[0]), "--log-format", "json"}, unlimited()...),
 		answers: func(ctx context.Context) error { return ready(ctx, s.url) },
 	}

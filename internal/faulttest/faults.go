@@ -47,7 +47,7 @@ func Faults() []Fault {
 
 // FaultNamed is the kind of that name, and whether there is one.
 func FaultNamed(name string) (Fault, bool) {
-	all := append(Faults(), EvictBuyers())
+	all := Faults()
 	if i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name }); i >= 0 {
 		return all[i], true
 	}
@@ -199,12 +199,6 @@ func RedisWipe() Fault {
 
 // EvictStock removes one key of a recent sale: its stock or its meta.
 func EvictStock() Fault { return evict("evict-stock", "stock", "meta") }
-
-// EvictBuyers removes buyers of a recent sale, and is not among [Faults]: a bucket that is
-// gone looks like one in which nobody ordered yet. Until the reconciler sees, within
-// seconds, that the pieces do not add up, holders are told that all are sold, and more
-// are admitted than get a piece.
-func EvictBuyers() Fault { return evict("evict-buyers", "buyers:0") }
 
 // evict is a fault that removes one of some keys of a recent sale.
 func evict(name string, keys ...string) Fault {

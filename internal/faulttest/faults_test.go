@@ -422,6 +422,10 @@ func TestAProcessThatEndsByItselfIsNoticed(t *testing.T) {
 	if death := p.Deaths()[0]; !strings.Contains(death, "a shell ended by itself: exit status 3") {
 		t.Error(death)
 	}
+	p.answers = func(context.Context) error { return errors.New("not yet") }
+	if err := p.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "said\nsaid") {
+		t.Errorf("its log is not in the error: %v", err)
+	}
 }
 
 func TestAFamilyIsKilledWithItsChildren(t *testing.T) {

@@ -60,18 +60,6 @@ func (r *Report) happened(at time.Duration, what string) {
 	r.events = append(r.events, happening{at, what})
 }
 
-// last is when something happened last.
-func (r *Report) last(what string) (at time.Duration, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, h := range r.events {
-		if h.what == what {
-			at, ok = h.at, true
-		}
-	}
-	return at, ok
-}
-
 func (r *Report) breach(invariant, format string, args ...any) {
 	r.add(Breach{invariant, fmt.Sprintf(format, args...)})
 }

@@ -28,8 +28,6 @@ const (
 	// calm is how long clients go on after the last fault: what they are told then says
 	// whether the servers got over it. Checks of that begin when it was calm for a while.
 	calm = calmEnough + 3*time.Second
-	// mendedAfter is when a sale adds up again of which a part was taken out of Redis.
-	mendedAfter = 30 * time.Second
 	// moreForCards is what slow machines take longer for cards that somebody chose.
 	moreForCards = time.Minute
 	// sometimesFrom is the length of a run from which on a deck has to have servers do
@@ -186,7 +184,7 @@ func (r *run) load(ctx context.Context) error {
 	go func() { ended <- w.Run(buying) }()
 	watching, seen := context.WithCancel(ctx)
 	defer seen()
-	witness, watch := NewWitness(r.subject), newWatch(r.subject, r.maimed)
+	witness, watch := NewWitness(r.subject), newWatch(r.subject)
 	watched := make(chan error, 1)
 	go func() { watched <- watch.run(watching) }()
 	var witnessed sync.WaitGroup
@@ -207,12 +205,6 @@ func (r *run) load(ctx context.Context) error {
 		return err
 	}
 	return r.end(ctx, w)
-}
-
-// maimed reports whether a part of a sale was lately taken out of Redis.
-func (r *run) maimed() bool {
-	at, ok := r.report.last("evict-buyers" + begins)
-	return ok && r.history.Now()-at < mendedAfter
 }
 
 // harm plays the deck for as long as the run lasts, and mends everything.

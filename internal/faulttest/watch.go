@@ -30,19 +30,15 @@ var sumLua string
 // the end, but in the database at every commit and in Redis at every moment, whatever is
 // under way. What repairs itself soon is seen by nobody else.
 type watch struct {
-	place Place
-	// maimed reports whether a fault took a part of a sale out of Redis a while ago, so
-	// that the rest does not add up.
-	maimed func() bool
-
+	place    Place
 	places   map[int64]sale // of sales, as the database last said
 	looks    map[string]int
 	breaches map[string]string // by what was found
 	mu       sync.Mutex        // guards the two above
 }
 
-func newWatch(place Place, maimed func() bool) *watch {
-	return &watch{place: place, maimed: maimed, places: map[int64]sale{}, looks: map[string]int{}, breaches: map[string]string{}}
+func newWatch(place Place) *watch {
+	return &watch{place: place, places: map[int64]sale{}, looks: map[string]int{}, breaches: map[string]string{}}
 }
 
 // run looks until ctx ends. Stores that do not answer are being harmed.
@@ -98,12 +94,7 @@ func (w *watch) lookAtDatabase(ctx context.Context, db *sql.DB) {
 func (w *watch) lookAtRedis(ctx context.Context, rdb *redis.Client) {
 	ctx, cancel := context.WithTimeout(ctx, watchPatience)
 	defer cancel()
-	before := w.maimed()
-	sums := w.sums(ctx, rdb)
-	if before || w.maimed() {
-		return
-	}
-	for voucher, cmd := range sums {
+	for voucher, cmd := range w.sums(ctx, rdb) {
 		n, err := cmd.Int64Slice()
 		if err != nil || len(n) == 0 { // it was forgotten
 			continue

@@ -26,13 +26,11 @@ const seedPatience = 2 * time.Minute // until all people have accounts
 
 // Options say what a [World] is made of.
 type Options struct {
-	Binary   string    // the server's program, see [BuildServer]
-	Dir      string    // for data and logs; it must exist, and the caller removes it
-	Servers  int       // how many; default 2
-	People   int       // customers; default 200
-	Seed     uint64    // decides names and ids of people, not ports
-	ExtraEnv []string  // NAME=value for the servers, such as TANDIAN_PAY_WITHIN=10s
-	Progress io.Writer // hears what takes long; nil for nobody
+	Binary  string // the server's program, see [BuildServer]
+	Dir     string // for data and logs; it must exist, and the caller removes it
+	Servers int    // how many; default 2
+	People  int    // customers; default 200
+	Seed    uint64 // decides names and ids of people, not ports
 }
 
 // A World is servers, a PostgreSQL and a Redis of its own, as processes of this
@@ -71,9 +69,6 @@ var _ Place = (*World)(nil)
 // [World.Close] ends it.
 func Open(ctx context.Context, o Options) (*World, error) {
 	o.Servers, o.People = cmp.Or(o.Servers, 2), cmp.Or(o.People, 200)
-	if o.Progress == nil {
-		o.Progress = io.Discard
-	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open a world: %w", err)
@@ -103,12 +98,10 @@ func (w *World) open(ctx context.Context) error {
 			return err
 		}
 	}
-	_, _ = fmt.Fprintf(w.o.Progress, "starting %d servers\n", w.o.Servers)
 	return w.each(func(p *Proc) error { return p.Start(ctx) })
 }
 
 func (w *World) openStores(ctx context.Context, ports []int) (err error) {
-	_, _ = fmt.Fprintln(w.o.Progress, "starting PostgreSQL and Redis")
 	if w.pg, err = openPostgres(ctx, w.dir, ports[0]); err != nil {
 		return err
 	}
@@ -142,7 +135,7 @@ func (w *World) addServer(i int, ports []int) error {
 	w.servers = append(w.servers, &Proc{
 		Name: name, dir: w.dir, log: filepath.Join(w.dir, name+".log"),
 		answers: func(ctx context.Context) error { return ready(ctx, url) },
-		env:     append(environment(databaseURL(toPG.listen), redisURL(toRedis.listen)), w.o.ExtraEnv...),
+		env:     environment(databaseURL(toPG.listen), redisURL(toRedis.listen)),
 		args:    append([]string{w.o.Binary, "--addr", loopback(ports[0]), "--log-format", "json"}, unlimited()...),
 	})
 	return nil
@@ -170,7 +163,6 @@ func environment(databaseURL, redisURL string) []string {
 
 // seed makes the people and the shop.
 func (w *World) seed(ctx context.Context) (err error) {
-	_, _ = fmt.Fprintf(w.o.Progress, "seeding %d customers\n", w.o.People)
 	if w.people, err = seedPeople(ctx, w.o, w.dir, environment(w.pg.url(), w.RedisURL())); err != nil {
 		return err
 	}
