@@ -13,7 +13,7 @@ import (
 
 const (
 	mostAdmissions  = 2000             // of one voucher; beyond, it is not searched
-	admissionsOfOne = 5 * time.Second  // for the search of one voucher
+	admissionsOfOne = 10 * time.Second // for the search of one voucher
 	admissionsOfAll = 90 * time.Second // for all of them, in any order
 	mostUnsearched  = 10               // one in so many may stay unsearched
 )
