@@ -104,7 +104,7 @@ func (s *Service) scanSales(ctx context.Context, r *reconcile.Run) error {
 
 // scanSale compares one sale. What differs at two looks, a moment apart, differs.
 func (s *Service) scanSale(ctx context.Context, r *reconcile.Run, id int64) error {
-	again := func(int) error { return nil } // is no thing more, and seldom
+	again := func(n int) error { return r.Again(ctx, n) } // no thing more, and as much work
 	found, err := s.inspect(ctx, id, func(n int) error { return r.Compare(ctx, n) })
 	if err != nil || len(found) == 0 {
 		return err

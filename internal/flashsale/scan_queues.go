@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 )
 
@@ -49,7 +51,7 @@ func (b backlog) tell(r *reconcile.Run, p int) {
 
 // scanQueue compares the entries of one queue.
 func (s *Service) scanQueue(ctx context.Context, r *reconcile.Run, p int) error {
-	return s.eachQueued(ctx, p, func(page []delivery) error {
+	return s.eachQueuedSoFar(ctx, p, func(page []delivery) error {
 		if err := r.Compare(ctx, len(page)); err != nil {
 			return err
 		}
@@ -65,6 +67,59 @@ func (s *Service) scanQueue(ctx context.Context, r *reconcile.Run, p int) error 
 		r.Mend(mended)
 		return err
 	})
+}
+
+// eachQueuedSoFar walks over the entries that the queue of a partition has now, at most
+// 500 at a time. What is written meanwhile is left out: under traffic the walk would not
+// end.
+func (s *Service) eachQueuedSoFar(ctx context.Context, p int, do func([]delivery) error) error {
+	last, err := s.gate.lastQueued(ctx, p)
+	if err != nil || last == "" {
+		return err
+	}
+	for from, n := "-", atOnce; n == atOnce; {
+		entries, err := s.gate.queuedBetween(ctx, p, from, last)
+		if err != nil {
+			return err
+		}
+		if n = len(entries); n == 0 {
+			return nil
+		}
+		page := make([]delivery, n)
+		for i, e := range entries {
+			page[i] = deliveryOf(p, "", e)
+		}
+		if err := do(page); err != nil {
+			return err
+		}
+		from = "(" + entries[n-1].ID
+	}
+	return nil
+}
+
+// lastQueued is the id of the newest entry of a partition's stream, "" of an empty one.
+func (g *gate) lastQueued(ctx context.Context, partition int) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	last, err := g.state.XRevRangeN(ctx, g.keys.orders(partition), "+", "-", 1).Result()
+	if err != nil {
+		return "", fmt.Errorf("read the end of the queue of partition %d: %w", partition, err)
+	}
+	if len(last) == 0 {
+		return "", nil
+	}
+	return last[0].ID, nil
+}
+
+// queuedBetween reads a page of a partition's stream, no further than an id.
+func (g *gate) queuedBetween(ctx context.Context, partition int, from, last string) ([]redis.XMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	defer cancel()
+	entries, err := g.state.XRangeN(ctx, g.keys.orders(partition), from, last, atOnce).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read the queue of partition %d up to %s: %w", partition, last, err)
+	}
+	return entries, nil
 }
 
 // inspectQueue says what is wrong with a page of a queue. The pieces are looked for
@@ -242,7 +297,7 @@ func (s *Service) lostOf(ctx context.Context, p int, holds []Hold) (lost []Hold,
 // waiting are the orders in the queue of a partition.
 func (s *Service) waiting(ctx context.Context, p int) (map[int64]bool, error) {
 	waits := map[int64]bool{}
-	err := s.eachQueued(ctx, p, func(page []delivery) error {
+	err := s.eachQueuedSoFar(ctx, p, func(page []delivery) error {
 		for _, d := range page {
 			waits[d.Order] = true
 		}

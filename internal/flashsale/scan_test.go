@@ -1,6 +1,7 @@
 package flashsale
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -201,4 +202,60 @@ func TestATimeOfAnEntryIsReadFromItsID(t *testing.T) {
 			t.Errorf("%q was written at %v, want %v", id, got, want)
 		}
 	}
+}
+
+// A queue into which more is written than is compared comes to its end all the same.
+func TestAScanOfAQueueEndsUnderTraffic(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		at := g.open(sale{stock: 10})
+		write := func(n int) {
+			pipe := g.Redis.Pipeline()
+			for range n {
+				pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []any{"o", "nonsense"}})
+			}
+			if _, err := pipe.Exec(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const waiting = 2*atOnce + 1
+		write(waiting)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		scans := reconcile.New(nil, prometheus.NewRegistry(), g.Log)
+		o, err := scans.Once(ctx, reconcile.Scan{Name: "queues", Run: g.scanQueues}, reconcile.Options{Seen: func(n int) {
+			if n > 10*atOnce {
+				cancel()
+			}
+			write(atOnce)
+		}})
+		if err != nil || o.Compared != waiting || o.Found != 0 {
+			t.Errorf("%+v, %v, want the %d entries that there were", o, err, waiting)
+		}
+	})
+}
+
+// Later looks at a sale are as slow as the first one, and are not counted.
+func TestAllLooksOfAScanKeepToItsRate(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		g.doubt = 0
+		const buyers, perSecond, free = 300, 500, 500
+		at := g.open(sale{stock: buyers, buckets: 1})
+		for user := range int64(buyers) {
+			number := g.number(at)
+			g.row(at, user+1, number, order.StatusUNPAID)
+			g.reserves(at, Hold{Order: number, User: user + 1})
+		}
+		g.must(g.Redis.Incr(t.Context(), g.gate.keys.stock(at.partition, at.voucher)).Err())
+		scans := reconcile.New(nil, prometheus.NewRegistry(), g.Log)
+		o, err := scans.Once(t.Context(), reconcile.Scan{Name: "sales", Run: g.scanSales}, reconcile.Options{Dry: true, Rate: perSecond})
+		const look = 1 + 2*buyers // the sale, its orders, its buyers
+		if err != nil || o.Found != 1 || o.Compared != look {
+			t.Errorf("%+v, %v, want %d things compared", o, err, look)
+		}
+		if least := time.Duration(2*look-free) * time.Second / perSecond; o.Took < least {
+			t.Errorf("two looks took %v, want at least %v", o.Took, least)
+		}
+	})
 }

@@ -65,13 +65,22 @@ func (o Outcome) Left() int { return o.Found - o.Mended }
 
 // Compare counts things that are about to be compared, and waits until they may be.
 func (r *Run) Compare(ctx context.Context, things int) error {
+	if err := r.Again(ctx, things); err != nil {
+		return err
+	}
+	r.Compared += things
+	r.seen(r.Compared)
+	return nil
+}
+
+// Again waits until things may be compared once more: they are counted already, and cost
+// as much as at the first look.
+func (r *Run) Again(ctx context.Context, things int) error {
 	for n := things; n > 0; n -= burst {
 		if err := r.limit.WaitN(ctx, min(n, burst)); err != nil {
 			return fmt.Errorf("wait for the turn of %d things: %w", things, err)
 		}
 	}
-	r.Compared += things
-	r.seen(r.Compared)
 	return nil
 }
 

@@ -104,6 +104,19 @@ func TestScansKeepToTheirRate(t *testing.T) {
 	}
 }
 
+// A second look takes its time too, and is no more things.
+func TestASecondLookIsPacedAndNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+		o, err := s.Once(t.Context(), reconcile.Scan{Name: "shoes", Rate: 1000, Run: func(ctx context.Context, r *reconcile.Run) error {
+			return errors.Join(r.Compare(ctx, 1500), r.Again(ctx, 1500))
+		}}, reconcile.Options{})
+		if err != nil || o.Compared != 1500 || o.Took.Round(10*time.Millisecond) != 2500*time.Millisecond {
+			t.Errorf("%+v, %v", o, err)
+		}
+	})
+}
+
 // A scan that fails is counted and logged, and the next one runs.
 func TestAScanThatFailsStopsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
