@@ -20,11 +20,12 @@ import (
 )
 
 const (
-	scanPage   = 200         // sales of one SELECT
-	scanSales  = 1000        // sales a second whose pieces are counted
-	scanBuyers = 20_000      // buyers and orders a second
-	secondLook = time.Second // after which a difference that is gone was an order, a cancellation or an edit under way
-	mendTries  = 2           // a dead order leaves in the first, so the live one of its user can enter in the second
+	scanPage      = 200              // sales of one SELECT
+	scanSales     = 1000             // sales a second whose pieces are counted
+	scanBuyers    = 20_000           // buyers and orders a second
+	countPatience = 30 * time.Second // of the statement that counts the pieces of a page of sales
+	secondLook    = time.Second      // after which a difference that is gone was an order, a cancellation or an edit under way
+	mendTries     = 2                // a dead order leaves in the first, so the live one of its user can enter in the second
 )
 
 // Scans are what this room compares: its sales, buyer by buyer, and their queues. [Service.Reconcile]
@@ -42,18 +43,8 @@ func (s *Service) Scans() []reconcile.Scan {
 // stock would sell a piece that is not there, or withhold one that was paid for.
 func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
 	for after, n := int64(0), scanPage; n == scanPage; {
-		n = 0
-		err := sqlfile.Each(ctx, s.db, s.ledger.sql.pieces, []any{after, scanPage}, func(rows *sql.Rows) error {
-			var initial, stock, live int
-			if err := rows.Scan(&after, &initial, &stock, &live); err != nil {
-				return err
-			}
-			if n++; initial-stock != live {
-				r.Find(fmt.Sprintf("sale %d: of %d pieces %d are left, and %d orders live", after, initial, stock, live))
-			}
-			return nil
-		})
-		if err != nil {
+		var err error
+		if after, n, err = s.scanPiecesPage(ctx, s.db, r, after); err != nil {
 			return fmt.Errorf("count the pieces of sales behind %d: %w", after, err)
 		}
 		if err := r.Compare(ctx, n); err != nil {
@@ -61,6 +52,23 @@ func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
 		}
 	}
 	return nil
+}
+
+// scanPiecesPage compares n sales behind an id, and returns the last of them.
+func (s *Service) scanPiecesPage(ctx context.Context, db sqlfile.Querier, r *reconcile.Run, after int64) (last int64, n int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, countPatience)
+	defer cancel()
+	err = sqlfile.Each(ctx, db, s.ledger.sql.pieces, []any{after, scanPage}, func(rows *sql.Rows) error {
+		var initial, stock, live int
+		if err := rows.Scan(&after, &initial, &stock, &live); err != nil {
+			return err
+		}
+		if n++; initial-stock != live {
+			r.Find(fmt.Sprintf("sale %d: of %d pieces %d are left, and %d orders live", after, initial, stock, live))
+		}
+		return nil
+	})
+	return after, n, err
 }
 
 // flaws are what differs, by what stays the same about it from one look to the next.

@@ -2,6 +2,8 @@ package flashsale
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -258,4 +260,22 @@ func TestAllLooksOfAScanKeepToItsRate(t *testing.T) {
 			t.Errorf("two looks took %v, want at least %v", o.Took, least)
 		}
 	})
+}
+
+// deadlines is a database that is asked until when it may take.
+type deadlines struct{ left time.Duration }
+
+func (d *deadlines) QueryContext(ctx context.Context, _ string, _ ...any) (*sql.Rows, error) {
+	if end, ok := ctx.Deadline(); ok {
+		d.left = time.Until(end)
+	}
+	return nil, errors.New("asked")
+}
+
+func TestPiecesAreCountedInTime(t *testing.T) {
+	var db deadlines
+	s := &Service{queueing: queueing{ledger: &ledger{}}}
+	if _, _, err := s.scanPiecesPage(context.Background(), &db, &reconcile.Run{}, 0); err == nil || db.left <= 0 || db.left > countPatience {
+		t.Errorf("a page may take %v: %v", db.left, err)
+	}
 }

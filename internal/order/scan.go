@@ -24,9 +24,10 @@ import (
 const (
 	recent      = 24 * time.Hour
 	scanPage    = 500
-	scanLists   = 500     // lists a second
-	scanCounts  = 5000    // counters a second
-	mostScanned = 100_000 // users whom a scan remembers, not to compare their lists twice
+	scanLists   = 500              // lists a second
+	scanCounts  = 5000             // counters a second
+	countLimit  = 30 * time.Second // of the statement that counts a page of them
+	mostScanned = 100_000          // users whom a scan remembers, not to compare their lists twice
 )
 
 // Scans are what this room compares: lists, and what it counts orders into.
@@ -39,14 +40,16 @@ func (s *Service) Scans() []reconcile.Scan {
 }
 
 // scanLists walks over the orders of the last day, the oldest first, and compares the
-// lists of their users. What a list shows of an order, its number and the moment of its admission, never changes; so
+// lists of their users. It ends at what was young when it began, which no list is judged
+// by: with those who order meanwhile it would not end. What a list shows of an order, its number and the moment of its admission, never changes; so
 // who has no order that is as young has no list that changed.
 func (s *Service) scanLists(ctx context.Context, r *reconcile.Run) error {
-	at := place{Ms: s.now().Add(-recent).UnixMilli()}
+	began := s.now()
+	at, until := place{Ms: began.Add(-recent).UnixMilli()}, began.Add(-compareYoung).UnixMilli()
 	seen := map[int64]bool{}
 	for n := scanPage; n == scanPage; {
 		rows, err := s.db.Order.Query().
-			Where(entorder.CreatedAtGTE(at.Ms), entorder.Or(entorder.CreatedAtGT(at.Ms), entorder.IDGT(at.Number))).
+			Where(entorder.CreatedAtGTE(at.Ms), entorder.CreatedAtLTE(until), entorder.Or(entorder.CreatedAtGT(at.Ms), entorder.IDGT(at.Number))).
 			Order(entorder.ByCreatedAt(), entorder.ByID()).Limit(scanPage).
 			Select(entorder.FieldID, entorder.FieldUserID, entorder.FieldCreatedAt).All(ctx)
 		if err != nil {
@@ -257,6 +260,8 @@ func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
 
 // page reads counters behind an id.
 func (c counter) page(ctx context.Context, db sqlfile.Querier, after int64, most int) (page []drift, err error) {
+	ctx, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
 	err = sqlfile.Each(ctx, db, c.text, append([]any{after, most}, c.args...), func(rows *sql.Rows) error {
 		var d drift
 		err := rows.Scan(&d.id, &d.is, &d.wants)

@@ -1,6 +1,9 @@
 package order
 
 import (
+	"context"
+	"database/sql"
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -301,5 +304,57 @@ func TestAWrongListIsDescribed(t *testing.T) {
 		if err != nil || got != c.want {
 			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.want)
 		}
+	}
+}
+
+// Who orders while the lists are compared is left for the next time: else a scan would
+// not end as long as more people order than it compares.
+func TestTheScanOfListsEndsWhilePeopleOrder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		now := anHour()
+		sh := openShelf(t, on, Config{Now: func() time.Time { return now }})
+		user := int64(0)
+		order := func(n int) {
+			for range n / 100 {
+				rows := make([]*ent.OrderCreate, 100)
+				for i := range rows {
+					user++
+					rows[i] = create(sh.db.Order.Create(), Order{ID: user, UserID: user, CreatedAt: now.Add(-90 * time.Second)})
+				}
+				sh.db.Order.CreateBulk(rows...).ExecX(t.Context())
+			}
+		}
+		order(2 * scanPage)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+		o, err := scans.Once(ctx, reconcile.Scan{Name: "order-lists", Run: sh.scanLists}, reconcile.Options{Seen: func(n int) {
+			if n > 4*scanPage {
+				cancel()
+				return
+			}
+			now = now.Add(2 * time.Minute)
+			order(scanPage)
+		}})
+		if err != nil || o.Compared != 2*scanPage {
+			t.Errorf("%+v, %v, want the %d lists of those who had ordered", o, err, 2*scanPage)
+		}
+	})
+}
+
+// deadlines is a database that is asked until when it may take.
+type deadlines struct{ left time.Duration }
+
+func (d *deadlines) QueryContext(ctx context.Context, _ string, _ ...any) (*sql.Rows, error) {
+	if end, ok := ctx.Deadline(); ok {
+		d.left = time.Until(end)
+	}
+	return nil, errors.New("asked")
+}
+
+func TestCountersAreCountedInTime(t *testing.T) {
+	var db deadlines
+	if _, err := (counter{}).page(context.Background(), &db, 0, scanPage); err == nil || db.left <= 0 || db.left > countLimit {
+		t.Errorf("a page may take %v: %v", db.left, err)
 	}
 }
