@@ -166,34 +166,24 @@ func (s *Service) absent(ctx context.Context, holds []Hold) ([]Hold, error) {
 	return s.gate.absent(ctx, places, holds)
 }
 
-// mendQueue ends what has its row, stores what waits as a consumer would, and gives
-// queued orders their pieces. It returns how many of those are right then.
+// mendQueue gives queued orders their pieces, and has what lies too long decided as a
+// consumer would: whose order has its row is answered by it, and that of a tombstone
+// gives its piece back. It returns how many of those are right then.
 func (s *Service) mendQueue(ctx context.Context, p int, b backlog) (mended int, err error) {
-	ids := make([]string, len(b.ended))
-	for i, d := range b.ended {
-		ids[i] = d.id
-	}
-	if err := s.gate.done(ctx, p, ids, ordersOf(b.ended)); err != nil {
-		return 0, err
-	}
-	mended = len(b.ended)
 	if err := s.reserve(ctx, b.homeless); err != nil {
-		return mended, err
+		return 0, err
 	}
 	absent, err := s.absent(ctx, b.homeless)
 	if err != nil {
-		return mended, err
+		return 0, err
 	}
-	mended += len(b.homeless) - len(absent)
-	if len(b.late) == 0 {
-		return mended, nil
-	}
-	stored, err := s.storeLate(ctx, p, b.late)
-	return mended + stored, err
+	mended = len(b.homeless) - len(absent)
+	ended, err := s.storeLate(ctx, p, slices.Concat(b.ended, b.late))
+	return mended + ended, err
 }
 
-// storeLate decides entries, whoever may have them in hand: the first row owns the
-// number. It returns how many have left the queue.
+// storeLate decides entries, at most [maxBatch], whoever may have them in hand: the first
+// row owns the number. It returns how many have left the queue.
 func (s *Service) storeLate(ctx context.Context, p int, late []delivery) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
@@ -223,59 +213,65 @@ func (s *Service) storeLate(ctx context.Context, p int, late []delivery) (int, e
 // scanLost looks for buyers in the sales of a partition whose orders have neither a
 // row nor an entry in its queue: they were lost, and fail.
 func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
-	for after := int64(0); ; {
+	var doubtful []Hold // without a row: few, unless the database is far behind
+	for after, n := int64(0), scanPage; n == scanPage; {
 		sales, err := s.running(ctx, p, after, scanPage)
 		if err != nil {
 			return err
 		}
 		for _, row := range sales {
-			if err := s.scanLostOf(ctx, r, at(row)); err != nil {
+			found, err := s.doubtfulOf(ctx, r, at(row))
+			if err != nil {
 				return fmt.Errorf("buyers of sale %d: %w", row.ID, err)
 			}
+			doubtful = append(doubtful, found...)
 		}
-		if len(sales) < scanPage {
-			return nil
+		if n = len(sales); n > 0 {
+			after = sales[n-1].ID
 		}
-		after = sales[len(sales)-1].ID
 	}
+	lost, err := s.lostOf(ctx, p, doubtful)
+	if err != nil {
+		return err
+	}
+	for _, h := range lost {
+		r.Find(fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which has neither a row nor an entry", h.Voucher, h.User, h.Order))
+	}
+	if r.Dry {
+		return nil
+	}
+	mended, err := s.failLost(ctx, p, lost)
+	r.Mend(mended)
+	return err
 }
 
-func (s *Service) scanLostOf(ctx context.Context, r *reconcile.Run, at place) error {
-	var doubtful []Hold // without a row: few, unless the database is far behind
-	err := s.eachBuyers(ctx, at, func(holds []Hold) error {
+// doubtfulOf returns the buyers of a sale whose orders have had no row for too long.
+func (s *Service) doubtfulOf(ctx context.Context, r *reconcile.Run, at place) (doubtful []Hold, err error) {
+	err = s.eachBuyers(ctx, at, func(holds []Hold) error {
 		if err := r.Compare(ctx, len(holds)); err != nil {
 			return err
 		}
 		rows, err := s.rowsOf(ctx, numbersOf(holds))
+		if err != nil {
+			return err
+		}
 		for _, h := range holds {
 			if rows[h.Order] == nil && s.cfg.Now().Sub(s.cfg.MadeAt(h.Order)) > lateAfter {
 				doubtful = append(doubtful, h)
 			}
 		}
-		return err
-	})
-	if err != nil || len(doubtful) == 0 {
-		return err
-	}
-	lost, err := s.lostOf(ctx, at.partition, doubtful)
-	if err != nil {
-		return err
-	}
-	for _, h := range lost {
-		r.Find(fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which has neither a row nor an entry", at.voucher, h.User, h.Order))
-	}
-	if r.Dry || len(lost) == 0 {
 		return nil
-	}
-	mended, err := s.failLost(ctx, at, lost)
-	r.Mend(mended)
-	return err
+	})
+	return doubtful, err
 }
 
 // lostOf returns those of the holds, all of one partition, whose orders have neither
-// an entry nor a row. An entry leaves the queue when its row is there: so the queue is
-// read first.
+// an entry nor a row. Who got his piece has his entry, which leaves the queue when its row
+// is there: so the queue is read after the buyers and before the rows.
 func (s *Service) lostOf(ctx context.Context, p int, holds []Hold) (lost []Hold, err error) {
+	if len(holds) == 0 {
+		return nil, nil
+	}
 	waits, err := s.waiting(ctx, p)
 	if err != nil {
 		return nil, err
@@ -308,7 +304,7 @@ func (s *Service) waiting(ctx context.Context, p int) (map[int64]bool, error) {
 
 // failLost makes tombstones of lost orders, gives back their pieces, and removes what
 // is told of them. It returns how many are decided then.
-func (s *Service) failLost(ctx context.Context, at place, lost []Hold) (mended int, err error) {
+func (s *Service) failLost(ctx context.Context, p int, lost []Hold) (mended int, err error) {
 	for part := range slices.Chunk(lost, maxBatch) {
 		entries := make([]Entry, len(part))
 		for i, h := range part {
@@ -319,7 +315,7 @@ func (s *Service) failLost(ctx context.Context, at place, lost []Hold) (mended i
 		if err != nil {
 			return mended, err
 		}
-		if err := s.gate.done(ctx, at.partition, nil, planted); err != nil {
+		if err := s.gate.done(ctx, p, nil, planted); err != nil {
 			return mended, err
 		}
 		rows, err := s.rowsOf(ctx, numbersOf(part))
@@ -329,12 +325,4 @@ func (s *Service) failLost(ctx context.Context, at place, lost []Hold) (mended i
 		mended += len(rows)
 	}
 	return mended, nil
-}
-
-func ordersOf(all []delivery) []int64 {
-	numbers := make([]int64, len(all))
-	for i, d := range all {
-		numbers[i] = d.Order
-	}
-	return numbers
 }

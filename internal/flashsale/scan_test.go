@@ -97,6 +97,10 @@ func harms() []harm {
 			g.admits(at, 3, orders[2])
 			g.row(at, 3, orders[2], order.StatusUNPAID)
 		}},
+		{name: "an entry of a tombstone that has its piece", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at place, orders [3]int64) {
+			g.admits(at, 3, orders[2])
+			g.row(at, 3, orders[2], order.StatusFAILED)
+		}},
 		{name: "an entry that nobody takes", scan: "queues", old: true, found: 1, buyers: 3, status: order.StatusUNPAID, do: func(g *stage, at place, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 		}},
@@ -278,4 +282,31 @@ func TestPiecesAreCountedInTime(t *testing.T) {
 	if _, _, err := s.scanPiecesPage(context.Background(), &db, &reconcile.Run{}, 0); err == nil || db.left <= 0 || db.left > countPatience {
 		t.Errorf("a page may take %v: %v", db.left, err)
 	}
+}
+
+// However many sales of a partition have lost buyers, its queue is read once for them.
+func TestAScanReadsTheQueueOfAPartitionTwice(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) {
+			c.Now = func() time.Time { return time.Now().Add(2 * time.Minute) }
+		})
+		const sales = 3 * manyPartitions
+		var places []place
+		for range sales {
+			at := g.open(sale{stock: 10})
+			g.reserves(at, Hold{Order: g.number(at), User: 1})
+			places = append(places, at)
+		}
+		c := &traffic{named: map[string]int{}}
+		g.Redis.AddHook(c)
+		if o := g.scan("queues", false); o.Found != sales || o.Left() != 0 {
+			t.Errorf("%+v, want %d lost buyers", o, sales)
+		}
+		if n := c.named["xrevrange"]; n != 2*manyPartitions { // for its entries, for the lost buyers
+			t.Errorf("queues were read %d times, want %d", n, 2*manyPartitions)
+		}
+		for _, at := range places {
+			g.whole(at, 10, 0)
+		}
+	})
 }
