@@ -10,9 +10,12 @@ import (
 	"text/tabwriter"
 	"time"
 
+	entsql "entgo.io/ent/dialect/sql"
 	"github.com/urfave/cli/v3"
 
+	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/migrate"
+	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -60,8 +63,8 @@ func (c *commands) reconcile(ctx context.Context, cmd *cli.Command) error {
 	})
 }
 
-// upToDate is an error unless the database has all migrations: else opening it would
-// change it.
+// upToDate is an error unless the database has all migrations, and what the first start
+// writes: else opening it would change it.
 func (c *commands) upToDate(ctx context.Context) error {
 	db, err := store.OpenSQL(store.SQLConfig{URL: c.cfg.DatabaseURL, DataDir: c.cfg.DataDir})
 	if err != nil {
@@ -83,7 +86,11 @@ func (c *commands) upToDate(ctx context.Context) error {
 			return fmt.Errorf("%s lacks the migration %s, and a dry run applies none: see tandian migrate", db.Name, m.Name)
 		}
 	}
-	return nil
+	settled, err := flashsale.Settled(ctx, ent.NewClient(ent.Driver(entsql.OpenDB(db.Dialect, db.DB))))
+	if err == nil && !settled {
+		err = fmt.Errorf("no server has started on %s yet, and a dry run writes none of what the first start does", db.Name)
+	}
+	return err
 }
 
 // runScans runs scans one after the other. One that fails does not keep the next from

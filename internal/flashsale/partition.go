@@ -48,15 +48,37 @@ func (s *Service) Place(voucherID int64, stock int) (partition, buckets int) {
 }
 
 // partitionsOf returns how many partitions there are, for all processes and for
-// good: as many as the first start wanted.
+// good: as many as the first start wanted. Later starts write nothing.
 func partitionsOf(ctx context.Context, db *ent.Client, want int) (int, error) {
+	if n, err := settled(ctx, db); n > 0 || err != nil {
+		return n, err
+	}
 	// Ignore, as DoNothing reports that it inserted nothing as an error.
 	err := db.Setting.Create().SetID(partitionsSetting).SetValue(strconv.Itoa(want)).
 		OnConflict(entsql.ConflictColumns(setting.FieldID)).Ignore().Exec(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("write down the partitions of sales: %w", err)
 	}
+	n, err := settled(ctx, db)
+	if n == 0 && err == nil {
+		err = fmt.Errorf("the setting %s was written and is not there", partitionsSetting)
+	}
+	return n, err
+}
+
+// Settled reports whether a process has settled how many partitions there are: else
+// [New] writes it down.
+func Settled(ctx context.Context, db *ent.Client) (bool, error) {
+	n, err := settled(ctx, db)
+	return n > 0, err
+}
+
+// settled is how many partitions there are, 0 while nobody has said.
+func settled(ctx context.Context, db *ent.Client) (int, error) {
 	row, err := db.Setting.Get(ctx, partitionsSetting)
+	if ent.IsNotFound(err) {
+		return 0, nil
+	}
 	if err != nil {
 		return 0, fmt.Errorf("read the partitions of sales: %w", err)
 	}
