@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -39,40 +40,50 @@ type turns struct {
 const turnPrefix = "reconcile." // of the settings
 
 // take is a [reconcile.Turn]. The advisory lock lasts as long as the scan, in a
-// transaction that holds nothing else.
+// transaction that holds nothing else but when it was run: that is stored after a
+// failure too.
 func (t turns) take(ctx context.Context, name string, every time.Duration, do func(context.Context) error) (done bool, err error) {
+	var failed error
 	if t.dialect != dialect.Postgres { // there is one process
-		return t.ifDue(ctx, t.db, name, every, do)
+		done, failed, err = t.ifDue(ctx, t.db, name, every, do)
+		return done, errors.Join(failed, err)
 	}
 	err = ent.WithTx(ctx, t.db, func(tx *ent.Tx) error {
 		alone, err := store.Alone(ctx, tx, turnPrefix+name)
 		if err != nil || !alone {
 			return err
 		}
-		done, err = t.ifDue(ctx, tx.Client(), name, every, do)
+		done, failed, err = t.ifDue(ctx, tx.Client(), name, every, do)
 		return err
 	})
-	return done, err
+	return done, errors.Join(failed, err)
 }
 
-func (t turns) ifDue(ctx context.Context, db *ent.Client, name string, every time.Duration, do func(context.Context) error) (bool, error) {
+// ifDue has do done if it is due, and returns its failure apart from the error of the
+// settings. What failed is due again after a tenth of every.
+func (t turns) ifDue(ctx context.Context, db *ent.Client, name string, every time.Duration, do func(context.Context) error) (done bool, failed, err error) {
 	last, err := db.Setting.Query().Where(setting.ID(turnPrefix + name)).All(ctx)
 	if err != nil {
-		return false, fmt.Errorf("read when %s was compared: %w", name, err)
+		return false, nil, fmt.Errorf("read when %s was compared: %w", name, err)
 	}
 	if len(last) == 1 {
 		ms, err := strconv.ParseInt(last[0].Value, 10, 64)
 		if age := time.Since(time.UnixMilli(ms)); err == nil && age >= 0 && age < every {
-			return false, nil
+			return false, nil, nil
 		}
 	}
-	if err := do(ctx); err != nil {
-		return true, err
+	failed = do(ctx)
+	if failed != nil && ctx.Err() != nil {
+		return true, failed, nil // this process ends; another may go on at once
 	}
-	err = db.Setting.Create().SetID(turnPrefix+name).SetValue(strconv.FormatInt(time.Now().UnixMilli(), 10)).
+	counts := time.Now()
+	if failed != nil {
+		counts = counts.Add(every/10 - every)
+	}
+	err = db.Setting.Create().SetID(turnPrefix+name).SetValue(strconv.FormatInt(counts.UnixMilli(), 10)).
 		OnConflict(entsql.ConflictColumns(setting.FieldID), entsql.ResolveWithNewValues()).Exec(ctx)
 	if err != nil {
-		return true, fmt.Errorf("write down that %s was compared: %w", name, err)
+		return true, failed, fmt.Errorf("write down that %s was compared: %w", name, err)
 	}
-	return true, nil
+	return true, failed, nil
 }

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -87,12 +88,12 @@ const (
 	cancelIt   = `mutation C($id: ID!) { cancelOrder(orderId: $id) { order { status } userErrors { code } } }`
 )
 
-// harm has three people buy, stops the server, and harms what the scans look at: by
+// harm has four people buy, stops the server, and harms what the scans look at: by
 // hand, each thing once.
 func harm(t *testing.T, stack *apptest.Stack) harmed {
 	t.Helper()
 	ctx := t.Context()
-	m := opened(t, stack, 3)
+	m := opened(t, stack, 4)
 	s := stack.Start(t)
 	sale, lunch := m.flash(t, s, 10, -time.Hour, time.Hour), m.ordinary(t, s, false)
 	order := func(who person, voucher string) *shownOrder {
@@ -103,11 +104,11 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 		}
 		return p.OrderVoucher.Order
 	}
-	ann, bob, cid := m.customers[0], m.customers[1], m.customers[2]
-	first, dead := order(ann, sale), order(cid, sale)
+	ann, bob, cid, dan := m.customers[0], m.customers[1], m.customers[2], m.customers[3]
+	first, dead, last := order(ann, sale), order(cid, sale), order(dan, sale)
 	order(bob, lunch)
 	order(bob, lunch)
-	testkit.Eventually(t, 20*time.Second, func() bool { orders, _, _ := sold(t, stack, sale); return orders == 2 })
+	testkit.Eventually(t, 20*time.Second, func() bool { orders, _, _ := sold(t, stack, sale); return orders == 3 })
 	s.As(ann.token).Must(t, payAnOrder, map[string]any{"id": first.ID}, nil)
 	s.As(cid.token).Must(t, cancelIt, map[string]any{"id": dead.ID}, nil)
 	db := stack.SQL(t)
@@ -155,7 +156,7 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 	}
 	of := fmt.Sprintf("td:sale:{p%d}:%d:", v%8, v)
 	list := func(who person) string { return fmt.Sprintf("td:order:list:{%d}", number(t, who.id)) }
-	annID, cidID := strconv.FormatInt(number(t, ann.id), 10), strconv.FormatInt(number(t, cid.id), 10)
+	annID, cidID, danID := strconv.FormatInt(number(t, ann.id), 10), strconv.FormatInt(number(t, cid.id), 10), strconv.FormatInt(number(t, dan.id), 10)
 	must(rdb.HDel(ctx, of+"buyers:0", annID).Err())              // a live order without its piece
 	must(rdb.HSet(ctx, of+"buyers:0", cidID, dead.Number).Err()) // a dead one with one
 	must(rdb.Incr(ctx, of+"stock").Err())                        // and a piece too many
@@ -175,7 +176,7 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 	must(rdb.Unlink(ctx, queue).Err())  // entries are written in the order of their times
 	must(rdb.XAdd(ctx, &redis.XAddArgs{ // an entry that was never ended
 		Stream: queue, ID: fmt.Sprintf("%d-1", time.Now().Add(-time.Hour).UnixMilli()),
-		Values: []any{"v", v, "u", annID, "o", first.Number, "s", 1, "p", 100, "t", time.Now().UnixMilli(), "k", ""},
+		Values: []any{"v", v, "u", danID, "o", last.Number, "s", 1, "p", 100, "t", time.Now().UnixMilli(), "k", ""},
 	}).Err())
 	h.found["queues"] = 1
 	return h
@@ -251,6 +252,54 @@ func TestADryRunAppliesNoMigration(t *testing.T) {
 		}
 		if out, errs, code := stack.Command(t, "reconcile", "--dry-run"); code != 1 || out != "" || !strings.Contains(errs, "lacks the migration") {
 			t.Errorf("exit %d, %s%s", code, out, errs)
+		}
+	})
+}
+
+// Where no server has settled what all of them keep to, a dry run would be the first start.
+func TestADryRunIsNoFirstStart(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		if _, errs, code := stack.Command(t, "migrate"); code != 0 {
+			t.Fatal(errs)
+		}
+		h := harmed{stack: stack}
+		if _, err := stack.SQL(t).ExecContext(t.Context(), "DELETE FROM settings"); err != nil {
+			t.Fatal(err)
+		}
+		before := h.snapshot(t)
+		if out, errs, code := stack.Command(t, "reconcile", "--dry-run"); code != 1 || out != "" || !strings.Contains(errs, "no server has started on") {
+			t.Errorf("exit %d, %s%s", code, out, errs)
+		}
+		if d := cmp.Diff(before, h.snapshot(t)); d != "" {
+			t.Errorf("the dry run changed something (-before +after):\n%s", d)
+		}
+	})
+}
+
+// A scan that fails, which may take its time, is not run again at each look.
+func TestScansThatFailAreTriedAgainAfterATenthOfTheirTime(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		s := stack.Start(t)
+		scans, ran := s.House().Scans(), 0
+		scans.Add(reconcile.Scan{Name: "broken", What: "nothing", Every: 10 * time.Hour, Run: func(context.Context, *reconcile.Run) error {
+			ran++
+			return errors.New("no luck")
+		}})
+		scans.Look(t.Context())
+		scans.Look(t.Context())
+		if ran != 1 {
+			t.Errorf("it ran %d times at two looks", ran)
+		}
+		for _, later := range []struct {
+			by   time.Duration
+			runs int
+		}{{55 * time.Minute, 1}, {5 * time.Minute, 2}} {
+			if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE settings SET value = CAST(CAST(value AS bigint) - CAST($1 AS bigint) AS text) WHERE name = 'reconcile.broken'", later.by.Milliseconds()); err != nil {
+				t.Fatal(err)
+			}
+			if scans.Look(t.Context()); ran != later.runs {
+				t.Errorf("it ran %d times %v later, want %d", ran, later.by, later.runs)
+			}
 		}
 	})
 }

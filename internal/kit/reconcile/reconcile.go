@@ -96,7 +96,8 @@ func (r *Run) Find(line string) {
 func (r *Run) Mend(findings int) { r.Mended += findings }
 
 // A Turn has do done if a scan has not run for as long as every, in one process at a
-// time. done is false if another process is at it, or if it is not due.
+// time. done is false if another process is at it, or if it is not due. After an error of
+// do it is due again after a tenth of every.
 type Turn func(ctx context.Context, name string, every time.Duration, do func(context.Context) error) (done bool, err error)
 
 // Options say how a scan is run by hand.
@@ -204,7 +205,7 @@ func (s *Scans) Work(ctx context.Context) error {
 }
 
 // Look runs the scans that are due, one after the other. What fails is logged, and
-// tried again at the next look.
+// tried again when its turn says so.
 func (s *Scans) Look(ctx context.Context) {
 	for _, scan := range s.all {
 		_, err := s.turn(ctx, scan.Name, scan.Every, func(ctx context.Context) error { return s.scheduled(ctx, scan) })
