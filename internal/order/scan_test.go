@@ -177,8 +177,8 @@ func TestAnOrderThatTriesAndOutboxLostIsMendedByTheScan(t *testing.T) {
 		before := writer.lists.window.Stats().RedisErrors
 		writer.Announce(t.Context(), []Changed{changedFrom(o)}, job)
 		wire.set(false)
-		if n := writer.lists.window.Stats().RedisErrors - before; n != 5+1 {
-			t.Fatalf("%d failures, want five adds and a deletion", n)
+		if n := writer.lists.window.Stats().RedisErrors - before; n < 3+1 || n > 5+1 {
+			t.Fatalf("%d failures, want five adds, or fewer once the breaker is open, and a deletion", n)
 		}
 		writer.box.Wait()
 		if n := reader.db.OutboxJob.Delete().ExecX(t.Context()); n != 1 {
