@@ -153,7 +153,9 @@ func TestARunIsRepeatedByACommand(t *testing.T) {
 		Config
 		want string
 	}{
-		{cfg, command}, {six, command + " -six"}, {embedded, command + " -embedded"},
+		{cfg, command},
+		{six, command + " -six"},
+		{embedded, command + " -embedded"},
 		{HuntConfig{Seed: 7, Duration: 15 * time.Second}.run(time.Minute, nil, "blind-release"), command + " -mutants blind-release"},
 		{HuntConfig{Seed: 7, Duration: 15 * time.Second}.run(time.Minute, nil), command + " -mutants"},
 	} {
