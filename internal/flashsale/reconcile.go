@@ -442,7 +442,29 @@ func (s *Service) releaseDeadOf(ctx context.Context, at place, holds []Hold) err
 	}
 	moved, err := s.gate.release(ctx, at, dead)
 	s.m.did(didRelease, moved)
+	if err == nil && moved > 0 {
+		err = s.reenter(ctx, at, dead)
+	}
 	return errors.Join(err, s.abort(ctx, unknown))
+}
+
+// reenter enters the live orders of users whose dead ones were in their way: a Redis that
+// lost its last second has the order before the one that lives.
+func (s *Service) reenter(ctx context.Context, at place, released []Hold) error {
+	users := make([]int64, len(released))
+	for i, h := range released {
+		users[i] = h.User
+	}
+	rows, err := s.db.Order.Query().Where(order.VoucherID(at.voucher), order.UserIDIn(users...), live).
+		Select(order.FieldID, order.FieldUserID).All(ctx)
+	if err != nil {
+		return fmt.Errorf("read the live orders of %d users of sale %d: %w", len(users), at.voucher, err)
+	}
+	holds := make([]Hold, len(rows))
+	for i, r := range rows {
+		holds[i] = Hold{Order: r.ID, User: r.UserID, Voucher: at.voucher}
+	}
+	return s.enter(ctx, didReserve, at, holds)
 }
 
 // abort ends orders that have a piece in Redis, but neither a row nor an entry

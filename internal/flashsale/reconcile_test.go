@@ -475,6 +475,25 @@ func TestAHundredThousandBuyersAreComparedInSmallSteps(t *testing.T) {
 	}
 }
 
+// Redis lost its last second, in which a user cancelled one order and made another: the
+// dead one is in the way of the live one when the two are compared.
+func TestWindow15AHolderWhoseDeadOrderCameBackIsEntered(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		g := newStage(t, on)
+		at := g.open(sale{stock: 5})
+		dead, alive := g.number(at), g.number(at)
+		g.row(at, 9, dead, order.StatusCANCELLED)
+		g.row(at, 9, alive, order.StatusPAID)
+		g.reserves(at, Hold{Order: dead, User: 9})
+		if err := g.deep(t.Context(), g.sale(at), queues{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.holder(at, 9); got != decimal(alive) {
+			t.Errorf("the holder is entered with %q, want %d", got, alive)
+		}
+	})
+}
+
 // However many sales merchants put up, Redis has its rest.
 func TestSalesOfManyBucketsTakeTurns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
