@@ -18,6 +18,10 @@ var programs struct { //nolint:gochecknoglobals // shared by all tests
 
 func TestMain(m *testing.M) {
 	store.Hush()
+	if threads := os.Getenv(busyThreads); threads != "" {
+		fmt.Fprintln(os.Stderr, beBusy(threads))
+		os.Exit(1)
+	}
 	dir, err := os.MkdirTemp("", "tandian-faulttest")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -238,7 +238,7 @@ func (p *Proc) gone(children []int) error {
 	return nil
 }
 
-// Stop has the process stand still until [Proc.Cont].
+// Stop has the process stand still until [Proc.Cont]. It returns when all of it does.
 func (p *Proc) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,7 +249,7 @@ func (p *Proc) Stop(ctx context.Context) error {
 	p.stopped = true
 	err := p.signal(pid, syscall.SIGSTOP)
 	if !p.family {
-		return err
+		return errors.Join(err, p.stands(pid))
 	}
 	all, listed := p.relatives(pid)
 	for _, one := range all {
@@ -257,7 +257,29 @@ func (p *Proc) Stop(ctx context.Context) error {
 	}
 	var guarded error
 	p.resume, guarded = revive(ctx, all)
-	return errors.Join(err, listed, guarded)
+	return errors.Join(err, listed, guarded, p.stands(append(all, pid)...))
+}
+
+// stands waits until processes that were told to stop did: threads that run when the
+// signal is sent stop a little later.
+func (p *Proc) stands(pids ...int) error {
+	deadline := time.Now().Add(stopPatience)
+	for _, pid := range pids {
+		for {
+			stopped, err := still(pid)
+			if err != nil {
+				return fmt.Errorf("see whether %s stands still: %w", p.Name, err)
+			}
+			if stopped {
+				break
+			}
+			if time.Now().After(deadline) {
+				return fmt.Errorf("%s still runs %v after SIGSTOP", p.Name, stopPatience)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return nil
 }
 
 // Cont ends what [Proc.Stop] began.
