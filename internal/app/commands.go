@@ -39,7 +39,7 @@ func Prepare() {
 // answers goes to stdout, logs and errors to stderr.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := &commands{cfg: config.Default(), stdout: stdout, stderr: stderr}
-	err := c.command().Run(ctx, args)
+	err := refusingArguments(c.command()).Run(ctx, args)
 	if err == nil {
 		return 0
 	}
@@ -62,6 +62,26 @@ type commands struct {
 	cfg            config.Config
 	log            *slog.Logger
 	stdout, stderr io.Writer
+}
+
+// refusingArguments has a command and those below it refuse words that they do not
+// use. What uses words says which, in ArgsUsage.
+func refusingArguments(of *cli.Command) *cli.Command {
+	if act := of.Action; act != nil && of.ArgsUsage == "" {
+		of.Action = func(ctx context.Context, cmd *cli.Command) error {
+			if word := cmd.Args().First(); cmd.Args().Present() && cmd.Root() == cmd {
+				return usageError{fmt.Errorf("there is no command %q; see --help", word)}
+			} else if cmd.Args().Present() {
+				_, name, _ := strings.Cut(cmd.FullName(), " ")
+				return usageError{fmt.Errorf("%s takes no %q; see %[1]s --help", name, word)}
+			}
+			return act(ctx, cmd)
+		}
+	}
+	for _, command := range of.Commands {
+		refusingArguments(command)
+	}
+	return of
 }
 
 func (c *commands) command() *cli.Command {
@@ -128,6 +148,7 @@ func (c *commands) command() *cli.Command {
 							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: door, ours, strategies, wrong", Local: true},
 							&cli.StringFlag{Name: "profiles", Usage: "`FOLDER` for profiles of the server under load; none if empty", Local: true},
 						},
+						Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchSaleProcess}},
 					},
 					{
 						Name: "queue", Usage: "in a checkout of Tandian: the queue of sales beside the field's, on redis-servers of its own that it kills", Action: c.benchQueue,
@@ -135,7 +156,6 @@ func (c *commands) command() *cli.Command {
 							&cli.IntFlag{Name: "messages", Usage: "`NUMBER` of messages of a run, at least 100; 0 for as many as it has by itself", Local: true},
 							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: cost, losses", Local: true},
 						},
-						Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchSaleProcess}},
 					},
 					{
 						Name: "sequence", Usage: "in a checkout of Tandian: numbers of orders beside the field's", Action: c.benchSequence,
@@ -172,10 +192,7 @@ func (c *commands) before(ctx context.Context, cmd *cli.Command) (context.Contex
 	return ctx, nil
 }
 
-func (c *commands) serve(ctx context.Context, cmd *cli.Command) error {
-	if cmd.Args().Present() {
-		return usageError{fmt.Errorf("there is no command %q; see --help", cmd.Args().First())}
-	}
+func (c *commands) serve(ctx context.Context, _ *cli.Command) error {
 	a, err := New(&c.cfg, c.log, c.stdout)
 	if err != nil {
 		return err
@@ -183,10 +200,7 @@ func (c *commands) serve(ctx context.Context, cmd *cli.Command) error {
 	return a.Run(ctx)
 }
 
-func (c *commands) migrate(ctx context.Context, cmd *cli.Command) error {
-	if cmd.Args().Present() {
-		return usageError{fmt.Errorf("migrate takes no %q; see migrate --help", cmd.Args().First())}
-	}
+func (c *commands) migrate(ctx context.Context, _ *cli.Command) error {
 	return c.withHouse(ctx, func(h *House) error {
 		_, err := fmt.Fprintf(c.stdout, "%s is up to date.\n", h.DB.Name)
 		return err

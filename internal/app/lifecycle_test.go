@@ -279,6 +279,8 @@ func TestWrongSettingsStopTheStartWithOneLine(t *testing.T) {
 		{"part", []string{"--run", "api,cook"}, `--run: "cook"`},
 		{"unknown flag", []string{"--colour", "red"}, "colour"},
 		{"unknown command", []string{"srve"}, `there is no command "srve"`},
+		{"a word too many", []string{"bench", "sale", "all"}, `bench sale takes no "all"; see bench sale --help`},
+		{"a word too many for a flag", []string{"seed", "500"}, `seed takes no "500"`},
 		{"no number", []string{"--redis-pool-size", "many"}, "redis-pool-size"},
 	}
 	for _, tt := range tests {
@@ -288,6 +290,18 @@ func TestWrongSettingsStopTheStartWithOneLine(t *testing.T) {
 		}
 		if lines := strings.Count(strings.TrimSpace(errs), "\n"); lines > 0 {
 			t.Errorf("%s: the error has %d lines more:\n%s", tt.name, lines, errs)
+		}
+	}
+}
+
+// A bench that starts this program again for its processes names a command there is:
+// else its processes would be benches, which start processes.
+func TestTheProcessesOfBenchesAreCommands(t *testing.T) {
+	stack := apptest.Embedded(t)
+	for _, bench := range []string{"cache", "lock", "sale"} {
+		_, errs, code := stack.Command(t, "bench", bench, "process")
+		if code != 1 || !strings.Contains(errs, "read the setting: EOF") {
+			t.Errorf("bench %s process, with nothing on its input: %d, %q", bench, code, errs)
 		}
 	}
 }

@@ -20,10 +20,7 @@ func (c *commands) outboxCommands() *cli.Command {
 	}
 }
 
-func (c *commands) outboxStatus(ctx context.Context, cmd *cli.Command) error {
-	if cmd.Args().Present() {
-		return usageError{fmt.Errorf("outbox status takes no %q", cmd.Args().First())}
-	}
+func (c *commands) outboxStatus(ctx context.Context, _ *cli.Command) error {
 	return c.withHouse(ctx, func(h *House) error {
 		list, err := h.outbox.Stats(ctx)
 		if err != nil {

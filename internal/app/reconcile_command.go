@@ -38,9 +38,6 @@ func (c *commands) reconcileCommand() *cli.Command {
 var errLeft = errors.New("differences are left that were not mended")
 
 func (c *commands) reconcile(ctx context.Context, cmd *cli.Command) error {
-	if cmd.Args().Present() {
-		return usageError{fmt.Errorf("reconcile takes no %q; see reconcile --help", cmd.Args().First())}
-	}
 	if cmd.Bool("dry-run") {
 		if err := c.upToDate(ctx); err != nil {
 			return err

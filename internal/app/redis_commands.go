@@ -85,10 +85,7 @@ func (c *commands) openTool(ctx context.Context, role string) (redis.UniversalCl
 
 func (c *commands) bigKeys(ctx context.Context, cmd *cli.Command) (err error) {
 	rate, top := cmd.Int("rate"), cmd.Int("top")
-	switch {
-	case cmd.Args().Present():
-		return usageError{fmt.Errorf("bigkeys takes no %q", cmd.Args().First())}
-	case rate < 0 || top < 1:
+	if rate < 0 || top < 1 {
 		return usageError{errors.New("--rate is 0 or more, --top 1 or more")}
 	}
 	rdb, err := c.openTool(ctx, cmd.String("role"))
