@@ -114,7 +114,7 @@ func (c *Config) Flags() []cli.Flag {
 		text("redis-cache-url", "`URL` of a Redis for caches alone; the same as --redis-url if empty", &c.RedisCacheURL),
 		text("redis-prefix", "`WORD` that every Redis key begins with", &c.RedisPrefix),
 		number("db-max-conns", "database connections at most; 0 is 20 for Postgres, 8 for SQLite", &c.DBMaxConns),
-		number("db-max-idle", "idle database connections at most; 0 is half of --db-max-conns", &c.DBMaxIdle),
+		number("db-max-idle", "idle database connections at most; 0 is --db-max-conns", &c.DBMaxIdle),
 		number("redis-pool-size", "Redis connections at most, for each node and role", &c.RedisPoolSize),
 		number("redis-min-idle", "Redis connections kept open, for each node and role", &c.RedisMinIdle),
 		duration("redis-pool-timeout", "longest wait for a free Redis connection", &c.RedisPoolTimeout),

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"net"
 	"os"
@@ -245,6 +246,29 @@ func TestAStatementWhoseCallerWentAwayIsNoError(t *testing.T) {
 		}
 		if n := value(t, reg, "tandian_sql_errors_total", nil); n != 0 {
 			t.Errorf("%v errors, want 0", n)
+		}
+	})
+}
+
+func TestABusyPoolKeepsItsConnections(t *testing.T) {
+	eachDialect(t, func(t *testing.T, db *SQL) {
+		for range 3 {
+			var all []*sql.Conn
+			for range db.Stats().MaxOpenConnections {
+				conn, err := db.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, conn)
+			}
+			for _, conn := range all {
+				if err := conn.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if s := db.Stats(); s.MaxIdleClosed > 0 || s.OpenConnections != s.MaxOpenConnections {
+			t.Errorf("%d connections were closed, and %d of %d are open", s.MaxIdleClosed, s.OpenConnections, s.MaxOpenConnections)
 		}
 	})
 }

@@ -30,7 +30,7 @@ type SQLConfig struct {
 	URL      string        // postgres://…; "" opens SQLite in DataDir
 	DataDir  string        // folder of the SQLite file; must exist
 	MaxConns int           // connections at most; default 20, SQLite 8
-	MaxIdle  int           // idle connections at most; default half of MaxConns
+	MaxIdle  int           // idle connections at most; default MaxConns: fewer, and a busy pool makes and ends them all the time
 	IdleTime time.Duration // an idle connection is closed after; default 5 min
 }
 
@@ -63,7 +63,7 @@ func OpenSQL(cfg SQLConfig) (*SQL, error) {
 	}
 	maxIdle := cfg.MaxIdle
 	if maxIdle == 0 {
-		maxIdle = (maxConns + 1) / 2
+		maxIdle = maxConns
 	}
 	if cfg.IdleTime == 0 {
 		cfg.IdleTime = 5 * time.Minute
