@@ -13,7 +13,7 @@ import (
 const (
 	mostFlights = 2
 	manyWait    = 200
-	longWait    = 5 * time.Millisecond
+	longWait    = 100 * time.Millisecond
 	mostWaiting = 2000 // beyond, callers are sent away
 )
 

@@ -43,7 +43,8 @@ func (uncertifiedError) Unsent() bool { return true }
 // flush the server is the same, but the marker is not.
 type certificates struct {
 	now    atomic.Pointer[certificate]
-	kicked chan struct{} // holds one if somebody wants them looked at
+	unseen atomic.Pointer[[]bool] // partitions of which the last look got no answer
+	kicked chan struct{}          // holds one if somebody wants them looked at
 
 	mu         sync.Mutex
 	doubts     []doubt        // of each partition
@@ -65,6 +66,7 @@ type certificate struct {
 func newCertificates(partitions int) *certificates {
 	c := &certificates{kicked: make(chan struct{}, 1), doubts: make([]doubt, partitions), incomplete: map[int64]bool{}}
 	c.now.Store(&certificate{})
+	c.unseen.Store(&[]bool{})
 	return c
 }
 
@@ -77,6 +79,22 @@ func (c *certificate) marker(partition int) string {
 }
 
 func (c *certificates) expected(partition int) string { return c.now.Load().marker(partition) }
+
+// away reports whether the last look at a partition got no answer: then nothing is
+// being compared, and its door will not open soon.
+func (c *certificates) away(partition int) bool {
+	unseen := *c.unseen.Load()
+	return partition < len(unseen) && unseen[partition]
+}
+
+// saw notes which partitions answered a look.
+func (c *certificates) saw(seen []sighting) {
+	unseen := make([]bool, len(seen))
+	for p, is := range seen {
+		unseen[p] = is.err != nil
+	}
+	c.unseen.Store(&unseen)
+}
 
 // kick has them looked at soon.
 func (c *certificates) kick() {
@@ -342,6 +360,7 @@ func (s *Service) certify(ctx context.Context) (again bool, err error) {
 	doubts := certs.begin() // first: what is kept below was no certificate after a suspicion
 	before := certs.now.Load()
 	seen := s.gate.look(ctx)
+	certs.saw(seen)
 	s.warn(ctx, seen)
 	cert := &certificate{markers: make([]string, len(seen)), servers: map[string]bool{}}
 	for p, is := range seen {

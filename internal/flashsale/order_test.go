@@ -289,6 +289,28 @@ func TestRedisAwayTheDatabaseSellsAndRedisHearsBeforeItAdmits(t *testing.T) {
 	})
 }
 
+func TestNobodyWaitsForTheDoorOfARedisThatIsAway(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		var wire rigWire
+		r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial)})
+		v := r.open(t, 5)
+		r.openDoor(t)
+		wire.become(wireCut)
+		r.suspect(v.Partition)
+		testkit.Eventually(t, patience, func() bool { return r.gate.certs.away(v.Partition) })
+		if got := r.order(t, v.by(1)); got.Result != Stored {
+			t.Errorf("while it is away: %+v", got)
+		}
+		if r.hopeless.Load() != 0 {
+			t.Error("somebody waited until the door was hopeless")
+		}
+		wire.become(wireWhole)
+		testkit.Eventually(t, patience, func() bool { return !r.gate.certs.away(v.Partition) })
+		storetest.Relay(t, r.box)
+		r.awaitDoor(t)
+	})
+}
+
 func TestTheOutboxTellsRedisWhatWasSoldPastIt(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var wire rigWire
