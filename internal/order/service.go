@@ -148,7 +148,7 @@ type Service struct {
 	cfg      Config
 	rows     *cache.Cache[int64, Order]
 	lists    *lists
-	tries    *door.Rate // of users to order
+	tries    *door.UserRate // of users to order
 	metrics  *metrics
 	digested int64 // milliseconds: no older order has a digest; of the worker Expire alone
 }
@@ -173,7 +173,7 @@ func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.H
 	}
 	s := &Service{
 		db: db, dialect: dialect, outbox: box, locks: locks, cfg: cfg,
-		tries: door.NewRate(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(reg, log),
+		tries: door.NewUserRate(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(reg, log),
 	}
 	s.openCaches(hub)
 	s.lists = newLists(db, rdb, hub, locks, listConfig{prefix: cfg.Prefix, size: cfg.ListSize, stripes: cfg.Stripes}, newListMetrics(reg, s.metrics.failed))

@@ -106,7 +106,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	d := &Door{
 		cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Registerer), server: handler.New(es), queryType: es.Schema().Query.Name,
 		anonymous: newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
-		users:     newBuckets(l.UserRate, l.UserBurst, time.Now),
+		users:     newUserBuckets(l.UserRate, l.UserBurst, time.Now),
 		looks:     newBuckets(l.Looks, 2*l.Looks, time.Now),
 		refusals:  newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		absent:    newBudgets(l.AbsentReads, time.Minute, time.Now),

@@ -9,10 +9,11 @@ import (
 // Keys of one generation of buckets. Newcomers get only the first half of it,
 // so that a flood of them does not cost those their bucket who were there
 // before.
-const (
-	maxKeys      = 50_000
-	maxNewcomers = maxKeys / 2
-)
+const maxKeys = 50_000
+
+// maxUsers is the same for buckets of users who are signed in. Nobody makes those up, and
+// at the beginning of a sale more of them may come in a second than networks ever do.
+const maxUsers = 500_000
 
 // buckets are token buckets, one per key: each holds burst tokens, gets rate
 // new ones a second, and gives one to each request. They are safe for
@@ -25,12 +26,13 @@ const (
 // the generation before it. The older is dropped when all in it must be full
 // again, so nothing is forgotten that matters.
 //
-// A generation has at most 50 000 keys. Those for whom there is no place share
-// one bucket with each other.
+// A generation has at most 50 000 keys, or 500 000 of users. Those for whom there is no
+// place share one bucket with each other.
 type buckets struct {
 	interval time.Duration // between two tokens; 0 is no limit
 	span     time.Duration // from an empty bucket to a full one
 	debt     time.Duration // how much later than that spend may make it full
+	places   int           // keys of a generation
 	now      func() time.Time
 	epoch    time.Time // the instants below count from here
 
@@ -48,7 +50,14 @@ func newBuckets(rate, burst int, now func() time.Time) *buckets {
 	}
 	interval := max(time.Second/time.Duration(rate), 1)
 	tokens := min(max(int64(burst), 1), math.MaxInt64/4/int64(interval))
-	return (&buckets{interval: interval, span: time.Duration(tokens) * interval, now: now}).open()
+	return (&buckets{interval: interval, span: time.Duration(tokens) * interval, places: maxKeys, now: now}).open()
+}
+
+// newUserBuckets is newBuckets for users who are signed in.
+func newUserBuckets(rate, burst int, now func() time.Time) *buckets {
+	b := newBuckets(rate, burst, now)
+	b.places = maxUsers
+	return b
 }
 
 // newBudgets returns full buckets of n tokens, which get n new ones in each
@@ -60,23 +69,23 @@ func newBudgets(n int, period time.Duration, now func() time.Time) *buckets {
 	}
 	interval := max(period/time.Duration(n), 1)
 	span := time.Duration(n) * interval
-	return (&buckets{interval: interval, span: span, debt: span, now: now}).open()
+	return (&buckets{interval: interval, span: span, debt: span, places: maxKeys, now: now}).open()
 }
 
-// A Rate limits how often something is done, for each key by itself. It is safe for
-// concurrent use, and its memory is bounded: beyond 50 000 keys of a moment, the
-// others share one limit.
-type Rate struct{ buckets *buckets }
+// A UserRate limits how often something is done, for each user who is signed in by
+// itself. It is safe for concurrent use, and its memory is bounded: beyond 250 000 users
+// of a second, the others share one limit.
+type UserRate struct{ buckets *buckets }
 
-// NewRate allows so many times a second, and up to burst at once. A rate of no more
+// NewUserRate allows so many times a second, and up to burst at once. A rate of no more
 // than 0 is no limit.
-func NewRate(perSecond, burst int, now func() time.Time) *Rate {
-	return &Rate{newBuckets(perSecond, burst, now)}
+func NewUserRate(perSecond, burst int, now func() time.Time) *UserRate {
+	return &UserRate{newUserBuckets(perSecond, burst, now)}
 }
 
-// Take counts one time for a key. If that is one too many, it is not counted, and
+// Take counts one time for a user. If that is one too many, it is not counted, and
 // wait is how long until it would be.
-func (r *Rate) Take(key string) (wait time.Duration, ok bool) { return r.buckets.take(key) }
+func (r *UserRate) Take(user string) (wait time.Duration, ok bool) { return r.buckets.take(user) }
 
 // open begins the first generation.
 func (b *buckets) open() *buckets {
@@ -154,10 +163,10 @@ func (b *buckets) find(key string) (full time.Duration, own bool) {
 	if full, ok := b.young[key]; ok {
 		return full, true
 	}
-	places := maxNewcomers
+	places := b.places / 2
 	full, known := b.old[key]
 	if known {
-		places = maxKeys
+		places = b.places
 	}
 	if len(b.young) >= places {
 		return b.crowd, false

@@ -193,6 +193,30 @@ func TestBucketsKeepAtMostTwoGenerationsOfKeys(t *testing.T) {
 	}
 }
 
+func TestARushOfUsersFindsPlaces(t *testing.T) {
+	var clock handClock
+	rate := NewUserRate(5, 5, clock.now)
+	for i := range maxUsers / 2 { // in no time
+		if _, ok := rate.Take(strconv.Itoa(i)); !ok {
+			t.Fatalf("the first try of user %d was refused", i)
+		}
+	}
+	for range 5 {
+		rate.Take("late")
+		rate.Take("later")
+	}
+	if _, ok := rate.Take("later"); ok {
+		t.Error("those for whom there is no place have no limit")
+	}
+	if _, ok := NewUserRate(0, 0, clock.now).Take("ann"); !ok {
+		t.Error("no limit is one")
+	}
+	s := start(t, Config{Limits: Limits{UserRate: 1, UserBurst: 1}})
+	if got := s.door.users.places; got != maxUsers {
+		t.Errorf("the door has places for %d users", got)
+	}
+}
+
 func TestBucketsAreSharedByThoseWhoFindNoPlace(t *testing.T) {
 	var clock handClock
 	b := newBuckets(1, 3, clock.now)
@@ -251,7 +275,7 @@ func TestBucketsOfManyAtOnceGiveExactlyTheBurst(t *testing.T) {
 }
 
 func BenchmarkBuckets(b *testing.B) {
-	keys := make([]string, maxNewcomers)
+	keys := make([]string, maxKeys/2)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("a:2001:db8:%x:%x::/64", i/256, i%256)
 	}
