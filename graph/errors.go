@@ -13,9 +13,10 @@ import (
 )
 
 // Present returns gqlgen's error presenter: a fault is shown with its code and
-// message; anything else is logged whole and shown as INTERNAL with the
-// request's id and nothing else about the inside.
-func Present(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
+// message; what a store fails at that is away, as away tells, is UNAVAILABLE; anything
+// else is logged whole and shown as INTERNAL with the request's id and nothing else
+// about the inside.
+func Present(log *slog.Logger, requestID func(context.Context) string, away func(error) bool) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		var shown *gqlerror.Error
 		if errors.As(err, &shown) && shown.Err == nil {
@@ -52,6 +53,10 @@ func Present(log *slog.Logger, requestID func(context.Context) string) graphql.E
 			out.Message = "This took too long."
 			out.Extensions = map[string]any{"code": string(fault.Timeout)}
 			log.WarnContext(ctx, "field timed out", "path", out.Path.String(), "err", err)
+		case away(err):
+			out.Message = "This does not work at the moment. Please try again."
+			out.Extensions = map[string]any{"code": string(fault.Unavailable), "retryAfterSeconds": 1}
+			log.WarnContext(ctx, "field unavailable", "path", out.Path.String(), "err", err)
 		case shown != nil && argument:
 			out.Message = shown.Message
 			out.Extensions = map[string]any{"code": string(fault.BadUserInput)}

@@ -21,6 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // Limits of the HTTP server. Those of GraphQL requests are the door's.
@@ -142,7 +143,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 		return nil, err
 	}
 	observed := observe.NewGraphQL(a.reg)
-	present := graph.Present(a.log, observe.RequestID)
+	present := graph.Present(a.log, observe.RequestID, store.Away)
 	d, err := door.New(generated.NewExecutableSchema(graph.New(house.Rooms)), door.Config{
 		Limits: limits, Proxies: a.proxies, Origins: a.cfg.CORSOrigins, Introspection: a.cfg.Introspection,
 		Admit:  admit(house),

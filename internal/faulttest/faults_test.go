@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/graph/scalar"
 )
 
 const patience = 20 * time.Second
@@ -378,11 +380,28 @@ func s(f func() Fault, pg, rdb, forgets bool) func(s trial) {
 			if gotPG, gotRedis := s.stores(ctx); gotPG != pg || gotRedis != rdb {
 				s.Errorf("PostgreSQL answers: %v, Redis: %v", gotPG, gotRedis)
 			}
+			if f().Name == "kill-pg" { // one that is paused is waited for
+				s.unreadable(ctx)
+			}
 		})
 		if got := s.redis(s.Context(), "GET", "held"); got != "before" {
 			s.Errorf("Redis holds %q", got)
 		}
 		s.exec(s.Context(), `INSERT INTO held VALUES (2)`)
+	}
+}
+
+// unreadable sees that who asks for what only PostgreSQL knows is told to try again,
+// and not that something is wrong here.
+func (s trial) unreadable(ctx context.Context) {
+	s.Helper()
+	unknown := scalar.ID{Type: "Shop", N: 1 + s.r.Int64N(1<<40)}.String()
+	answer, err := ask(ctx, s.URL(0), s.People()[0].Token, `{ shop(id: "`+unknown+`") { id } }`)
+	if err != nil {
+		s.Error(err)
+	}
+	if !strings.Contains(answer, `"UNAVAILABLE"`) {
+		s.Errorf("a shop is asked for: %s", answer)
 	}
 }
 

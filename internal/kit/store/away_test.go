@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+)
+
+type replyError string
+
+func (r replyError) Error() string { return string(r) }
+
+func (replyError) RedisError() {}
+
+func TestAwayIsWhatTimeMends(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		want bool
+	}{
+		"nothing":                      {nil, false},
+		"something":                    {errors.New("something"), false},
+		"refused":                      {&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, true},
+		"no such host":                 {&net.DNSError{Err: "no such host", IsNotFound: true}, true},
+		"cut in the middle":            {io.ErrUnexpectedEOF, true},
+		"a bad connection":             {sqldriver.ErrBadConn, true},
+		"the breaker":                  {ErrBreakerOpen, true},
+		"a time limit":                 {context.DeadlineExceeded, false},
+		"the time limit of a read":     {&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, true},
+		"a caller who left":            {context.Canceled, false},
+		"Postgres shuts down":          {&pq.Error{Code: pqerror.Code("57P01")}, true},
+		"Postgres starts":              {&pq.Error{Code: pqerror.Code("57P03")}, true},
+		"too many connections":         {&pq.Error{Code: pqerror.Code("53300")}, true},
+		"a statement that took long":   {&pq.Error{Code: pqerror.Code("57014")}, true},
+		"a duplicate":                  {&pq.Error{Code: pqerror.Code("23505")}, false},
+		"a deadlock":                   {&pq.Error{Code: pqerror.Code("40P01")}, false},
+		"Redis reads its file":         {replyError("LOADING Redis is loading the dataset in memory"), true},
+		"a replica":                    {replyError("READONLY You can't write against a read only replica."), true},
+		"a key of another type":        {replyError("WRONGTYPE Operation against a key"), false},
+		"a Redis whose memory is full": {replyError("OOM command not allowed"), false},
+	}
+	for name, tt := range tests {
+		if got := Away(tt.err); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		if got := Away(fmt.Errorf("read a shop: %w", tt.err)); tt.err != nil && got != tt.want {
+			t.Errorf("%s, wrapped: %v", name, got)
+		}
+	}
+}
