@@ -14,7 +14,7 @@ import (
 const (
 	mostAdmissions  = 2000             // of one voucher; beyond, it is not searched
 	admissionsOfOne = 10 * time.Second // for the search of one voucher
-	admissionsOfAll = 90 * time.Second // for all of them, in any order
+	admissionsOfAll = 90 * time.Second // for all of them, in any order, or three quarters of a run that took longer
 	mostUnsearched  = 10               // one in so many may stay unsearched
 )
 
@@ -28,7 +28,7 @@ const (
 // was asked for. That all are sold is no operation here: it is true of Redis or of the
 // database, which may be apart for a moment, and [court.checkSoldOut] bounds both.
 func (c *court) checkAdmissions() {
-	end := time.Now().Add(admissionsOfAll)
+	end := time.Now().Add(max(admissionsOfAll, c.rules.Took*3/4))
 	histories := c.admissions()
 	vouchers := slices.Sorted(maps.Keys(histories))
 	r := rand.New(rand.NewPCG(c.rules.Seed, 3)) //nolint:gosec // to be repeated

@@ -41,6 +41,8 @@ type Rules struct {
 	AnswerWithin time.Duration
 	// Seed is of the choice of what is searched first, if there is no time for all.
 	Seed uint64
+	// Took is how long the run was: the longer, the longer it may be searched.
+	Took time.Duration
 	// Killed says when each server ended, and Forgot when Redis lost data. What a server has told QUEUED it watches, and Redis has it: a number
 	// that both lost has no row, as nobody knows it any more.
 	Killed [][]Span

@@ -260,7 +260,7 @@ func (r *run) end(ctx context.Context, w *Workload) error {
 
 func (r *run) judge(ctx context.Context) error {
 	events := r.history.Events()
-	rules := Rules{Forgets: r.Embedded || forgets(r.deck), AnswerWithin: r.AnswerWithin, Seed: r.Seed}
+	rules := Rules{Forgets: r.Embedded || forgets(r.deck), AnswerWithin: r.AnswerWithin, Seed: r.Seed, Took: r.Duration}
 	if !r.Embedded { // there nothing is told QUEUED that may get lost
 		rules.Killed, rules.Forgot = r.killed(), r.report.forgot()
 	}

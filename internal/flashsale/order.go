@@ -265,10 +265,11 @@ func (s *Service) direct(ctx context.Context, t Try, number int64, arrived bool)
 		key:   t.Key, direct: true, final: arrived,
 	})
 	if err != nil {
-		if arrived { // it is watched until it has a row
-			return Answer{Result: Queued, Order: number}, nil
+		// One of which Redis may have heard is watched until it has a row. Its user is not
+		// told of it: a promise that only this process knows of would die with it.
+		if !arrived {
+			s.pending.drop(number)
 		}
-		s.pending.drop(number)
 		return Answer{}, err
 	}
 	s.pending.drop(number)

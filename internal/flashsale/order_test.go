@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -375,6 +376,40 @@ func TestWindow01ALostAnswerIsDecidedUnderItsNumber(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Windows 1 and 20: neither Redis nor the database said whether there is an order. Who is
+// told of one must find it, also when this process dies now; so nobody is.
+func TestWindow20NobodyIsToldOfANumberThatOnlyThisProcessKnows(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		var wire rigWire
+		r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial), cfg: func(c *Config) { c.Wait = -1 }})
+		v := r.open(t, 5)
+		stop := r.run(t, r.Certify)
+		r.awaitDoor(t)
+		stop()
+		r.order(t, v.by(99)) // opens a connection of the sale client
+		r.hopeless.Store(time.Now().Add(time.Hour).UnixNano())
+		whole, away := r.group, errors.New("the database is away")
+		var asked Entry
+		r.group = newGroupCommit(func(_ context.Context, batch []attempt) ([]outcome, []error, func()) {
+			asked = batch[0].Entry
+			return make([]outcome, len(batch)), slices.Repeat([]error{away}, len(batch)), func() {}
+		})
+		wire.become(wireMute)
+		if got, err := r.Order(t.Context(), v.by(1)); !errors.Is(err, away) {
+			t.Errorf("both stores are away: %+v, %v", got, err)
+		}
+		if _, ok := r.pending.entry(asked.Order); !ok {
+			t.Error("the number is not watched, though Redis may have heard it")
+		}
+		r.group = whole
+		wire.become(wireCut)
+		wire.become(wireWhole)
+		if got := r.order(t, v.by(1)); got.Result != Stored && got.Result != Held && got.Result != Queued {
+			t.Errorf("again: %+v", got)
+		}
+	})
 }
 
 func TestCallersOfAMomentShareTransactions(t *testing.T) {
