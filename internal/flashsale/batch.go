@@ -9,7 +9,8 @@ import (
 )
 
 // Bounds of the group commit: a second transaction begins beside one that is under
-// way when so many wait, or one of them so long.
+// way when so many wait, or one of them so long. Two about one sale wait for its row one
+// after the other, so a second is for many, and for when the first one hangs.
 const (
 	mostFlights = 2
 	manyWait    = 200

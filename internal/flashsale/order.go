@@ -175,8 +175,8 @@ func refusal(v verdict) (Answer, error) {
 }
 
 // admit asks Redis. If the door is closed because that Redis is being compared with
-// the database, which takes a moment, it waits and asks again; not if Redis is away. arrived: with an error,
-// Redis may have heard it all the same.
+// the database, which takes a moment, it waits and asks again; not if Redis is away.
+// arrived: with an error, Redis may have heard it all the same.
 func (s *Service) admit(ctx context.Context, t Try, number int64) (v verdict, arrived bool, err error) {
 	a := admission{Try: t, order: number}
 	if s.cfg.Queued != nil {
@@ -190,7 +190,7 @@ func (s *Service) admit(ctx context.Context, t Try, number int64) (v verdict, ar
 		unsent := store.Unsent(err) && (!certified || !errors.Is(err, errUncertified))
 		arrived = arrived || err != nil && !unsent
 		closed := errors.Is(err, errUncertified) || err == nil && v.code == noState
-		if !closed || s.gate.certs.away(t.Partition) || time.Now().UnixNano() < s.hopeless.Load() {
+		if !closed || time.Now().UnixNano() < s.hopeless.Load() {
 			return v, arrived, err
 		}
 		s.gate.certs.kick()
