@@ -15,9 +15,16 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/ent/follow"
 	"github.com/tandian-dev/tandian/ent/idsegment"
+	"github.com/tandian-dev/tandian/ent/like"
 	"github.com/tandian-dev/tandian/ent/lockfence"
+	"github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/ent/notecount"
+	"github.com/tandian-dev/tandian/ent/noteevent"
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/payment"
@@ -36,12 +43,26 @@ type Client struct {
 	config
 	// Schema is the client for creating, migrating and dropping schema.
 	Schema *migrate.Schema
+	// Comment is the client for interacting with the Comment builders.
+	Comment *CommentClient
+	// FeedHead is the client for interacting with the FeedHead builders.
+	FeedHead *FeedHeadClient
 	// FlashSale is the client for interacting with the FlashSale builders.
 	FlashSale *FlashSaleClient
+	// Follow is the client for interacting with the Follow builders.
+	Follow *FollowClient
 	// IDSegment is the client for interacting with the IDSegment builders.
 	IDSegment *IDSegmentClient
+	// Like is the client for interacting with the Like builders.
+	Like *LikeClient
 	// LockFence is the client for interacting with the LockFence builders.
 	LockFence *LockFenceClient
+	// Note is the client for interacting with the Note builders.
+	Note *NoteClient
+	// NoteCount is the client for interacting with the NoteCount builders.
+	NoteCount *NoteCountClient
+	// NoteEvent is the client for interacting with the NoteEvent builders.
+	NoteEvent *NoteEventClient
 	// Order is the client for interacting with the Order builders.
 	Order *OrderClient
 	// OutboxJob is the client for interacting with the OutboxJob builders.
@@ -71,9 +92,16 @@ func NewClient(opts ...Option) *Client {
 
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
+	c.Comment = NewCommentClient(c.config)
+	c.FeedHead = NewFeedHeadClient(c.config)
 	c.FlashSale = NewFlashSaleClient(c.config)
+	c.Follow = NewFollowClient(c.config)
 	c.IDSegment = NewIDSegmentClient(c.config)
+	c.Like = NewLikeClient(c.config)
 	c.LockFence = NewLockFenceClient(c.config)
+	c.Note = NewNoteClient(c.config)
+	c.NoteCount = NewNoteCountClient(c.config)
+	c.NoteEvent = NewNoteEventClient(c.config)
 	c.Order = NewOrderClient(c.config)
 	c.OutboxJob = NewOutboxJobClient(c.config)
 	c.Payment = NewPaymentClient(c.config)
@@ -175,9 +203,16 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	return &Tx{
 		ctx:       ctx,
 		config:    cfg,
+		Comment:   NewCommentClient(cfg),
+		FeedHead:  NewFeedHeadClient(cfg),
 		FlashSale: NewFlashSaleClient(cfg),
+		Follow:    NewFollowClient(cfg),
 		IDSegment: NewIDSegmentClient(cfg),
+		Like:      NewLikeClient(cfg),
 		LockFence: NewLockFenceClient(cfg),
+		Note:      NewNoteClient(cfg),
+		NoteCount: NewNoteCountClient(cfg),
+		NoteEvent: NewNoteEventClient(cfg),
 		Order:     NewOrderClient(cfg),
 		OutboxJob: NewOutboxJobClient(cfg),
 		Payment:   NewPaymentClient(cfg),
@@ -206,9 +241,16 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	return &Tx{
 		ctx:       ctx,
 		config:    cfg,
+		Comment:   NewCommentClient(cfg),
+		FeedHead:  NewFeedHeadClient(cfg),
 		FlashSale: NewFlashSaleClient(cfg),
+		Follow:    NewFollowClient(cfg),
 		IDSegment: NewIDSegmentClient(cfg),
+		Like:      NewLikeClient(cfg),
 		LockFence: NewLockFenceClient(cfg),
+		Note:      NewNoteClient(cfg),
+		NoteCount: NewNoteCountClient(cfg),
+		NoteEvent: NewNoteEventClient(cfg),
 		Order:     NewOrderClient(cfg),
 		OutboxJob: NewOutboxJobClient(cfg),
 		Payment:   NewPaymentClient(cfg),
@@ -224,7 +266,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 // Debug returns a new debug-client. It's used to get verbose logging on specific operations.
 //
 //	client.Debug().
-//		FlashSale.
+//		Comment.
 //		Query().
 //		Count(ctx)
 func (c *Client) Debug() *Client {
@@ -247,8 +289,9 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.FlashSale, c.IDSegment, c.LockFence, c.Order, c.OutboxJob, c.Payment,
-		c.Session, c.Setting, c.Shop, c.ShopType, c.User, c.Voucher,
+		c.Comment, c.FeedHead, c.FlashSale, c.Follow, c.IDSegment, c.Like, c.LockFence,
+		c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment, c.Session,
+		c.Setting, c.Shop, c.ShopType, c.User, c.Voucher,
 	} {
 		n.Use(hooks...)
 	}
@@ -258,8 +301,9 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.FlashSale, c.IDSegment, c.LockFence, c.Order, c.OutboxJob, c.Payment,
-		c.Session, c.Setting, c.Shop, c.ShopType, c.User, c.Voucher,
+		c.Comment, c.FeedHead, c.FlashSale, c.Follow, c.IDSegment, c.Like, c.LockFence,
+		c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment, c.Session,
+		c.Setting, c.Shop, c.ShopType, c.User, c.Voucher,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -268,12 +312,26 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 // Mutate implements the ent.Mutator interface.
 func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
+	case *CommentMutation:
+		return c.Comment.mutate(ctx, m)
+	case *FeedHeadMutation:
+		return c.FeedHead.mutate(ctx, m)
 	case *FlashSaleMutation:
 		return c.FlashSale.mutate(ctx, m)
+	case *FollowMutation:
+		return c.Follow.mutate(ctx, m)
 	case *IDSegmentMutation:
 		return c.IDSegment.mutate(ctx, m)
+	case *LikeMutation:
+		return c.Like.mutate(ctx, m)
 	case *LockFenceMutation:
 		return c.LockFence.mutate(ctx, m)
+	case *NoteMutation:
+		return c.Note.mutate(ctx, m)
+	case *NoteCountMutation:
+		return c.NoteCount.mutate(ctx, m)
+	case *NoteEventMutation:
+		return c.NoteEvent.mutate(ctx, m)
 	case *OrderMutation:
 		return c.Order.mutate(ctx, m)
 	case *OutboxJobMutation:
@@ -294,6 +352,272 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Voucher.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
+	}
+}
+
+// CommentClient is a client for the Comment schema.
+type CommentClient struct {
+	config
+}
+
+// NewCommentClient returns a client for the Comment from the given config.
+func NewCommentClient(c config) *CommentClient {
+	return &CommentClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `comment.Hooks(f(g(h())))`.
+func (c *CommentClient) Use(hooks ...Hook) {
+	c.hooks.Comment = append(c.hooks.Comment, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `comment.Intercept(f(g(h())))`.
+func (c *CommentClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Comment = append(c.inters.Comment, interceptors...)
+}
+
+// Create returns a builder for creating a Comment entity.
+func (c *CommentClient) Create() *CommentCreate {
+	mutation := newCommentMutation(c.config, OpCreate)
+	return &CommentCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Comment entities.
+func (c *CommentClient) CreateBulk(builders ...*CommentCreate) *CommentCreateBulk {
+	return &CommentCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *CommentClient) MapCreateBulk(slice any, setFunc func(*CommentCreate, int)) *CommentCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &CommentCreateBulk{err: fmt.Errorf("calling to CommentClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*CommentCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &CommentCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Comment.
+func (c *CommentClient) Update() *CommentUpdate {
+	mutation := newCommentMutation(c.config, OpUpdate)
+	return &CommentUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *CommentClient) UpdateOne(_m *Comment) *CommentUpdateOne {
+	mutation := newCommentMutation(c.config, OpUpdateOne, withComment(_m))
+	return &CommentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *CommentClient) UpdateOneID(id int64) *CommentUpdateOne {
+	mutation := newCommentMutation(c.config, OpUpdateOne, withCommentID(id))
+	return &CommentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Comment.
+func (c *CommentClient) Delete() *CommentDelete {
+	mutation := newCommentMutation(c.config, OpDelete)
+	return &CommentDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *CommentClient) DeleteOne(_m *Comment) *CommentDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *CommentClient) DeleteOneID(id int64) *CommentDeleteOne {
+	builder := c.Delete().Where(comment.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &CommentDeleteOne{builder}
+}
+
+// Query returns a query builder for Comment.
+func (c *CommentClient) Query() *CommentQuery {
+	return &CommentQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeComment},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Comment entity by its id.
+func (c *CommentClient) Get(ctx context.Context, id int64) (*Comment, error) {
+	return c.Query().Where(comment.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *CommentClient) GetX(ctx context.Context, id int64) *Comment {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *CommentClient) Hooks() []Hook {
+	return c.hooks.Comment
+}
+
+// Interceptors returns the client interceptors.
+func (c *CommentClient) Interceptors() []Interceptor {
+	return c.inters.Comment
+}
+
+func (c *CommentClient) mutate(ctx context.Context, m *CommentMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&CommentCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&CommentUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&CommentUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&CommentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Comment mutation op: %q", m.Op())
+	}
+}
+
+// FeedHeadClient is a client for the FeedHead schema.
+type FeedHeadClient struct {
+	config
+}
+
+// NewFeedHeadClient returns a client for the FeedHead from the given config.
+func NewFeedHeadClient(c config) *FeedHeadClient {
+	return &FeedHeadClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `feedhead.Hooks(f(g(h())))`.
+func (c *FeedHeadClient) Use(hooks ...Hook) {
+	c.hooks.FeedHead = append(c.hooks.FeedHead, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `feedhead.Intercept(f(g(h())))`.
+func (c *FeedHeadClient) Intercept(interceptors ...Interceptor) {
+	c.inters.FeedHead = append(c.inters.FeedHead, interceptors...)
+}
+
+// Create returns a builder for creating a FeedHead entity.
+func (c *FeedHeadClient) Create() *FeedHeadCreate {
+	mutation := newFeedHeadMutation(c.config, OpCreate)
+	return &FeedHeadCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of FeedHead entities.
+func (c *FeedHeadClient) CreateBulk(builders ...*FeedHeadCreate) *FeedHeadCreateBulk {
+	return &FeedHeadCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *FeedHeadClient) MapCreateBulk(slice any, setFunc func(*FeedHeadCreate, int)) *FeedHeadCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &FeedHeadCreateBulk{err: fmt.Errorf("calling to FeedHeadClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*FeedHeadCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &FeedHeadCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for FeedHead.
+func (c *FeedHeadClient) Update() *FeedHeadUpdate {
+	mutation := newFeedHeadMutation(c.config, OpUpdate)
+	return &FeedHeadUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *FeedHeadClient) UpdateOne(_m *FeedHead) *FeedHeadUpdateOne {
+	mutation := newFeedHeadMutation(c.config, OpUpdateOne, withFeedHead(_m))
+	return &FeedHeadUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *FeedHeadClient) UpdateOneID(id int64) *FeedHeadUpdateOne {
+	mutation := newFeedHeadMutation(c.config, OpUpdateOne, withFeedHeadID(id))
+	return &FeedHeadUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for FeedHead.
+func (c *FeedHeadClient) Delete() *FeedHeadDelete {
+	mutation := newFeedHeadMutation(c.config, OpDelete)
+	return &FeedHeadDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *FeedHeadClient) DeleteOne(_m *FeedHead) *FeedHeadDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *FeedHeadClient) DeleteOneID(id int64) *FeedHeadDeleteOne {
+	builder := c.Delete().Where(feedhead.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &FeedHeadDeleteOne{builder}
+}
+
+// Query returns a query builder for FeedHead.
+func (c *FeedHeadClient) Query() *FeedHeadQuery {
+	return &FeedHeadQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeFeedHead},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a FeedHead entity by its id.
+func (c *FeedHeadClient) Get(ctx context.Context, id int64) (*FeedHead, error) {
+	return c.Query().Where(feedhead.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *FeedHeadClient) GetX(ctx context.Context, id int64) *FeedHead {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *FeedHeadClient) Hooks() []Hook {
+	return c.hooks.FeedHead
+}
+
+// Interceptors returns the client interceptors.
+func (c *FeedHeadClient) Interceptors() []Interceptor {
+	return c.inters.FeedHead
+}
+
+func (c *FeedHeadClient) mutate(ctx context.Context, m *FeedHeadMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&FeedHeadCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&FeedHeadUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&FeedHeadUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&FeedHeadDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown FeedHead mutation op: %q", m.Op())
 	}
 }
 
@@ -446,6 +770,139 @@ func (c *FlashSaleClient) mutate(ctx context.Context, m *FlashSaleMutation) (Val
 	}
 }
 
+// FollowClient is a client for the Follow schema.
+type FollowClient struct {
+	config
+}
+
+// NewFollowClient returns a client for the Follow from the given config.
+func NewFollowClient(c config) *FollowClient {
+	return &FollowClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `follow.Hooks(f(g(h())))`.
+func (c *FollowClient) Use(hooks ...Hook) {
+	c.hooks.Follow = append(c.hooks.Follow, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `follow.Intercept(f(g(h())))`.
+func (c *FollowClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Follow = append(c.inters.Follow, interceptors...)
+}
+
+// Create returns a builder for creating a Follow entity.
+func (c *FollowClient) Create() *FollowCreate {
+	mutation := newFollowMutation(c.config, OpCreate)
+	return &FollowCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Follow entities.
+func (c *FollowClient) CreateBulk(builders ...*FollowCreate) *FollowCreateBulk {
+	return &FollowCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *FollowClient) MapCreateBulk(slice any, setFunc func(*FollowCreate, int)) *FollowCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &FollowCreateBulk{err: fmt.Errorf("calling to FollowClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*FollowCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &FollowCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Follow.
+func (c *FollowClient) Update() *FollowUpdate {
+	mutation := newFollowMutation(c.config, OpUpdate)
+	return &FollowUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *FollowClient) UpdateOne(_m *Follow) *FollowUpdateOne {
+	mutation := newFollowMutation(c.config, OpUpdateOne, withFollow(_m))
+	return &FollowUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *FollowClient) UpdateOneID(id int64) *FollowUpdateOne {
+	mutation := newFollowMutation(c.config, OpUpdateOne, withFollowID(id))
+	return &FollowUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Follow.
+func (c *FollowClient) Delete() *FollowDelete {
+	mutation := newFollowMutation(c.config, OpDelete)
+	return &FollowDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *FollowClient) DeleteOne(_m *Follow) *FollowDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *FollowClient) DeleteOneID(id int64) *FollowDeleteOne {
+	builder := c.Delete().Where(follow.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &FollowDeleteOne{builder}
+}
+
+// Query returns a query builder for Follow.
+func (c *FollowClient) Query() *FollowQuery {
+	return &FollowQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeFollow},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Follow entity by its id.
+func (c *FollowClient) Get(ctx context.Context, id int64) (*Follow, error) {
+	return c.Query().Where(follow.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *FollowClient) GetX(ctx context.Context, id int64) *Follow {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *FollowClient) Hooks() []Hook {
+	return c.hooks.Follow
+}
+
+// Interceptors returns the client interceptors.
+func (c *FollowClient) Interceptors() []Interceptor {
+	return c.inters.Follow
+}
+
+func (c *FollowClient) mutate(ctx context.Context, m *FollowMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&FollowCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&FollowUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&FollowUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&FollowDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Follow mutation op: %q", m.Op())
+	}
+}
+
 // IDSegmentClient is a client for the IDSegment schema.
 type IDSegmentClient struct {
 	config
@@ -579,6 +1036,139 @@ func (c *IDSegmentClient) mutate(ctx context.Context, m *IDSegmentMutation) (Val
 	}
 }
 
+// LikeClient is a client for the Like schema.
+type LikeClient struct {
+	config
+}
+
+// NewLikeClient returns a client for the Like from the given config.
+func NewLikeClient(c config) *LikeClient {
+	return &LikeClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `like.Hooks(f(g(h())))`.
+func (c *LikeClient) Use(hooks ...Hook) {
+	c.hooks.Like = append(c.hooks.Like, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `like.Intercept(f(g(h())))`.
+func (c *LikeClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Like = append(c.inters.Like, interceptors...)
+}
+
+// Create returns a builder for creating a Like entity.
+func (c *LikeClient) Create() *LikeCreate {
+	mutation := newLikeMutation(c.config, OpCreate)
+	return &LikeCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Like entities.
+func (c *LikeClient) CreateBulk(builders ...*LikeCreate) *LikeCreateBulk {
+	return &LikeCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *LikeClient) MapCreateBulk(slice any, setFunc func(*LikeCreate, int)) *LikeCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &LikeCreateBulk{err: fmt.Errorf("calling to LikeClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*LikeCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &LikeCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Like.
+func (c *LikeClient) Update() *LikeUpdate {
+	mutation := newLikeMutation(c.config, OpUpdate)
+	return &LikeUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *LikeClient) UpdateOne(_m *Like) *LikeUpdateOne {
+	mutation := newLikeMutation(c.config, OpUpdateOne, withLike(_m))
+	return &LikeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *LikeClient) UpdateOneID(id int64) *LikeUpdateOne {
+	mutation := newLikeMutation(c.config, OpUpdateOne, withLikeID(id))
+	return &LikeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Like.
+func (c *LikeClient) Delete() *LikeDelete {
+	mutation := newLikeMutation(c.config, OpDelete)
+	return &LikeDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *LikeClient) DeleteOne(_m *Like) *LikeDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *LikeClient) DeleteOneID(id int64) *LikeDeleteOne {
+	builder := c.Delete().Where(like.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &LikeDeleteOne{builder}
+}
+
+// Query returns a query builder for Like.
+func (c *LikeClient) Query() *LikeQuery {
+	return &LikeQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeLike},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Like entity by its id.
+func (c *LikeClient) Get(ctx context.Context, id int64) (*Like, error) {
+	return c.Query().Where(like.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *LikeClient) GetX(ctx context.Context, id int64) *Like {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *LikeClient) Hooks() []Hook {
+	return c.hooks.Like
+}
+
+// Interceptors returns the client interceptors.
+func (c *LikeClient) Interceptors() []Interceptor {
+	return c.inters.Like
+}
+
+func (c *LikeClient) mutate(ctx context.Context, m *LikeMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&LikeCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&LikeUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&LikeUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&LikeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Like mutation op: %q", m.Op())
+	}
+}
+
 // LockFenceClient is a client for the LockFence schema.
 type LockFenceClient struct {
 	config
@@ -709,6 +1299,405 @@ func (c *LockFenceClient) mutate(ctx context.Context, m *LockFenceMutation) (Val
 		return (&LockFenceDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown LockFence mutation op: %q", m.Op())
+	}
+}
+
+// NoteClient is a client for the Note schema.
+type NoteClient struct {
+	config
+}
+
+// NewNoteClient returns a client for the Note from the given config.
+func NewNoteClient(c config) *NoteClient {
+	return &NoteClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `note.Hooks(f(g(h())))`.
+func (c *NoteClient) Use(hooks ...Hook) {
+	c.hooks.Note = append(c.hooks.Note, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `note.Intercept(f(g(h())))`.
+func (c *NoteClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Note = append(c.inters.Note, interceptors...)
+}
+
+// Create returns a builder for creating a Note entity.
+func (c *NoteClient) Create() *NoteCreate {
+	mutation := newNoteMutation(c.config, OpCreate)
+	return &NoteCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Note entities.
+func (c *NoteClient) CreateBulk(builders ...*NoteCreate) *NoteCreateBulk {
+	return &NoteCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoteClient) MapCreateBulk(slice any, setFunc func(*NoteCreate, int)) *NoteCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoteCreateBulk{err: fmt.Errorf("calling to NoteClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoteCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoteCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Note.
+func (c *NoteClient) Update() *NoteUpdate {
+	mutation := newNoteMutation(c.config, OpUpdate)
+	return &NoteUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoteClient) UpdateOne(_m *Note) *NoteUpdateOne {
+	mutation := newNoteMutation(c.config, OpUpdateOne, withNote(_m))
+	return &NoteUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoteClient) UpdateOneID(id int64) *NoteUpdateOne {
+	mutation := newNoteMutation(c.config, OpUpdateOne, withNoteID(id))
+	return &NoteUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Note.
+func (c *NoteClient) Delete() *NoteDelete {
+	mutation := newNoteMutation(c.config, OpDelete)
+	return &NoteDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoteClient) DeleteOne(_m *Note) *NoteDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoteClient) DeleteOneID(id int64) *NoteDeleteOne {
+	builder := c.Delete().Where(note.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoteDeleteOne{builder}
+}
+
+// Query returns a query builder for Note.
+func (c *NoteClient) Query() *NoteQuery {
+	return &NoteQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNote},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Note entity by its id.
+func (c *NoteClient) Get(ctx context.Context, id int64) (*Note, error) {
+	return c.Query().Where(note.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoteClient) GetX(ctx context.Context, id int64) *Note {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoteClient) Hooks() []Hook {
+	return c.hooks.Note
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoteClient) Interceptors() []Interceptor {
+	return c.inters.Note
+}
+
+func (c *NoteClient) mutate(ctx context.Context, m *NoteMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoteCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoteUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoteUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoteDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Note mutation op: %q", m.Op())
+	}
+}
+
+// NoteCountClient is a client for the NoteCount schema.
+type NoteCountClient struct {
+	config
+}
+
+// NewNoteCountClient returns a client for the NoteCount from the given config.
+func NewNoteCountClient(c config) *NoteCountClient {
+	return &NoteCountClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `notecount.Hooks(f(g(h())))`.
+func (c *NoteCountClient) Use(hooks ...Hook) {
+	c.hooks.NoteCount = append(c.hooks.NoteCount, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `notecount.Intercept(f(g(h())))`.
+func (c *NoteCountClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoteCount = append(c.inters.NoteCount, interceptors...)
+}
+
+// Create returns a builder for creating a NoteCount entity.
+func (c *NoteCountClient) Create() *NoteCountCreate {
+	mutation := newNoteCountMutation(c.config, OpCreate)
+	return &NoteCountCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoteCount entities.
+func (c *NoteCountClient) CreateBulk(builders ...*NoteCountCreate) *NoteCountCreateBulk {
+	return &NoteCountCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoteCountClient) MapCreateBulk(slice any, setFunc func(*NoteCountCreate, int)) *NoteCountCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoteCountCreateBulk{err: fmt.Errorf("calling to NoteCountClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoteCountCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoteCountCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoteCount.
+func (c *NoteCountClient) Update() *NoteCountUpdate {
+	mutation := newNoteCountMutation(c.config, OpUpdate)
+	return &NoteCountUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoteCountClient) UpdateOne(_m *NoteCount) *NoteCountUpdateOne {
+	mutation := newNoteCountMutation(c.config, OpUpdateOne, withNoteCount(_m))
+	return &NoteCountUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoteCountClient) UpdateOneID(id int64) *NoteCountUpdateOne {
+	mutation := newNoteCountMutation(c.config, OpUpdateOne, withNoteCountID(id))
+	return &NoteCountUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoteCount.
+func (c *NoteCountClient) Delete() *NoteCountDelete {
+	mutation := newNoteCountMutation(c.config, OpDelete)
+	return &NoteCountDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoteCountClient) DeleteOne(_m *NoteCount) *NoteCountDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoteCountClient) DeleteOneID(id int64) *NoteCountDeleteOne {
+	builder := c.Delete().Where(notecount.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoteCountDeleteOne{builder}
+}
+
+// Query returns a query builder for NoteCount.
+func (c *NoteCountClient) Query() *NoteCountQuery {
+	return &NoteCountQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoteCount},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoteCount entity by its id.
+func (c *NoteCountClient) Get(ctx context.Context, id int64) (*NoteCount, error) {
+	return c.Query().Where(notecount.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoteCountClient) GetX(ctx context.Context, id int64) *NoteCount {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoteCountClient) Hooks() []Hook {
+	return c.hooks.NoteCount
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoteCountClient) Interceptors() []Interceptor {
+	return c.inters.NoteCount
+}
+
+func (c *NoteCountClient) mutate(ctx context.Context, m *NoteCountMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoteCountCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoteCountUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoteCountUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoteCountDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoteCount mutation op: %q", m.Op())
+	}
+}
+
+// NoteEventClient is a client for the NoteEvent schema.
+type NoteEventClient struct {
+	config
+}
+
+// NewNoteEventClient returns a client for the NoteEvent from the given config.
+func NewNoteEventClient(c config) *NoteEventClient {
+	return &NoteEventClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `noteevent.Hooks(f(g(h())))`.
+func (c *NoteEventClient) Use(hooks ...Hook) {
+	c.hooks.NoteEvent = append(c.hooks.NoteEvent, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `noteevent.Intercept(f(g(h())))`.
+func (c *NoteEventClient) Intercept(interceptors ...Interceptor) {
+	c.inters.NoteEvent = append(c.inters.NoteEvent, interceptors...)
+}
+
+// Create returns a builder for creating a NoteEvent entity.
+func (c *NoteEventClient) Create() *NoteEventCreate {
+	mutation := newNoteEventMutation(c.config, OpCreate)
+	return &NoteEventCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of NoteEvent entities.
+func (c *NoteEventClient) CreateBulk(builders ...*NoteEventCreate) *NoteEventCreateBulk {
+	return &NoteEventCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NoteEventClient) MapCreateBulk(slice any, setFunc func(*NoteEventCreate, int)) *NoteEventCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NoteEventCreateBulk{err: fmt.Errorf("calling to NoteEventClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NoteEventCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NoteEventCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for NoteEvent.
+func (c *NoteEventClient) Update() *NoteEventUpdate {
+	mutation := newNoteEventMutation(c.config, OpUpdate)
+	return &NoteEventUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NoteEventClient) UpdateOne(_m *NoteEvent) *NoteEventUpdateOne {
+	mutation := newNoteEventMutation(c.config, OpUpdateOne, withNoteEvent(_m))
+	return &NoteEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NoteEventClient) UpdateOneID(id int64) *NoteEventUpdateOne {
+	mutation := newNoteEventMutation(c.config, OpUpdateOne, withNoteEventID(id))
+	return &NoteEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for NoteEvent.
+func (c *NoteEventClient) Delete() *NoteEventDelete {
+	mutation := newNoteEventMutation(c.config, OpDelete)
+	return &NoteEventDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NoteEventClient) DeleteOne(_m *NoteEvent) *NoteEventDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NoteEventClient) DeleteOneID(id int64) *NoteEventDeleteOne {
+	builder := c.Delete().Where(noteevent.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NoteEventDeleteOne{builder}
+}
+
+// Query returns a query builder for NoteEvent.
+func (c *NoteEventClient) Query() *NoteEventQuery {
+	return &NoteEventQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNoteEvent},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a NoteEvent entity by its id.
+func (c *NoteEventClient) Get(ctx context.Context, id int64) (*NoteEvent, error) {
+	return c.Query().Where(noteevent.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NoteEventClient) GetX(ctx context.Context, id int64) *NoteEvent {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NoteEventClient) Hooks() []Hook {
+	return c.hooks.NoteEvent
+}
+
+// Interceptors returns the client interceptors.
+func (c *NoteEventClient) Interceptors() []Interceptor {
+	return c.inters.NoteEvent
+}
+
+func (c *NoteEventClient) mutate(ctx context.Context, m *NoteEventMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NoteEventCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NoteEventUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NoteEventUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NoteEventDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown NoteEvent mutation op: %q", m.Op())
 	}
 }
 
@@ -2088,12 +3077,14 @@ func (c *VoucherClient) mutate(ctx context.Context, m *VoucherMutation) (Value, 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		FlashSale, IDSegment, LockFence, Order, OutboxJob, Payment, Session, Setting,
-		Shop, ShopType, User, Voucher []ent.Hook
+		Comment, FeedHead, FlashSale, Follow, IDSegment, Like, LockFence, Note,
+		NoteCount, NoteEvent, Order, OutboxJob, Payment, Session, Setting, Shop,
+		ShopType, User, Voucher []ent.Hook
 	}
 	inters struct {
-		FlashSale, IDSegment, LockFence, Order, OutboxJob, Payment, Session, Setting,
-		Shop, ShopType, User, Voucher []ent.Interceptor
+		Comment, FeedHead, FlashSale, Follow, IDSegment, Like, LockFence, Note,
+		NoteCount, NoteEvent, Order, OutboxJob, Payment, Session, Setting, Shop,
+		ShopType, User, Voucher []ent.Interceptor
 	}
 )
 

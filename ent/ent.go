@@ -12,9 +12,16 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/ent/flashsale"
+	"github.com/tandian-dev/tandian/ent/follow"
 	"github.com/tandian-dev/tandian/ent/idsegment"
+	"github.com/tandian-dev/tandian/ent/like"
 	"github.com/tandian-dev/tandian/ent/lockfence"
+	"github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/ent/notecount"
+	"github.com/tandian-dev/tandian/ent/noteevent"
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/payment"
@@ -84,9 +91,16 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
+			comment.Table:   comment.ValidColumn,
+			feedhead.Table:  feedhead.ValidColumn,
 			flashsale.Table: flashsale.ValidColumn,
+			follow.Table:    follow.ValidColumn,
 			idsegment.Table: idsegment.ValidColumn,
+			like.Table:      like.ValidColumn,
 			lockfence.Table: lockfence.ValidColumn,
+			note.Table:      note.ValidColumn,
+			notecount.Table: notecount.ValidColumn,
+			noteevent.Table: noteevent.ValidColumn,
 			order.Table:     order.ValidColumn,
 			outboxjob.Table: outboxjob.ValidColumn,
 			payment.Table:   payment.ValidColumn,

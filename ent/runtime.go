@@ -5,9 +5,13 @@ package ent
 import (
 	"time"
 
+	"github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/ent/idsegment"
 	"github.com/tandian-dev/tandian/ent/lockfence"
+	"github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/payment"
@@ -24,6 +28,26 @@ import (
 // (default values, validators, hooks and policies) and stitches it
 // to their package variables.
 func init() {
+	commentFields := schema.Comment{}.Fields()
+	_ = commentFields
+	// commentDescLikeCount is the schema descriptor for like_count field.
+	commentDescLikeCount := commentFields[6].Descriptor()
+	// comment.DefaultLikeCount holds the default value on creation for the like_count field.
+	comment.DefaultLikeCount = commentDescLikeCount.Default.(int)
+	// commentDescReplyCount is the schema descriptor for reply_count field.
+	commentDescReplyCount := commentFields[7].Descriptor()
+	// comment.DefaultReplyCount holds the default value on creation for the reply_count field.
+	comment.DefaultReplyCount = commentDescReplyCount.Default.(int)
+	// commentDescVersion is the schema descriptor for version field.
+	commentDescVersion := commentFields[8].Descriptor()
+	// comment.DefaultVersion holds the default value on creation for the version field.
+	comment.DefaultVersion = commentDescVersion.Default.(int64)
+	feedheadFields := schema.FeedHead{}.Fields()
+	_ = feedheadFields
+	// feedheadDescSeq is the schema descriptor for seq field.
+	feedheadDescSeq := feedheadFields[1].Descriptor()
+	// feedhead.DefaultSeq holds the default value on creation for the seq field.
+	feedhead.DefaultSeq = feedheadDescSeq.Default.(int64)
 	flashsaleFields := schema.FlashSale{}.Fields()
 	_ = flashsaleFields
 	// flashsaleDescPartition is the schema descriptor for partition field.
@@ -78,6 +102,52 @@ func init() {
 			return nil
 		}
 	}()
+	noteFields := schema.Note{}.Fields()
+	_ = noteFields
+	// noteDescExternalID is the schema descriptor for external_id field.
+	noteDescExternalID := noteFields[1].Descriptor()
+	// note.ExternalIDValidator is a validator for the "external_id" field. It is called by the builders before save.
+	note.ExternalIDValidator = noteDescExternalID.Validators[0].(func(string) error)
+	// noteDescTitle is the schema descriptor for title field.
+	noteDescTitle := noteFields[4].Descriptor()
+	// note.TitleValidator is a validator for the "title" field. It is called by the builders before save.
+	note.TitleValidator = func() func(string) error {
+		validators := noteDescTitle.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(title string) error {
+			for _, fn := range fns {
+				if err := fn(title); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// noteDescImages is the schema descriptor for images field.
+	noteDescImages := noteFields[6].Descriptor()
+	// note.DefaultImages holds the default value on creation for the images field.
+	note.DefaultImages = noteDescImages.Default.([]schema.Image)
+	notecountFields := schema.NoteCount{}.Fields()
+	_ = notecountFields
+	// notecountDescLikes is the schema descriptor for likes field.
+	notecountDescLikes := notecountFields[1].Descriptor()
+	// notecount.DefaultLikes holds the default value on creation for the likes field.
+	notecount.DefaultLikes = notecountDescLikes.Default.(int)
+	// notecountDescComments is the schema descriptor for comments field.
+	notecountDescComments := notecountFields[2].Descriptor()
+	// notecount.DefaultComments holds the default value on creation for the comments field.
+	notecount.DefaultComments = notecountDescComments.Default.(int)
+	// notecountDescVersion is the schema descriptor for version field.
+	notecountDescVersion := notecountFields[4].Descriptor()
+	// notecount.DefaultVersion holds the default value on creation for the version field.
+	notecount.DefaultVersion = notecountDescVersion.Default.(int64)
+	// notecountDescDeleted is the schema descriptor for deleted field.
+	notecountDescDeleted := notecountFields[5].Descriptor()
+	// notecount.DefaultDeleted holds the default value on creation for the deleted field.
+	notecount.DefaultDeleted = notecountDescDeleted.Default.(bool)
 	orderFields := schema.Order{}.Fields()
 	_ = orderFields
 	// orderDescFailure is the schema descriptor for failure field.
@@ -308,20 +378,36 @@ func init() {
 	userDescPoints := userFields[10].Descriptor()
 	// user.DefaultPoints holds the default value on creation for the points field.
 	user.DefaultPoints = userDescPoints.Default.(int)
+	// userDescFollowerCount is the schema descriptor for follower_count field.
+	userDescFollowerCount := userFields[11].Descriptor()
+	// user.DefaultFollowerCount holds the default value on creation for the follower_count field.
+	user.DefaultFollowerCount = userDescFollowerCount.Default.(int)
+	// userDescFolloweeCount is the schema descriptor for followee_count field.
+	userDescFolloweeCount := userFields[12].Descriptor()
+	// user.DefaultFolloweeCount holds the default value on creation for the followee_count field.
+	user.DefaultFolloweeCount = userDescFolloweeCount.Default.(int)
+	// userDescNoteCount is the schema descriptor for note_count field.
+	userDescNoteCount := userFields[13].Descriptor()
+	// user.DefaultNoteCount holds the default value on creation for the note_count field.
+	user.DefaultNoteCount = userDescNoteCount.Default.(int)
+	// userDescFollowVersion is the schema descriptor for follow_version field.
+	userDescFollowVersion := userFields[14].Descriptor()
+	// user.DefaultFollowVersion holds the default value on creation for the follow_version field.
+	user.DefaultFollowVersion = userDescFollowVersion.Default.(int64)
 	// userDescVersion is the schema descriptor for version field.
-	userDescVersion := userFields[11].Descriptor()
+	userDescVersion := userFields[15].Descriptor()
 	// user.DefaultVersion holds the default value on creation for the version field.
 	user.DefaultVersion = userDescVersion.Default.(int64)
 	// userDescBirthday is the schema descriptor for birthday field.
-	userDescBirthday := userFields[12].Descriptor()
+	userDescBirthday := userFields[16].Descriptor()
 	// user.BirthdayValidator is a validator for the "birthday" field. It is called by the builders before save.
 	user.BirthdayValidator = userDescBirthday.Validators[0].(func(string) error)
 	// userDescCreatedAt is the schema descriptor for created_at field.
-	userDescCreatedAt := userFields[13].Descriptor()
+	userDescCreatedAt := userFields[17].Descriptor()
 	// user.DefaultCreatedAt holds the default value on creation for the created_at field.
 	user.DefaultCreatedAt = userDescCreatedAt.Default.(func() time.Time)
 	// userDescUpdatedAt is the schema descriptor for updated_at field.
-	userDescUpdatedAt := userFields[14].Descriptor()
+	userDescUpdatedAt := userFields[18].Descriptor()
 	// user.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	user.DefaultUpdatedAt = userDescUpdatedAt.Default.(func() time.Time)
 	// user.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.

@@ -14,12 +14,26 @@ import (
 // Tx is a transactional client that is created by calling Client.Tx().
 type Tx struct {
 	config
+	// Comment is the client for interacting with the Comment builders.
+	Comment *CommentClient
+	// FeedHead is the client for interacting with the FeedHead builders.
+	FeedHead *FeedHeadClient
 	// FlashSale is the client for interacting with the FlashSale builders.
 	FlashSale *FlashSaleClient
+	// Follow is the client for interacting with the Follow builders.
+	Follow *FollowClient
 	// IDSegment is the client for interacting with the IDSegment builders.
 	IDSegment *IDSegmentClient
+	// Like is the client for interacting with the Like builders.
+	Like *LikeClient
 	// LockFence is the client for interacting with the LockFence builders.
 	LockFence *LockFenceClient
+	// Note is the client for interacting with the Note builders.
+	Note *NoteClient
+	// NoteCount is the client for interacting with the NoteCount builders.
+	NoteCount *NoteCountClient
+	// NoteEvent is the client for interacting with the NoteEvent builders.
+	NoteEvent *NoteEventClient
 	// Order is the client for interacting with the Order builders.
 	Order *OrderClient
 	// OutboxJob is the client for interacting with the OutboxJob builders.
@@ -169,9 +183,16 @@ func (tx *Tx) Client() *Client {
 }
 
 func (tx *Tx) init() {
+	tx.Comment = NewCommentClient(tx.config)
+	tx.FeedHead = NewFeedHeadClient(tx.config)
 	tx.FlashSale = NewFlashSaleClient(tx.config)
+	tx.Follow = NewFollowClient(tx.config)
 	tx.IDSegment = NewIDSegmentClient(tx.config)
+	tx.Like = NewLikeClient(tx.config)
 	tx.LockFence = NewLockFenceClient(tx.config)
+	tx.Note = NewNoteClient(tx.config)
+	tx.NoteCount = NewNoteCountClient(tx.config)
+	tx.NoteEvent = NewNoteEventClient(tx.config)
 	tx.Order = NewOrderClient(tx.config)
 	tx.OutboxJob = NewOutboxJobClient(tx.config)
 	tx.Payment = NewPaymentClient(tx.config)
@@ -190,7 +211,7 @@ func (tx *Tx) init() {
 // of them in order to commit or rollback the transaction.
 //
 // If a closed transaction is embedded in one of the generated entities, and the entity
-// applies a query, for example: FlashSale.QueryXXX(), the query will be executed
+// applies a query, for example: Comment.QueryXXX(), the query will be executed
 // through the driver which created this transaction.
 //
 // Note that txDriver is not goroutine safe.

@@ -37,6 +37,14 @@ type User struct {
 	Gender user.Gender `json:"gender,omitempty"`
 	// earned by check-ins and paid orders
 	Points int `json:"points,omitempty"`
+	// FollowerCount holds the value of the "follower_count" field.
+	FollowerCount int `json:"follower_count,omitempty"`
+	// FolloweeCount holds the value of the "followee_count" field.
+	FolloweeCount int `json:"followee_count,omitempty"`
+	// notes that are not deleted
+	NoteCount int `json:"note_count,omitempty"`
+	// raised whenever the user begins or ends following somebody
+	FollowVersion int64 `json:"follow_version,omitempty"`
 	// raised by every update of what others see; orders what is put into the cache
 	Version int64 `json:"version,omitempty"`
 	// yyyy-mm-dd
@@ -85,7 +93,7 @@ func (*User) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case user.FieldID, user.FieldPoints, user.FieldVersion:
+		case user.FieldID, user.FieldPoints, user.FieldFollowerCount, user.FieldFolloweeCount, user.FieldNoteCount, user.FieldFollowVersion, user.FieldVersion:
 			values[i] = new(sql.NullInt64)
 		case user.FieldPhone, user.FieldExternalID, user.FieldPasswordHash, user.FieldNickname, user.FieldAvatarURL, user.FieldRole, user.FieldCity, user.FieldBio, user.FieldGender, user.FieldBirthday:
 			values[i] = new(sql.NullString)
@@ -177,6 +185,30 @@ func (_m *User) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field points", values[i])
 			} else if value.Valid {
 				_m.Points = int(value.Int64)
+			}
+		case user.FieldFollowerCount:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field follower_count", values[i])
+			} else if value.Valid {
+				_m.FollowerCount = int(value.Int64)
+			}
+		case user.FieldFolloweeCount:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field followee_count", values[i])
+			} else if value.Valid {
+				_m.FolloweeCount = int(value.Int64)
+			}
+		case user.FieldNoteCount:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field note_count", values[i])
+			} else if value.Valid {
+				_m.NoteCount = int(value.Int64)
+			}
+		case user.FieldFollowVersion:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field follow_version", values[i])
+			} else if value.Valid {
+				_m.FollowVersion = value.Int64
 			}
 		case user.FieldVersion:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -284,6 +316,18 @@ func (_m *User) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("points=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Points))
+	builder.WriteString(", ")
+	builder.WriteString("follower_count=")
+	builder.WriteString(fmt.Sprintf("%v", _m.FollowerCount))
+	builder.WriteString(", ")
+	builder.WriteString("followee_count=")
+	builder.WriteString(fmt.Sprintf("%v", _m.FolloweeCount))
+	builder.WriteString(", ")
+	builder.WriteString("note_count=")
+	builder.WriteString(fmt.Sprintf("%v", _m.NoteCount))
+	builder.WriteString(", ")
+	builder.WriteString("follow_version=")
+	builder.WriteString(fmt.Sprintf("%v", _m.FollowVersion))
 	builder.WriteString(", ")
 	builder.WriteString("version=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Version))

@@ -156,6 +156,62 @@ func (_c *UserCreate) SetNillablePoints(v *int) *UserCreate {
 	return _c
 }
 
+// SetFollowerCount sets the "follower_count" field.
+func (_c *UserCreate) SetFollowerCount(v int) *UserCreate {
+	_c.mutation.SetFollowerCount(v)
+	return _c
+}
+
+// SetNillableFollowerCount sets the "follower_count" field if the given value is not nil.
+func (_c *UserCreate) SetNillableFollowerCount(v *int) *UserCreate {
+	if v != nil {
+		_c.SetFollowerCount(*v)
+	}
+	return _c
+}
+
+// SetFolloweeCount sets the "followee_count" field.
+func (_c *UserCreate) SetFolloweeCount(v int) *UserCreate {
+	_c.mutation.SetFolloweeCount(v)
+	return _c
+}
+
+// SetNillableFolloweeCount sets the "followee_count" field if the given value is not nil.
+func (_c *UserCreate) SetNillableFolloweeCount(v *int) *UserCreate {
+	if v != nil {
+		_c.SetFolloweeCount(*v)
+	}
+	return _c
+}
+
+// SetNoteCount sets the "note_count" field.
+func (_c *UserCreate) SetNoteCount(v int) *UserCreate {
+	_c.mutation.SetNoteCount(v)
+	return _c
+}
+
+// SetNillableNoteCount sets the "note_count" field if the given value is not nil.
+func (_c *UserCreate) SetNillableNoteCount(v *int) *UserCreate {
+	if v != nil {
+		_c.SetNoteCount(*v)
+	}
+	return _c
+}
+
+// SetFollowVersion sets the "follow_version" field.
+func (_c *UserCreate) SetFollowVersion(v int64) *UserCreate {
+	_c.mutation.SetFollowVersion(v)
+	return _c
+}
+
+// SetNillableFollowVersion sets the "follow_version" field if the given value is not nil.
+func (_c *UserCreate) SetNillableFollowVersion(v *int64) *UserCreate {
+	if v != nil {
+		_c.SetFollowVersion(*v)
+	}
+	return _c
+}
+
 // SetVersion sets the "version" field.
 func (_c *UserCreate) SetVersion(v int64) *UserCreate {
 	_c.mutation.SetVersion(v)
@@ -295,6 +351,22 @@ func (_c *UserCreate) defaults() {
 		v := user.DefaultPoints
 		_c.mutation.SetPoints(v)
 	}
+	if _, ok := _c.mutation.FollowerCount(); !ok {
+		v := user.DefaultFollowerCount
+		_c.mutation.SetFollowerCount(v)
+	}
+	if _, ok := _c.mutation.FolloweeCount(); !ok {
+		v := user.DefaultFolloweeCount
+		_c.mutation.SetFolloweeCount(v)
+	}
+	if _, ok := _c.mutation.NoteCount(); !ok {
+		v := user.DefaultNoteCount
+		_c.mutation.SetNoteCount(v)
+	}
+	if _, ok := _c.mutation.FollowVersion(); !ok {
+		v := user.DefaultFollowVersion
+		_c.mutation.SetFollowVersion(v)
+	}
 	if _, ok := _c.mutation.Version(); !ok {
 		v := user.DefaultVersion
 		_c.mutation.SetVersion(v)
@@ -367,6 +439,18 @@ func (_c *UserCreate) check() error {
 	}
 	if _, ok := _c.mutation.Points(); !ok {
 		return &ValidationError{Name: "points", err: errors.New(`ent: missing required field "User.points"`)}
+	}
+	if _, ok := _c.mutation.FollowerCount(); !ok {
+		return &ValidationError{Name: "follower_count", err: errors.New(`ent: missing required field "User.follower_count"`)}
+	}
+	if _, ok := _c.mutation.FolloweeCount(); !ok {
+		return &ValidationError{Name: "followee_count", err: errors.New(`ent: missing required field "User.followee_count"`)}
+	}
+	if _, ok := _c.mutation.NoteCount(); !ok {
+		return &ValidationError{Name: "note_count", err: errors.New(`ent: missing required field "User.note_count"`)}
+	}
+	if _, ok := _c.mutation.FollowVersion(); !ok {
+		return &ValidationError{Name: "follow_version", err: errors.New(`ent: missing required field "User.follow_version"`)}
 	}
 	if _, ok := _c.mutation.Version(); !ok {
 		return &ValidationError{Name: "version", err: errors.New(`ent: missing required field "User.version"`)}
@@ -454,6 +538,22 @@ func (_c *UserCreate) createSpec() (*User, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Points(); ok {
 		_spec.SetField(user.FieldPoints, field.TypeInt, value)
 		_node.Points = value
+	}
+	if value, ok := _c.mutation.FollowerCount(); ok {
+		_spec.SetField(user.FieldFollowerCount, field.TypeInt, value)
+		_node.FollowerCount = value
+	}
+	if value, ok := _c.mutation.FolloweeCount(); ok {
+		_spec.SetField(user.FieldFolloweeCount, field.TypeInt, value)
+		_node.FolloweeCount = value
+	}
+	if value, ok := _c.mutation.NoteCount(); ok {
+		_spec.SetField(user.FieldNoteCount, field.TypeInt, value)
+		_node.NoteCount = value
+	}
+	if value, ok := _c.mutation.FollowVersion(); ok {
+		_spec.SetField(user.FieldFollowVersion, field.TypeInt64, value)
+		_node.FollowVersion = value
 	}
 	if value, ok := _c.mutation.Version(); ok {
 		_spec.SetField(user.FieldVersion, field.TypeInt64, value)
@@ -696,6 +796,78 @@ func (u *UserUpsert) UpdatePoints() *UserUpsert {
 // AddPoints adds v to the "points" field.
 func (u *UserUpsert) AddPoints(v int) *UserUpsert {
 	u.Add(user.FieldPoints, v)
+	return u
+}
+
+// SetFollowerCount sets the "follower_count" field.
+func (u *UserUpsert) SetFollowerCount(v int) *UserUpsert {
+	u.Set(user.FieldFollowerCount, v)
+	return u
+}
+
+// UpdateFollowerCount sets the "follower_count" field to the value that was provided on create.
+func (u *UserUpsert) UpdateFollowerCount() *UserUpsert {
+	u.SetExcluded(user.FieldFollowerCount)
+	return u
+}
+
+// AddFollowerCount adds v to the "follower_count" field.
+func (u *UserUpsert) AddFollowerCount(v int) *UserUpsert {
+	u.Add(user.FieldFollowerCount, v)
+	return u
+}
+
+// SetFolloweeCount sets the "followee_count" field.
+func (u *UserUpsert) SetFolloweeCount(v int) *UserUpsert {
+	u.Set(user.FieldFolloweeCount, v)
+	return u
+}
+
+// UpdateFolloweeCount sets the "followee_count" field to the value that was provided on create.
+func (u *UserUpsert) UpdateFolloweeCount() *UserUpsert {
+	u.SetExcluded(user.FieldFolloweeCount)
+	return u
+}
+
+// AddFolloweeCount adds v to the "followee_count" field.
+func (u *UserUpsert) AddFolloweeCount(v int) *UserUpsert {
+	u.Add(user.FieldFolloweeCount, v)
+	return u
+}
+
+// SetNoteCount sets the "note_count" field.
+func (u *UserUpsert) SetNoteCount(v int) *UserUpsert {
+	u.Set(user.FieldNoteCount, v)
+	return u
+}
+
+// UpdateNoteCount sets the "note_count" field to the value that was provided on create.
+func (u *UserUpsert) UpdateNoteCount() *UserUpsert {
+	u.SetExcluded(user.FieldNoteCount)
+	return u
+}
+
+// AddNoteCount adds v to the "note_count" field.
+func (u *UserUpsert) AddNoteCount(v int) *UserUpsert {
+	u.Add(user.FieldNoteCount, v)
+	return u
+}
+
+// SetFollowVersion sets the "follow_version" field.
+func (u *UserUpsert) SetFollowVersion(v int64) *UserUpsert {
+	u.Set(user.FieldFollowVersion, v)
+	return u
+}
+
+// UpdateFollowVersion sets the "follow_version" field to the value that was provided on create.
+func (u *UserUpsert) UpdateFollowVersion() *UserUpsert {
+	u.SetExcluded(user.FieldFollowVersion)
+	return u
+}
+
+// AddFollowVersion adds v to the "follow_version" field.
+func (u *UserUpsert) AddFollowVersion(v int64) *UserUpsert {
+	u.Add(user.FieldFollowVersion, v)
 	return u
 }
 
@@ -966,6 +1138,90 @@ func (u *UserUpsertOne) AddPoints(v int) *UserUpsertOne {
 func (u *UserUpsertOne) UpdatePoints() *UserUpsertOne {
 	return u.Update(func(s *UserUpsert) {
 		s.UpdatePoints()
+	})
+}
+
+// SetFollowerCount sets the "follower_count" field.
+func (u *UserUpsertOne) SetFollowerCount(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetFollowerCount(v)
+	})
+}
+
+// AddFollowerCount adds v to the "follower_count" field.
+func (u *UserUpsertOne) AddFollowerCount(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.AddFollowerCount(v)
+	})
+}
+
+// UpdateFollowerCount sets the "follower_count" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateFollowerCount() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateFollowerCount()
+	})
+}
+
+// SetFolloweeCount sets the "followee_count" field.
+func (u *UserUpsertOne) SetFolloweeCount(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetFolloweeCount(v)
+	})
+}
+
+// AddFolloweeCount adds v to the "followee_count" field.
+func (u *UserUpsertOne) AddFolloweeCount(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.AddFolloweeCount(v)
+	})
+}
+
+// UpdateFolloweeCount sets the "followee_count" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateFolloweeCount() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateFolloweeCount()
+	})
+}
+
+// SetNoteCount sets the "note_count" field.
+func (u *UserUpsertOne) SetNoteCount(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetNoteCount(v)
+	})
+}
+
+// AddNoteCount adds v to the "note_count" field.
+func (u *UserUpsertOne) AddNoteCount(v int) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.AddNoteCount(v)
+	})
+}
+
+// UpdateNoteCount sets the "note_count" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateNoteCount() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateNoteCount()
+	})
+}
+
+// SetFollowVersion sets the "follow_version" field.
+func (u *UserUpsertOne) SetFollowVersion(v int64) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.SetFollowVersion(v)
+	})
+}
+
+// AddFollowVersion adds v to the "follow_version" field.
+func (u *UserUpsertOne) AddFollowVersion(v int64) *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.AddFollowVersion(v)
+	})
+}
+
+// UpdateFollowVersion sets the "follow_version" field to the value that was provided on create.
+func (u *UserUpsertOne) UpdateFollowVersion() *UserUpsertOne {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateFollowVersion()
 	})
 }
 
@@ -1410,6 +1666,90 @@ func (u *UserUpsertBulk) AddPoints(v int) *UserUpsertBulk {
 func (u *UserUpsertBulk) UpdatePoints() *UserUpsertBulk {
 	return u.Update(func(s *UserUpsert) {
 		s.UpdatePoints()
+	})
+}
+
+// SetFollowerCount sets the "follower_count" field.
+func (u *UserUpsertBulk) SetFollowerCount(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetFollowerCount(v)
+	})
+}
+
+// AddFollowerCount adds v to the "follower_count" field.
+func (u *UserUpsertBulk) AddFollowerCount(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.AddFollowerCount(v)
+	})
+}
+
+// UpdateFollowerCount sets the "follower_count" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateFollowerCount() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateFollowerCount()
+	})
+}
+
+// SetFolloweeCount sets the "followee_count" field.
+func (u *UserUpsertBulk) SetFolloweeCount(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetFolloweeCount(v)
+	})
+}
+
+// AddFolloweeCount adds v to the "followee_count" field.
+func (u *UserUpsertBulk) AddFolloweeCount(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.AddFolloweeCount(v)
+	})
+}
+
+// UpdateFolloweeCount sets the "followee_count" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateFolloweeCount() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateFolloweeCount()
+	})
+}
+
+// SetNoteCount sets the "note_count" field.
+func (u *UserUpsertBulk) SetNoteCount(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetNoteCount(v)
+	})
+}
+
+// AddNoteCount adds v to the "note_count" field.
+func (u *UserUpsertBulk) AddNoteCount(v int) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.AddNoteCount(v)
+	})
+}
+
+// UpdateNoteCount sets the "note_count" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateNoteCount() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateNoteCount()
+	})
+}
+
+// SetFollowVersion sets the "follow_version" field.
+func (u *UserUpsertBulk) SetFollowVersion(v int64) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.SetFollowVersion(v)
+	})
+}
+
+// AddFollowVersion adds v to the "follow_version" field.
+func (u *UserUpsertBulk) AddFollowVersion(v int64) *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.AddFollowVersion(v)
+	})
+}
+
+// UpdateFollowVersion sets the "follow_version" field to the value that was provided on create.
+func (u *UserUpsertBulk) UpdateFollowVersion() *UserUpsertBulk {
+	return u.Update(func(s *UserUpsert) {
+		s.UpdateFollowVersion()
 	})
 }
 

@@ -194,6 +194,90 @@ func (_u *UserUpdate) AddPoints(v int) *UserUpdate {
 	return _u
 }
 
+// SetFollowerCount sets the "follower_count" field.
+func (_u *UserUpdate) SetFollowerCount(v int) *UserUpdate {
+	_u.mutation.ResetFollowerCount()
+	_u.mutation.SetFollowerCount(v)
+	return _u
+}
+
+// SetNillableFollowerCount sets the "follower_count" field if the given value is not nil.
+func (_u *UserUpdate) SetNillableFollowerCount(v *int) *UserUpdate {
+	if v != nil {
+		_u.SetFollowerCount(*v)
+	}
+	return _u
+}
+
+// AddFollowerCount adds value to the "follower_count" field.
+func (_u *UserUpdate) AddFollowerCount(v int) *UserUpdate {
+	_u.mutation.AddFollowerCount(v)
+	return _u
+}
+
+// SetFolloweeCount sets the "followee_count" field.
+func (_u *UserUpdate) SetFolloweeCount(v int) *UserUpdate {
+	_u.mutation.ResetFolloweeCount()
+	_u.mutation.SetFolloweeCount(v)
+	return _u
+}
+
+// SetNillableFolloweeCount sets the "followee_count" field if the given value is not nil.
+func (_u *UserUpdate) SetNillableFolloweeCount(v *int) *UserUpdate {
+	if v != nil {
+		_u.SetFolloweeCount(*v)
+	}
+	return _u
+}
+
+// AddFolloweeCount adds value to the "followee_count" field.
+func (_u *UserUpdate) AddFolloweeCount(v int) *UserUpdate {
+	_u.mutation.AddFolloweeCount(v)
+	return _u
+}
+
+// SetNoteCount sets the "note_count" field.
+func (_u *UserUpdate) SetNoteCount(v int) *UserUpdate {
+	_u.mutation.ResetNoteCount()
+	_u.mutation.SetNoteCount(v)
+	return _u
+}
+
+// SetNillableNoteCount sets the "note_count" field if the given value is not nil.
+func (_u *UserUpdate) SetNillableNoteCount(v *int) *UserUpdate {
+	if v != nil {
+		_u.SetNoteCount(*v)
+	}
+	return _u
+}
+
+// AddNoteCount adds value to the "note_count" field.
+func (_u *UserUpdate) AddNoteCount(v int) *UserUpdate {
+	_u.mutation.AddNoteCount(v)
+	return _u
+}
+
+// SetFollowVersion sets the "follow_version" field.
+func (_u *UserUpdate) SetFollowVersion(v int64) *UserUpdate {
+	_u.mutation.ResetFollowVersion()
+	_u.mutation.SetFollowVersion(v)
+	return _u
+}
+
+// SetNillableFollowVersion sets the "follow_version" field if the given value is not nil.
+func (_u *UserUpdate) SetNillableFollowVersion(v *int64) *UserUpdate {
+	if v != nil {
+		_u.SetFollowVersion(*v)
+	}
+	return _u
+}
+
+// AddFollowVersion adds value to the "follow_version" field.
+func (_u *UserUpdate) AddFollowVersion(v int64) *UserUpdate {
+	_u.mutation.AddFollowVersion(v)
+	return _u
+}
+
 // SetVersion sets the "version" field.
 func (_u *UserUpdate) SetVersion(v int64) *UserUpdate {
 	_u.mutation.ResetVersion()
@@ -469,6 +553,30 @@ func (_u *UserUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedPoints(); ok {
 		_spec.AddField(user.FieldPoints, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.FollowerCount(); ok {
+		_spec.SetField(user.FieldFollowerCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedFollowerCount(); ok {
+		_spec.AddField(user.FieldFollowerCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.FolloweeCount(); ok {
+		_spec.SetField(user.FieldFolloweeCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedFolloweeCount(); ok {
+		_spec.AddField(user.FieldFolloweeCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.NoteCount(); ok {
+		_spec.SetField(user.FieldNoteCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedNoteCount(); ok {
+		_spec.AddField(user.FieldNoteCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.FollowVersion(); ok {
+		_spec.SetField(user.FieldFollowVersion, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFollowVersion(); ok {
+		_spec.AddField(user.FieldFollowVersion, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.Version(); ok {
 		_spec.SetField(user.FieldVersion, field.TypeInt64, value)
@@ -757,6 +865,90 @@ func (_u *UserUpdateOne) SetNillablePoints(v *int) *UserUpdateOne {
 // AddPoints adds value to the "points" field.
 func (_u *UserUpdateOne) AddPoints(v int) *UserUpdateOne {
 	_u.mutation.AddPoints(v)
+	return _u
+}
+
+// SetFollowerCount sets the "follower_count" field.
+func (_u *UserUpdateOne) SetFollowerCount(v int) *UserUpdateOne {
+	_u.mutation.ResetFollowerCount()
+	_u.mutation.SetFollowerCount(v)
+	return _u
+}
+
+// SetNillableFollowerCount sets the "follower_count" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillableFollowerCount(v *int) *UserUpdateOne {
+	if v != nil {
+		_u.SetFollowerCount(*v)
+	}
+	return _u
+}
+
+// AddFollowerCount adds value to the "follower_count" field.
+func (_u *UserUpdateOne) AddFollowerCount(v int) *UserUpdateOne {
+	_u.mutation.AddFollowerCount(v)
+	return _u
+}
+
+// SetFolloweeCount sets the "followee_count" field.
+func (_u *UserUpdateOne) SetFolloweeCount(v int) *UserUpdateOne {
+	_u.mutation.ResetFolloweeCount()
+	_u.mutation.SetFolloweeCount(v)
+	return _u
+}
+
+// SetNillableFolloweeCount sets the "followee_count" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillableFolloweeCount(v *int) *UserUpdateOne {
+	if v != nil {
+		_u.SetFolloweeCount(*v)
+	}
+	return _u
+}
+
+// AddFolloweeCount adds value to the "followee_count" field.
+func (_u *UserUpdateOne) AddFolloweeCount(v int) *UserUpdateOne {
+	_u.mutation.AddFolloweeCount(v)
+	return _u
+}
+
+// SetNoteCount sets the "note_count" field.
+func (_u *UserUpdateOne) SetNoteCount(v int) *UserUpdateOne {
+	_u.mutation.ResetNoteCount()
+	_u.mutation.SetNoteCount(v)
+	return _u
+}
+
+// SetNillableNoteCount sets the "note_count" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillableNoteCount(v *int) *UserUpdateOne {
+	if v != nil {
+		_u.SetNoteCount(*v)
+	}
+	return _u
+}
+
+// AddNoteCount adds value to the "note_count" field.
+func (_u *UserUpdateOne) AddNoteCount(v int) *UserUpdateOne {
+	_u.mutation.AddNoteCount(v)
+	return _u
+}
+
+// SetFollowVersion sets the "follow_version" field.
+func (_u *UserUpdateOne) SetFollowVersion(v int64) *UserUpdateOne {
+	_u.mutation.ResetFollowVersion()
+	_u.mutation.SetFollowVersion(v)
+	return _u
+}
+
+// SetNillableFollowVersion sets the "follow_version" field if the given value is not nil.
+func (_u *UserUpdateOne) SetNillableFollowVersion(v *int64) *UserUpdateOne {
+	if v != nil {
+		_u.SetFollowVersion(*v)
+	}
+	return _u
+}
+
+// AddFollowVersion adds value to the "follow_version" field.
+func (_u *UserUpdateOne) AddFollowVersion(v int64) *UserUpdateOne {
+	_u.mutation.AddFollowVersion(v)
 	return _u
 }
 
@@ -1065,6 +1257,30 @@ func (_u *UserUpdateOne) sqlSave(ctx context.Context) (_node *User, err error) {
 	}
 	if value, ok := _u.mutation.AddedPoints(); ok {
 		_spec.AddField(user.FieldPoints, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.FollowerCount(); ok {
+		_spec.SetField(user.FieldFollowerCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedFollowerCount(); ok {
+		_spec.AddField(user.FieldFollowerCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.FolloweeCount(); ok {
+		_spec.SetField(user.FieldFolloweeCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedFolloweeCount(); ok {
+		_spec.AddField(user.FieldFolloweeCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.NoteCount(); ok {
+		_spec.SetField(user.FieldNoteCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedNoteCount(); ok {
+		_spec.AddField(user.FieldNoteCount, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.FollowVersion(); ok {
+		_spec.SetField(user.FieldFollowVersion, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFollowVersion(); ok {
+		_spec.AddField(user.FieldFollowVersion, field.TypeInt64, value)
 	}
 	if value, ok := _u.mutation.Version(); ok {
 		_spec.SetField(user.FieldVersion, field.TypeInt64, value)

@@ -9,6 +9,57 @@ import (
 )
 
 var (
+	// CommentsColumns holds the columns for the "comments" table.
+	CommentsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "note_id", Type: field.TypeInt64},
+		{Name: "author_id", Type: field.TypeInt64},
+		{Name: "root_id", Type: field.TypeInt64, Nullable: true},
+		{Name: "parent_id", Type: field.TypeInt64, Nullable: true},
+		{Name: "content", Type: field.TypeString, Size: 2147483647},
+		{Name: "like_count", Type: field.TypeInt, Default: 0},
+		{Name: "reply_count", Type: field.TypeInt, Default: 0},
+		{Name: "version", Type: field.TypeInt64, Default: 1},
+		{Name: "created_at", Type: field.TypeInt64},
+	}
+	// CommentsTable holds the schema information for the "comments" table.
+	CommentsTable = &schema.Table{
+		Name:       "comments",
+		Columns:    CommentsColumns,
+		PrimaryKey: []*schema.Column{CommentsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "comment_note_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{CommentsColumns[1], CommentsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					DescColumns: map[string]bool{
+						CommentsColumns[0].Name: true,
+					},
+					Where: "root_id IS NULL",
+				},
+			},
+			{
+				Name:    "comment_root_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{CommentsColumns[3], CommentsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "root_id IS NOT NULL",
+				},
+			},
+		},
+	}
+	// FeedHeadColumns holds the columns for the "feed_head" table.
+	FeedHeadColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "seq", Type: field.TypeInt64, Default: 0},
+	}
+	// FeedHeadTable holds the schema information for the "feed_head" table.
+	FeedHeadTable = &schema.Table{
+		Name:       "feed_head",
+		Columns:    FeedHeadColumns,
+		PrimaryKey: []*schema.Column{FeedHeadColumns[0]},
+	}
 	// FlashSalesColumns holds the columns for the "flash_sales" table.
 	FlashSalesColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -51,6 +102,47 @@ var (
 			},
 		},
 	}
+	// FollowsColumns holds the columns for the "follows" table.
+	FollowsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "follower_id", Type: field.TypeInt64},
+		{Name: "followee_id", Type: field.TypeInt64},
+		{Name: "since_seq", Type: field.TypeInt64},
+		{Name: "created_at", Type: field.TypeInt64},
+	}
+	// FollowsTable holds the schema information for the "follows" table.
+	FollowsTable = &schema.Table{
+		Name:       "follows",
+		Columns:    FollowsColumns,
+		PrimaryKey: []*schema.Column{FollowsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "follow_once",
+				Unique:  true,
+				Columns: []*schema.Column{FollowsColumns[1], FollowsColumns[2]},
+			},
+			{
+				Name:    "follow_follower_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{FollowsColumns[1], FollowsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					DescColumns: map[string]bool{
+						FollowsColumns[0].Name: true,
+					},
+				},
+			},
+			{
+				Name:    "follow_followee_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{FollowsColumns[2], FollowsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					DescColumns: map[string]bool{
+						FollowsColumns[0].Name: true,
+					},
+				},
+			},
+		},
+	}
 	// IDSegmentsColumns holds the columns for the "id_segments" table.
 	IDSegmentsColumns = []*schema.Column{
 		{Name: "name", Type: field.TypeString, Size: 64},
@@ -63,6 +155,42 @@ var (
 		Name:       "id_segments",
 		Columns:    IDSegmentsColumns,
 		PrimaryKey: []*schema.Column{IDSegmentsColumns[0]},
+	}
+	// LikesColumns holds the columns for the "likes" table.
+	LikesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"NOTE", "COMMENT"}},
+		{Name: "target_id", Type: field.TypeInt64},
+		{Name: "user_id", Type: field.TypeInt64},
+		{Name: "created_at", Type: field.TypeInt64},
+	}
+	// LikesTable holds the schema information for the "likes" table.
+	LikesTable = &schema.Table{
+		Name:       "likes",
+		Columns:    LikesColumns,
+		PrimaryKey: []*schema.Column{LikesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "like_once",
+				Unique:  true,
+				Columns: []*schema.Column{LikesColumns[1], LikesColumns[2], LikesColumns[3]},
+			},
+			{
+				Name:    "like_kind_target_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{LikesColumns[1], LikesColumns[2], LikesColumns[0]},
+			},
+			{
+				Name:    "like_kind_user_id_target_id",
+				Unique:  false,
+				Columns: []*schema.Column{LikesColumns[1], LikesColumns[3], LikesColumns[2]},
+				Annotation: &entsql.IndexAnnotation{
+					DescColumns: map[string]bool{
+						LikesColumns[2].Name: true,
+					},
+				},
+			},
+		},
 	}
 	// LockFencesColumns holds the columns for the "lock_fences" table.
 	LockFencesColumns = []*schema.Column{
@@ -82,6 +210,92 @@ var (
 				Columns: []*schema.Column{LockFencesColumns[2]},
 			},
 		},
+	}
+	// NotesColumns holds the columns for the "notes" table.
+	NotesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "external_id", Type: field.TypeString, Unique: true, Nullable: true, Size: 200},
+		{Name: "author_id", Type: field.TypeInt64},
+		{Name: "shop_id", Type: field.TypeInt64},
+		{Name: "title", Type: field.TypeString, Size: 400},
+		{Name: "content", Type: field.TypeString, Size: 2147483647},
+		{Name: "images", Type: field.TypeJSON},
+		{Name: "seq", Type: field.TypeInt64, Unique: true, Nullable: true},
+		{Name: "created_at", Type: field.TypeInt64},
+		{Name: "deleted_at", Type: field.TypeInt64, Nullable: true},
+	}
+	// NotesTable holds the schema information for the "notes" table.
+	NotesTable = &schema.Table{
+		Name:       "notes",
+		Columns:    NotesColumns,
+		PrimaryKey: []*schema.Column{NotesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "note_author_id_seq",
+				Unique:  false,
+				Columns: []*schema.Column{NotesColumns[2], NotesColumns[7]},
+				Annotation: &entsql.IndexAnnotation{
+					DescColumns: map[string]bool{
+						NotesColumns[7].Name: true,
+					},
+					Where: "deleted_at IS NULL",
+				},
+			},
+			{
+				Name:    "note_shop_id_seq",
+				Unique:  false,
+				Columns: []*schema.Column{NotesColumns[3], NotesColumns[7]},
+				Annotation: &entsql.IndexAnnotation{
+					DescColumns: map[string]bool{
+						NotesColumns[7].Name: true,
+					},
+					Where: "deleted_at IS NULL",
+				},
+			},
+		},
+	}
+	// NoteCountsColumns holds the columns for the "note_counts" table.
+	NoteCountsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "likes", Type: field.TypeInt, Default: 0},
+		{Name: "comments", Type: field.TypeInt, Default: 0},
+		{Name: "hot", Type: field.TypeInt64},
+		{Name: "version", Type: field.TypeInt64, Default: 1},
+		{Name: "deleted", Type: field.TypeBool, Default: false},
+	}
+	// NoteCountsTable holds the schema information for the "note_counts" table.
+	NoteCountsTable = &schema.Table{
+		Name:       "note_counts",
+		Columns:    NoteCountsColumns,
+		PrimaryKey: []*schema.Column{NoteCountsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "notecount_hot_id",
+				Unique:  false,
+				Columns: []*schema.Column{NoteCountsColumns[3], NoteCountsColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					DescColumns: map[string]bool{
+						NoteCountsColumns[3].Name: true,
+
+						NoteCountsColumns[0].Name: true,
+					},
+					Where: "deleted = false",
+				},
+			},
+		},
+	}
+	// NoteEventsColumns holds the columns for the "note_events" table.
+	NoteEventsColumns = []*schema.Column{
+		{Name: "seq", Type: field.TypeInt64, Increment: true},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"ADDED", "REMOVED"}},
+		{Name: "note_id", Type: field.TypeInt64},
+		{Name: "author_id", Type: field.TypeInt64},
+	}
+	// NoteEventsTable holds the schema information for the "note_events" table.
+	NoteEventsTable = &schema.Table{
+		Name:       "note_events",
+		Columns:    NoteEventsColumns,
+		PrimaryKey: []*schema.Column{NoteEventsColumns[0]},
 	}
 	// OrdersColumns holds the columns for the "orders" table.
 	OrdersColumns = []*schema.Column{
@@ -485,6 +699,10 @@ var (
 		{Name: "bio", Type: field.TypeString, Nullable: true, Size: 800},
 		{Name: "gender", Type: field.TypeEnum, Enums: []string{"UNSPECIFIED", "MALE", "FEMALE"}, Default: "UNSPECIFIED"},
 		{Name: "points", Type: field.TypeInt, Default: 0},
+		{Name: "follower_count", Type: field.TypeInt, Default: 0},
+		{Name: "followee_count", Type: field.TypeInt, Default: 0},
+		{Name: "note_count", Type: field.TypeInt, Default: 0},
+		{Name: "follow_version", Type: field.TypeInt64, Default: 0},
 		{Name: "version", Type: field.TypeInt64, Default: 1},
 		{Name: "birthday", Type: field.TypeString, Nullable: true, Size: 10},
 		{Name: "created_at", Type: field.TypeTime},
@@ -541,9 +759,16 @@ var (
 	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
+		CommentsTable,
+		FeedHeadTable,
 		FlashSalesTable,
+		FollowsTable,
 		IDSegmentsTable,
+		LikesTable,
 		LockFencesTable,
+		NotesTable,
+		NoteCountsTable,
+		NoteEventsTable,
 		OrdersTable,
 		OutboxJobsTable,
 		PaymentsTable,
@@ -557,6 +782,13 @@ var (
 )
 
 func init() {
+	CommentsTable.Annotation = &entsql.Annotation{}
+	CommentsTable.Annotation.Checks = map[string]string{
+		"comments_not_negative": "like_count >= 0 AND reply_count >= 0",
+	}
+	FeedHeadTable.Annotation = &entsql.Annotation{
+		Table: "feed_head",
+	}
 	FlashSalesTable.ForeignKeys[0].RefTable = VouchersTable
 	FlashSalesTable.Annotation = &entsql.Annotation{
 		Table: "flash_sales",
@@ -564,11 +796,29 @@ func init() {
 	FlashSalesTable.Annotation.Checks = map[string]string{
 		"flash_sales_stock": "stock >= 0 AND stock <= initial_stock",
 	}
+	FollowsTable.Annotation = &entsql.Annotation{
+		Table: "follows",
+	}
+	FollowsTable.Annotation.Checks = map[string]string{
+		"follows_not_self": "follower_id <> followee_id",
+	}
 	IDSegmentsTable.Annotation = &entsql.Annotation{
 		Table: "id_segments",
 	}
+	LikesTable.Annotation = &entsql.Annotation{
+		Table: "likes",
+	}
 	LockFencesTable.Annotation = &entsql.Annotation{
 		Table: "lock_fences",
+	}
+	NoteCountsTable.Annotation = &entsql.Annotation{
+		Table: "note_counts",
+	}
+	NoteCountsTable.Annotation.Checks = map[string]string{
+		"note_counts_not_negative": "likes >= 0 AND comments >= 0",
+	}
+	NoteEventsTable.Annotation = &entsql.Annotation{
+		Table: "note_events",
 	}
 	OrdersTable.Annotation = &entsql.Annotation{
 		Table: "orders",

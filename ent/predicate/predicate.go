@@ -6,14 +6,35 @@ import (
 	"entgo.io/ent/dialect/sql"
 )
 
+// Comment is the predicate function for comment builders.
+type Comment func(*sql.Selector)
+
+// FeedHead is the predicate function for feedhead builders.
+type FeedHead func(*sql.Selector)
+
 // FlashSale is the predicate function for flashsale builders.
 type FlashSale func(*sql.Selector)
+
+// Follow is the predicate function for follow builders.
+type Follow func(*sql.Selector)
 
 // IDSegment is the predicate function for idsegment builders.
 type IDSegment func(*sql.Selector)
 
+// Like is the predicate function for like builders.
+type Like func(*sql.Selector)
+
 // LockFence is the predicate function for lockfence builders.
 type LockFence func(*sql.Selector)
+
+// Note is the predicate function for note builders.
+type Note func(*sql.Selector)
+
+// NoteCount is the predicate function for notecount builders.
+type NoteCount func(*sql.Selector)
+
+// NoteEvent is the predicate function for noteevent builders.
+type NoteEvent func(*sql.Selector)
 
 // Order is the predicate function for order builders.
 type Order func(*sql.Selector)

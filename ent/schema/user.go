@@ -23,6 +23,10 @@ func (User) Fields() []ent.Field {
 		field.String("bio").Optional().Nillable().MaxLen(800),
 		field.Enum("gender").Values("UNSPECIFIED", "MALE", "FEMALE").Default("UNSPECIFIED"),
 		field.Int("points").Default(0).Comment("earned by check-ins and paid orders"),
+		field.Int("follower_count").Default(0),
+		field.Int("followee_count").Default(0),
+		field.Int("note_count").Default(0).Comment("notes that are not deleted"),
+		field.Int64("follow_version").Default(0).Comment("raised whenever the user begins or ends following somebody"),
 		field.Int64("version").Default(1).Comment("raised by every update of what others see; orders what is put into the cache"),
 		field.String("birthday").Optional().Nillable().MaxLen(10).Comment("yyyy-mm-dd"),
 	}, createdAndUpdated()...)

@@ -35,6 +35,14 @@ const (
 	FieldGender = "gender"
 	// FieldPoints holds the string denoting the points field in the database.
 	FieldPoints = "points"
+	// FieldFollowerCount holds the string denoting the follower_count field in the database.
+	FieldFollowerCount = "follower_count"
+	// FieldFolloweeCount holds the string denoting the followee_count field in the database.
+	FieldFolloweeCount = "followee_count"
+	// FieldNoteCount holds the string denoting the note_count field in the database.
+	FieldNoteCount = "note_count"
+	// FieldFollowVersion holds the string denoting the follow_version field in the database.
+	FieldFollowVersion = "follow_version"
 	// FieldVersion holds the string denoting the version field in the database.
 	FieldVersion = "version"
 	// FieldBirthday holds the string denoting the birthday field in the database.
@@ -78,6 +86,10 @@ var Columns = []string{
 	FieldBio,
 	FieldGender,
 	FieldPoints,
+	FieldFollowerCount,
+	FieldFolloweeCount,
+	FieldNoteCount,
+	FieldFollowVersion,
 	FieldVersion,
 	FieldBirthday,
 	FieldCreatedAt,
@@ -111,6 +123,14 @@ var (
 	BioValidator func(string) error
 	// DefaultPoints holds the default value on creation for the "points" field.
 	DefaultPoints int
+	// DefaultFollowerCount holds the default value on creation for the "follower_count" field.
+	DefaultFollowerCount int
+	// DefaultFolloweeCount holds the default value on creation for the "followee_count" field.
+	DefaultFolloweeCount int
+	// DefaultNoteCount holds the default value on creation for the "note_count" field.
+	DefaultNoteCount int
+	// DefaultFollowVersion holds the default value on creation for the "follow_version" field.
+	DefaultFollowVersion int64
 	// DefaultVersion holds the default value on creation for the "version" field.
 	DefaultVersion int64
 	// BirthdayValidator is a validator for the "birthday" field. It is called by the builders before save.
@@ -233,6 +253,26 @@ func ByGender(opts ...sql.OrderTermOption) OrderOption {
 // ByPoints orders the results by the points field.
 func ByPoints(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPoints, opts...).ToFunc()
+}
+
+// ByFollowerCount orders the results by the follower_count field.
+func ByFollowerCount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFollowerCount, opts...).ToFunc()
+}
+
+// ByFolloweeCount orders the results by the followee_count field.
+func ByFolloweeCount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFolloweeCount, opts...).ToFunc()
+}
+
+// ByNoteCount orders the results by the note_count field.
+func ByNoteCount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldNoteCount, opts...).ToFunc()
+}
+
+// ByFollowVersion orders the results by the follow_version field.
+func ByFollowVersion(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFollowVersion, opts...).ToFunc()
 }
 
 // ByVersion orders the results by the version field.

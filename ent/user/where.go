@@ -95,6 +95,26 @@ func Points(v int) predicate.User {
 	return predicate.User(sql.FieldEQ(FieldPoints, v))
 }
 
+// FollowerCount applies equality check predicate on the "follower_count" field. It's identical to FollowerCountEQ.
+func FollowerCount(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldFollowerCount, v))
+}
+
+// FolloweeCount applies equality check predicate on the "followee_count" field. It's identical to FolloweeCountEQ.
+func FolloweeCount(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldFolloweeCount, v))
+}
+
+// NoteCount applies equality check predicate on the "note_count" field. It's identical to NoteCountEQ.
+func NoteCount(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldNoteCount, v))
+}
+
+// FollowVersion applies equality check predicate on the "follow_version" field. It's identical to FollowVersionEQ.
+func FollowVersion(v int64) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldFollowVersion, v))
+}
+
 // Version applies equality check predicate on the "version" field. It's identical to VersionEQ.
 func Version(v int64) predicate.User {
 	return predicate.User(sql.FieldEQ(FieldVersion, v))
@@ -708,6 +728,166 @@ func PointsLT(v int) predicate.User {
 // PointsLTE applies the LTE predicate on the "points" field.
 func PointsLTE(v int) predicate.User {
 	return predicate.User(sql.FieldLTE(FieldPoints, v))
+}
+
+// FollowerCountEQ applies the EQ predicate on the "follower_count" field.
+func FollowerCountEQ(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldFollowerCount, v))
+}
+
+// FollowerCountNEQ applies the NEQ predicate on the "follower_count" field.
+func FollowerCountNEQ(v int) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldFollowerCount, v))
+}
+
+// FollowerCountIn applies the In predicate on the "follower_count" field.
+func FollowerCountIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldIn(FieldFollowerCount, vs...))
+}
+
+// FollowerCountNotIn applies the NotIn predicate on the "follower_count" field.
+func FollowerCountNotIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldFollowerCount, vs...))
+}
+
+// FollowerCountGT applies the GT predicate on the "follower_count" field.
+func FollowerCountGT(v int) predicate.User {
+	return predicate.User(sql.FieldGT(FieldFollowerCount, v))
+}
+
+// FollowerCountGTE applies the GTE predicate on the "follower_count" field.
+func FollowerCountGTE(v int) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldFollowerCount, v))
+}
+
+// FollowerCountLT applies the LT predicate on the "follower_count" field.
+func FollowerCountLT(v int) predicate.User {
+	return predicate.User(sql.FieldLT(FieldFollowerCount, v))
+}
+
+// FollowerCountLTE applies the LTE predicate on the "follower_count" field.
+func FollowerCountLTE(v int) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldFollowerCount, v))
+}
+
+// FolloweeCountEQ applies the EQ predicate on the "followee_count" field.
+func FolloweeCountEQ(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldFolloweeCount, v))
+}
+
+// FolloweeCountNEQ applies the NEQ predicate on the "followee_count" field.
+func FolloweeCountNEQ(v int) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldFolloweeCount, v))
+}
+
+// FolloweeCountIn applies the In predicate on the "followee_count" field.
+func FolloweeCountIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldIn(FieldFolloweeCount, vs...))
+}
+
+// FolloweeCountNotIn applies the NotIn predicate on the "followee_count" field.
+func FolloweeCountNotIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldFolloweeCount, vs...))
+}
+
+// FolloweeCountGT applies the GT predicate on the "followee_count" field.
+func FolloweeCountGT(v int) predicate.User {
+	return predicate.User(sql.FieldGT(FieldFolloweeCount, v))
+}
+
+// FolloweeCountGTE applies the GTE predicate on the "followee_count" field.
+func FolloweeCountGTE(v int) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldFolloweeCount, v))
+}
+
+// FolloweeCountLT applies the LT predicate on the "followee_count" field.
+func FolloweeCountLT(v int) predicate.User {
+	return predicate.User(sql.FieldLT(FieldFolloweeCount, v))
+}
+
+// FolloweeCountLTE applies the LTE predicate on the "followee_count" field.
+func FolloweeCountLTE(v int) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldFolloweeCount, v))
+}
+
+// NoteCountEQ applies the EQ predicate on the "note_count" field.
+func NoteCountEQ(v int) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldNoteCount, v))
+}
+
+// NoteCountNEQ applies the NEQ predicate on the "note_count" field.
+func NoteCountNEQ(v int) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldNoteCount, v))
+}
+
+// NoteCountIn applies the In predicate on the "note_count" field.
+func NoteCountIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldIn(FieldNoteCount, vs...))
+}
+
+// NoteCountNotIn applies the NotIn predicate on the "note_count" field.
+func NoteCountNotIn(vs ...int) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldNoteCount, vs...))
+}
+
+// NoteCountGT applies the GT predicate on the "note_count" field.
+func NoteCountGT(v int) predicate.User {
+	return predicate.User(sql.FieldGT(FieldNoteCount, v))
+}
+
+// NoteCountGTE applies the GTE predicate on the "note_count" field.
+func NoteCountGTE(v int) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldNoteCount, v))
+}
+
+// NoteCountLT applies the LT predicate on the "note_count" field.
+func NoteCountLT(v int) predicate.User {
+	return predicate.User(sql.FieldLT(FieldNoteCount, v))
+}
+
+// NoteCountLTE applies the LTE predicate on the "note_count" field.
+func NoteCountLTE(v int) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldNoteCount, v))
+}
+
+// FollowVersionEQ applies the EQ predicate on the "follow_version" field.
+func FollowVersionEQ(v int64) predicate.User {
+	return predicate.User(sql.FieldEQ(FieldFollowVersion, v))
+}
+
+// FollowVersionNEQ applies the NEQ predicate on the "follow_version" field.
+func FollowVersionNEQ(v int64) predicate.User {
+	return predicate.User(sql.FieldNEQ(FieldFollowVersion, v))
+}
+
+// FollowVersionIn applies the In predicate on the "follow_version" field.
+func FollowVersionIn(vs ...int64) predicate.User {
+	return predicate.User(sql.FieldIn(FieldFollowVersion, vs...))
+}
+
+// FollowVersionNotIn applies the NotIn predicate on the "follow_version" field.
+func FollowVersionNotIn(vs ...int64) predicate.User {
+	return predicate.User(sql.FieldNotIn(FieldFollowVersion, vs...))
+}
+
+// FollowVersionGT applies the GT predicate on the "follow_version" field.
+func FollowVersionGT(v int64) predicate.User {
+	return predicate.User(sql.FieldGT(FieldFollowVersion, v))
+}
+
+// FollowVersionGTE applies the GTE predicate on the "follow_version" field.
+func FollowVersionGTE(v int64) predicate.User {
+	return predicate.User(sql.FieldGTE(FieldFollowVersion, v))
+}
+
+// FollowVersionLT applies the LT predicate on the "follow_version" field.
+func FollowVersionLT(v int64) predicate.User {
+	return predicate.User(sql.FieldLT(FieldFollowVersion, v))
+}
+
+// FollowVersionLTE applies the LTE predicate on the "follow_version" field.
+func FollowVersionLTE(v int64) predicate.User {
+	return predicate.User(sql.FieldLTE(FieldFollowVersion, v))
 }
 
 // VersionEQ applies the EQ predicate on the "version" field.

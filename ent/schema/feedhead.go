@@ -1,0 +1,26 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/field"
+)
+
+// FeedHead is one row, with id 1: the number of the newest [NoteEvent]. Whoever takes
+// the next one holds its lock until the commit, which makes the numbers dense and has
+// them follow the commits.
+type FeedHead struct{ ent.Schema }
+
+// Annotations of the head.
+func (FeedHead) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Table("feed_head")}
+}
+
+// Fields of the head.
+func (FeedHead) Fields() []ent.Field {
+	return []ent.Field{
+		field.Int64("id").Comment("1"),
+		field.Int64("seq").Default(0),
+	}
+}

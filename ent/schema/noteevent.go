@@ -1,0 +1,27 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/field"
+)
+
+// NoteEvent says that a note was published or deleted. Rows are added, never changed;
+// their numbers have no holes, and whoever sees one sees all below it.
+type NoteEvent struct{ ent.Schema }
+
+// Annotations of an event.
+func (NoteEvent) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Table("note_events")}
+}
+
+// Fields of an event.
+func (NoteEvent) Fields() []ent.Field {
+	return []ent.Field{
+		field.Int64("id").StorageKey("seq").Immutable().Comment("of feed_head: dense, in the order of commits"),
+		field.Enum("kind").Values("ADDED", "REMOVED").Immutable(),
+		field.Int64("note_id").Immutable(),
+		field.Int64("author_id").Immutable(),
+	}
+}
