@@ -20,6 +20,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
@@ -5311,7 +5312,7 @@ func (ec *executionContext) fieldContext_HotKey_hits(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("HotKey", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Image_url(ctx context.Context, field graphql.CollectedField, obj *shop.Image) (ret graphql.Marshaler) {
+func (ec *executionContext) _Image_url(ctx context.Context, field graphql.CollectedField, obj *mediapath.Image) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5334,7 +5335,7 @@ func (ec *executionContext) fieldContext_Image_url(_ context.Context, field grap
 	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _Image_width(ctx context.Context, field graphql.CollectedField, obj *shop.Image) (ret graphql.Marshaler) {
+func (ec *executionContext) _Image_width(ctx context.Context, field graphql.CollectedField, obj *mediapath.Image) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5357,7 +5358,7 @@ func (ec *executionContext) fieldContext_Image_width(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Image_height(ctx context.Context, field graphql.CollectedField, obj *shop.Image) (ret graphql.Marshaler) {
+func (ec *executionContext) _Image_height(ctx context.Context, field graphql.CollectedField, obj *mediapath.Image) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -5380,7 +5381,7 @@ func (ec *executionContext) fieldContext_Image_height(_ context.Context, field g
 	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Image_thumbnailUrl(ctx context.Context, field graphql.CollectedField, obj *shop.Image) (ret graphql.Marshaler) {
+func (ec *executionContext) _Image_thumbnailUrl(ctx context.Context, field graphql.CollectedField, obj *mediapath.Image) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8747,8 +8748,8 @@ func (ec *executionContext) _Shop_images(ctx context.Context, field graphql.Coll
 			return obj.Images, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []shop.Image) graphql.Marshaler {
-			return ec.marshalNImage2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐImageᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []mediapath.Image) graphql.Marshaler {
+			return ec.marshalNImage2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋmediapathᚐImageᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -12807,7 +12808,7 @@ func (ec *executionContext) _HotKey(ctx context.Context, sel ast.SelectionSet, o
 
 var imageImplementors = []string{"Image"}
 
-func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, obj *shop.Image) graphql.Marshaler {
+func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, obj *mediapath.Image) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, imageImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -15882,15 +15883,15 @@ func (ec *executionContext) marshalNID2ᚖgithubᚗcomᚋtandianᚑdevᚋtandian
 	return v
 }
 
-func (ec *executionContext) marshalNImage2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐImage(ctx context.Context, sel ast.SelectionSet, v shop.Image) graphql.Marshaler {
+func (ec *executionContext) marshalNImage2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋmediapathᚐImage(ctx context.Context, sel ast.SelectionSet, v mediapath.Image) graphql.Marshaler {
 	return ec._Image(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNImage2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐImageᚄ(ctx context.Context, sel ast.SelectionSet, v []shop.Image) graphql.Marshaler {
+func (ec *executionContext) marshalNImage2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋmediapathᚐImageᚄ(ctx context.Context, sel ast.SelectionSet, v []mediapath.Image) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNImage2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐImage(ctx, sel, v[i])
+		return ec.marshalNImage2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋmediapathᚐImage(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

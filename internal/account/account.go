@@ -75,7 +75,15 @@ type User struct {
 	Gender    Gender         `json:"gender"`
 	Birthday  *calendar.Date `json:"birthday,omitempty"`
 	Points    int            `json:"points,omitempty"` // see Level
-	Version   int64          `json:"version"`          // raised by every update
+	Counts
+	Version int64 `json:"version"` // raised by every update
+}
+
+// Counts are what of a user is counted.
+type Counts struct {
+	FollowerCount int `json:"followers,omitempty"`
+	FolloweeCount int `json:"followees,omitempty"`
+	NoteCount     int `json:"notes,omitempty"` // those that are not deleted
 }
 
 // Codes of the refusals of this room.

@@ -19,7 +19,7 @@ import (
 func fromRow(r *ent.User) *User {
 	u := &User{
 		ID: r.ID, Nickname: r.Nickname, AvatarURL: r.AvatarURL, Role: Role(r.Role),
-		City: r.City, Bio: r.Bio, Gender: Gender(r.Gender), Points: r.Points, Version: r.Version,
+		City: r.City, Bio: r.Bio, Gender: Gender(r.Gender), Points: r.Points, Counts: countsOf(r), Version: r.Version,
 	}
 	if r.Phone != nil {
 		masked := Phone(*r.Phone).Masked()

@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"slices"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -85,15 +84,8 @@ func checkText(wrong *fault.UserErrors, field, what string, f patch.Field[string
 }
 
 func checkImages(wrong *fault.UserErrors, f patch.Field[[]string]) {
-	paths := optional.Value(f.Value)
-	bad := func(path string) bool { return !mediapath.Valid(path) }
-	switch {
-	case len(paths) > MaxImages:
-		wrong.Add(mediapath.Rejected, "images", "A shop has at most %d images.", MaxImages)
-	case slices.ContainsFunc(paths, bad):
-		wrong.Add(mediapath.Rejected, "images", "An image must be one that was uploaded here.")
-	case len(slices.Compact(slices.Sorted(slices.Values(paths)))) < len(paths):
-		wrong.Add(mediapath.Rejected, "images", "An image stands in the list twice.")
+	if why := mediapath.Check(optional.Value(f.Value)); why != "" {
+		wrong.Add(mediapath.Rejected, "images", "%s", why)
 	}
 }
 

@@ -45,5 +45,4 @@ const (
 	MaxOpenHours = 120
 	MaxAvgPrice  = 100_000_000
 	MaxScore     = 5.0
-	MaxImages    = 9
 )

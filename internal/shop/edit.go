@@ -34,7 +34,7 @@ type Editor struct {
 type Details struct {
 	Name      string
 	TypeID    int64
-	Images    []string // at most MaxImages paths below /media, each once
+	Images    []string // at most [mediapath.MaxImages] paths below /media, each once
 	Area      *string  // the quarter it lies in
 	Address   string
 	At        geo.Point

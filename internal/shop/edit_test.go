@@ -18,6 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
 )
@@ -203,7 +204,7 @@ func expected(d Details, id, owner int64) *Shop {
 		At: d.At, AvgPrice: d.AvgPrice, OpenHours: shown(d.OpenHours),
 	}
 	for _, path := range d.Images {
-		shop.Images = append(shop.Images, Image{URL: path, ThumbnailURL: path})
+		shop.Images = append(shop.Images, mediapath.ImageOf(path, 0, 0))
 	}
 	return shop
 }

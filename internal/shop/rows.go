@@ -11,8 +11,8 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
-	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
@@ -23,7 +23,7 @@ func fromRow(r *ent.Shop) *Shop {
 		CommentCount: r.CommentCount, Score: r.Score, OpenHours: r.OpenHours, Version: r.Version,
 	}
 	for _, i := range r.Images {
-		s.Images = append(s.Images, Image{URL: i.URL, ThumbnailURL: i.URL, Width: optional.OrNil(i.Width), Height: optional.OrNil(i.Height)})
+		s.Images = append(s.Images, mediapath.ImageOf(i.URL, i.Width, i.Height))
 	}
 	return s
 }

@@ -19,34 +19,27 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
 // A Shop is a place that people visit.
 type Shop struct {
-	ID           int64     `json:"id"`
-	TypeID       int64     `json:"type"`
-	OwnerID      *int64    `json:"owner,omitempty"` // the merchant; nil for nobody
-	Name         string    `json:"name"`
-	Images       []Image   `json:"images,omitempty"`
-	Area         *string   `json:"area,omitempty"` // the quarter it lies in
-	Address      string    `json:"address,omitempty"`
-	At           geo.Point `json:"at"`
-	AvgPrice     *int      `json:"avg_price,omitempty"` // minor units per person
-	Sold         int       `json:"sold,omitempty"`
-	CommentCount int       `json:"comments,omitempty"`
-	Score        float64   `json:"score,omitempty"` // 0.0 .. 5.0
-	Version      int64     `json:"version"`         // raised by every update
-	OpenHours    *string   `json:"open_hours,omitempty"`
-}
-
-// An Image is a picture of a shop, at a URL below /media.
-type Image struct {
-	URL          string `json:"url"`
-	Width        *int   `json:"width,omitempty"`  // pixels
-	Height       *int   `json:"height,omitempty"` // pixels
-	ThumbnailURL string `json:"thumbnail_url"`
+	ID           int64             `json:"id"`
+	TypeID       int64             `json:"type"`
+	OwnerID      *int64            `json:"owner,omitempty"` // the merchant; nil for nobody
+	Name         string            `json:"name"`
+	Images       []mediapath.Image `json:"images,omitempty"`
+	Area         *string           `json:"area,omitempty"` // the quarter it lies in
+	Address      string            `json:"address,omitempty"`
+	At           geo.Point         `json:"at"`
+	AvgPrice     *int              `json:"avg_price,omitempty"` // minor units per person
+	Sold         int               `json:"sold,omitempty"`
+	CommentCount int               `json:"comments,omitempty"`
+	Score        float64           `json:"score,omitempty"` // 0.0 .. 5.0
+	Version      int64             `json:"version"`         // raised by every update
+	OpenHours    *string           `json:"open_hours,omitempty"`
 }
 
 // A Type is a kind of shop.

@@ -30,21 +30,32 @@ func (s *Service) OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok b
 // AddSold adds to what shops have sold, by id, negative numbers too. Shops that do
 // not exist are overlooked. After the commit the tickets go to [Service.Announce].
 func (s *Service) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.Ticket, error) {
-	if len(sold) == 0 {
+	return s.count(ctx, tx, sold, (*ent.ShopUpdate).AddSold)
+}
+
+// AddComments adds to the comments on notes about shops, by id, as [Service.AddSold]
+// does to what they sold. After the commit the tickets go to [Service.AnnounceCounts].
+func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.Ticket, error) {
+	return s.count(ctx, tx, comments, (*ent.ShopUpdate).AddCommentCount)
+}
+
+// count adds to a column of shops.
+func (s *Service) count(ctx context.Context, tx *ent.Tx, more map[int64]int, add func(*ent.ShopUpdate, int) *ent.ShopUpdate) ([]outbox.Ticket, error) {
+	if len(more) == 0 {
 		return nil, nil
 	}
-	ids := slices.Sorted(maps.Keys(sold))
+	ids := slices.Sorted(maps.Keys(more))
 	lock := tx.Shop.Query().Where(entshop.IDIn(ids...)).Order(entshop.ByID()) // in one order, lest two of them wait for each other
 	lock.Modify(store.ForUpdate)
 	if _, err := lock.IDs(ctx); err != nil {
 		return nil, fmt.Errorf("lock %d shops: %w", len(ids), err)
 	}
-	same := map[int][]int64{} // most shops have sold one or two
+	same := map[int][]int64{} // most have one or two more
 	for _, id := range ids {
-		same[sold[id]] = append(same[sold[id]], id)
+		same[more[id]] = append(same[more[id]], id)
 	}
 	for n, some := range same {
-		if err := tx.Shop.Update().Where(entshop.IDIn(some...)).AddSold(n).AddVersion(1).Exec(ctx); err != nil {
+		if err := add(tx.Shop.Update().Where(entshop.IDIn(some...)), n).AddVersion(1).Exec(ctx); err != nil {
 			return nil, fmt.Errorf("update %d shops: %w", len(some), err)
 		}
 	}
@@ -55,4 +66,10 @@ func (s *Service) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) (
 // cannot be told now is left to the outbox.
 func (s *Service) Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket) {
 	s.outbox.Settle(ctx, s.Changed(ctx, ids...), tickets...)
+}
+
+// AnnounceCounts is [Service.Announce] for a change that moves no shop in any list: the
+// lists stay. With each comment all of them would have to be read anew.
+func (s *Service) AnnounceCounts(ctx context.Context, ids []int64, tickets []outbox.Ticket) {
+	s.outbox.Settle(ctx, outbox.Later(s.shops.Invalidate(ctx, ids...)), tickets...)
 }

@@ -1,9 +1,10 @@
-// Package mediapath knows what the path of an uploaded picture looks like, for
+// Package mediapath knows what an uploaded picture and its path look like, for
 // all who keep one. Whether there is such a picture is not looked at here.
 package mediapath
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -18,4 +19,41 @@ var shape = regexp.MustCompile(`^/media/[A-Za-z0-9][A-Za-z0-9._/-]{0,180}$`) //n
 // does not lead out again.
 func Valid(path string) bool {
 	return shape.MatchString(path) && !strings.Contains(path, "..") && !strings.Contains(path, "//")
+}
+
+// An Image is a picture as clients see it, at a URL below /media.
+type Image struct {
+	URL          string `json:"url"`
+	Width        *int   `json:"width,omitempty"`  // pixels; nil if unknown
+	Height       *int   `json:"height,omitempty"` // pixels; nil if unknown
+	ThumbnailURL string `json:"thumbnail_url"`
+}
+
+// ImageOf is the picture at a path, with its size in pixels, 0 if unknown.
+func ImageOf(path string, width, height int) Image {
+	known := func(n int) *int {
+		if n == 0 {
+			return nil
+		}
+		return &n
+	}
+	return Image{URL: path, Width: known(width), Height: known(height), ThumbnailURL: path}
+}
+
+// MaxImages is how many pictures one thing has at most.
+const MaxImages = 9
+
+// Check says for people what is wrong with a list of paths: there are at most
+// [MaxImages], each valid and once. "" is nothing.
+func Check(paths []string) string {
+	bad := func(path string) bool { return !Valid(path) }
+	switch {
+	case len(paths) > MaxImages:
+		return "There can be at most 9 images."
+	case slices.ContainsFunc(paths, bad):
+		return "An image must be one that was uploaded here."
+	case len(slices.Compact(slices.Sorted(slices.Values(paths)))) < len(paths):
+		return "An image stands in the list twice."
+	}
+	return ""
 }
