@@ -81,8 +81,22 @@ func newLists(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, locks *
 	return l
 }
 
-// rebuild reads the newest places of a user's list, under a lock if it can be had.
-func (l *lists) rebuild(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
+// rebuild reads the newest places of the lists of users, one after the other: each has
+// its own lock. Nobody asks for more than one at a time.
+func (l *lists) rebuild(ctx context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
+	found := make(map[int64][]cache.Entry, len(users))
+	for _, user := range users {
+		entries, err := l.rebuildOne(ctx, user, limit)
+		if err != nil {
+			return nil, err
+		}
+		found[user] = entries
+	}
+	return found, nil
+}
+
+// rebuildOne does so under a lock if it can be had.
+func (l *lists) rebuildOne(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
 	lease, err := l.locks.Acquire(ctx, lockOf(user, l.stripes), lock.Within(l.wait), lock.For(rebuildLease))
 	if err == nil {
 		defer func() {

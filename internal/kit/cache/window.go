@@ -52,11 +52,12 @@ func (p WindowPolicy) withDefaults() WindowPolicy {
 	return p
 }
 
-// WindowLoader reads the newest entries of a list from the truth, newest first
-// in the order of [Entry.Compare], each member once, and limit of them if there
-// are so many: fewer say that these are all. Like a [Loader] it must begin to read
-// after it is called.
-type WindowLoader[K comparable] func(ctx context.Context, k K, limit int) ([]Entry, error)
+// WindowLoader reads the newest entries of up to 500 lists from the truth: of each
+// list newest first in the order of [Entry.Compare], each member once, and limit of
+// them if there are so many: fewer say that these are all. A list that it leaves out
+// is empty. Like a [Loader] it must begin to read after it is called; an error counts
+// for all lists of the call.
+type WindowLoader[K comparable] func(ctx context.Context, ks []K, limit int) (map[K][]Entry, error)
 
 // Window keeps the newest entries of lists that grow at their new end, such as
 // the orders of a user, in one sorted set of Redis per list. It is safe for
@@ -116,27 +117,76 @@ func (w *Window[K]) Page(ctx context.Context, k K, after *Entry, first int) (ent
 	if first < 1 {
 		return nil, true, nil
 	}
-	name := w.nameOf(k)
-	part := pageRange{from: "+inf", count: min(first, largestWindow)}
+	part := newest(first)
 	if after != nil {
 		part.from = strconv.FormatInt(after.Score, 10)
 	}
-	a := w.read(ctx, name, part, "")
-	switch a.is {
-	case windowFound:
-		w.counts.hits.Add(1)
-	case windowFailed:
-		w.counts.misses.Add(1)
-		a, err = w.call(ctx, k)
-	default:
-		w.counts.misses.Add(1)
-		a, err = w.fill(ctx, k, name, part)
-	}
-	if err != nil {
+	one := []K{k}
+	answers := w.read(ctx, one, part, "")
+	w.count(answers)
+	w.fill(ctx, one, part, answers)
+	if err := answers[0].err; err != nil {
 		return nil, false, err
 	}
-	entries, complete = a.page(after, first)
+	entries, complete = answers[0].page(after, first)
 	return entries, complete, nil
+}
+
+// Page is what [Window.Page] returns of one list.
+type Page struct {
+	Entries  []Entry // newest first
+	Complete bool    // the truth has nothing else there
+}
+
+// Pages returns the newest first entries of each list, as [Window.Page] would
+// without a cursor. A list may stand in ks more than once.
+//
+// The pages cost one round trip if all windows are there; a round trip carries up
+// to 500 lists, and about 20 000 entries. Those that are missing and that nobody else
+// is loading take one call of the loader and one more round trip. When Redis is away,
+// one call of the loader answers for all, 500 at a time.
+//
+// With an error, a loader's or that of ctx, the map holds the pages that could be
+// had all the same.
+func (w *Window[K]) Pages(ctx context.Context, ks []K, first int) (map[K]Page, error) {
+	pages := make(map[K]Page, len(ks))
+	if first < 1 {
+		for _, k := range ks {
+			pages[k] = Page{Complete: true}
+		}
+		return pages, nil
+	}
+	part := newest(first)
+	var failed error
+	for some := range slices.Chunk(once(ks), min(batch, max(1, lookEntries/part.count))) {
+		// The lease of a missing window is taken with the first look, so that is
+		// detached, too: a reader who leaves must not leave a lease behind.
+		answers := w.start(ctx, some, part)
+		w.count(answers)
+		w.fill(ctx, some, part, answers)
+		for i, a := range answers {
+			if a.err != nil {
+				failed = cmp.Or(failed, a.err)
+				continue
+			}
+			entries, complete := a.page(nil, first)
+			pages[some[i]] = Page{entries, complete}
+		}
+	}
+	return pages, failed
+}
+
+// once returns the keys in their order, each once.
+func once[K comparable](ks []K) []K {
+	seen := make(map[K]struct{}, len(ks))
+	list := make([]K, 0, len(ks))
+	for _, k := range ks {
+		if _, twice := seen[k]; !twice {
+			seen[k] = struct{}{}
+			list = append(list, k)
+		}
+	}
+	return list
 }
 
 // Add puts entries into a list's window, in whatever order they come, and drops
@@ -209,13 +259,35 @@ func (w *Window[K]) known(ctx context.Context, calls []call) ([]call, error) {
 // A window that goes below half of its size while its list goes on is dropped,
 // for the next reader to load.
 func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
-	for part := range slices.Chunk(members, batch) {
-		args := []any{(w.policy.Size + 1) / 2}
-		for _, m := range part {
-			args = append(args, stored(m))
-		}
+	pairs := make([]any, 0, 2*len(members))
+	for _, m := range members {
+		pairs = append(pairs, "", stored(m))
+	}
+	return w.remove(ctx, k, pairs)
+}
+
+// RemoveExactly takes entries out of a list's window that stand there with these
+// very scores, and lets stand what has another one. Otherwise it is [Window.Remove].
+//
+// It needs no order among calls. Where a member never has the same score twice, such
+// as the id of the row that put it into the list, a removal that comes late, or again,
+// finds what was put there since under another score, or nothing.
+//
+// An Add that comes after the removal of what it adds would bring it back. So an insert
+// that may be overtaken by its own removal is told by [Window.Invalidate], and removals
+// by RemoveExactly; then nothing that was removed comes back, in whatever order the
+// calls come, and nothing that is there is lost.
+func (w *Window[K]) RemoveExactly(ctx context.Context, k K, entries ...Entry) error {
+	return w.remove(ctx, k, appendEntries(make([]any, 0, 2*len(entries)), entries))
+}
+
+// remove sends pairs of a score, or "" for any, and a member.
+func (w *Window[K]) remove(ctx context.Context, k K, pairs []any) error {
+	fewest := (w.policy.Size + 1) / 2
+	for part := range slices.Chunk(pairs, 2*batch) {
+		args := append([]any{fewest}, part...)
 		if err := w.write(ctx, windowRemoveScript, []call{{w.nameOf(k), args}}); err != nil {
-			return fmt.Errorf("remove %d members from window %s: %w", len(members), w.policy.Name, err)
+			return fmt.Errorf("remove %d members from window %s: %w", len(pairs)/2, w.policy.Name, err)
 		}
 	}
 	return nil

@@ -17,9 +17,9 @@ func ExampleWindow() {
 	ctx, user := context.Background(), int64(7)
 	rows := []cache.Entry{{Member: "0003", Score: 300}, {Member: "0002", Score: 200}, {Member: "0001", Score: 100}}
 	orders := cache.NewWindow(hub, cache.WindowPolicy{Name: "order:list", Size: 3}, key,
-		func(_ context.Context, _ int64, limit int) ([]cache.Entry, error) {
+		func(_ context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
 			fmt.Println("SELECT … ORDER BY created DESC, number DESC LIMIT", limit)
-			return rows[:limit], nil
+			return map[int64][]cache.Entry{users[0]: rows[:limit]}, nil
 		})
 	page, complete, _ := orders.Page(ctx, user, nil, 2)
 	fmt.Println(page, complete)

@@ -23,6 +23,8 @@ var (
 	windowReadLua string
 	//go:embed lua/window_store.lua
 	windowStoreLua string
+	//go:embed lua/window_has.lua
+	windowHasLua string
 	//go:embed lua/window_add.lua
 	windowAddLua string
 	//go:embed lua/window_remove.lua
@@ -30,6 +32,7 @@ var (
 
 	windowReadScript   = redis.NewScript(windowReadLua)
 	windowStoreScript  = redis.NewScript(windowStoreLua)
+	windowHasScript    = redis.NewScript(windowHasLua)
 	windowAddScript    = redis.NewScript(windowAddLua)
 	windowRemoveScript = redis.NewScript(windowRemoveLua)
 )
@@ -42,7 +45,8 @@ const (
 	windowAbsent                     // nobody holds a lease that this read knows of
 	windowGranted                    // the reader has to load
 	windowBusy                       // somebody else loads
-	windowFound                      // there are entries, from Redis or from the truth
+	windowFound                      // Redis has it
+	windowLoaded                     // it was read from the truth
 )
 
 type windowAnswer struct {
@@ -50,6 +54,7 @@ type windowAnswer struct {
 	entries []Entry       // newest first
 	whole   bool          // the window holds the whole list
 	busy    time.Duration // what another load's lease has left
+	err     error         // why there are no entries: the loader's, or that of ctx; nothing else counts then
 }
 
 // page chooses what is older than after. The entries may begin before it.
@@ -73,20 +78,46 @@ type pageRange struct {
 	count int
 }
 
-// read looks at a window and with a token asks for the lease of a missing one.
-func (w *Window[K]) read(ctx context.Context, name string, part pageRange, token string) windowAnswer {
-	// Windows that were loaded together shall not expire together, and a hot one
-	// shall not be written at every read.
-	life := spread(w.policy.Life, 0.1, mathrand.Float64())
-	renew := w.policy.Life * 3 / 4
-	cmd := w.hub.run(ctx, windowReadScript, []call{{name, []any{
-		part.from, part.count, life.Milliseconds(), renew.Milliseconds(), token, w.policy.LeaseTTL.Milliseconds(),
-	}}})[0]
-	a, err := readWindow(cmd)
-	if err != nil && !ended(ctx) {
-		w.redisFailed(ctx, err)
+// newest is the range of a first page.
+func newest(first int) pageRange { return pageRange{from: "+inf", count: min(first, largestWindow)} }
+
+// read looks at up to 500 windows in one round trip, and with a token asks for the
+// leases of missing ones. Its answers are in the order of ks.
+func (w *Window[K]) read(ctx context.Context, ks []K, part pageRange, token string) []windowAnswer {
+	calls := make([]call, len(ks))
+	for i, k := range ks {
+		life, renew := w.lives()
+		calls[i] = call{w.nameOf(k), []any{part.from, part.count, life, renew, token, w.policy.LeaseTTL.Milliseconds()}}
 	}
-	return a
+	answers := make([]windowAnswer, len(ks))
+	var failed error
+	for i, cmd := range w.hub.run(ctx, windowReadScript, calls) {
+		var err error
+		answers[i], err = readWindow(cmd)
+		failed = cmp.Or(failed, err)
+	}
+	if failed != nil && !ended(ctx) {
+		w.redisFailed(ctx, failed)
+	}
+	return answers
+}
+
+// lives is the life that a window is given, and what it has left at most when it is
+// given a new one by a read, in milliseconds. Windows that were loaded together shall
+// not expire together, and a hot one shall not be written at every read.
+func (w *Window[K]) lives() (life, renew int64) {
+	return spread(w.policy.Life, 0.1, mathrand.Float64()).Milliseconds(), (w.policy.Life * 3 / 4).Milliseconds()
+}
+
+// count counts what a first look at windows found.
+func (w *Window[K]) count(answers []windowAnswer) {
+	for _, a := range answers {
+		if a.is == windowFound {
+			w.counts.hits.Add(1)
+		} else {
+			w.counts.misses.Add(1)
+		}
+	}
 }
 
 func readWindow(cmd *redis.Cmd) (windowAnswer, error) {
@@ -153,93 +184,130 @@ func checkScores(entries []Entry) error {
 	return nil
 }
 
-// fill finds the entries of a window that a first look did not find. While
-// somebody else is loading it looks again until the window is there or the right
-// to load it has come to this reader; how long it waits is the rule of
-// [Cache.Get]. Then, and when Redis fails, it loads for itself.
-func (w *Window[K]) fill(ctx context.Context, k K, name string, part pageRange) (windowAnswer, error) {
-	var waitUntil time.Time
+// fill answers for the windows that a first look did not find. While somebody else
+// is loading them it looks again until they are there or the right to load them has
+// come to this reader; how long it waits is the rule of [Cache.Get]. Then, and where
+// Redis fails, it loads for itself.
+func (w *Window[K]) fill(ctx context.Context, ks []K, part pageRange, answers []windowAnswer) {
+	load := func(some []K) []windowAnswer { return w.call(ctx, some) }
+	start := func(some []K) []windowAnswer { return w.start(ctx, some, part) }
+	var patience time.Time
 	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
-		a, err := w.start(ctx, k, name, part)
-		if err != nil || a.is == windowFound {
-			return a, err
+		again(ks, answers, those(answers, windowFailed), load)
+		busy := those(answers, windowBusy)
+		open := append(those(answers, windowAbsent), busy...)
+		if len(open) == 0 {
+			return
 		}
-		if a.is == windowFailed {
-			break
+		if len(busy) > 0 && patience.IsZero() {
+			w.counts.waits.Add(int64(len(busy)))
+			patience = time.Now().Add(min(longestLease(answers), w.policy.LeaseTTL) + w.policy.LoadTimeout)
 		}
-		if waitUntil.IsZero() {
-			w.counts.waits.Add(1)
-			waitUntil = time.Now().Add(min(a.busy, w.policy.LeaseTTL) + w.policy.LoadTimeout)
+		if len(busy) > 0 && (time.Now().After(patience) || clock.Sleep(ctx, pause) != nil) {
+			again(ks, answers, open, load)
+			return
 		}
-		if time.Now().After(waitUntil) {
-			break
-		}
-		if err := clock.Sleep(ctx, pause); err != nil {
-			return a, err
-		}
+		again(ks, answers, open, start)
 	}
-	return w.call(ctx, k)
 }
 
-// start asks for the lease, and loads and stores if it is granted. It waits for
-// that or for ctx; the load does not end with ctx.
-func (w *Window[K]) start(ctx context.Context, k K, name string, part pageRange) (windowAnswer, error) {
+// those returns the places of the answers in a state, unless they have an error.
+func those(answers []windowAnswer, is windowState) []int {
+	var at []int
+	for i, a := range answers {
+		if a.is == is && a.err == nil {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func longestLease(answers []windowAnswer) (lease time.Duration) {
+	for _, a := range answers {
+		lease = max(lease, a.busy)
+	}
+	return lease
+}
+
+// again replaces the answers at these places.
+func again[K comparable](ks []K, answers []windowAnswer, at []int, find func([]K) []windowAnswer) {
+	if len(at) == 0 {
+		return
+	}
+	some := make([]K, len(at))
+	for i, j := range at {
+		some[i] = ks[j]
+	}
+	for i, a := range find(some) {
+		answers[at[i]] = a
+	}
+}
+
+// start asks for leases, and loads and stores what is granted. It waits for that or
+// for ctx; the load does not end with ctx.
+func (w *Window[K]) start(ctx context.Context, ks []K, part pageRange) []windowAnswer {
 	if err := ctx.Err(); err != nil {
-		return windowAnswer{}, err
+		return slices.Repeat([]windowAnswer{{err: err}}, len(ks))
 	}
-	type result struct {
-		windowAnswer
-		err error
-	}
-	done := make(chan result, 1)
+	done := make(chan []windowAnswer, 1)
 	w.hub.loads.Go(func() {
-		r := result{err: errExited}
-		defer func() { done <- r }()
-		r.windowAnswer, r.err = w.fly(context.WithoutCancel(ctx), k, name, part)
+		answers := slices.Repeat([]windowAnswer{{err: errExited}}, len(ks))
+		defer func() { done <- answers }()
+		answers = w.fly(context.WithoutCancel(ctx), ks, part)
 	})
 	select {
-	case r := <-done:
-		return r.windowAnswer, r.err
+	case answers := <-done:
+		return answers
 	case <-ctx.Done():
-		return windowAnswer{}, ctx.Err()
+		return slices.Repeat([]windowAnswer{{err: ctx.Err()}}, len(ks))
 	}
 }
 
-func (w *Window[K]) fly(ctx context.Context, k K, name string, part pageRange) (windowAnswer, error) {
+func (w *Window[K]) fly(ctx context.Context, ks []K, part pageRange) []windowAnswer {
 	token := rand.Text() // one for each load, as in Cache
-	a := w.read(ctx, name, part, token)
-	if a.is != windowGranted {
-		return a, nil
-	}
-	a, err := w.call(ctx, k)
-	w.store(ctx, name, token, a, err == nil)
-	return a, err
+	answers := w.read(ctx, ks, part, token)
+	again(ks, answers, those(answers, windowGranted), func(granted []K) []windowAnswer {
+		loaded := w.call(ctx, granted)
+		w.store(ctx, token, granted, loaded)
+		return loaded
+	})
+	return answers
 }
 
-// call runs the loader once, if ctx has not ended. A panic of the loader becomes
-// an error.
-func (w *Window[K]) call(ctx context.Context, k K) (a windowAnswer, err error) {
+// call runs the loader once, if ctx has not ended.
+func (w *Window[K]) call(ctx context.Context, ks []K) []windowAnswer {
 	if err := ctx.Err(); err != nil {
-		return a, err
+		return slices.Repeat([]windowAnswer{{err: err}}, len(ks))
 	}
+	w.counts.loadCalls.Add(1)
+	w.counts.loads.Add(int64(len(ks)))
+	lists, err := w.run(ctx, ks)
+	if err != nil {
+		w.counts.loadErrors.Add(1)
+		err = fmt.Errorf("load %d windows %s: %w", len(ks), w.policy.Name, err)
+		return slices.Repeat([]windowAnswer{{err: err}}, len(ks))
+	}
+	answers := make([]windowAnswer, len(ks))
+	for i, k := range ks {
+		answers[i], err = w.loaded(lists[k])
+		if err != nil { // of this list alone
+			w.counts.loadErrors.Add(1)
+			answers[i] = windowAnswer{err: fmt.Errorf("load a window %s: %w", w.policy.Name, err)}
+		}
+	}
+	return answers
+}
+
+// run is one call of the loader. A panic becomes an error.
+func (w *Window[K]) run(ctx context.Context, ks []K) (lists map[K][]Entry, err error) {
 	ctx, cancel := context.WithTimeout(ctx, w.policy.LoadTimeout)
 	defer cancel()
-	w.counts.loadCalls.Add(1)
-	w.counts.loads.Add(1)
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
-		if err != nil {
-			w.counts.loadErrors.Add(1)
-			a, err = windowAnswer{}, fmt.Errorf("load a window %s: %w", w.policy.Name, err)
-		}
 	}()
-	entries, err := w.load(ctx, k, w.policy.Size)
-	if err != nil {
-		return a, err
-	}
-	return w.loaded(entries)
+	return w.load(ctx, ks, w.policy.Size)
 }
 
 // loaded checks what a loader returned: entries out of order would be a window
@@ -250,29 +318,50 @@ func (w *Window[K]) loaded(entries []Entry) (windowAnswer, error) {
 			return windowAnswer{}, fmt.Errorf("%v comes after %v, want newest first and each once", e, entries[i-1])
 		}
 	}
-	a := windowAnswer{is: windowFound, whole: len(entries) < w.policy.Size}
+	a := windowAnswer{is: windowLoaded, whole: len(entries) < w.policy.Size}
 	a.entries = entries[:min(len(entries), w.policy.Size)]
 	return a, checkScores(a.entries)
 }
 
-// store ends a load: what it read is kept if the lease is still its own. Without
-// entries that can be kept, others need not wait for the lease to expire.
-func (w *Window[K]) store(ctx context.Context, name, token string, a windowAnswer, keep bool) {
-	mark := markCut
-	if a.whole {
-		mark = markWhole
+// store ends a load: what it read of each list is kept if the lease is still its
+// own. Without entries that can be kept, others need not wait for the lease to
+// expire. A round trip carries about 20 000 entries.
+func (w *Window[K]) store(ctx context.Context, token string, ks []K, loaded []windowAnswer) {
+	for first := 0; first < len(ks); {
+		next, entries := first, 0
+		for next < len(ks) && entries < lookEntries {
+			entries += len(loaded[next].entries)
+			next++
+		}
+		w.storeSome(ctx, token, ks[first:next], loaded[first:next])
+		first = next
 	}
-	if !keep {
-		mark = ""
+}
+
+// storeSome is one round trip of store.
+func (w *Window[K]) storeSome(ctx context.Context, token string, ks []K, loaded []windowAnswer) {
+	calls := make([]call, len(ks))
+	for i, k := range ks {
+		mark := markCut
+		switch a := loaded[i]; {
+		case a.err != nil:
+			mark = ""
+		case a.whole:
+			mark = markWhole
+		}
+		life, _ := w.lives()
+		calls[i] = call{w.nameOf(k), appendEntries([]any{token, mark, life}, loaded[i].entries)}
 	}
-	life := spread(w.policy.Life, 0.1, mathrand.Float64())
-	args := appendEntries([]any{token, mark, life.Milliseconds()}, a.entries)
-	done, err := w.hub.run(ctx, windowStoreScript, []call{{name, args}})[0].Int()
-	switch {
-	case err != nil:
-		w.redisFailed(ctx, err)
-	case done == 0 && keep:
-		w.counts.storesRefused.Add(1)
+	var failed error
+	for i, cmd := range w.hub.run(ctx, windowStoreScript, calls) {
+		done, err := cmd.Int()
+		failed = cmp.Or(failed, err)
+		if err == nil && done == 0 && loaded[i].err == nil {
+			w.counts.storesRefused.Add(1)
+		}
+	}
+	if failed != nil {
+		w.redisFailed(ctx, failed)
 	}
 }
 

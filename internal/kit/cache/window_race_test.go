@@ -73,18 +73,23 @@ func newWindowRace(t *testing.T, w *world) *windowRace {
 }
 
 // load reads the truth and takes its time to say so.
-func (r *windowRace) load(ctx context.Context, list, limit int) ([]Entry, error) {
+func (r *windowRace) load(ctx context.Context, lists []int, limit int) (map[int][]Entry, error) {
+	found := make(map[int][]Entry)
 	r.mu.Lock()
-	var all []Entry
-	for _, p := range r.lists[list] {
-		if p.is < removed {
-			all = append(all, p.Entry)
+	for _, list := range lists {
+		for _, p := range r.lists[list] {
+			if p.is < removed {
+				found[list] = append(found[list], p.Entry)
+			}
 		}
 	}
 	r.mu.Unlock()
 	_ = clock.Sleep(ctx, rand.N(3*time.Millisecond))
-	all = newestFirst(all)
-	return all[:min(limit, len(all))], nil
+	for list, all := range found {
+		all = newestFirst(all)
+		found[list] = all[:min(limit, len(all))]
+	}
+	return found, nil
 }
 
 func (r *windowRace) run(t *testing.T, seed uint64, during time.Duration) {

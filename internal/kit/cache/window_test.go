@@ -55,6 +55,15 @@ func TestWindow(t *testing.T) {
 		{"reads and writes cost one round trip", windowRoundTrips},
 		{"entries are added to many lists at once", manyListsAtOnce},
 		{"a walk shows what is kept, and keeps nothing longer", walkShowsWhatIsKept},
+		{"pages of many lists are those of each", pagesOfMany},
+		{"windows that are missing are loaded in one call, and stored", missingWindowsAreLoadedTogether},
+		{"pages of many lists wait for loads elsewhere, and load what is then left", pagesOfManyWait},
+		{"one list that fails leaves the others alone", failedListIsItsOwnMatter},
+		{"leases of many windows do not end with their reader", manyLoadsSurviveTheirReader},
+		{"members are known down to the floor", membersAreKnown},
+		{"any member is found as it was, in any number (A27)", anyMemberIsFound},
+		{"entries are removed exactly, late or twice", removedExactly},
+		{"what was removed exactly does not come back from a load (A1)", exactRemovalOvertakesALoad},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -90,12 +99,17 @@ func (l *lists) remove(user int, members ...string) {
 	l.of[user] = slices.DeleteFunc(l.of[user], func(e Entry) bool { return slices.Contains(members, e.Member) })
 }
 
-func (l *lists) load(_ context.Context, user, limit int) ([]Entry, error) {
+func (l *lists) load(_ context.Context, users []int, limit int) (map[int][]Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.loads++
-	all := l.of[user]
-	return slices.Clone(all[:min(limit, len(all))]), nil
+	found := make(map[int][]Entry)
+	for _, user := range users {
+		if all := l.of[user]; len(all) > 0 {
+			found[user] = slices.Clone(all[:min(limit, len(all))])
+		}
+	}
+	return found, nil
 }
 
 func (l *lists) count() int {
@@ -108,8 +122,8 @@ func (l *lists) count() int {
 // end, and a function that waits for the next such call.
 func (l *lists) pausing(t *testing.T) (WindowLoader[int], func() paused) {
 	calls, over := make(chan paused), t.Context()
-	load := func(ctx context.Context, user, limit int) ([]Entry, error) {
-		found, _ := l.load(ctx, user, limit)
+	load := func(ctx context.Context, users []int, limit int) (map[int][]Entry, error) {
+		found, _ := l.load(ctx, users, limit)
 		p := paused{ctx, make(chan error)}
 		select {
 		case calls <- p:
@@ -688,11 +702,11 @@ func failedWindowLoadHandsOver(t *testing.T, w *world) {
 	}
 	for name, fail := range failures {
 		failing := true
-		win := windowOf(w.process(t), func(ctx context.Context, user, limit int) ([]Entry, error) {
+		win := windowOf(w.process(t), func(ctx context.Context, users []int, limit int) (map[int][]Entry, error) {
 			if failing {
 				return nil, fail()
 			}
-			return l.load(ctx, user, limit)
+			return l.load(ctx, users, limit)
 		}, WindowPolicy{LeaseTTL: time.Second, LoadTimeout: 20 * time.Second})
 		must(t, win.Invalidate(t.Context(), 1))
 		if _, _, err := win.Page(t.Context(), 1, nil, 10); err == nil {
@@ -713,7 +727,7 @@ func failedWindowLoadHandsOver(t *testing.T, w *world) {
 
 func unorderedListIsAnError(t *testing.T, w *world) {
 	for _, scores := range [][]int{{1, 2}, {3, 2, 2}, {3, 1, 2}} {
-		win := windowOf(w.process(t), func(context.Context, int, int) ([]Entry, error) { return numbered(scores...), nil }, WindowPolicy{})
+		win := windowOf(w.process(t), always(numbered(scores...)), WindowPolicy{})
 		if got, _, err := win.Page(t.Context(), 1, nil, 10); err == nil || got != nil {
 			t.Errorf("%d: %v, %v", scores, got, err)
 		}
@@ -721,9 +735,20 @@ func unorderedListIsAnError(t *testing.T, w *world) {
 			t.Fatalf("%d left %q", scores, names)
 		}
 	}
-	long := windowOf(w.process(t), func(context.Context, int, int) ([]Entry, error) { return numbered(4, 3, 2, 1), nil }, WindowPolicy{Size: 2})
+	long := windowOf(w.process(t), always(numbered(4, 3, 2, 1)), WindowPolicy{Size: 2})
 	for range 2 {
 		wantPage(t, "more than the limit", shown{numbered(4, 3), false}, mustPage(t, long, 1, nil, 10))
+	}
+}
+
+// always is a loader that returns the same for every list.
+func always(entries []Entry) WindowLoader[int] {
+	return func(_ context.Context, users []int, _ int) (map[int][]Entry, error) {
+		found := make(map[int][]Entry)
+		for _, user := range users {
+			found[user] = entries
+		}
+		return found, nil
 	}
 }
 
@@ -807,6 +832,7 @@ func windowRoundTrips(t *testing.T, w *world) {
 	sent := new(tally)
 	win := windowOf(w.process(t, sent), l.load, WindowPolicy{})
 	page := func() error { _, _, err := win.Page(t.Context(), 1, nil, 10); return err }
+	pages := func() error { _, err := win.Pages(t.Context(), upTo(100), 10); return err }
 	steps := []struct {
 		name string
 		do   func() error
@@ -823,6 +849,11 @@ func windowRoundTrips(t *testing.T, w *world) {
 		{"dropping one", func() error { return win.Invalidate(t.Context(), 1) }, 1},
 		{"one in each of 100 lists, of which none is there", func() error { return win.AddEach(t.Context(), inEach(100, numbered(4)...)) }, 1},
 		{"a miss", page, 3},
+		{"teach asking for members", func() error { _, err := win.Has(t.Context(), 1, nil); return err }, 0},
+		{"1200 members", func() error { _, err := win.Has(t.Context(), 1, make([]string, 1200)); return err }, 1},
+		{"one removed exactly", func() error { return win.RemoveExactly(t.Context(), 1, numbered(4)...) }, 1},
+		{"pages of 100 lists, of which one is there", pages, 2},
+		{"pages of 100 lists", pages, 1},
 	}
 	for _, step := range steps {
 		must(t, step.do())
@@ -913,16 +944,19 @@ func TestWindowsAreReadFromTheTruthWhenRedisIsAway(t *testing.T) {
 	win := windowOf(h, l.load, WindowPolicy{Size: 2})
 	wantPage(t, "first page", shown{numbered(3), true}, mustPage(t, win, 1, nil, 1))
 	wantPage(t, "past the floor", shown{numbered(2), false}, mustPage(t, win, 1, &numbered(3)[0], 5))
+	wantPages(t, win, []int{1, 2, 1}, 2, map[int]Page{1: {numbered(3, 2), true}, 2: {nil, true}})
+	wantMembers(t, win, 1, []string{"m003", "m001"}, Membership{Has: map[string]bool{"m003": true}, Floor: 2})
 	for name, err := range map[string]error{
 		"add 2 entries to window order:list":      win.Add(t.Context(), 1, numbered(4, 5)...),
 		"remove 1 members from window order:list": win.Remove(t.Context(), 1, "m003"),
+		"remove 2 members from window order:list": win.RemoveExactly(t.Context(), 1, numbered(3, 2)...),
 		"invalidate 1 windows order:list":         win.Invalidate(t.Context(), 1),
 	} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want an error that says %q", err, name)
 		}
 	}
-	if diff := cmp.Diff(Stats{Name: "order-list", Misses: 2, Loads: 2, LoadCalls: 2, RedisErrors: 5}, win.Stats()); diff != "" {
+	if diff := cmp.Diff(Stats{Name: "order-list", Misses: 5, Loads: 5, LoadCalls: 4, RedisErrors: 8}, win.Stats()); diff != "" {
 		t.Error(diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -930,7 +964,10 @@ func TestWindowsAreReadFromTheTruthWhenRedisIsAway(t *testing.T) {
 	if _, _, err := win.Page(ctx, 1, nil, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("a reader that had left got %v", err)
 	}
-	wantLoads(t, l, 2)
+	if pages, err := win.Pages(ctx, []int{1, 2}, 1); !errors.Is(err, context.Canceled) || len(pages) != 0 {
+		t.Errorf("a reader of many that had left got %v, %v", pages, err)
+	}
+	wantLoads(t, l, 4)
 }
 
 func TestAWindowSurvivesARedisThatFallsDuringItsLoad(t *testing.T) {
@@ -940,9 +977,9 @@ func TestAWindowSurvivesARedisThatFallsDuringItsLoad(t *testing.T) {
 	h, err := NewHub(rdb, Options{})
 	must(t, err)
 	l := newLists(1, numbered(1)...)
-	win := windowOf(h, func(ctx context.Context, user, limit int) ([]Entry, error) {
+	win := windowOf(h, func(ctx context.Context, users []int, limit int) (map[int][]Entry, error) {
 		m.Close()
-		return l.load(ctx, user, limit)
+		return l.load(ctx, users, limit)
 	}, WindowPolicy{})
 	wantPage(t, "loaded", shown{numbered(1), true}, mustPage(t, win, 1, nil, 10))
 	if diff := cmp.Diff(Stats{Name: "order-list", Misses: 1, Loads: 1, LoadCalls: 1, RedisErrors: 1}, win.Stats()); diff != "" {

@@ -4,9 +4,10 @@
 -- KEYS[1]  <prefix>:<name>:{<k>}    sorted set, the window (see window_read.lua)
 -- KEYS[2]  <prefix>:<name>:{<k>}:l  string, the lease: token of one load
 -- ARGV[1]  fewest entries of a window below which the list goes on, at least 1
--- ARGV[2…] members, 1 to 500
+-- ARGV[2…] score, member, score, member, …: 1 to 500 members. A member whose score
+--          is another one stays; the score "" is any.
 --
--- returns  1  the window holds none of the members
+-- returns  1  the window holds none of the members under these scores
 --          0  there is no window, and no load under way can store one
 --
 -- A window below which the list goes on gets nothing in place of what is taken
@@ -20,7 +21,17 @@ if type(mark) ~= 'string' then
   redis.call('UNLINK', KEYS[1], KEYS[2])
   return 0
 end
-redis.call('ZREM', KEYS[1], unpack(ARGV, 2))
+for i = 2, #ARGV, 2 do
+  local stands = ARGV[i] == ''
+  if not stands then
+    -- As numbers: a score may be written as 1.7e+12. Up to 2^53 they are exact.
+    local score = redis.call('ZSCORE', KEYS[1], ARGV[i + 1])
+    stands = score and tonumber(score) == tonumber(ARGV[i])
+  end
+  if stands then
+    redis.call('ZREM', KEYS[1], ARGV[i + 1])
+  end
+end
 if mark ~= '-inf' and redis.call('ZCARD', KEYS[1]) - 1 < tonumber(ARGV[1]) then
   redis.call('UNLINK', KEYS[1], KEYS[2])
   return 0

@@ -1,0 +1,363 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestHeads is the behaviour on every kind of Redis.
+func TestHeads(t *testing.T) {
+	cases := []struct {
+		name string
+		run  func(t *testing.T, w *world)
+	}{
+		{"pages within, across and below the head are those of the list", pagesOfHeads},
+		{"a list that is whole in its head is read no more", wholeListIsInItsHead},
+		{"an empty list is a value", emptyHeadIsAValue},
+		{"several owners are loaded in one call, each once", ownersAreLoadedTogether},
+		{"an invalidation is seen in every process, at once", headsAreInvalidated},
+		{"pages within heads cost one round trip, others a load", headRoundTrips},
+		{"a failed load leaves the pages that could be had", failedHeads},
+		{"spots out of order are an error and not kept", unorderedHeads},
+	}
+	onEach(t, func(t *testing.T, b *backend) {
+		for _, c := range cases {
+			t.Run(c.name, func(t *testing.T) { c.run(t, b.world(t)) })
+		}
+	})
+}
+
+// board stands for a table of the database with a list for each owner.
+type board struct {
+	mu    sync.Mutex
+	of    map[int][]Spot // the highest first
+	asked [][]Ask[int]
+	fails error
+}
+
+// newBoard has lists with these Ats. The ids are unlike them.
+func newBoard(lists map[int][]int64) *board {
+	b := &board{of: make(map[int][]Spot)}
+	for owner, ats := range lists {
+		b.of[owner] = spotsAt(ats...)
+	}
+	return b
+}
+
+func spotsAt(ats ...int64) []Spot {
+	list := make([]Spot, len(ats))
+	for i, at := range ats {
+		list[i] = Spot{at, 1000 - at}
+	}
+	return list
+}
+
+func (b *board) load(_ context.Context, asks []Ask[int]) (map[int][]Spot, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked = append(b.asked, asks)
+	if b.fails != nil {
+		return nil, b.fails
+	}
+	found := make(map[int][]Spot)
+	for _, a := range asks {
+		for _, s := range b.of[a.Of] {
+			if s.At < a.Below && len(found[a.Of]) < a.Most {
+				found[a.Of] = append(found[a.Of], s)
+			}
+		}
+	}
+	return found, nil
+}
+
+// put commits a list.
+func (b *board) put(owner int, ats ...int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.of[owner] = spotsAt(ats...)
+}
+
+// page is what the truth says.
+func (b *board) page(owner int, below int64, first int) Spots {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rest := slices.DeleteFunc(slices.Clone(b.of[owner]), func(s Spot) bool { return s.At >= below })
+	return Spots{rest[:min(first, len(rest))], len(rest) > first}
+}
+
+// wantAsked compares what was asked for since the last time.
+func (b *board) wantAsked(t *testing.T, what string, want ...[]Ask[int]) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if diff := cmp.Diff(want, b.asked, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s: asked of the truth (-want +got):\n%s", what, diff)
+	}
+	b.asked = nil
+}
+
+func headsOf(h *Hub, b *board, size int, p Policy) *Heads[int] {
+	p.Name = "heads"
+	return NewHeads(h, p.withTestTimes(), size, strconv.Itoa, strconv.Atoi, b.load)
+}
+
+func wantSpots(t *testing.T, h *Heads[int], owners []int, below int64, first int, want map[int]Spots) {
+	t.Helper()
+	got, err := h.Pages(t.Context(), owners, below, first)
+	must(t, err)
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("Pages(%v, %d, %d) (-want +got):\n%s", owners, below, first, diff)
+	}
+}
+
+// wantTruth compares pages of all sizes at all places with the truth.
+func wantTruth(t *testing.T, h *Heads[int], b *board, owners ...int) {
+	t.Helper()
+	for _, below := range []int64{math.MaxInt64, 100, 9, 8, 7, 6, 5, 4, 2, 1, 0, -1, -8, math.MinInt64} {
+		for first := range 9 {
+			want := make(map[int]Spots)
+			for _, owner := range owners {
+				want[owner] = b.page(owner, below, first)
+				if first == 0 {
+					want[owner] = Spots{}
+				}
+			}
+			wantSpots(t, h, owners, below, first, want)
+		}
+	}
+}
+
+func variousLists() *board {
+	return newBoard(map[int][]int64{1: {9, 8, 7, 6, 5, 4, 0, -7}, 2: {8, 5, 2}, 3: {9, 7, 6, 1}, 4: {5}})
+}
+
+func pagesOfHeads(t *testing.T, w *world) {
+	b := variousLists()
+	for _, size := range []int{1, 3, 4, 10} {
+		w := w.world(t)
+		h := headsOf(w.process(t), b, size, Policy{})
+		wantTruth(t, h, b, 1, 2, 3, 4, 5)
+		wantTruth(t, headsOf(w.process(t), b, size, Policy{}), b, 5, 4, 3, 2, 1)
+	}
+	h := headsOf(w.process(t), b, 4, Policy{})
+	wantSpots(t, h, []int{1, 2, 1}, 9, 2, map[int]Spots{1: {spotsAt(8, 7), true}, 2: {spotsAt(8, 5), true}})
+}
+
+func wholeListIsInItsHead(t *testing.T, w *world) {
+	b := variousLists()
+	h := headsOf(w.process(t), b, 4, Policy{})
+	wantSpots(t, h, []int{2}, math.MaxInt64, 3, map[int]Spots{2: {spotsAt(8, 5, 2), false}})
+	b.wantAsked(t, "the first time", []Ask[int]{{2, math.MaxInt64, 4}})
+	wantSpots(t, h, []int{2}, math.MaxInt64, 100, map[int]Spots{2: {spotsAt(8, 5, 2), false}})
+	wantSpots(t, h, []int{2}, 5, 100, map[int]Spots{2: {spotsAt(2), false}})
+	wantSpots(t, h, []int{2}, 2, 100, map[int]Spots{2: {}})
+	b.wantAsked(t, "then")
+}
+
+func emptyHeadIsAValue(t *testing.T, w *world) {
+	b := newBoard(nil)
+	p := Policy{Negative: -1} // no absence is kept
+	wantSpots(t, headsOf(w.process(t), b, 4, p), []int{7}, math.MaxInt64, 3, map[int]Spots{7: {}})
+	b.wantAsked(t, "the first time", []Ask[int]{{7, math.MaxInt64, 4}})
+	there := headsOf(w.process(t), b, 4, p)
+	wantSpots(t, there, []int{7}, math.MaxInt64, 3, map[int]Spots{7: {}})
+	wantSpots(t, there, []int{7}, 3, 100, map[int]Spots{7: {}})
+	b.wantAsked(t, "then")
+	b.put(7, 1)
+	must(t, there.Invalidate(t.Context(), 7))
+	wantSpots(t, there, []int{7}, math.MaxInt64, 3, map[int]Spots{7: {spotsAt(1), false}})
+}
+
+func ownersAreLoadedTogether(t *testing.T, w *world) {
+	b := variousLists()
+	h := headsOf(w.process(t), b, 3, Policy{})
+	page := map[int]Spots{1: {spotsAt(9, 8), true}, 3: {spotsAt(9, 7), true}, 4: {spotsAt(5), false}}
+	wantSpots(t, h, []int{1, 3, 1, 4}, math.MaxInt64, 2, page)
+	b.wantAsked(t, "heads", []Ask[int]{{1, math.MaxInt64, 3}, {3, math.MaxInt64, 3}, {4, math.MaxInt64, 3}})
+	wantSpots(t, h, []int{1, 4, 3, 1}, 8, 2, map[int]Spots{1: {spotsAt(7, 6), true}, 3: {spotsAt(7, 6), true}, 4: {spotsAt(5), false}})
+	b.wantAsked(t, "beyond the heads", []Ask[int]{{1, 8, 3}, {3, 8, 3}})
+	wantSpots(t, h, []int{2, 3}, 2, 1, map[int]Spots{2: {}, 3: {spotsAt(1), false}})
+	b.wantAsked(t, "a head, and below them", []Ask[int]{{2, math.MaxInt64, 3}}, []Ask[int]{{2, 2, 2}, {3, 2, 2}})
+	wantSpots(t, h, nil, 8, 2, nil)
+	wantSpots(t, h, []int{9}, 8, 0, map[int]Spots{9: {}})
+	b.wantAsked(t, "nobody, and nothing")
+}
+
+func headsAreInvalidated(t *testing.T, w *world) {
+	b := variousLists()
+	here, there := headsOf(w.process(t), b, 3, Policy{}), headsOf(w.process(t), b, 3, Policy{})
+	wantTruth(t, here, b, 1, 2)
+	b.put(1, 9, 8, 7, 6, 5, 4, 3)
+	b.put(2)
+	must(t, there.Invalidate(t.Context(), 1, 2))
+	wantTruth(t, here, b, 1, 2)
+	wantTruth(t, there, b, 1, 2)
+	if names := w.names(t); len(names) != 2 {
+		t.Errorf("keys %q, want two heads", names)
+	}
+}
+
+func headRoundTrips(t *testing.T, w *world) {
+	b := newBoard(nil)
+	for _, owner := range upTo(100) {
+		b.put(owner, 9, 8, 7, 6, 5)
+	}
+	sent := new(tally)
+	h := headsOf(w.process(t, sent), b, 4, Policy{})
+	page := func(below int64, first int) func() {
+		return func() {
+			_, err := h.Pages(t.Context(), upTo(100), below, first)
+			must(t, err)
+		}
+	}
+	page(math.MaxInt64, 1)() // teaches the scripts, too
+	for _, step := range []struct {
+		name         string
+		do           func()
+		trips, loads int
+	}{
+		{"the first page", page(math.MaxInt64, 2), 1, 0},
+		{"the second page", page(8, 1), 1, 0},
+		{"a page that may be the last", page(7, 2), 1, 1},
+		{"a page below", page(6, 2), 1, 1},
+	} {
+		b.asked = nil
+		sent.reset()
+		step.do()
+		if sent.roundTrips != step.trips || len(b.asked) != step.loads {
+			t.Errorf("%s: %d round trips and %d loads, want %d and %d", step.name, sent.roundTrips, len(b.asked), step.trips, step.loads)
+		}
+	}
+	if diff := cmp.Diff(Stats{Name: "heads", Hits: 400, Misses: 100, Loads: 300, LoadCalls: 3}, h.Stats()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func failedHeads(t *testing.T, w *world) {
+	b := variousLists()
+	h := headsOf(w.process(t), b, 3, Policy{})
+	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 1, map[int]Spots{1: {spotsAt(9), true}, 2: {spotsAt(8), true}})
+	b.fails = errDatabase
+	for name, ask := range map[string]struct {
+		owners []int
+		below  int64
+	}{
+		"a head":        {[]int{1, 3}, 9},
+		"below a head":  {[]int{1, 2}, 6},
+		"both failures": {[]int{1, 2, 3}, 8},
+	} {
+		got, err := h.Pages(t.Context(), ask.owners, ask.below, 1)
+		if !errors.Is(err, errDatabase) || !strings.Contains(err.Error(), "heads") {
+			t.Errorf("%s: %v, want the loader's error", name, err)
+		}
+		for owner, page := range got {
+			if diff := cmp.Diff(b.page(owner, ask.below, 1), page); diff != "" {
+				t.Errorf("%s, %d: %s", name, owner, diff)
+			}
+		}
+		if name == "a head" && len(got) != 1 {
+			t.Errorf("%v, want the page of the head that is there", got)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.Pages(ctx, []int{1}, 6, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("a reader that had left got %v", err)
+	}
+}
+
+func unorderedHeads(t *testing.T, w *world) {
+	b := newBoard(map[int][]int64{1: {1, 2}, 2: {3, 3}, 3: {9, 8, 7, 4, 5}})
+	h := headsOf(w.process(t), b, 2, Policy{})
+	for _, owner := range []int{1, 2} {
+		if got, err := h.Pages(t.Context(), []int{owner}, math.MaxInt64, 1); err == nil || len(got) != 0 {
+			t.Errorf("%d: %v, %v", owner, got, err)
+		}
+	}
+	if got, err := h.Pages(t.Context(), []int{3}, 7, 2); err == nil || len(got) != 0 {
+		t.Errorf("below a head: %v, %v", got, err)
+	}
+	if names := w.names(t); len(names) != 1 {
+		t.Errorf("keys %q, want one head, in order", names)
+	}
+	rude := NewHeads(w.process(t), Policy{Name: "rude"}, 2, strconv.Itoa, strconv.Atoi, func(context.Context, []Ask[int]) (map[int][]Spot, error) {
+		return map[int][]Spot{1: spotsAt(3, 2, 1)}, nil
+	})
+	if got, err := rude.Pages(t.Context(), []int{1}, math.MaxInt64, 1); err == nil {
+		t.Errorf("more than was asked for: %v", got)
+	}
+}
+
+func TestHeadsInThisProcessCostNothing(t *testing.T) {
+	b := variousLists()
+	sent := new(tally)
+	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true}, sent)
+	h := headsOf(x.Hub, b, 4, Policy{Local: Local{Share: 1, Suits: everyCriterion}})
+	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 2, map[int]Spots{1: {spotsAt(9, 8), true}, 2: {spotsAt(8, 5), true}})
+	sent.reset()
+	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 2, map[int]Spots{1: {spotsAt(9, 8), true}, 2: {spotsAt(8, 5), true}})
+	if sent.roundTrips != 0 {
+		t.Errorf("%d round trips, want none", sent.roundTrips)
+	}
+	b.put(1, 3)
+	must(t, h.Invalidate(t.Context(), 1))
+	wantTruth(t, h, b, 1, 2)
+}
+
+func TestHeadsAreReadFromTheTruthWhenRedisIsAway(t *testing.T) {
+	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
+	defer func() { _ = rdb.Close() }()
+	hub, err := NewHub(rdb, Options{})
+	must(t, err)
+	b := variousLists()
+	h := headsOf(hub, b, 3, Policy{})
+	wantTruth(t, h, b, 1, 2, 3, 4, 5)
+	if err := h.Invalidate(t.Context(), 1); err == nil {
+		t.Error("an invalidation that reached nobody is no error")
+	}
+	wantTruth(t, h, b, 1, 2, 3, 4, 5)
+}
+
+// A head whose spots are as long as they can be is kept all the same.
+func TestALargeHeadIsKept(t *testing.T) {
+	const size = 1000
+	w := startMini(t).world(t)
+	asked := 0
+	h := NewHeads(w.process(t), Policy{Name: "large"}, size, strconv.Itoa, strconv.Atoi, func(context.Context, []Ask[int]) (map[int][]Spot, error) {
+		asked++
+		list := make([]Spot, size)
+		for i := range list {
+			list[i] = Spot{math.MinInt64 + size - int64(i), math.MinInt64}
+		}
+		return map[int][]Spot{1: list}, nil
+	})
+	for range 2 {
+		got, err := h.Pages(t.Context(), []int{1}, math.MaxInt64, size-1)
+		must(t, err)
+		if len(got[1].Spots) != size-1 || !got[1].More {
+			t.Errorf("%d spots, and more: %v", len(got[1].Spots), got[1].More)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("%d loads, want one", asked)
+	}
+}
+
+func TestHeadsWithoutASizeAreAMistake(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("NewHeads took a size of 0")
+		}
+	}()
+	headsOf(startMini(t).world(t).process(t), newBoard(nil), 0, Policy{})
+}

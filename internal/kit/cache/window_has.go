@@ -1,0 +1,127 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Membership says which of the members that were asked for a list has, as far as its
+// window knows.
+type Membership struct {
+	Has   map[string]bool // of the members in the window: true
+	Whole bool            // the window holds the whole list: what it lacks is not in the list
+	// Floor is the score of the window's oldest entry if it is not Whole. What would
+	// stand above it, with a higher score, and is lacking, is not in the list either;
+	// of anything else that is lacking, the truth has to be asked.
+	Floor int64
+}
+
+// Has says which of these members a list has. It costs one round trip if the window
+// is there; a window that is missing is loaded, as by Page, and when Redis is away
+// the loader answers. It is as fresh as Page. An error is the loader's, wrapped, or
+// that of ctx.
+func (w *Window[K]) Has(ctx context.Context, k K, members []string) (Membership, error) {
+	m, is := w.ask(ctx, k, members)
+	answers := []windowAnswer{{is: is}}
+	w.count(answers)
+	if is == windowFound {
+		return m, nil
+	}
+	w.fill(ctx, []K{k}, newest(largestWindow), answers)
+	if err := answers[0].err; err != nil {
+		return Membership{}, err
+	}
+	return answers[0].membership(members), nil
+}
+
+// membership looks for members in what was read of a whole window.
+func (a windowAnswer) membership(members []string) Membership {
+	m := Membership{Has: make(map[string]bool), Whole: a.whole}
+	there := make(map[string]bool, len(a.entries))
+	for _, e := range a.entries {
+		there[e.Member] = true
+	}
+	for _, member := range members {
+		if there[member] {
+			m.Has[member] = true
+		}
+	}
+	if last := len(a.entries) - 1; last >= 0 && !a.whole {
+		m.Floor = a.entries[last].Score
+	}
+	return m
+}
+
+// ask asks a window for members, 500 with each call of one pipeline. Between two
+// calls the window may change: each answer is right about its own members, so what
+// holds of all of them is the highest floor.
+func (w *Window[K]) ask(ctx context.Context, k K, members []string) (Membership, windowState) {
+	parts := slices.Collect(slices.Chunk(members, batch))
+	if len(parts) == 0 {
+		parts = [][]string{nil}
+	}
+	name, calls := w.nameOf(k), make([]call, len(parts))
+	for i, part := range parts {
+		life, renew := w.lives()
+		args := append(make([]any, 0, 2+len(part)), life, renew)
+		for _, member := range part {
+			args = append(args, stored(member))
+		}
+		calls[i] = call{name, args}
+	}
+	m, cut := Membership{Has: make(map[string]bool), Whole: true}, false
+	for i, cmd := range w.hub.run(ctx, windowHasScript, calls) {
+		whole, floor, err := readHas(cmd, parts[i], m.Has)
+		switch {
+		case errors.Is(err, errNoWindow):
+			return Membership{}, windowAbsent
+		case err != nil:
+			if !ended(ctx) {
+				w.redisFailed(ctx, err)
+			}
+			return Membership{}, windowFailed
+		case whole:
+		case cut:
+			m.Floor = max(m.Floor, floor)
+		default:
+			m.Whole, m.Floor, cut = false, floor, true
+		}
+	}
+	return m, windowFound
+}
+
+var errNoWindow = errors.New("there is no such window")
+
+// readHas adds the members that a window has.
+func readHas(cmd *redis.Cmd, members []string, has map[string]bool) (whole bool, floor int64, err error) {
+	v, err := cmd.Result()
+	if err != nil {
+		return false, 0, err
+	}
+	if v == int64(-1) {
+		return false, 0, errNoWindow
+	}
+	list, _ := v.([]any)
+	if len(list) != 2+len(members) {
+		return false, 0, fmt.Errorf("window_has.lua answered %T of %d items", v, len(list))
+	}
+	for i, member := range members {
+		if list[2+i] == int64(1) {
+			has[member] = true
+		}
+	}
+	if list[0] == markWhole {
+		return true, 0, nil
+	}
+	text, _ := list[1].(string)
+	score, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return false, 0, fmt.Errorf("window_has.lua answered the score %q", text)
+	}
+	return false, int64(score), nil
+}
