@@ -79,6 +79,14 @@ func ForUpdate(s *entsql.Selector) {
 	}
 }
 
+// ForShare keeps the rows that a query returns as they are until the transaction ends,
+// where [ForUpdate] locks them: others may do the same.
+func ForShare(s *entsql.Selector) {
+	if s.Dialect() == dialect.Postgres {
+		s.ForShare()
+	}
+}
+
 // ForUpdateSkipLocked is [ForUpdate] that leaves out rows which others have locked.
 func ForUpdateSkipLocked(s *entsql.Selector) {
 	if s.Dialect() == dialect.Postgres {

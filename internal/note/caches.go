@@ -1,0 +1,79 @@
+package note
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	entnote "github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/ent/notecount"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+)
+
+// headSize is how many of the newest notes of an author or a shop a cached list has.
+const headSize = 50
+
+// openCaches says how each kind is cached. What a write does to them stands in
+// announce.go.
+func (s *Service) openCaches(hub *cache.Hub) {
+	s.notes = cache.New(hub, cache.Policy{
+		Name: "note", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: time.Minute, StaleIfError: 10 * time.Minute,
+		// It never changes but for its end, and a moment's delay of that harms nobody.
+		Local: cache.Local{Share: 0.1, Suits: cache.SeldomChanged | cache.MayBeStale},
+	}, cache.Source[int64, Note]{Key: decimal, Load: s.load, All: s.all, Parse: parseDecimal})
+	s.counts = cache.New(hub, cache.Policy{
+		// With each like another one: nothing is kept in the process.
+		Name: "note-count", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: -1,
+	}, cache.Source[int64, Counts]{Key: decimal, Load: s.loadCounts, Parse: parseDecimal, Version: func(c Counts) int64 { return c.Version }})
+	lists := cache.Policy{
+		Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
+		Local: cache.Local{Share: 0.02, Suits: cache.SeldomChanged | cache.Small | cache.MayBeStale},
+	}
+	lists.Name = "author-notes"
+	s.byAuthor = cache.NewHeads(hub, lists, headSize, decimal, parseDecimal, s.lister(s.sql.byAuthors))
+	lists.Name = "shop-notes"
+	s.atShop = cache.NewHeads(hub, lists, headSize, decimal, parseDecimal, s.lister(s.sql.atShops))
+	s.hot = cache.New(hub, cache.Policy{
+		// A ranking stays as it was made. Every visitor reads the present one.
+		Name: "hot-notes", Fresh: rankingLife, Negative: hotEvery, StaleIfError: rankingLife,
+		Local: cache.Local{Share: 0.02, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+	}, cache.Source[int64, []spot]{Key: decimal, Load: s.loadRankings, Parse: parseDecimal})
+}
+
+func decimal(id int64) string { return strconv.FormatInt(id, 10) }
+
+func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+
+func (s *Service) load(ctx context.Context, ids []int64) (map[int64]Note, error) {
+	rows, err := s.db.Note.Query().Where(entnote.IDIn(ids...), entnote.DeletedAtIsNil()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select %d notes: %w", len(ids), err)
+	}
+	found := make(map[int64]Note, len(rows))
+	for _, r := range rows {
+		found[r.ID] = *fromRow(r)
+	}
+	return found, nil
+}
+
+// all yields the ids of all notes, some thousands a statement.
+func (s *Service) all(ctx context.Context) iter.Seq2[int64, error] {
+	return ent.AllIDs(func(after int64, limit int) ([]int64, error) {
+		return s.db.Note.Query().Where(entnote.IDGT(after), entnote.DeletedAtIsNil()).Order(entnote.ByID()).Limit(limit).IDs(ctx)
+	})
+}
+
+func (s *Service) loadCounts(ctx context.Context, ids []int64) (map[int64]Counts, error) {
+	rows, err := s.db.NoteCount.Query().Where(notecount.IDIn(ids...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select the counts of %d notes: %w", len(ids), err)
+	}
+	found := make(map[int64]Counts, len(rows))
+	for _, r := range rows {
+		found[r.ID] = countsOf(r)
+	}
+	return found, nil
+}

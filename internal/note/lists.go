@@ -1,0 +1,155 @@
+package note
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+// A Page is a part of a list of notes.
+type Page struct {
+	Edges []*Edge
+	Info  page.Info
+}
+
+// An Edge is a note's place in a list.
+type Edge struct {
+	Cursor page.Cursor
+	Node   *Note
+}
+
+// listCursor names the order of an author's and a shop's lists in cursors: by number,
+// the newest first. The number is given at the commit, so nothing ever appears below
+// what a reader has passed.
+const listCursor = "NOTES"
+
+// OfAuthors returns a page of the notes of each author, newest first. It is as fresh as
+// [Service.ByID].
+//
+// While the page lies within the newest 50 it costs two round trips to the cache,
+// whatever the number of authors, and one statement for all lists that it does not have;
+// beyond, one statement more.
+func (s *Service) OfAuthors(ctx context.Context, authors []int64, first int, after page.Cursor) (map[int64]*Page, error) {
+	ctx, span := observe.Span(ctx, "note.OfAuthors")
+	defer span.End()
+	return s.pages(ctx, s.byAuthor, authors, first, after)
+}
+
+// OfShops is [Service.OfAuthors] for the notes about shops.
+func (s *Service) OfShops(ctx context.Context, shops []int64, first int, after page.Cursor) (map[int64]*Page, error) {
+	ctx, span := observe.Span(ctx, "note.OfShops")
+	defer span.End()
+	return s.pages(ctx, s.atShop, shops, first, after)
+}
+
+func (s *Service) pages(ctx context.Context, lists *cache.Heads[int64], owners []int64, first int, after page.Cursor) (map[int64]*Page, error) {
+	if err := page.CheckFirst(first); err != nil {
+		return nil, err
+	}
+	below := int64(math.MaxInt64)
+	if after != "" {
+		if err := page.Decode(after, listCursor, &below); err != nil {
+			return nil, err
+		}
+	}
+	parts, err := lists.Pages(ctx, owners, below, first)
+	if err != nil {
+		return nil, fmt.Errorf("list the notes of %d: %w", len(owners), err)
+	}
+	var ids []int64
+	for _, p := range parts {
+		for _, at := range p.Spots {
+			ids = append(ids, at.ID)
+		}
+	}
+	rows, err := s.rowsOf(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[int64]*Page, len(owners))
+	for _, owner := range owners {
+		p := parts[owner]
+		edges := make([]*Edge, 0, len(p.Spots))
+		for _, at := range p.Spots {
+			if n := rows[at.ID]; n != nil { // the row may be newer than the list
+				edges = append(edges, &Edge{Cursor: page.Encode(listCursor, at.At), Node: n})
+			}
+		}
+		found[owner] = pageOf(edges, first, after, p.More)
+	}
+	return found, nil
+}
+
+// pageOf cuts a page out of edges, of which one more than fits says that there are more.
+func pageOf(edges []*Edge, first int, after page.Cursor, more bool) *Page {
+	more = more || len(edges) > first
+	edges = edges[:min(len(edges), first)]
+	cursors := make([]page.Cursor, len(edges))
+	for i, e := range edges {
+		cursors[i] = e.Cursor
+	}
+	return &Page{Edges: edges, Info: page.InfoOf(cursors, after, more)}
+}
+
+// rowsOf reads the notes of places. What the cache calls absent, because it has not heard
+// of the insert yet, comes from the rows.
+func (s *Service) rowsOf(ctx context.Context, ids []int64) (map[int64]*Note, error) {
+	s.notes.Known(ids...) // a list has them
+	found, err := s.ByIDs(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var unheard []int64
+	for _, id := range ids {
+		if found[id] == nil {
+			unheard = append(unheard, id)
+		}
+	}
+	if len(unheard) == 0 {
+		return found, nil
+	}
+	rows, err := s.load(ctx, unheard)
+	maps.Copy(found, cache.Pointers(rows))
+	return found, err
+}
+
+// lister reads parts of lists by a statement.
+func (s *Service) lister(statement string) func(context.Context, []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+	type argument struct {
+		Of    int64 `json:"of"`
+		Below int64 `json:"below"`
+		Most  int   `json:"most"`
+	}
+	return func(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+		arguments := make([]argument, len(asks))
+		for i, a := range asks {
+			arguments[i] = argument(a)
+		}
+		text, err := json.Marshal(arguments)
+		if err != nil {
+			return nil, fmt.Errorf("write down %d lists: %w", len(asks), err)
+		}
+		found := make(map[int64][]cache.Spot, len(asks))
+		err = sqlfile.Each(ctx, s.db, statement, []any{string(text)}, func(rows *sql.Rows) error {
+			var of int64
+			var at cache.Spot
+			if err := rows.Scan(&of, &at.At, &at.ID); err != nil {
+				return err
+			}
+			found[of] = append(found[of], at)
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("select %d lists of notes: %w", len(asks), err)
+		}
+		return found, nil
+	}
+}

@@ -1,0 +1,161 @@
+// Package note is the room of notes: what people write about shops. It publishes
+// and deletes them, lists them by author, by shop and by how hot they are, and keeps
+// their counts. Who likes a note is the room internal/like's business, what is said
+// about it that of internal/comment.
+//
+// The rows of the database are the truth. A note never changes between its publishing
+// and its end, so its row is cached for long; what is counted of it changes all the
+// time and is cached apart.
+package note
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"time"
+
+	"entgo.io/ent/dialect"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// A Note is what somebody wrote about a shop.
+type Note struct {
+	ID        int64             `json:"id"`
+	AuthorID  int64             `json:"author"`
+	ShopID    int64             `json:"shop"`
+	Title     string            `json:"title"`
+	Content   string            `json:"content"` // may have several lines; means nothing but what it says
+	Images    []mediapath.Image `json:"images,omitempty"`
+	Seq       int64             `json:"seq"` // its place among all that was published or deleted
+	CreatedAt time.Time         `json:"created_at"`
+}
+
+// Counts are what of a note is counted.
+type Counts struct {
+	Likes    int   `json:"likes,omitempty"`
+	Comments int   `json:"comments,omitempty"` // replies too
+	Hot      int64 `json:"hot"`                // see hot.go
+	Version  int64 `json:"version"`            // raised by every change
+}
+
+// Shops are the shops, as notes need them.
+type Shops interface {
+	// OwnerOf returns the merchant that a shop belongs to, and whether there is such a
+	// shop.
+	OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error)
+	// AddComments adds to the comments on notes about shops, by id, in tx.
+	AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.Ticket, error)
+	// AnnounceCounts tells of that after the commit.
+	AnnounceCounts(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+}
+
+// Users are the users, as notes need them.
+type Users interface {
+	// AddNotes adds to how many notes users have, by id, in tx, and keeps their rows
+	// locked. Users that do not exist are overlooked.
+	AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) ([]outbox.Ticket, error)
+	// Announce tells of that after the commit.
+	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+}
+
+//go:embed sql/*.sql
+var files embed.FS
+
+// statements are those that ent cannot say.
+type statements struct{ number, take, block, events, byAuthors, atShops string }
+
+// Service answers for notes. It is safe for concurrent use.
+type Service struct {
+	db       *ent.Client
+	postgres bool
+	outbox   *outbox.Box
+	shops    Shops
+	users    Users
+	now      func() time.Time
+	sql      statements
+
+	notes    *cache.Cache[int64, Note]
+	counts   *cache.Cache[int64, Counts]
+	byAuthor *cache.Heads[int64]
+	atShop   *cache.Heads[int64]
+	hot      *cache.Cache[int64, []spot] // rankings, by their number
+}
+
+// New builds a Service. It starts nothing and closes nothing: what it is given belongs
+// to the caller. The dialect is that of db, as ent calls it.
+func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users) *Service {
+	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, now: time.Now}
+	err := sqlfile.Read(files, dialectOf, map[string]*string{
+		"take": &s.sql.take, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops,
+	})
+	if err == nil && s.postgres {
+		err = sqlfile.Read(files, dialectOf, map[string]*string{"number": &s.sql.number})
+	}
+	if err != nil {
+		panic(fmt.Sprintf("note: %v", err)) // the files are part of the program
+	}
+	s.openCaches(hub)
+	s.openOutbox()
+	return s
+}
+
+// ByID returns one note, or [fault.ErrNotFound] if there is none or it was deleted. It
+// sees every write whose call returned in this process, those of other processes within
+// moments, a second at most. When Redis is down it reads the row, so any other
+// error means that the database failed.
+func (s *Service) ByID(ctx context.Context, id int64) (*Note, error) {
+	found, err := s.ByIDs(ctx, []int64{id})
+	if err != nil {
+		return nil, err
+	}
+	if n := found[id]; n != nil {
+		return n, nil
+	}
+	return nil, fault.ErrNotFound
+}
+
+// ByIDs returns those of the notes that exist, as [Service.ByID] would, with one round
+// trip to the cache and at most one statement.
+func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Note, error) {
+	ctx, span := observe.Span(ctx, "note.ByIDs")
+	defer span.End()
+	found, err := s.notes.GetMany(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read %d notes: %w", len(ids), err)
+	}
+	return cache.Pointers(found), nil
+}
+
+// Live says which of the notes exist and were not deleted, as [Service.ByIDs] would.
+func (s *Service) Live(ctx context.Context, ids []int64) (map[int64]bool, error) {
+	found, err := s.ByIDs(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	live := make(map[int64]bool, len(found))
+	for id := range found {
+		live[id] = true
+	}
+	return live, nil
+}
+
+// tx runs work in a transaction, and once more if the database undid it for the sake of
+// another one. So work begins from nothing that it left behind.
+func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
+	err := ent.WithTx(ctx, s.db, work)
+	if store.Undone(err) {
+		err = ent.WithTx(ctx, s.db, work)
+	}
+	return err
+}
+
+// IsNode says that there is a global id.
+func (Note) IsNode() {}

@@ -1,0 +1,177 @@
+package note
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	entnote "github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/ent/notecount"
+	"github.com/tandian-dev/tandian/ent/noteevent"
+	"github.com/tandian-dev/tandian/ent/schema"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/text"
+)
+
+// Bounds of a note, in characters.
+const (
+	MaxTitle   = 100
+	MaxContent = 2000
+)
+
+// writeTimeout bounds one call of Publish or Delete.
+const writeTimeout = 5 * time.Second
+
+// A Draft is a note as its author writes it. The title becomes one line, the content
+// keeps its lines; both are composed (NFC).
+type Draft struct {
+	ShopID  int64
+	Title   string
+	Content string
+	Images  []string // paths below /media, each once, at most [mediapath.MaxImages]
+}
+
+// check brings the texts into the form in which they are stored, and says everything
+// that is wrong with the draft.
+func (d Draft) check() (Draft, fault.UserErrors) {
+	var wrong fault.UserErrors
+	d.Title = checkText(&wrong, "title", d.Title, text.Line, MaxTitle)
+	d.Content = checkText(&wrong, "content", d.Content, text.Paragraphs, MaxContent)
+	if why := mediapath.Check(d.Images); why != "" {
+		wrong.Add(mediapath.Rejected, "images", "%s", why)
+	}
+	return d, wrong
+}
+
+// checkText returns a text as it is stored. What has control characters is refused, and
+// not cleaned of them: whoever sends such a text means something else than is seen.
+func checkText(wrong *fault.UserErrors, field, written string, clean func(string) string, most int) string {
+	t := clean(written)
+	switch {
+	case text.HasControl(written):
+		wrong.Add(fault.InvalidInput, field, "The %s has control characters.", field)
+	case text.Blank(t):
+		wrong.Add(fault.InvalidInput, field, "The %s must not be empty.", field)
+	case text.Len(t) > most:
+		wrong.Add(fault.InvalidInput, field, "Write at most %d characters for the %s.", most, field)
+	}
+	return t
+}
+
+// Publish stores a note and returns it as stored. When it returns, every list of its
+// author and its shop shows it; the hot ones within two seconds.
+//
+// Bounds that it breaks and a shop that there is not are a [fault.UserErrors] with all
+// of them; any other error means that the database failed. Calling it again makes
+// another note.
+func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, error) {
+	ctx, span := observe.Span(ctx, "note.Publish")
+	defer span.End()
+	d, wrong := d.check()
+	_, known, err := s.shops.OwnerOf(ctx, d.ShopID)
+	if err != nil {
+		return nil, fmt.Errorf("look for shop %d: %w", d.ShopID, err)
+	}
+	if !known {
+		wrong.Add(fault.NotFound, "shopId", "There is no such shop.")
+	}
+	if err := wrong.OrNil(); err != nil {
+		return nil, err
+	}
+	// Not until the client hangs up: what was committed must be made known.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	images := make([]schema.Image, len(d.Images))
+	for i, path := range d.Images {
+		images[i].URL = path
+	}
+	var row *ent.Note
+	var told announcement
+	err = s.tx(ctx, func(tx *ent.Tx) (err error) {
+		now := s.now().UnixMilli()
+		row, err = tx.Note.Create().SetAuthorID(author).SetShopID(d.ShopID).SetTitle(d.Title).SetContent(d.Content).
+			SetImages(images).SetCreatedAt(now).Save(ctx)
+		if err != nil {
+			return fmt.Errorf("insert it: %w", err)
+		}
+		if err := tx.NoteCount.Create().SetID(row.ID).SetHot(hotRank(now, 0)).Exec(ctx); err != nil {
+			return fmt.Errorf("insert its counts: %w", err)
+		}
+		if told, err = s.prepare(ctx, tx, row, 1, 0); err != nil {
+			return err
+		}
+		seq, err := s.number(ctx, tx, noteevent.KindADDED, row)
+		row.Seq = &seq
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("publish a note of user %d: %w", author, err)
+	}
+	s.announce(ctx, told)
+	return fromRow(row), nil
+}
+
+// An Editor is who asks for a note to be deleted.
+type Editor struct {
+	UserID int64
+	Any    bool // may delete the notes of others: an administrator
+}
+
+// Delete deletes a note: its row stays, and no reader sees it any more, nor its
+// comments. Lists are without it when Delete returns, in other processes within moments.
+//
+// Without such a note it returns a [fault.UserErrors], a [fault.Forbidden] if it is
+// not the editor's. Any other error means that the database failed.
+func (s *Service) Delete(ctx context.Context, by Editor, id int64) error {
+	ctx, span := observe.Span(ctx, "note.Delete")
+	defer span.End()
+	// Not until the client hangs up, as in Publish.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	var told announcement
+	err := s.tx(ctx, func(tx *ent.Tx) (err error) {
+		told, err = s.end(ctx, tx, by, id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("delete note %d: %w", id, err)
+	}
+	s.announce(ctx, told)
+	return nil
+}
+
+// end is the transaction of Delete. Locks: the note, its counts, the shop, the author,
+// the head of the feed.
+func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (announcement, error) {
+	one := tx.Note.Query().Where(entnote.ID(id), entnote.DeletedAtIsNil())
+	one.Modify(store.ForUpdate)
+	row, err := one.Only(ctx)
+	switch {
+	case ent.IsNotFound(err):
+		return announcement{}, fault.Refuse(fault.NotFound, "There is no such note.", "id")
+	case err != nil:
+		return announcement{}, fmt.Errorf("select it: %w", err)
+	case !by.Any && row.AuthorID != by.UserID:
+		return announcement{}, fault.New(fault.Forbidden, "Only its author may delete a note.")
+	}
+	if err := tx.Note.UpdateOneID(id).SetDeletedAt(s.now().UnixMilli()).Exec(ctx); err != nil {
+		return announcement{}, fmt.Errorf("mark it: %w", err)
+	}
+	counts, err := lockCounts(ctx, tx, id)
+	if err != nil {
+		return announcement{}, err
+	}
+	if err := tx.NoteCount.Update().Where(notecount.ID(id)).SetDeleted(true).AddVersion(1).Exec(ctx); err != nil {
+		return announcement{}, fmt.Errorf("end its counts: %w", err)
+	}
+	told, err := s.prepare(ctx, tx, row, -1, -counts.Comments)
+	if err != nil {
+		return announcement{}, err
+	}
+	_, err = s.number(ctx, tx, noteevent.KindREMOVED, row)
+	return told, err
+}

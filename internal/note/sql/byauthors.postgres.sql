@@ -1,0 +1,16 @@
+-- byauthors: parts of the lists of notes of several authors, newest first.
+--
+-- $1  a JSON array of {of, below, most}: the author's id, the number below which the
+--     part begins, and how many notes it has at most
+--
+-- returns  author, number, note
+SELECT a.of, n.seq, n.id
+FROM jsonb_to_recordset($1::jsonb) AS a (of bigint, below bigint, most bigint)
+CROSS JOIN LATERAL (
+  SELECT n.seq, n.id
+  FROM notes AS n
+  WHERE n.author_id = a.of AND n.deleted_at IS NULL AND n.seq < a.below
+  ORDER BY n.seq DESC
+  LIMIT a.most
+) AS n
+ORDER BY a.of, n.seq DESC

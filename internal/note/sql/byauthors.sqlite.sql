@@ -1,0 +1,16 @@
+-- byauthors: parts of the lists of notes of several authors, newest first.
+--
+-- $1  a JSON array of {of, below, most}: the author's id, the number below which the
+--     part begins, and how many notes it has at most
+--
+-- returns  author, number, note
+SELECT list, seq, id
+FROM (
+  SELECT a.value ->> 'of' AS list, a.value ->> 'most' AS most, n.seq AS seq, n.id AS id,
+    row_number() OVER (PARTITION BY a.key ORDER BY n.seq DESC) AS nth
+  FROM json_each($1) AS a
+  JOIN notes AS n ON n.author_id = a.value ->> 'of'
+  WHERE n.deleted_at IS NULL AND n.seq < a.value ->> 'below'
+)
+WHERE nth <= most
+ORDER BY list, seq DESC

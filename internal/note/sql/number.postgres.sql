@@ -1,0 +1,17 @@
+-- number: take the next number of the feed, write it to the note that is published, and
+-- write down what happened. One statement: the row of the head, which everybody who
+-- publishes waits for, is locked from here to the commit.
+--
+-- $1  the note
+-- $2  its author
+-- $3  ADDED or REMOVED
+--
+-- returns  the number
+WITH head AS (
+  UPDATE feed_head SET seq = seq + 1 WHERE id = 1 RETURNING seq
+), published AS (
+  UPDATE notes SET seq = head.seq FROM head WHERE notes.id = $1 AND $3::text = 'ADDED'
+)
+INSERT INTO note_events (seq, kind, note_id, author_id)
+SELECT head.seq, $3::text, $1::bigint, $2::bigint FROM head
+RETURNING seq

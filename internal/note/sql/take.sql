@@ -1,0 +1,6 @@
+-- take: take a block of numbers of the feed.
+--
+-- $1  how many
+--
+-- returns  the last of them
+UPDATE feed_head SET seq = seq + $1 WHERE id = 1 RETURNING seq
