@@ -33,7 +33,8 @@
 //	err = shops.Invalidate(ctx, 7)              // after the commit that changed row 7
 //
 // Lists of rows are cached by [Queries], under a generation that any write to the
-// table ends, and the newest entries of a list that grows by [Window].
+// table ends, the newest entries of a list that grows by [Window], and the first
+// pages of the lists of many owners by [Heads].
 //
 // # The way of a read
 //

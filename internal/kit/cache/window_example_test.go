@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/alicebob/miniredis/v2"
@@ -31,6 +32,41 @@ func ExampleWindow() {
 	// SELECT … ORDER BY created DESC, number DESC LIMIT 3
 	// [{0003 300} {0002 200}] true
 	// [{0004 400} {0003 300} {0002 200}] false
+}
+
+func ExampleHeads() {
+	hub, stop := exampleHub()
+	defer stop()
+	ctx := context.Background()
+	notes := map[int64][]cache.Spot{7: {{At: 30, ID: 3}, {At: 20, ID: 2}, {At: 10, ID: 1}}} // of shops, newest first
+	parse := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+	newest := cache.NewHeads(hub, cache.Policy{Name: "note-list"}, 2, key, parse,
+		func(_ context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+			found := make(map[int64][]cache.Spot)
+			for _, a := range asks {
+				fmt.Println("SELECT … WHERE shop_id =", a.Of, "ORDER BY … LIMIT", a.Most)
+				for _, s := range notes[a.Of] {
+					if s.At < a.Below && len(found[a.Of]) < a.Most {
+						found[a.Of] = append(found[a.Of], s)
+					}
+				}
+			}
+			return found, nil
+		})
+	for range 2 {
+		pages, _ := newest.Pages(ctx, []int64{7, 8}, math.MaxInt64, 1)
+		fmt.Println(pages[7], pages[8])
+	}
+	pages, _ := newest.Pages(ctx, []int64{7, 8}, 30, 2) // 10 is in the table only
+	fmt.Println(pages[7], pages[8])
+
+	// Output:
+	// SELECT … WHERE shop_id = 7 ORDER BY … LIMIT 2
+	// SELECT … WHERE shop_id = 8 ORDER BY … LIMIT 2
+	// {[{30 3}] true} {[] false}
+	// {[{30 3}] true} {[] false}
+	// SELECT … WHERE shop_id = 7 ORDER BY … LIMIT 3
+	// {[{20 2} {10 1}] false} {[] false}
 }
 
 func key(id int64) string { return strconv.FormatInt(id, 10) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/redis/go-redis/v9"
 )
 
 // Cases of TestWindow: pages of many lists, members, exact removals.
@@ -298,5 +299,79 @@ func exactRemovalOvertakesALoad(t *testing.T, w *world) {
 	wantPage(t, "after the late insert", shown{numbered(1), true}, mustPage(t, there, 1, nil, 10))
 	if got := here.Stats().StoresRefused; got != 1 {
 		t.Errorf("%d stores refused, want 1", got)
+	}
+}
+
+// hasAnswers puts answers of its own in the place of those of window_has.lua.
+type hasAnswers struct{ answers []any }
+
+func (h *hasAnswers) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (h *hasAnswers) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (h *hasAnswers) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if len(cmds) != len(h.answers) {
+			return err
+		}
+		for i, cmd := range cmds {
+			if script, ok := cmd.(*redis.Cmd); ok { // else a connection begins
+				script.SetErr(nil)
+				script.SetVal(h.answers[i])
+				err = nil
+			}
+		}
+		return err
+	}
+}
+
+// Between the calls of one pipeline a window may change. Each answer is about the first or
+// the last of two times 500 members.
+func TestMembersAreKnownDownToTheHighestOfSeveralFloors(t *testing.T) {
+	answer := func(mark, floor string, has int64) []any {
+		list := []any{mark, floor, has}
+		for range batch - 1 {
+			list = append(list, int64(0))
+		}
+		return list
+	}
+	one := map[string]bool{"a": true}
+	whole, truth := Membership{Has: one, Whole: true}, Membership{Has: map[string]bool{}, Floor: 7}
+	cases := []struct {
+		name    string
+		answers []any
+		want    Membership
+		loads   int
+	}{
+		{"whole", []any{answer(markWhole, "5", 1), answer(markWhole, "", 0)}, whole, 0},
+		{"cut, then whole", []any{answer(markCut, "-5", 1), answer(markWhole, "3", 0)}, Membership{Has: one, Floor: -5}, 0},
+		{"whole, then cut", []any{answer(markWhole, "3", 1), answer(markCut, "-5", 0)}, Membership{Has: one, Floor: -5}, 0},
+		{"a floor that rose", []any{answer(markCut, "-5", 1), answer(markCut, "3", 0)}, Membership{Has: one, Floor: 3}, 0},
+		{"a floor that fell", []any{answer(markCut, "3", 1), answer(markCut, "-5", 0)}, Membership{Has: one, Floor: 3}, 0},
+		{"gone", []any{answer(markCut, "3", 1), int64(-1)}, truth, 1},
+		{"garbage", []any{answer(markCut, "3", 1), "a text"}, truth, 1},
+		{"no score", []any{answer(markCut, "3", 1), answer(markCut, "", 0)}, truth, 1},
+		{"too few", []any{answer(markCut, "3", 1), []any{markCut, "3"}}, truth, 1},
+	}
+	members := append([]string{"a"}, make([]string, batch-1)...)
+	for i := range batch {
+		members = append(members, strconv.Itoa(i))
+	}
+	w := startMini(t).world(t)
+	hook := new(hasAnswers)
+	l := newLists(1, numbered(6, 7, 8)...)
+	win := windowOf(w.process(t, hook), l.load, WindowPolicy{Size: 2})
+	for _, c := range cases {
+		before := l.count()
+		hook.answers = c.answers
+		must(t, win.Invalidate(t.Context(), 1))
+		got, err := win.Has(t.Context(), 1, members)
+		must(t, err)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		if n := l.count() - before; n != c.loads {
+			t.Errorf("%s: %d loads, want %d", c.name, n, c.loads)
+		}
 	}
 }

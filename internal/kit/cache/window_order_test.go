@@ -1,0 +1,170 @@
+package cache
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+// TestWindowsToldInAnyOrderShowWhatIsThere puts members into lists and takes them out
+// again and again, each time under a new score, and tells the windows of it in random
+// order, some of it twice: inserts by Invalidate, removals by RemoveExactly. When all is
+// told, each window shows its list. TANDIAN_TEST_SEED repeats the choices of a run,
+// though not its interleaving.
+func TestWindowsToldInAnyOrderShowWhatIsThere(t *testing.T) {
+	onEach(t, func(t *testing.T, b *backend) {
+		seed := uint64(time.Now().UnixNano())
+		if s, err := strconv.ParseUint(os.Getenv("TANDIAN_TEST_SEED"), 10, 64); err == nil {
+			seed = s
+		}
+		t.Logf("seed %d", seed)
+		const rounds, workers = 8, 4
+		w := b.world(t)
+		o := &unordered{in: make(map[int]map[string]int64)}
+		for range workers {
+			o.windows = append(o.windows, windowOf(w.process(t), o.load, WindowPolicy{Size: unorderedSize}))
+		}
+		for round := range rounds {
+			var all sync.WaitGroup
+			for i, win := range o.windows {
+				all.Go(func() { o.work(t, win, rand.New(rand.NewPCG(seed, uint64(100*round+i)))) })
+			}
+			all.Wait()
+			o.check(t, round, seed)
+		}
+		var sum Stats
+		for _, win := range o.windows {
+			s := win.Stats()
+			sum.Hits, sum.Loads, sum.StoresRefused = sum.Hits+s.Hits, sum.Loads+s.Loads, sum.StoresRefused+s.StoresRefused
+		}
+		t.Logf("%d tellings, %d windows compared, %d hits, %d loads, %d stores refused", o.told, o.kept, sum.Hits, sum.Loads, sum.StoresRefused)
+		if o.kept < rounds || sum.Hits == 0 || sum.StoresRefused == 0 {
+			t.Error("this run shows nothing")
+		}
+	})
+}
+
+const (
+	unorderedLists   = 4
+	unorderedMembers = 9
+	unorderedSize    = 5
+)
+
+// unordered is lists whose changes are told in any order.
+type unordered struct {
+	windows []*Window[int]
+
+	mu   sync.Mutex
+	in   map[int]map[string]int64 // by list, the score of each member
+	last int64                    // the highest score, as an id of a row
+	owed []func(*Window[int]) error
+	told int
+	kept int // windows that were there to be compared
+}
+
+func (o *unordered) load(ctx context.Context, lists []int, limit int) (map[int][]Entry, error) {
+	found := make(map[int][]Entry)
+	o.mu.Lock()
+	for _, list := range lists {
+		found[list] = o.newest(list, limit)
+	}
+	o.mu.Unlock()
+	_ = clock.Sleep(ctx, rand.N(2*time.Millisecond))
+	return found, nil
+}
+
+// newest is called under o.mu.
+func (o *unordered) newest(list, limit int) []Entry {
+	var all []Entry
+	for member, score := range o.in[list] {
+		all = append(all, Entry{member, score})
+	}
+	all = newestFirst(all)
+	return all[:min(limit, len(all))]
+}
+
+// work changes lists, tells some of what is owed, and reads. At its end it tells all.
+func (o *unordered) work(t *testing.T, win *Window[int], draw *rand.Rand) {
+	const steps = 25
+	ctx := t.Context()
+	for range steps {
+		o.change(ctx, draw.IntN(unorderedLists), strconv.Itoa(draw.IntN(unorderedMembers)))
+		if draw.IntN(3) > 0 {
+			o.tell(t, win, draw)
+		}
+		if _, err := win.Pages(ctx, []int{draw.IntN(unorderedLists), draw.IntN(unorderedLists)}, 3); err != nil {
+			t.Error(err)
+		}
+	}
+	for o.tell(t, win, draw) {
+		if _, _, err := win.Page(ctx, draw.IntN(unorderedLists), nil, 3); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// change commits that a member is put in or taken out, and owes the telling.
+func (o *unordered) change(ctx context.Context, list int, member string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.in[list] == nil {
+		o.in[list] = make(map[string]int64)
+	}
+	if score, there := o.in[list][member]; there {
+		delete(o.in[list], member)
+		o.owed = append(o.owed, func(w *Window[int]) error { return w.RemoveExactly(ctx, list, Entry{member, score}) })
+		return
+	}
+	o.last++
+	o.in[list][member] = o.last
+	o.owed = append(o.owed, func(w *Window[int]) error { return w.Invalidate(ctx, list) })
+}
+
+// tell tells something that is owed, and sometimes leaves it owed.
+func (o *unordered) tell(t *testing.T, win *Window[int], draw *rand.Rand) bool {
+	o.mu.Lock()
+	if len(o.owed) == 0 {
+		o.mu.Unlock()
+		return false
+	}
+	i, last := draw.IntN(len(o.owed)), len(o.owed)-1
+	do := o.owed[i]
+	if draw.IntN(4) > 0 {
+		o.owed[i] = o.owed[last]
+		o.owed = o.owed[:last]
+	}
+	o.told++
+	o.mu.Unlock()
+	if err := do(win); err != nil {
+		t.Error(err)
+	}
+	return true
+}
+
+// check compares the windows that are there with the lists. Nobody loads meanwhile.
+func (o *unordered) check(t *testing.T, round int, seed uint64) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	kept, err := o.windows[0].Look(t.Context(), 0, 1, 2, 3)
+	must(t, err)
+	o.kept += len(kept)
+	for _, k := range kept {
+		want := o.newest(k.Key, len(k.Entries))
+		if k.Whole {
+			want = o.newest(k.Key, unorderedMembers)
+		}
+		if diff := cmp.Diff(want, k.Entries, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("round %d, seed %d, list %d (-want +got):\n%s", round, seed, k.Key, diff)
+		}
+	}
+}
