@@ -1,0 +1,66 @@
+package like
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+// A change is what is to be told of likes, as a job of the outbox has it.
+type change struct {
+	Target int64 `json:"target,omitempty"` // 0: of a user alone
+	User   int64 `json:"user,omitempty"`   // 0: of a target alone
+	Gone   int64 `json:"gone,omitempty"`   // id of the like that was taken back; 0: it is not that
+	Behind bool  `json:"behind,omitempty"` // the like is not among the target's first
+}
+
+// topic of this Service's jobs in the outbox.
+func (s *Service) topic() string { return s.noun() + "-likes" }
+
+// changed tells what a writer could not.
+func (s *Service) changed(ctx context.Context, changes ...change) error {
+	var targets []int64
+	for _, c := range changes {
+		if c.Target != 0 {
+			targets = append(targets, c.Target)
+		}
+	}
+	return outbox.Later(errors.Join(s.forget(ctx, changes...), s.target.LikesChanged(ctx, targets...))) // Redis is away
+}
+
+// forget brings the sets in Redis up to changes. It may be repeated, late too, and in
+// any order, so that nothing that was taken back comes back:
+//
+//   - A like drops its target's set, and does not add itself: it might be told after it
+//     was taken back, and a like that is added then would stay. What the next reader loads
+//     is what there is.
+//   - A like that was taken back is removed by its id, which is never used again: a like
+//     of the same user that came after has another one, and stays.
+//   - What a user likes is dropped in both cases. The score there is the target, which is
+//     used again when the user likes it again.
+func (s *Service) forget(ctx context.Context, changes ...change) error {
+	var users, targets []int64
+	var err error
+	for _, c := range changes {
+		if c.User != 0 {
+			users = append(users, c.User)
+		}
+		switch {
+		case c.Target == 0 || c.Behind || s.likers == nil:
+		case c.Gone != 0:
+			err = errors.Join(err, s.likers.RemoveExactly(ctx, c.Target, liker(c.User, c.Gone)))
+		default:
+			targets = append(targets, c.Target)
+		}
+	}
+	if len(targets) > 0 {
+		err = errors.Join(err, s.likers.Invalidate(ctx, targets...))
+	}
+	return errors.Join(err, s.liked.Invalidate(ctx, users...))
+}
+
+// liker is a user's place among the likers of a note: the first ones are the newest of
+// their window.
+func liker(user, row int64) cache.Entry { return cache.Entry{Member: decimal(user), Score: -row} }

@@ -1,0 +1,332 @@
+package like
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	entlike "github.com/tandian-dev/tandian/ent/like"
+	"github.com/tandian-dev/tandian/ent/notecount"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestMain(m *testing.M) {
+	store.Hush() // each refused connection would be a line
+	os.Exit(m.Run())
+}
+
+// Users of the tests.
+const ann, bob, cid = int64(11), int64(12), int64(13)
+
+// targets are notes or comments, as their room has them.
+type targets struct {
+	db   *ent.Client
+	kind Kind
+
+	mu     sync.Mutex
+	before func(ctx context.Context, n int) error // runs when likes are added, before the lock; may be nil
+	told   []int64                                // after commits, by their writers
+	forgot []int64                                // by LikesChanged
+}
+
+func (r *targets) AddLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (int, func(context.Context) error, error) {
+	r.mu.Lock()
+	before := r.before
+	r.mu.Unlock()
+	if before != nil {
+		if err := before(ctx, n); err != nil {
+			return 0, nil, err
+		}
+	}
+	total, err := r.add(ctx, tx, id, n)
+	if ent.IsNotFound(err) {
+		return 0, nil, nil
+	}
+	return total, func(context.Context) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.told = append(r.told, id)
+		return nil
+	}, err
+}
+
+func (r *targets) add(ctx context.Context, tx *ent.Tx, id int64, n int) (int, error) {
+	if r.kind == Comment {
+		row, err := tx.Comment.UpdateOneID(id).AddLikeCount(n).AddVersion(1).Save(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return row.LikeCount, nil
+	}
+	row, err := tx.NoteCount.UpdateOneID(id).Where(notecount.Deleted(false)).AddLikes(n).AddVersion(1).Save(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return row.Likes, nil
+}
+
+func (r *targets) LikesChanged(_ context.Context, ids ...int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgot = append(r.forgot, ids...)
+	return nil
+}
+
+// hook sets what runs before a lock.
+func (r *targets) hook(before func(ctx context.Context, n int) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.before = before
+}
+
+// heard returns what was told since it was asked last.
+func (r *targets) heard() (told, forgot []int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told, forgot, r.told, r.forgot = r.told, r.forgot, nil, nil
+	return told, forgot
+}
+
+// count is how many likes a target counts.
+func (r *targets) count(t *testing.T, id int64) int {
+	t.Helper()
+	if r.kind == Comment {
+		return r.db.Comment.GetX(t.Context(), id).LikeCount
+	}
+	return r.db.NoteCount.GetX(t.Context(), id).Likes
+}
+
+// wire is a way to Redis that counts what goes over it, and can be cut.
+type wire struct {
+	away  atomic.Bool
+	trips atomic.Int64
+}
+
+var errCut = errors.New("the wire is cut")
+
+func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if w.away.Load() {
+			cmd.SetErr(errCut)
+			return errCut
+		}
+		w.trips.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if w.away.Load() {
+			for _, cmd := range cmds {
+				cmd.SetErr(errCut)
+			}
+			return errCut
+		}
+		w.trips.Add(1)
+		return next(ctx, cmds)
+	}
+}
+
+// A process is the Services of both kinds as one of several processes has them.
+type process struct {
+	notes, comments *Service
+	note, comment   *targets
+	db              *ent.Client
+	box             *outbox.Box
+	wire            *wire
+	from            storetest.Process
+}
+
+func open(t *testing.T, on storetest.Stores) *process {
+	t.Helper()
+	from := storetest.Open(t, on)
+	p := &process{db: from.DB, from: from, wire: &wire{}, box: from.NewOutbox(t)}
+	from.Redis.AddHook(p.wire)
+	p.note, p.comment = &targets{db: p.db, kind: Note}, &targets{db: p.db, kind: Comment}
+	hub, err := cache.NewHub(from.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: from.Log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Wait)
+	p.notes = New(p.db, from.Dialect, hub, p.box, Note, p.note, nil)
+	p.comments = New(p.db, from.Dialect, hub, p.box, Comment, p.comment, nil)
+	p.notes.pause, p.comments.pause = 0, 0
+	return p
+}
+
+// furnish stores notes and comments with these ids, which nobody likes.
+func (p *process) furnish(t *testing.T, ids ...int64) {
+	t.Helper()
+	for part := range slices.Chunk(ids, 500) {
+		var counts []*ent.NoteCountCreate
+		var comments []*ent.CommentCreate
+		for _, id := range part {
+			counts = append(counts, p.db.NoteCount.Create().SetID(id).SetHot(0))
+			comments = append(comments, p.db.Comment.Create().SetID(id).SetNoteID(1).SetAuthorID(1).SetContent("fine").SetCreatedAt(0))
+		}
+		p.db.NoteCount.CreateBulk(counts...).ExecX(t.Context())
+		p.db.Comment.CreateBulk(comments...).ExecX(t.Context())
+	}
+}
+
+// each runs a test for both kinds.
+func (p *process) each(t *testing.T, test func(t *testing.T, s *Service, r *targets)) {
+	t.Run("note", func(t *testing.T) { test(t, p.notes, p.note) })
+	t.Run("comment", func(t *testing.T) { test(t, p.comments, p.comment) })
+}
+
+func upTo(n int64) []int64 {
+	var ids []int64
+	for id := int64(1); id <= n; id++ {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func like(t *testing.T, s *Service, id int64, users ...int64) {
+	t.Helper()
+	for _, user := range users {
+		if err := s.Like(t.Context(), user, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func unlike(t *testing.T, s *Service, id int64, users ...int64) {
+	t.Helper()
+	for _, user := range users {
+		if err := s.Unlike(t.Context(), user, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// likersOf are a target's likers by its rows, the first one first.
+func (s *Service) likersOf(t *testing.T, id int64) []int64 {
+	t.Helper()
+	users := []int64{}
+	for _, r := range s.db.Like.Query().Where(entlike.KindEQ(entlike.Kind(s.kind)), entlike.TargetID(id)).Order(entlike.ByID()).AllX(t.Context()) {
+		users = append(users, r.UserID)
+	}
+	return users
+}
+
+// wantFirst wants these first likers.
+func wantFirst(t *testing.T, s *Service, id int64, first int, want ...int64) {
+	t.Helper()
+	got, err := s.First(t.Context(), []int64{id}, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got[id]); d != "" {
+		t.Errorf("first likers of %s %d (-want +got):\n%s", s.noun(), id, d)
+	}
+}
+
+// liked are those of the targets that a user likes, in their order.
+func liked(t *testing.T, s *Service, user int64, ids ...int64) []int64 {
+	t.Helper()
+	found, err := s.Liked(t.Context(), user, ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := []int64{}
+	for _, id := range ids {
+		if found[id] {
+			yes = append(yes, id)
+		}
+	}
+	return yes
+}
+
+// wantLiked wants a user to like these of the targets.
+func wantLiked(t *testing.T, s *Service, user int64, ids []int64, want ...int64) {
+	t.Helper()
+	if d := cmp.Diff(append([]int64{}, want...), liked(t, s, user, ids...)); d != "" {
+		t.Errorf("%ss that user %d likes (-want +got):\n%s", s.noun(), user, d)
+	}
+}
+
+// notFound reports whether an error is that there is no such target.
+func notFound(err error) bool {
+	refused, ok := errors.AsType[fault.UserErrors](err)
+	return ok && len(refused) == 1 && refused[0].Code == fault.NotFound && slices.Equal(refused[0].Field, []string{"id"})
+}
+
+// cost is what do asks of the stores: round trips to Redis, and statements.
+func (p *process) cost(t *testing.T, do func()) (trips, statements int) {
+	t.Helper()
+	before, sent := p.wire.trips.Load(), p.statements(t)
+	do()
+	return int(p.wire.trips.Load() - before), p.statements(t) - sent
+}
+
+func (p *process) statements(t *testing.T) (n int) {
+	t.Helper()
+	families, err := p.from.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "tandian_sql_statement_seconds" {
+			for _, m := range f.GetMetric() {
+				n += int(m.GetHistogram().GetSampleCount()) //nolint:gosec // few
+			}
+		}
+	}
+	return n
+}
+
+// waits is how many jobs of the outbox wait for somebody.
+func (p *process) waits(t *testing.T) (n int64) {
+	t.Helper()
+	p.box.Wait()
+	topics, err := p.box.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range topics {
+		n += topic.Waiting
+	}
+	return n
+}
+
+func likersKey(id int64) string {
+	return storetest.Prefix + ":" + likersName + ":{" + decimal(id) + "}"
+}
+
+func likedKey(s *Service, user int64) string {
+	name := likedNotes
+	if s.kind == Comment {
+		name = likedComments
+	}
+	return storetest.Prefix + ":" + name + ":{" + decimal(user) + "}"
+}
+
+// kept is what Redis has of a window, nil if there is none.
+func kept(t *testing.T, w *cache.Window[int64], key int64) *cache.Kept[int64] {
+	t.Helper()
+	found, err := w.Look(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return &found[0]
+}

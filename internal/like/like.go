@@ -1,0 +1,111 @@
+// Package like keeps who likes what: notes and comments.
+//
+// The rows of the table likes are the truth, and its unique index (kind, target, user)
+// is what holds one like per user, whatever Redis says. Two sorted sets in Redis answer
+// most questions. They are windows of kit/cache, so each is there as a whole or not at
+// all, and Redis away means that the rows answer.
+//
+// Who liked a note first is read with every page that shows the note. Its set holds the
+// first 200: a like behind them changes nothing in Redis but what its user likes, so the
+// ten thousandth like of a note costs no more than the tenth.
+//
+// Whether a user likes what a page shows is answered from what the user likes, not from
+// who likes the target. So a note with a million likes has no set of a million, and all
+// targets of a page are one round trip on one key.
+package like
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+// Kind is what a target is.
+type Kind string
+
+// All kinds.
+const (
+	Note    Kind = "NOTE"
+	Comment Kind = "COMMENT"
+)
+
+// Target is what is liked, as this room needs it.
+type Target interface {
+	// AddLikes adds n (1, -1, 0 or many) to the likes of one and keeps its row locked until
+	// tx ends. It returns how many there are then, and what is to be told after the commit;
+	// tell is nil if there is no such target, or if it was deleted.
+	AddLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (total int, tell func(context.Context) error, err error)
+	// LikesChanged forgets what is cached of the counts of targets, whoever changed them.
+	LikesChanged(ctx context.Context, ids ...int64) error
+}
+
+const (
+	// readTimeout bounds one statement that looks, but for those of scans.
+	readTimeout = 2 * time.Second
+	// writeTimeout bounds one like, with what follows its commit.
+	writeTimeout = 5 * time.Second
+	// setLife is how long a set that nobody reads is kept.
+	setLife = 24 * time.Hour
+)
+
+// Service answers for the likes of one kind of target. It is safe for concurrent use.
+type Service struct {
+	db     *ent.Client
+	outbox *outbox.Box
+	kind   Kind
+	target Target
+	now    func() time.Time
+	pause  time.Duration        // between the two looks of a scan at a set
+	likers *cache.Window[int64] // of notes: who liked each first; else nil
+	liked  *cache.Window[int64] // by user
+	sql    statements
+}
+
+// statements are the texts of sql/, in the dialect of the database.
+type statements struct{ first, newest, plant, count string }
+
+//go:embed sql/*.sql
+var files embed.FS
+
+// New builds the Service of one kind of target, of which a hub and a box have one. It
+// starts nothing and closes nothing: what it is given belongs to the caller. dialect is
+// that of db, as ent calls it; now may be nil for time.Now.
+func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, kind Kind, target Target, now func() time.Time) *Service {
+	if now == nil {
+		now = time.Now
+	}
+	s := &Service{db: db, outbox: box, kind: kind, target: target, now: now, pause: secondLook}
+	likedName, count := likedNotes, "count_notes"
+	switch kind {
+	case Note:
+		policy := cache.WindowPolicy{Name: likersName, Size: likersSize, Life: setLife, LoadTimeout: readTimeout}
+		s.likers = cache.NewWindow(hub, policy, decimal, s.loadLikers)
+	case Comment:
+		likedName, count = likedComments, "count_comments"
+	default:
+		panic(fmt.Sprintf("like: there is no kind %q", kind))
+	}
+	policy := cache.WindowPolicy{Name: likedName, Size: likedSize, Life: setLife, LoadTimeout: readTimeout}
+	s.liked = cache.NewWindow(hub, policy, decimal, s.loadLiked)
+	if err := sqlfile.Read(files, dialect, map[string]*string{
+		"first": &s.sql.first, "newest": &s.sql.newest, "plant": &s.sql.plant, count: &s.sql.count,
+	}); err != nil {
+		panic(fmt.Sprintf("like: %v", err))
+	}
+	box.Handle(s.topic(), outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.changed)})
+	return s
+}
+
+// noun is what users call a target.
+func (s *Service) noun() string {
+	if s.kind == Comment {
+		return "comment"
+	}
+	return "note"
+}

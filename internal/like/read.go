@@ -1,0 +1,163 @@
+package like
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	entlike "github.com/tandian-dev/tandian/ent/like"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+const (
+	// likersSize is how many of a note's first likers its set holds. After unlikes it has
+	// half of them at least, or is dropped: as many as the largest page.
+	likersSize = 2 * page.Max
+	// likedSize is how many targets the set of a user holds. With the marker that is less
+	// than 128, so Redis keeps it in its compact form, about 2.6 KB.
+	likedSize = 120
+)
+
+// Liked says which of these targets a user likes; the others are left out. Nobody, user
+// 0, likes nothing. It is as fresh as the last [Service.Like] that returned.
+//
+// It costs one round trip on one key, however many targets there are. The user's set
+// holds the newest targets that the user likes, so a target above its oldest one and
+// not in it is not liked. What is older, of a user who likes more than the set holds, is one
+// statement for all. An error means that the database failed.
+func (s *Service) Liked(ctx context.Context, user int64, ids []int64) (map[int64]bool, error) {
+	if user == 0 || len(ids) == 0 {
+		return nil, nil
+	}
+	ctx, span := observe.Span(ctx, "like.Liked")
+	defer span.End()
+	members := make([]string, len(ids))
+	for i, id := range ids {
+		members[i] = decimal(id)
+	}
+	set, err := s.liked.Has(ctx, user, members)
+	if err != nil {
+		return nil, fmt.Errorf("what user %d likes: %w", user, err)
+	}
+	found := make(map[int64]bool)
+	var older []int64
+	for i, id := range ids {
+		switch {
+		case set.Has[members[i]]:
+			found[id] = true
+		case !set.Whole && id <= set.Floor:
+			older = append(older, id)
+		}
+	}
+	if len(older) == 0 {
+		return found, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	rows, err := s.db.Like.Query().
+		Where(entlike.KindEQ(entlike.Kind(s.kind)), entlike.TargetIDIn(older...), entlike.UserID(user)).
+		Select(entlike.FieldTargetID).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select which of %d older %ss user %d likes: %w", len(older), s.noun(), user, err)
+	}
+	for _, r := range rows {
+		found[r.TargetID] = true
+	}
+	return found, nil
+}
+
+// First returns the users who liked each target first, in that order, and first of them
+// at most. A target that nobody likes is left out. It is as fresh as the last
+// [Service.Like] that returned.
+//
+// Of notes it costs one round trip for all, and one statement for all whose sets are not
+// there. Of comments, whose likers nobody lists, it is one statement. An error is a fault
+// about first, or means that the database failed.
+func (s *Service) First(ctx context.Context, ids []int64, first int) (map[int64][]int64, error) {
+	if err := page.CheckFirst(first); err != nil {
+		return nil, err
+	}
+	ctx, span := observe.Span(ctx, "like.First")
+	defer span.End()
+	found := make(map[int64][]int64, len(ids))
+	short := ids
+	if s.likers != nil {
+		pages, err := s.likers.Pages(ctx, ids, first)
+		if err != nil {
+			return nil, fmt.Errorf("first likers of %d %ss: %w", len(ids), s.noun(), err)
+		}
+		short = nil
+		for id, p := range pages {
+			users, err := usersOf(p.Entries)
+			if err != nil || !p.Complete { // whoever wrote that, it is no set of ours
+				short = append(short, id)
+			} else if len(users) > 0 {
+				found[id] = users
+			}
+		}
+	}
+	if len(short) == 0 {
+		return found, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	rows, err := s.loadLikers(ctx, short, first)
+	for id, entries := range rows {
+		if found[id], err = usersOf(entries); err != nil {
+			break
+		}
+	}
+	return found, err
+}
+
+func usersOf(entries []cache.Entry) ([]int64, error) {
+	users := make([]int64, len(entries))
+	for i, e := range entries {
+		var err error
+		if users[i], err = parseDecimal(e.Member); err != nil {
+			return nil, fmt.Errorf("%.30q is no user", e.Member)
+		}
+	}
+	return users, nil
+}
+
+// loadLikers reads who liked targets first.
+func (s *Service) loadLikers(ctx context.Context, ids []int64, limit int) (map[int64][]cache.Entry, error) {
+	return s.load(ctx, s.sql.first, ids, limit, func(rows *sql.Rows) (id int64, e cache.Entry, err error) {
+		var row, user int64
+		err = rows.Scan(&id, &row, &user)
+		return id, liker(user, row), err
+	})
+}
+
+// loadLiked reads the newest targets that users like.
+func (s *Service) loadLiked(ctx context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
+	return s.load(ctx, s.sql.newest, users, limit, func(rows *sql.Rows) (user int64, e cache.Entry, err error) {
+		var id int64
+		err = rows.Scan(&user, &id)
+		return user, cache.Entry{Member: decimal(id), Score: id}, err
+	})
+}
+
+// load reads the sets of several keys with one statement. Its rows come in the order of
+// their sets.
+func (s *Service) load(ctx context.Context, text string, keys []int64, limit int, scan func(*sql.Rows) (int64, cache.Entry, error)) (map[int64][]cache.Entry, error) {
+	list, err := json.Marshal(keys)
+	if err != nil {
+		return nil, fmt.Errorf("write down %d ids: %w", len(keys), err)
+	}
+	sets := make(map[int64][]cache.Entry, len(keys))
+	err = sqlfile.Each(ctx, s.db, text, []any{string(list), string(s.kind), limit}, func(rows *sql.Rows) error {
+		key, e, err := scan(rows)
+		sets[key] = append(sets[key], e)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("select %d sets of likes of %ss: %w", len(keys), s.noun(), err)
+	}
+	return sets, nil
+}

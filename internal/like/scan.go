@@ -1,0 +1,257 @@
+package like
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+const (
+	scanPage   = 500
+	scanCounts = 5000             // counts a second
+	scanSets   = 500              // sets a second
+	setsAtOnce = 50               // sets whose rows one statement reads
+	countLimit = 30 * time.Second // of a statement that counts a page, or reads such rows
+	secondLook = time.Second      // after which a set that was only behind is not any more
+)
+
+// Scans are what this Service compares: the counts of its targets, and its sets in Redis.
+func (s *Service) Scans() []reconcile.Scan {
+	noun := s.noun()
+	scans := []reconcile.Scan{
+		{Name: noun + "-likes", What: "counted likes of each " + noun + ", with the likes", Rate: scanCounts, Run: s.scanCounts},
+		{Name: noun + "-liked", What: "sets in Redis of the newest " + noun + "s that users like, with the likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
+			return s.scanSets(ctx, r, sets{"what user %d likes", s.liked, likedSize, s.loadLiked})
+		}},
+	}
+	if s.likers != nil {
+		scans = append(scans, reconcile.Scan{
+			Name: noun + "-likers", What: "sets in Redis of who liked each " + noun + " first, with the likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
+				return s.scanSets(ctx, r, sets{"likers of " + noun + " %d", s.likers, likersSize, s.loadLikers})
+			},
+		})
+	}
+	return scans
+}
+
+// A drift is a count that is not what the rows say.
+type drift struct {
+	id        int64
+	is, wants int
+}
+
+// scanCounts compares the likes of all targets, in pages.
+func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
+	for after, n := int64(0), scanPage; n == scanPage; {
+		page, err := s.counts(ctx, s.db, after, scanPage)
+		if err != nil {
+			return err
+		}
+		if n = len(page); n == 0 {
+			return nil
+		}
+		after = page[n-1].id
+		if err := r.Compare(ctx, n); err != nil {
+			return err
+		}
+		for _, d := range page {
+			if d.is == d.wants {
+				continue
+			}
+			r.Find(fmt.Sprintf("%s %d: it counts %d likes, and there are %d", s.noun(), d.id, d.is, d.wants))
+			if r.Dry {
+				continue
+			}
+			if err := s.mend(ctx, d.id); err != nil {
+				return err
+			}
+			r.Mend(1)
+		}
+	}
+	return nil
+}
+
+// counts reads a page of counts behind an id.
+func (s *Service) counts(ctx context.Context, db sqlfile.Querier, after int64, most int) (page []drift, err error) {
+	ctx, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
+	err = sqlfile.Each(ctx, db, s.sql.count, []any{after, most}, func(rows *sql.Rows) error {
+		var d drift
+		err := rows.Scan(&d.id, &d.is, &d.wants)
+		page = append(page, d)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count the likes of each %s behind %d: %w", s.noun(), after, err)
+	}
+	return page, nil
+}
+
+// mend sets a count to what the rows say while it is locked: whoever likes the target
+// changes both before that, or after it.
+func (s *Service) mend(ctx context.Context, id int64) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	made := change{Target: id}
+	var job []outbox.Ticket
+	err := s.tx(ctx, func(tx *ent.Tx) error {
+		job = nil
+		if _, _, err := s.target.AddLikes(ctx, tx, id, 0); err != nil {
+			return fmt.Errorf("lock it: %w", err)
+		}
+		page, err := s.counts(ctx, tx, id-1, 1)
+		if err != nil || len(page) == 0 || page[0].id != id || page[0].is == page[0].wants {
+			return err
+		}
+		if _, _, err := s.target.AddLikes(ctx, tx, id, page[0].wants-page[0].is); err != nil {
+			return err
+		}
+		job, err = outbox.AddBatch(ctx, s.outbox, tx, s.topic(), made)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("set the likes of %s %d right: %w", s.noun(), id, err)
+	}
+	s.outbox.Settle(ctx, s.changed(ctx, made), job...)
+	return nil
+}
+
+// sets are windows of one kind, as a scan sees them.
+type sets struct {
+	name   string // of one, for people, with %d for its key
+	window *cache.Window[int64]
+	size   int
+	load   cache.WindowLoader[int64]
+}
+
+// scanSets walks over the sets in Redis and compares them with the rows. A set that is
+// not there is right.
+func (s *Service) scanSets(ctx context.Context, r *reconcile.Run, of sets) error {
+	for at := (cache.Place{}); ; {
+		kept, next, err := of.window.Walk(ctx, at, parseDecimal)
+		if err != nil {
+			return err
+		}
+		for part := range slices.Chunk(kept, setsAtOnce) {
+			if err := r.Compare(ctx, len(part)); err != nil {
+				return err
+			}
+			if err := s.compareSets(ctx, r, of, part); err != nil {
+				return err
+			}
+		}
+		if at = next; at == (cache.Place{}) {
+			return nil
+		}
+	}
+}
+
+// compareSets finds the wrong ones of some sets, and drops them. Between a commit and
+// what it tells Redis a set is behind, and right: so one is wrong only if after a while
+// it is still the same, and wrong in the same way.
+func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of sets, kept []cache.Kept[int64]) error {
+	before, err := of.flaws(ctx, kept)
+	if err != nil || len(before) == 0 {
+		return err
+	}
+	if err := clock.Sleep(ctx, s.pause); err != nil {
+		return err
+	}
+	now, err := of.look(ctx, before)
+	if err != nil {
+		return err
+	}
+	for id, was := range before {
+		is, ok := now[id]
+		if !ok || is.text != was.text || !slices.Equal(is.set.Entries, was.set.Entries) {
+			continue
+		}
+		r.Find(fmt.Sprintf(of.name+": %s", id, is.text))
+		if r.Dry {
+			continue
+		}
+		if err := of.window.Invalidate(ctx, id); err != nil {
+			return fmt.Errorf("drop a wrong set: %w", err)
+		}
+		again, err := of.look(ctx, map[int64]flaw{id: is}) // a reader may have been quick
+		if err != nil {
+			return err
+		}
+		if len(again) == 0 {
+			r.Mend(1)
+		}
+	}
+	return nil
+}
+
+// A flaw is what is wrong with a set.
+type flaw struct {
+	set  cache.Kept[int64]
+	text string
+}
+
+// look says what is wrong now with sets that were.
+func (of sets) look(ctx context.Context, wrong map[int64]flaw) (map[int64]flaw, error) {
+	ids := make([]int64, 0, len(wrong))
+	for id := range wrong {
+		ids = append(ids, id)
+	}
+	kept, err := of.window.Look(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	return of.flaws(ctx, kept)
+}
+
+// flaws compares sets with the rows, and returns the wrong ones.
+func (of sets) flaws(ctx context.Context, kept []cache.Kept[int64]) (map[int64]flaw, error) {
+	if len(kept) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
+	ids := make([]int64, len(kept))
+	for i, k := range kept {
+		ids[i] = k.Key
+	}
+	rows, err := of.load(ctx, ids, of.size+1)
+	if err != nil {
+		return nil, err
+	}
+	wrong := make(map[int64]flaw)
+	for _, k := range kept {
+		if text := flawOf(k, rows[k.Key]); text != "" {
+			wrong[k.Key] = flaw{k, text}
+		}
+	}
+	return wrong, nil
+}
+
+// flawOf says what is wrong with a set, "" for nothing.
+func flawOf(kept cache.Kept[int64], want []cache.Entry) string {
+	n, i := len(kept.Entries), 0
+	if !kept.Whole {
+		want = want[:min(len(want), n)]
+	}
+	for i < n && i < len(want) && kept.Entries[i] == want[i] {
+		i++
+	}
+	switch {
+	case i == n && i == len(want):
+		return ""
+	case i == n:
+		return fmt.Sprintf("it ends before %s, and says that it is whole", want[i].Member)
+	case i == len(want):
+		return fmt.Sprintf("it has %s, and there are no more than %d", kept.Entries[i].Member, i)
+	}
+	return fmt.Sprintf("in place %d it has %v, and should have %v", i+1, kept.Entries[i], want[i])
+}
