@@ -202,6 +202,7 @@ func placeholders() map[string]string {
 		"V":     `[1-9][0-9]*`,           // voucher
 		"I":     `[0-9]{1,3}`,            // bucket of a sale's buyers
 		"O":     `[1-9][0-9]*`,           // order
+		"N":     `[1-9][0-9]*`,           // note
 		"LOCK":  `[a-z][a-z0-9:_-]*`,     // name of a lock
 		"H":     `[A-Za-z0-9_-]{1,43}`,   // digest of what a client wants once
 	}
