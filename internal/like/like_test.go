@@ -108,6 +108,17 @@ func meet() func(context.Context, int) error {
 	}
 }
 
+func TestWhatIsAsItShouldBeTakesNoLock(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on)
+		p.furnish(t, 1)
+		like(t, p.notes, 1, ann)
+		p.note.hook(func(context.Context, int) error { return errors.New("somebody locks it") })
+		like(t, p.notes, 1, ann)
+		unlike(t, p.notes, 1, bob)
+	})
+}
+
 // The race W22: both taps have looked before one of them writes.
 func TestOfTwoTapsThatRaceOneCounts(t *testing.T) {
 	p := open(t, storetest.Real(t)) // SQLite has one writer at a time

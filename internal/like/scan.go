@@ -97,7 +97,8 @@ func (s *Service) counts(ctx context.Context, db sqlfile.Querier, after int64, m
 }
 
 // mend sets a count to what the rows say while it is locked: whoever likes the target
-// changes both before that, or after it.
+// changes both before that, or after it, and of two that mend it the second one finds it
+// right.
 func (s *Service) mend(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
