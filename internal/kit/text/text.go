@@ -45,6 +45,14 @@ func empty(r rune) bool {
 	return false
 }
 
+// HasControl reports whether s has control characters (Unicode's Cc) other than line
+// ends and tabs: for texts that are refused with them. [Line] and [Paragraphs] drop them.
+func HasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
+	})
+}
+
 // Len is the number of characters of s.
 func Len(s string) int { return utf8.RuneCountInString(s) }
 

@@ -78,3 +78,34 @@ func TestBlankIsWhatNobodySees(t *testing.T) {
 		t.Error("Len counts bytes")
 	}
 }
+
+func TestControlCharactersAreFound(t *testing.T) {
+	for _, tt := range []struct {
+		name, in string
+		want     bool
+	}{
+		{"nothing", "", false},
+		{"letters and signs", "好吃 naïve 👨\u200d🍳 <b>", false},
+		{"line ends and tabs", "a\nb\r\nc\td", false},
+		{"NUL", "a\x00b", true},
+		{"an escape sequence", "\x1b[31mred", true},
+		{"backspace", "a\b", true},
+		{"vertical tab", "a\vb", true},
+		{"form feed", "a\fb", true},
+		{"the last below the space", "a\x1f", true},
+		{"DEL", "\x7f", true},
+		{"the first of the upper ones", "\u0080", true},
+		{"next line", "a\u0085b", true},
+		{"the last of the upper ones", "\u009f", true},
+		{"the no-break space is none", "\u00a0", false},
+		{"marks that reorder are none", "\u202e\u2066\u200f", false},
+		{"line and paragraph separators are none", "\u2028\u2029", false},
+		{"bytes that are no character are none", "\x80\xff", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := HasControl(tt.in); got != tt.want {
+				t.Errorf("HasControl(%q) = %t", tt.in, got)
+			}
+		})
+	}
+}
