@@ -1,0 +1,91 @@
+package comment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tandian-dev/tandian/ent"
+	entcomment "github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+// The topics of this room's jobs in the outbox.
+const (
+	added     = "comments"       // ids of comments that were inserted, or whose replies were counted anew
+	recounted = "comment-counts" // ids of notes whose comments were counted anew
+)
+
+// openOutbox says what is done for a committed write when its writer could not.
+func (s *Service) openOutbox() {
+	s.outbox.Handle(added, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.wereAdded)})
+	s.outbox.Handle(recounted, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(func(ctx context.Context, notes ...int64) error {
+		return outbox.Later(s.notes.CommentsChanged(ctx, notes...))
+	})})
+}
+
+// Changed tells Redis that rows of comments were inserted, changed or deleted, by
+// whomever: what is cached of them and of their roots is dropped, and the lists that they
+// stand in. It may be repeated, late too. The list of a row that is gone keeps its id
+// until it ends; readers leave it out.
+func (s *Service) Changed(ctx context.Context, ids ...int64) error {
+	_, err := s.changed(ctx, ids)
+	return err
+}
+
+// wereAdded is Changed for comments that were inserted: their notes counted them.
+func (s *Service) wereAdded(ctx context.Context, ids ...int64) error {
+	rows, err := s.changed(ctx, ids)
+	notes := make([]int64, 0, len(rows))
+	for _, r := range rows {
+		notes = append(notes, r.NoteID)
+	}
+	if notes = once(notes); len(notes) > 0 {
+		err = errors.Join(err, s.notes.CommentsChanged(ctx, notes...))
+	}
+	return outbox.Later(err) // Redis is away
+}
+
+// changed is Changed. It returns which comments there are, and where they stand.
+func (s *Service) changed(ctx context.Context, ids []int64) ([]*ent.Comment, error) {
+	rows, err := s.db.Comment.Query().Where(entcomment.IDIn(ids...)).
+		Select(entcomment.FieldID, entcomment.FieldNoteID, entcomment.FieldRootID).All(ctx)
+	if err != nil {
+		return nil, outbox.Later(fmt.Errorf("select %d comments: %w", len(ids), err))
+	}
+	touched := slices.Clip(ids)
+	for _, r := range rows {
+		if r.RootID != nil {
+			touched = append(touched, *r.RootID)
+		}
+	}
+	return rows, outbox.Later(errors.Join(s.comments.Invalidate(ctx, once(touched)...), s.listsChanged(ctx, rows)))
+}
+
+// listsChanged drops the lists that comments stand in. A list is not added to in place:
+// its insert may be told later than what came after it.
+func (s *Service) listsChanged(ctx context.Context, rows []*ent.Comment) error {
+	var notes, roots []int64
+	for _, r := range rows {
+		if r.RootID == nil {
+			notes = append(notes, r.NoteID)
+		} else {
+			roots = append(roots, *r.RootID)
+		}
+	}
+	var err error
+	if len(notes) > 0 {
+		err = s.onNotes.Invalidate(ctx, once(notes)...)
+	}
+	if len(roots) > 0 {
+		err = errors.Join(err, s.below.Invalidate(ctx, once(roots)...))
+	}
+	return err
+}
+
+// put replaces what is cached of a row, if the row is newer.
+func (s *Service) put(ctx context.Context, row *ent.Comment) error {
+	_, err := s.comments.Put(ctx, row.ID, *fromRow(row))
+	return err
+}

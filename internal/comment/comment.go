@@ -1,0 +1,173 @@
+// Package comment is the room of comments on notes.
+//
+// Two levels are shown: comments on a note, the newest first, and below each of them all
+// replies, the oldest first. A reply to a reply stands below the same comment, its root,
+// and remembers whom it answers: deeper trees cannot be read on a phone, nor paged by one
+// index.
+//
+// Nothing of a comment ever changes but its counts, and a comment stays as long as its
+// note. One on a note that was deleted is not there, whoever asks and however: that is
+// looked at when it is read ([Notes.Live]), so the end of a note has nothing to tell here.
+//
+// The rows of the database are the truth; Redis has copies of rows, and of the ids in the
+// first places of lists. Of one note the ids of comments grow in the order of their
+// commits: an insert begins when the note's counts are locked, and the lock ends with its
+// transaction. So a new comment is never put among those that a reader has seen, and an
+// id is all that a cursor needs.
+package comment
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+// A Comment is what somebody wrote about a note, or in reply to another comment on it.
+type Comment struct {
+	ID         int64     `json:"id"`
+	NoteID     int64     `json:"note"`
+	AuthorID   int64     `json:"author"`
+	RootID     *int64    `json:"root,omitempty"`   // the comment below which this reply stands; nil of one that is no reply
+	ParentID   *int64    `json:"parent,omitempty"` // the comment that it answers: the root, or another reply
+	Content    string    `json:"content"`          // as written, but for its normalisation: HTML and mentions mean nothing
+	LikeCount  int       `json:"likes,omitempty"`
+	ReplyCount int       `json:"replies,omitempty"` // below it; 0 of a reply
+	Version    int64     `json:"version"`           // raised by every update
+	CreatedAt  time.Time `json:"created_at"`
+}
+
+// IsNode says that there is a global id.
+func (Comment) IsNode() {}
+
+// Notes are the notes, as comments need them.
+type Notes interface {
+	// AddComments adds n, which may be negative, to the comments of a note and keeps its
+	// counts locked until tx ends. It returns the shop that the note is about, and what is
+	// to be told after the commit; tell is nil if there is no such note or it was deleted.
+	AddComments(ctx context.Context, tx *ent.Tx, note int64, n int) (shop int64, tell func(context.Context) error, err error)
+	// CommentsChanged forgets what is cached of the counts of notes. It may be repeated.
+	CommentsChanged(ctx context.Context, notes ...int64) error
+	// Live says which of the notes exist and were not deleted.
+	Live(ctx context.Context, ids []int64) (map[int64]bool, error)
+}
+
+// Shops are the shops, as comments need them.
+type Shops interface {
+	// AddComments adds to the comments on notes about shops, by shop, negative numbers too.
+	// It locks them in the order of their ids.
+	AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.Ticket, error)
+	// AnnounceCounts tells of it after the commit.
+	AnnounceCounts(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+}
+
+// Service answers for comments. It is safe for concurrent use.
+type Service struct {
+	db       *ent.Client
+	comments *cache.Cache[int64, Comment]
+	onNotes  *cache.Heads[int64] // lists of comments on a note, by note
+	below    *cache.Heads[int64] // lists of replies, by root
+	sql      statements
+	outbox   *outbox.Box
+	notes    Notes
+	shops    Shops
+	now      func() time.Time
+}
+
+// statements are those that ent cannot say.
+type statements struct {
+	onNotes, below                       string // the lists
+	countNotes, countShops, countReplies string // the scan
+}
+
+//go:embed sql/*.sql
+var files embed.FS
+
+// New builds a Service. It starts nothing and closes nothing: what it is given belongs to
+// the caller. dialect is that of db, as ent calls it; now is the clock, nil for
+// [time.Now]. It panics if the dialect is none: a mistake in the program.
+func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, notes Notes, shops Shops, now func() time.Time) *Service {
+	s := &Service{db: db, outbox: box, notes: notes, shops: shops, now: now}
+	err := sqlfile.Read(files, dialect, map[string]*string{
+		"onnotes": &s.sql.onNotes, "below": &s.sql.below,
+		"count_notes": &s.sql.countNotes, "count_shops": &s.sql.countShops, "count_replies": &s.sql.countReplies,
+	})
+	if err != nil {
+		panic(fmt.Sprintf("comment: %v", err))
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.openCaches(hub)
+	s.openOutbox()
+	return s
+}
+
+// ByID returns one comment. It sees every write whose call returned, and hides the
+// comment as soon as [Notes.Live] says that its note is gone. It returns
+// [fault.ErrNotFound] if there is none. When Redis is down it reads the row, so any other
+// error means that the database failed, or the notes did.
+func (s *Service) ByID(ctx context.Context, id int64) (*Comment, error) {
+	found, err := s.ByIDs(ctx, []int64{id})
+	if err != nil {
+		return nil, err
+	}
+	if c := found[id]; c != nil {
+		return c, nil
+	}
+	return nil, fault.ErrNotFound
+}
+
+// ByIDs returns those of the comments that exist, as [Service.ByID] would, with one round
+// trip to the cache, at most one statement, and one look at their notes.
+func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Comment, error) {
+	ctx, span := observe.Span(ctx, "comment.ByIDs")
+	defer span.End()
+	found, err := s.rows(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	notes := map[int64]bool{}
+	for _, c := range found {
+		notes[c.NoteID] = true
+	}
+	live, err := s.live(ctx, slices.Collect(maps.Keys(notes)))
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(found, func(_ int64, c Comment) bool { return !live[c.NoteID] })
+	return cache.Pointers(found), nil
+}
+
+// rows are comments, also those on notes that were deleted.
+func (s *Service) rows(ctx context.Context, ids []int64) (map[int64]Comment, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := s.comments.GetMany(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read %d comments: %w", len(ids), err)
+	}
+	return found, nil
+}
+
+// live is [Notes.Live].
+func (s *Service) live(ctx context.Context, notes []int64) (map[int64]bool, error) {
+	if len(notes) == 0 {
+		return nil, nil
+	}
+	live, err := s.notes.Live(ctx, notes)
+	if err != nil {
+		return nil, fmt.Errorf("look whether %d notes are there: %w", len(notes), err)
+	}
+	return live, nil
+}

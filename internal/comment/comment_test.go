@@ -1,0 +1,449 @@
+package comment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/ent"
+	entcomment "github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestACommentIsSeenByEveryProcessAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, s, other *process) {
+		shop := s.shop(t)
+		note := s.note(t, shop)
+		for _, p := range []*process{s, other} { // the empty list is cached
+			if got := p.onNote(note).walk(t, 5, nil); len(got) != 0 {
+				t.Fatal(got)
+			}
+		}
+		root := s.add(t, note, nil)
+		want := &Comment{ID: root.ID, NoteID: note, AuthorID: ann, Content: "Yes.", Version: 1, CreatedAt: noon}
+		if d := cmp.Diff(want, root); d != "" {
+			t.Errorf("stored (-want +got):\n%s", d)
+		}
+		if d := cmp.Diff(want, other.read(t, root.ID)); d != "" {
+			t.Errorf("read (-want +got):\n%s", d)
+		}
+		if got := other.replies(root.ID).walk(t, 5, nil); len(got) != 0 {
+			t.Fatal(got)
+		}
+		first, err := other.Add(t.Context(), bob, Draft{note, &root.ID, "No."})
+		must(t, err)
+		second := s.add(t, note, &first.ID) // a reply to a reply
+
+		want = &Comment{ID: second.ID, NoteID: note, AuthorID: ann, RootID: &root.ID, ParentID: &first.ID, Content: "Yes.", Version: 1, CreatedAt: noon}
+		if d := cmp.Diff(want, second); d != "" {
+			t.Errorf("a reply to a reply (-want +got):\n%s", d)
+		}
+		for _, p := range []*process{s, other} {
+			if got := p.read(t, root.ID); got.ReplyCount != 2 || got.Version != 3 {
+				t.Errorf("the root has %d replies in version %d", got.ReplyCount, got.Version)
+			}
+			if d := cmp.Diff(want, p.read(t, second.ID)); d != "" {
+				t.Errorf("read (-want +got):\n%s", d)
+			}
+			for name, l := range map[string]struct {
+				list
+				want []int64
+			}{
+				"note": {p.onNote(note), []int64{root.ID}}, "root": {p.replies(root.ID), []int64{first.ID, second.ID}},
+				"reply": {p.replies(first.ID), []int64{}}, "nothing": {p.replies(1 << 40), []int64{}}, "no note": {p.onNote(1 << 40), []int64{}},
+			} {
+				if d := cmp.Diff(l.want, l.walk(t, 5, nil)); d != "" {
+					t.Errorf("list of a %s (-want +got):\n%s", name, d)
+				}
+			}
+			if p.read(t, 1<<40) != nil {
+				t.Error("there is a comment that nobody wrote")
+			}
+		}
+		if got := s.counts(t, note, shop); got != [2]int{3, 3} {
+			t.Errorf("note and shop count %v comments, want 3 each", got)
+		}
+		if told, shown := s.town.told.Load(), s.town.shown.Load(); told != 3 || shown != 3 {
+			t.Errorf("%d notes and %d shops were told of", told, shown)
+		}
+	})
+}
+
+func TestACommentNeedsItsNoteAndItsParent(t *testing.T) {
+	each(t, func(t *testing.T, s, _ *process) {
+		shop := s.shop(t)
+		note, elsewhere, gone := s.note(t, shop), s.note(t, shop), s.note(t, shop)
+		here, foreign, left := s.add(t, note, nil), s.add(t, elsewhere, nil), s.add(t, gone, nil)
+		s.delete(t, gone)
+		s.outbox.Wait()
+		before := storetest.Snapshot(t, s.p.SQL.DB, nil)
+		for _, tt := range []struct {
+			name   string
+			note   int64
+			parent *int64
+			want   string
+		}{
+			{"no such note", 1 << 40, nil, "NOT_FOUND input.noteId"},
+			{"a deleted note", gone, nil, "NOT_FOUND input.noteId"},
+			{"a parent on a deleted note", gone, &left.ID, "NOT_FOUND input.noteId"},
+			{"no such parent", note, new(int64(1 << 40)), "NOT_FOUND input.parentId"},
+			{"a parent on another note", note, &foreign.ID, "NOT_FOUND input.parentId"},
+			{"a parent, and no such note", 1 << 40, &here.ID, "NOT_FOUND input.parentId"},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				_, err := s.Add(t.Context(), ann, Draft{tt.note, tt.parent, "Yes."})
+				if d := cmp.Diff([]string{tt.want}, reasons(err)); d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
+			})
+		}
+		s.outbox.Wait()
+		if d := cmp.Diff(before, storetest.Snapshot(t, s.p.SQL.DB, nil)); d != "" {
+			t.Errorf("a refusal changed something (-before +after):\n%s", d)
+		}
+	})
+}
+
+func TestWhatAContentMayBe(t *testing.T) {
+	const (
+		blank   = "A comment has 1 to 500 characters."
+		control = "The text has control characters."
+	)
+	each(t, func(t *testing.T, s, other *process) {
+		note := s.note(t, s.shop(t))
+		for _, tt := range []struct{ name, in, want, refused string }{
+			{"plain", "好吃! Tasty.", "好吃! Tasty.", ""},
+			{"lines", " a \r\n\n\n\nb\t c ", "a\n\nb c", ""},
+			{"composed", "Cafe\u0301", "Caf\u00e9", ""},
+			{"HTML and mentions", `<script>alert("1")</script> &amp; @bob #food`, `<script>alert("1")</script> &amp; @bob #food`, ""},
+			{"the longest in Chinese", strings.Repeat("面", MaxContent), strings.Repeat("面", MaxContent), ""},
+			{"one character more", strings.Repeat("面", MaxContent+1), "", blank},
+			{"the longest in emoji", strings.Repeat("🍜", MaxContent), strings.Repeat("🍜", MaxContent), ""},
+			{"one emoji more", strings.Repeat("🍜", MaxContent+1), "", blank},
+			{"an emoji of three characters", strings.Repeat("👨\u200d🍳", MaxContent/3+1), "", blank},
+			{"short once it is composed", strings.Repeat("e\u0301", MaxContent), strings.Repeat("\u00e9", MaxContent), ""},
+			{"short once it is trimmed", strings.Repeat(" ", MaxContent) + "a", "a", ""},
+			{"empty", "", "", blank},
+			{"spaces", " \u3000\n\t", "", blank},
+			{"nothing that is seen", "\u200d\ufe0f\u200b", "", blank},
+			{"marks that reorder", "a\u202eb\u2066c\u2069", "abc", ""},
+			{"marks of direction", "\u05d0\u200f!", "\u05d0\u200f!", ""},
+			{"NUL", "a\x00b", "", control},
+			{"an escape sequence", "\x1b[31mred", "", control},
+			{"DEL", "a\x7f", "", control},
+			{"an upper control character", "a\u0085b", "", control},
+			{"a backspace at the end", "abc\b", "", control},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				c, err := s.Add(t.Context(), ann, Draft{NoteID: note, Content: tt.in})
+				if tt.refused != "" {
+					refused, _ := errors.AsType[fault.UserErrors](err)
+					if d := cmp.Diff(fault.Refuse(fault.InvalidInput, tt.refused, "input", "content"), refused); d != "" {
+						t.Errorf("%v (-want +got):\n%s", err, d)
+					}
+					return
+				}
+				must(t, err)
+				if got := other.read(t, c.ID).Content; got != tt.want || c.Content != tt.want {
+					t.Errorf("stored %q, read %q; want %q", c.Content, got, tt.want)
+				}
+			})
+		}
+	})
+}
+
+// Two processes, many authors, on one note and below one comment of it.
+func TestCountsAreExactWhileManyComment(t *testing.T) {
+	each(t, func(t *testing.T, s, other *process) {
+		shop := s.shop(t)
+		note, second := s.note(t, shop), s.note(t, shop)
+		root := s.add(t, note, nil)
+		const writers = 50
+		var g sync.WaitGroup
+		failed := make(chan error, writers)
+		for i := range writers {
+			g.Go(func() {
+				p, d := s, Draft{NoteID: note, Content: fmt.Sprint("Number ", i)}
+				if i%2 == 1 {
+					p = other
+				}
+				switch i % 5 {
+				case 0, 1, 2:
+					d.ParentID = &root.ID
+				case 3:
+					d.NoteID = second
+				}
+				if _, err := p.Add(t.Context(), int64(i), d); err != nil {
+					failed <- err
+				}
+			})
+		}
+		g.Wait()
+		close(failed)
+		for err := range failed {
+			t.Error(err)
+		}
+		if got := s.counts(t, note, shop); got != [2]int{41, 51} {
+			t.Errorf("the note and the shop count %v comments, want 41 and 51", got)
+		}
+		if got := s.counts(t, second, shop); got != [2]int{10, 51} {
+			t.Errorf("the other note and the shop count %v comments, want 10 and 51", got)
+		}
+		for _, p := range []*process{s, other} {
+			if got := p.read(t, root.ID); got.ReplyCount != 30 || got.Version != 31 {
+				t.Errorf("the root has %d replies in version %d, want 30 in 31", got.ReplyCount, got.Version)
+			}
+			for _, c := range []struct {
+				list
+				want int
+			}{{p.onNote(note), 11}, {p.onNote(second), 10}, {p.replies(root.ID), 30}} {
+				if got := c.walk(t, 7, nil); len(got) != c.want {
+					t.Errorf("a list of %d comments, want %d", len(got), c.want)
+				}
+			}
+		}
+		if o := scan(t, s, true); o.Found != 0 {
+			t.Errorf("the scan: %+v", o)
+		}
+	})
+}
+
+func TestADeletedNoteHidesItsCommentsAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, s, other *process) {
+		shop := s.shop(t)
+		note, kept := s.note(t, shop), s.note(t, shop)
+		root, stays := s.add(t, note, nil), s.add(t, kept, nil)
+		reply := s.add(t, note, &root.ID)
+		for _, p := range []*process{s, other} { // cached
+			if p.read(t, root.ID) == nil || p.read(t, reply.ID) == nil || len(p.onNote(note).walk(t, 5, nil)) != 1 || len(p.replies(root.ID).walk(t, 5, nil)) != 1 {
+				t.Fatal("they are not there before the end of their note")
+			}
+		}
+		s.delete(t, note)
+		for _, p := range []*process{s, other} {
+			found, err := p.ByIDs(t.Context(), []int64{root.ID, reply.ID, stays.ID})
+			must(t, err)
+			if len(found) != 1 || found[stays.ID] == nil {
+				t.Errorf("found %v, want comment %d alone", found, stays.ID)
+			}
+			if got := p.read(t, root.ID); got != nil {
+				t.Errorf("found %+v", got)
+			}
+			if got := p.onNote(note).page(t, 5, ""); len(got.Edges) != 0 || got.Info.HasNextPage || got.Info.EndCursor != nil {
+				t.Errorf("on the note: %+v", got)
+			}
+			if got := p.replies(root.ID).page(t, 5, ""); len(got.Edges) != 0 || got.Info.HasNextPage || got.Info.EndCursor != nil {
+				t.Errorf("below the comment: %+v", got)
+			}
+		}
+		if total, told := s.like(t, root.ID, 1); told || total != 0 {
+			t.Errorf("it has %d likes, told %t", total, told)
+		}
+		if row := s.db.Comment.GetX(t.Context(), root.ID); row.LikeCount != 0 {
+			t.Errorf("its row has %d likes", row.LikeCount)
+		}
+	})
+}
+
+// like is AddLikes in a transaction of its own, told.
+func (p *process) like(t *testing.T, id int64, n int) (total int, told bool) {
+	t.Helper()
+	var tell func(context.Context) error
+	must(t, ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) (err error) {
+		total, tell, err = p.AddLikes(t.Context(), tx, id, n)
+		return err
+	}))
+	if tell != nil {
+		must(t, tell(t.Context()))
+	}
+	return total, tell != nil
+}
+
+func TestLikesOfACommentAreCounted(t *testing.T) {
+	each(t, func(t *testing.T, s, other *process) {
+		note := s.note(t, s.shop(t))
+		c := s.add(t, note, nil)
+		other.read(t, c.ID) // cached
+		for i, n := range []int{1, 3, -2} {
+			want := []int{1, 4, 2}[i]
+			if total, told := s.like(t, c.ID, n); total != want || !told {
+				t.Errorf("%d likes, told %t; want %d", total, told, want)
+			}
+			if got := other.read(t, c.ID); got.LikeCount != want || got.Version != int64(i+2) {
+				t.Errorf("read %d likes in version %d, want %d", got.LikeCount, got.Version, want)
+			}
+		}
+		if total, told := s.like(t, 1<<40, 1); total != 0 || told {
+			t.Errorf("what is not there has %d likes, told %t", total, told)
+		}
+		// Counted past this room, which hears of it.
+		s.db.Comment.UpdateOneID(c.ID).SetLikeCount(9).ExecX(t.Context())
+		if got := other.read(t, c.ID); got.LikeCount != 2 {
+			t.Fatalf("the cache says %d: the test tests nothing", got.LikeCount)
+		}
+		must(t, s.LikesChanged(t.Context(), c.ID))
+		if got := other.read(t, c.ID); got.LikeCount != 9 {
+			t.Errorf("read %d likes, want 9", got.LikeCount)
+		}
+	})
+}
+
+// Its end waits for the like, and the like of another comment does not.
+func TestALikeKeepsTheNoteFromBeingDeleted(t *testing.T) {
+	s := (&town{on: storetest.Real(t)}).process(t)
+	note := s.note(t, s.shop(t))
+	c, second := s.add(t, note, nil), s.add(t, note, nil)
+	free := func() bool {
+		t.Helper()
+		tx, err := s.p.SQL.BeginTx(t.Context(), nil)
+		must(t, err)
+		defer func() { _ = tx.Rollback() }()
+		rows, err := tx.QueryContext(t.Context(), "SELECT id FROM notes WHERE id = $1 FOR UPDATE SKIP LOCKED", note)
+		must(t, err)
+		defer func() { _ = rows.Close() }()
+		there := rows.Next()
+		must(t, rows.Err())
+		return there
+	}
+	if !free() {
+		t.Fatal("the note is locked: the test tests nothing")
+	}
+	must(t, ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) error {
+		_, _, err := s.AddLikes(t.Context(), tx, c.ID, 1)
+		if err == nil && free() {
+			t.Error("a note can be deleted while a comment on it is being liked")
+		}
+		if total, told := s.like(t, second.ID, 1); total != 1 || !told {
+			t.Errorf("another comment: %d likes, told %t", total, told)
+		}
+		return err
+	}))
+}
+
+// A writer that died between its commit and what it had to tell.
+func TestTheOutboxMakesUpForAWriterThatDied(t *testing.T) {
+	each(t, func(t *testing.T, s, other *process) {
+		note := s.note(t, s.shop(t))
+		root := s.add(t, note, nil)
+		shown := func() [3]int {
+			return [3]int{len(other.onNote(note).walk(t, 5, nil)), len(other.replies(root.ID).walk(t, 5, nil)), other.read(t, root.ID).ReplyCount}
+		}
+		s.add(t, note, &root.ID)
+		before := shown() // cached
+		var w written
+		must(t, ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) error {
+			return s.store(t.Context(), tx, []draft{
+				{Draft{note, nil, "On the note."}, bob, noon}, {Draft{note, &root.ID, "Below the root."}, bob, noon},
+			}, &w)
+		}))
+		if got := shown(); got != before || before != [3]int{1, 1, 1} {
+			t.Fatalf("%v is shown, %v before: the test tests nothing", got, before)
+		}
+		if got := other.read(t, w.rows[0].ID); got == nil {
+			t.Error("a committed row cannot be read")
+		}
+		storetest.Relay(t, other.outbox)
+		testkit.Eventually(t, 10*time.Second, func() bool { return shown() == [3]int{2, 2, 2} })
+		testkit.Eventually(t, 10*time.Second, func() bool { return s.town.forgot.Load() > 0 }) // the note's counts
+	})
+}
+
+func TestRowsThatAreChangedPastTheProgramAreSeen(t *testing.T) {
+	each(t, func(t *testing.T, s, other *process) {
+		note := s.note(t, s.shop(t))
+		root := s.add(t, note, nil)
+		reply := s.add(t, note, &root.ID)
+		row := func(root *int64) int64 {
+			return s.db.Comment.Create().SetNoteID(note).SetAuthorID(bob).SetNillableRootID(root).SetNillableParentID(root).SetContent("x").SetCreatedAt(1).SaveX(t.Context()).ID
+		}
+		shown := func() [][]int64 {
+			return [][]int64{other.onNote(note).walk(t, 5, nil), other.replies(root.ID).walk(t, 5, nil)}
+		}
+		before := shown() // cached
+		on, below := row(nil), row(&root.ID)
+		s.db.Comment.UpdateOneID(root.ID).AddReplyCount(1).AddVersion(1).ExecX(t.Context())
+		if d := cmp.Diff(before, shown()); d != "" {
+			t.Fatalf("the lists are not cached: the test tests nothing:\n%s", d)
+		}
+		ids := []int64{below, on}
+		must(t, s.Changed(t.Context(), ids...))
+		if d := cmp.Diff([]int64{below, on}, ids); d != "" {
+			t.Errorf("the caller's ids are changed (-want +got):\n%s", d)
+		}
+		if d := cmp.Diff([][]int64{{on, root.ID}, {reply.ID, below}}, shown()); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+		if got := other.read(t, root.ID).ReplyCount; got != 2 {
+			t.Errorf("the root has %d replies, want 2", got)
+		}
+		s.db.Comment.Delete().Where(entcomment.IDIn(on, below)).ExecX(t.Context())
+		must(t, s.Changed(t.Context(), on, below))
+		if d := cmp.Diff([][]int64{{root.ID}, {reply.ID}}, shown()); d != "" {
+			t.Errorf("after they were deleted (-want +got):\n%s", d)
+		}
+	})
+}
+
+func TestPlantedCommentsAreCountedAndListed(t *testing.T) {
+	each(t, func(t *testing.T, s, other *process) {
+		one, two := s.shop(t), s.shop(t)
+		a, b, c := s.note(t, one), s.note(t, one), s.note(t, two)
+		at := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
+		ids, err := s.Plant(t.Context(), []Planted{
+			{Draft{b, nil, "1"}, ann, at(1)}, {Draft{a, nil, "2"}, bob, at(2)}, {Draft{c, nil, "3"}, ann, at(3)}, {Draft{a, nil, "4"}, bob, at(4)},
+		})
+		must(t, err)
+		replies, err := s.Plant(t.Context(), []Planted{
+			{Draft{a, &ids[3], "5"}, ann, at(5)}, {Draft{b, &ids[0], "6"}, ann, at(6)}, {Draft{a, &ids[3], "7"}, bob, at(7)},
+		})
+		must(t, err)
+		if !slices.IsSorted(append(slices.Clone(ids), replies...)) {
+			t.Errorf("ids %v, then %v", ids, replies)
+		}
+		want := &Comment{ID: replies[2], NoteID: a, AuthorID: bob, RootID: &ids[3], ParentID: &ids[3], Content: "7", Version: 1, CreatedAt: at(7)}
+		if d := cmp.Diff(want, other.read(t, replies[2])); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+		for _, l := range []struct {
+			list
+			want []int64
+		}{
+			{other.onNote(a), []int64{ids[3], ids[1]}}, {other.onNote(b), ids[:1]}, {other.replies(ids[3]), []int64{replies[0], replies[2]}}, {other.replies(ids[0]), replies[1:2]},
+		} {
+			if d := cmp.Diff(l.want, l.walk(t, 5, nil)); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		}
+		for note, want := range map[int64][2]int{a: {4, 6}, b: {2, 6}} {
+			if got := s.counts(t, note, one); got != want {
+				t.Errorf("note %d and its shop count %v, want %v", note, got, want)
+			}
+		}
+		if got := s.counts(t, c, two); got != [2]int{1, 1} {
+			t.Errorf("the third note and its shop count %v", got)
+		}
+		if got := other.read(t, ids[3]).ReplyCount; got != 2 {
+			t.Errorf("%d replies, want 2", got)
+		}
+		s.outbox.Wait()
+		before := storetest.Snapshot(t, s.p.SQL.DB, nil)
+		if _, err := s.Plant(t.Context(), []Planted{{Draft{a, nil, "8"}, ann, noon}, {Draft{a, nil, " "}, ann, noon}}); err == nil {
+			t.Error("a blank comment is planted")
+		}
+		if none, err := s.Plant(t.Context(), nil); none != nil || err != nil {
+			t.Error(none, err)
+		}
+		if d := cmp.Diff(before, storetest.Snapshot(t, s.p.SQL.DB, nil)); d != "" {
+			t.Errorf("a failed call stored something (-before +after):\n%s", d)
+		}
+	})
+}

@@ -1,0 +1,287 @@
+package comment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/ent"
+	entnote "github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/ent/notecount"
+	entshop "github.com/tandian-dev/tandian/ent/shop"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestMain(m *testing.M) {
+	store.Hush()
+	os.Exit(m.Run())
+}
+
+const (
+	ann = int64(11)
+	bob = int64(12)
+)
+
+// noon is when tests happen.
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// A town is what the processes of a test share.
+type town struct {
+	on     storetest.Stores
+	told   atomic.Int64 // notes whose counts were told by their writer
+	forgot atomic.Int64 // and by the outbox
+	shown  atomic.Int64 // shops whose counts were announced
+}
+
+// notes are the notes as their rows say.
+type notes struct {
+	*town
+	db *ent.Client
+}
+
+func (n notes) AddComments(ctx context.Context, tx *ent.Tx, id int64, more int) (int64, func(context.Context) error, error) {
+	row := tx.NoteCount.Query().Where(notecount.ID(id), notecount.Deleted(false))
+	row.Modify(store.ForUpdate)
+	if there, err := row.IDs(ctx); err != nil || len(there) == 0 {
+		return 0, nil, err
+	}
+	if err := tx.NoteCount.UpdateOneID(id).AddComments(more).AddVersion(1).Exec(ctx); err != nil {
+		return 0, nil, err
+	}
+	note, err := tx.Note.Get(ctx, id)
+	if err != nil {
+		return 0, nil, err
+	}
+	return note.ShopID, func(context.Context) error { n.told.Add(1); return nil }, nil
+}
+
+func (n notes) CommentsChanged(_ context.Context, ids ...int64) error {
+	n.forgot.Add(int64(len(ids)))
+	return nil
+}
+
+func (n notes) Live(ctx context.Context, ids []int64) (map[int64]bool, error) {
+	there, err := n.db.Note.Query().Where(entnote.IDIn(ids...), entnote.DeletedAtIsNil()).IDs(ctx)
+	live := map[int64]bool{}
+	for _, id := range there {
+		live[id] = true
+	}
+	return live, err
+}
+
+// shops are the shops as their rows say.
+type shops struct{ *town }
+
+func (s shops) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.Ticket, error) {
+	for id, n := range comments {
+		if err := tx.Shop.Update().Where(entshop.ID(id)).AddCommentCount(n).AddVersion(1).Exec(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func (s shops) AnnounceCounts(_ context.Context, ids []int64, _ []outbox.Ticket) {
+	s.shown.Add(int64(len(ids)))
+}
+
+// A process is a Service with what it stands on.
+type process struct {
+	*Service
+	town *town
+	p    storetest.Process
+}
+
+func (w *town) process(t *testing.T) *process {
+	t.Helper()
+	p := storetest.Open(t, w.on)
+	return &process{New(p.DB, p.Dialect, p.Hub, p.NewOutbox(t), notes{w, p.DB}, shops{w}, func() time.Time { return noon }), w, p}
+}
+
+// each runs a test on both pairs of stores, with two processes.
+func each(t *testing.T, test func(t *testing.T, s, other *process)) {
+	t.Helper()
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := &town{on: on}
+		test(t, w.process(t), w.process(t))
+	})
+}
+
+var made atomic.Int64
+
+// shop stores a shop.
+func (p *process) shop(t *testing.T) int64 {
+	t.Helper()
+	name := fmt.Sprint("shop ", made.Add(1))
+	typ := p.db.ShopType.Create().SetKey(name).SetName(name).SetSort(1).SaveX(t.Context())
+	return p.db.Shop.Create().SetTypeID(typ.ID).SetName(name).SetLat(1).SetLng(1).SetGeo(1).SetSearch(name).SaveX(t.Context()).ID
+}
+
+// note stores a note about a shop.
+func (p *process) note(t *testing.T, shop int64) int64 {
+	t.Helper()
+	id := p.db.Note.Create().SetAuthorID(ann).SetShopID(shop).SetTitle("Noodles").SetContent("Good.").SetCreatedAt(1).SaveX(t.Context()).ID
+	p.db.NoteCount.Create().SetID(id).SetHot(0).ExecX(t.Context())
+	return id
+}
+
+// delete ends a note.
+func (p *process) delete(t *testing.T, note int64) {
+	t.Helper()
+	err := ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) error {
+		row, err := tx.Note.UpdateOneID(note).SetDeletedAt(2).Save(t.Context())
+		if err != nil {
+			return err
+		}
+		counts, err := tx.NoteCount.UpdateOneID(note).SetDeleted(true).AddVersion(1).Save(t.Context())
+		if err != nil {
+			return err
+		}
+		return tx.Shop.UpdateOneID(row.ShopID).AddCommentCount(-counts.Comments).Exec(t.Context())
+	})
+	must(t, err)
+}
+
+func (p *process) add(t *testing.T, note int64, parent *int64) *Comment {
+	t.Helper()
+	c, err := p.Add(t.Context(), ann, Draft{NoteID: note, ParentID: parent, Content: "Yes."})
+	must(t, err)
+	return c
+}
+
+// plant stores n comments and returns their ids, the oldest first.
+func (p *process) plant(t *testing.T, note int64, parent *int64, n int) []int64 {
+	t.Helper()
+	all := make([]Planted, n)
+	for i := range all {
+		all[i] = Planted{Draft{note, parent, fmt.Sprint("number ", i)}, ann, noon.Add(time.Duration(i) * time.Second)}
+	}
+	ids, err := p.Plant(t.Context(), all)
+	must(t, err)
+	return ids
+}
+
+// read is a comment as readers get it, nil if there is none.
+func (p *process) read(t *testing.T, id int64) *Comment {
+	t.Helper()
+	c, err := p.ByID(t.Context(), id)
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil
+	}
+	must(t, err)
+	return c
+}
+
+// A list is a list of comments, of one owner.
+type list struct {
+	read  func(ctx context.Context, owners []int64, first int, after page.Cursor) (map[int64]*Page, error)
+	owner int64
+}
+
+func (p *process) onNote(note int64) list { return list{p.OfNotes, note} }
+
+func (p *process) replies(root int64) list { return list{p.Replies, root} }
+
+func idsOf(p *Page) []int64 {
+	ids := []int64{}
+	for _, e := range p.Edges {
+		ids = append(ids, e.Node.ID)
+	}
+	return ids
+}
+
+// newestFirst turns ids around.
+func newestFirst(ids []int64) []int64 {
+	ids = slices.Clone(ids)
+	slices.Reverse(ids)
+	return ids
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// page is one page of the list.
+func (l list) page(t *testing.T, first int, after page.Cursor) *Page {
+	t.Helper()
+	found, err := l.read(t.Context(), []int64{l.owner}, first, after)
+	must(t, err)
+	return found[l.owner]
+}
+
+// walk is the whole list, in pages of a size.
+func (l list) walk(t *testing.T, first int, between func()) []int64 {
+	t.Helper()
+	ids, after := []int64{}, page.Cursor("")
+	for {
+		p := l.page(t, first, after)
+		ids = append(ids, idsOf(p)...)
+		if p.Info.HasPreviousPage != (after != "") || len(p.Edges) > first || len(p.Edges) > 0 && *p.Info.EndCursor != p.Edges[len(p.Edges)-1].Cursor {
+			t.Fatalf("a page of %d has %d edges and %+v", first, len(p.Edges), p.Info)
+		}
+		if !p.Info.HasNextPage {
+			return ids
+		}
+		after = *p.Info.EndCursor
+		if between != nil {
+			between()
+		}
+	}
+}
+
+// counts are what the rows say of a note and a shop.
+func (p *process) counts(t *testing.T, note, shop int64) [2]int {
+	t.Helper()
+	return [2]int{p.db.NoteCount.GetX(t.Context(), note).Comments, p.db.Shop.GetX(t.Context(), shop).CommentCount}
+}
+
+// reasons are the codes and fields of a refusal, or the error itself.
+func reasons(err error) []string {
+	refused, ok := errors.AsType[fault.UserErrors](err)
+	if !ok && err != nil {
+		return []string{err.Error()}
+	}
+	var list []string
+	for _, r := range refused {
+		list = append(list, string(r.Code)+" "+strings.Join(r.Field, "."))
+	}
+	return list
+}
+
+// asked counts the statements and round trips of f.
+func (p *process) asked(t *testing.T, f func()) (statements, trips uint64) {
+	t.Helper()
+	statements, trips = p.metric(t, "tandian_sql_statement_seconds"), p.metric(t, "tandian_redis_round_trip_seconds")
+	f()
+	return p.metric(t, "tandian_sql_statement_seconds") - statements, p.metric(t, "tandian_redis_round_trip_seconds") - trips
+}
+
+// metric is how often a histogram observed something.
+func (p *process) metric(t *testing.T, name string) (n uint64) {
+	t.Helper()
+	families, err := prometheus.Gatherer(p.p.Registry).Gather()
+	must(t, err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name {
+				n += m.GetHistogram().GetSampleCount()
+			}
+		}
+	}
+	return n
+}

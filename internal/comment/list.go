@@ -1,0 +1,210 @@
+package comment
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+// The names of the lists in cursors.
+const (
+	onNotesOrder = "note-comments"
+	belowOrder   = "comment-replies"
+)
+
+// A Page is a part of a list of comments.
+type Page struct {
+	Edges []*Edge
+	Info  page.Info
+}
+
+// An Edge is a comment's place in a list.
+type Edge struct {
+	Cursor page.Cursor
+	Node   *Comment
+}
+
+// OfNotes returns a page of the comments on each note that are no replies, newest first,
+// as fresh as [Service.ByID]. A note that is not there, or was deleted, has an empty page.
+// Of several notes with a cursor, each has those of its comments that are older than the
+// cursor's. A size or a cursor that makes no sense is a fault.
+//
+// Whatever the number of notes, it is one look at them, one round trip to the cache for
+// the lists and one for the rows, and at most one statement each for what these lack. A
+// page that goes beyond the newest 50 is one statement for all notes.
+func (s *Service) OfNotes(ctx context.Context, notes []int64, first int, after page.Cursor) (map[int64]*Page, error) {
+	ctx, span := observe.Span(ctx, "comment.OfNotes")
+	defer span.End()
+	if err := page.CheckFirst(first); err != nil {
+		return nil, err
+	}
+	below := int64(math.MaxInt64)
+	if after != "" {
+		id, err := decode(after, onNotesOrder)
+		if err != nil {
+			return nil, err
+		}
+		below = id
+	}
+	live, err := s.live(ctx, notes)
+	if err != nil {
+		return nil, err
+	}
+	shown := keep(notes, func(note int64) bool { return live[note] })
+	lists, err := s.onNotes.Pages(ctx, shown, below, first)
+	if err != nil {
+		return nil, fmt.Errorf("list the comments on %d notes: %w", len(shown), err)
+	}
+	return s.pages(ctx, notes, lists, onNotesOrder, after)
+}
+
+// Replies returns a page of all replies below each comment, oldest first, as fresh as
+// [Service.ByID]. Below a reply, or what is not there, it is empty. Cursors and faults are
+// as those of [Service.OfNotes], and so is the cost, with one more round trip for the
+// comments themselves: those that have no reply ask for no list.
+func (s *Service) Replies(ctx context.Context, roots []int64, first int, after page.Cursor) (map[int64]*Page, error) {
+	ctx, span := observe.Span(ctx, "comment.Replies")
+	defer span.End()
+	if err := page.CheckFirst(first); err != nil {
+		return nil, err
+	}
+	below := int64(math.MaxInt64)
+	if after != "" {
+		id, err := decode(after, belowOrder)
+		if err != nil {
+			return nil, err
+		}
+		below = -id // places grow towards the oldest
+	}
+	found, err := s.ByIDs(ctx, roots)
+	if err != nil {
+		return nil, err
+	}
+	answered := keep(roots, func(id int64) bool { return found[id] != nil && found[id].ReplyCount > 0 })
+	lists, err := s.below.Pages(ctx, answered, below, first)
+	if err != nil {
+		return nil, fmt.Errorf("list the replies below %d comments: %w", len(answered), err)
+	}
+	return s.pages(ctx, roots, lists, belowOrder, after)
+}
+
+// decode reads the id in a cursor.
+func decode(c page.Cursor, order string) (id int64, err error) {
+	if err := page.Decode(c, order, &id); err != nil {
+		return 0, err
+	}
+	if id < 1 { // made up
+		return 0, fault.BadInput("after is no cursor of this list")
+	}
+	return id, nil
+}
+
+func keep(ids []int64, good func(int64) bool) (kept []int64) {
+	for _, id := range ids {
+		if good(id) {
+			kept = append(kept, id)
+		}
+	}
+	return kept
+}
+
+// pages makes pages of lists, one for each owner.
+func (s *Service) pages(ctx context.Context, owners []int64, lists map[int64]cache.Spots, order string, after page.Cursor) (map[int64]*Page, error) {
+	var ids []int64
+	for _, list := range lists {
+		for _, spot := range list.Spots {
+			ids = append(ids, spot.ID)
+		}
+	}
+	rows, err := s.rows(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	pages := make(map[int64]*Page, len(owners))
+	for _, owner := range owners {
+		pages[owner] = pageOf(lists[owner], rows, order, after)
+	}
+	return pages, nil
+}
+
+// pageOf is one of pages. An id without a row is left out: somebody deleted the row past
+// this program. The next page begins behind it all the same, so that a page of such ids
+// alone does not end the list.
+func pageOf(list cache.Spots, rows map[int64]Comment, order string, after page.Cursor) *Page {
+	p := &Page{Edges: make([]*Edge, 0, len(list.Spots))}
+	var cursors []page.Cursor
+	for _, spot := range list.Spots {
+		if row, ok := rows[spot.ID]; ok {
+			cursors = append(cursors, page.Encode(order, spot.ID))
+			p.Edges = append(p.Edges, &Edge{Cursor: cursors[len(cursors)-1], Node: &row})
+		}
+	}
+	p.Info = page.InfoOf(cursors, after, list.More)
+	if n := len(list.Spots); n > 0 && list.More {
+		p.Info.EndCursor = new(page.Encode(order, list.Spots[n-1].ID))
+	}
+	return p
+}
+
+// loadOnNotes reads parts of the lists of notes with one statement.
+func (s *Service) loadOnNotes(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+	type argument struct {
+		Note  int64 `json:"note"`
+		Below int64 `json:"below"`
+		Most  int   `json:"most"`
+	}
+	arguments := make([]argument, len(asks))
+	for i, a := range asks {
+		arguments[i] = argument{a.Of, a.Below, a.Most}
+	}
+	found, err := s.spots(ctx, s.sql.onNotes, arguments, func(id int64) int64 { return id })
+	if err != nil {
+		return nil, fmt.Errorf("select the comments on %d notes: %w", len(asks), err)
+	}
+	return found, nil
+}
+
+// loadBelow reads parts of the lists of replies with one statement. The highest place
+// comes first in a list, and the oldest reply here: its place is its id below zero.
+func (s *Service) loadBelow(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+	type argument struct {
+		Root  int64 `json:"root"`
+		After int64 `json:"after"`
+		Most  int   `json:"most"`
+	}
+	arguments := make([]argument, len(asks))
+	for i, a := range asks {
+		arguments[i] = argument{a.Of, -a.Below, a.Most}
+	}
+	found, err := s.spots(ctx, s.sql.below, arguments, func(id int64) int64 { return -id })
+	if err != nil {
+		return nil, fmt.Errorf("select the replies below %d comments: %w", len(asks), err)
+	}
+	return found, nil
+}
+
+// spots runs the statement of a list for many owners.
+func (s *Service) spots(ctx context.Context, statement string, arguments any, at func(id int64) int64) (map[int64][]cache.Spot, error) {
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		return nil, fmt.Errorf("write down what is asked for: %w", err)
+	}
+	found := map[int64][]cache.Spot{}
+	err = sqlfile.Each(ctx, s.db, statement, []any{string(text)}, func(rows *sql.Rows) error {
+		var owner, id int64
+		if err := rows.Scan(&owner, &id); err != nil {
+			return err
+		}
+		found[owner] = append(found[owner], cache.Spot{At: at(id), ID: id})
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,184 @@
+package comment
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	entcomment "github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/notecount"
+	entshop "github.com/tandian-dev/tandian/ent/shop"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+const (
+	scanPage   = 500
+	scanCounts = 5000             // counters a second
+	countLimit = 30 * time.Second // of the statement that counts a page of them
+)
+
+// Scans are what this room compares: what it counts comments into.
+func (s *Service) Scans() []reconcile.Scan {
+	return []reconcile.Scan{{
+		Name: "comments", What: "comments of each note and shop, and replies of each comment, with the comments", Rate: scanCounts,
+		Run: func(ctx context.Context, r *reconcile.Run) error {
+			for _, c := range []counter{s.repliesCounter(), s.notesCounter(), s.shopsCounter()} {
+				if err := c.scan(ctx, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}}
+}
+
+// A counter is a column that comments are counted into.
+type counter struct {
+	s    *Service
+	noun string // whose: "shop"
+	unit string // what it counts
+	text string // the statement of a page
+	lock func(ctx context.Context, tx *ent.Tx, id int64) error
+	// add adds to it, and returns what is to be told after the commit.
+	add func(ctx context.Context, tx *ent.Tx, id int64, more int) (tell func(context.Context), err error)
+}
+
+func (s *Service) repliesCounter() counter {
+	return counter{
+		s: s, noun: "comment", unit: "replies", text: s.sql.countReplies,
+		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
+			row := tx.Comment.Query().Where(entcomment.ID(id))
+			row.Modify(store.ForUpdate)
+			_, err := row.IDs(ctx)
+			return err
+		},
+		add: func(ctx context.Context, tx *ent.Tx, id int64, more int) (func(context.Context), error) {
+			row, err := tx.Comment.UpdateOneID(id).AddReplyCount(more).AddVersion(1).Save(ctx)
+			if err != nil {
+				return nil, err
+			}
+			job, err := outbox.AddBatch(ctx, s.outbox, tx, added, id)
+			return func(ctx context.Context) { s.outbox.Settle(ctx, s.put(ctx, row), job...) }, err
+		},
+	}
+}
+
+func (s *Service) notesCounter() counter {
+	return counter{
+		s: s, noun: "note", unit: "comments", text: s.sql.countNotes,
+		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
+			row := tx.NoteCount.Query().Where(notecount.ID(id))
+			row.Modify(store.ForUpdate)
+			_, err := row.IDs(ctx)
+			return err
+		},
+		add: func(ctx context.Context, tx *ent.Tx, id int64, more int) (func(context.Context), error) {
+			_, tell, err := s.notes.AddComments(ctx, tx, id, more)
+			if err != nil || tell == nil {
+				return nil, err
+			}
+			job, err := outbox.AddBatch(ctx, s.outbox, tx, recounted, id)
+			return func(ctx context.Context) { s.outbox.Settle(ctx, tell(ctx), job...) }, err
+		},
+	}
+}
+
+func (s *Service) shopsCounter() counter {
+	return counter{
+		s: s, noun: "shop", unit: "comments", text: s.sql.countShops,
+		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
+			row := tx.Shop.Query().Where(entshop.ID(id))
+			row.Modify(store.ForUpdate)
+			_, err := row.IDs(ctx)
+			return err
+		},
+		add: func(ctx context.Context, tx *ent.Tx, id int64, more int) (func(context.Context), error) {
+			tickets, err := s.shops.AddComments(ctx, tx, map[int64]int{id: more})
+			return func(ctx context.Context) { s.shops.AnnounceCounts(ctx, []int64{id}, tickets) }, err
+		},
+	}
+}
+
+// A drift is a counter that is not what the comments say.
+type drift struct {
+	id        int64
+	is, wants int
+}
+
+// scan compares all counters of a kind, in pages.
+func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
+	for after, n := int64(0), scanPage; n == scanPage; {
+		page, err := c.page(ctx, c.s.db, after, scanPage)
+		if err != nil {
+			return err
+		}
+		if n = len(page); n == 0 {
+			return nil
+		}
+		after = page[n-1].id
+		if err := r.Compare(ctx, n); err != nil {
+			return err
+		}
+		for _, d := range page {
+			if d.is == d.wants {
+				continue
+			}
+			r.Find(fmt.Sprintf("%s %d: it has %d %s, and the comments say %d", c.noun, d.id, d.is, c.unit, d.wants))
+			if r.Dry {
+				continue
+			}
+			if err := c.mend(ctx, d.id); err != nil {
+				return err
+			}
+			r.Mend(1)
+		}
+	}
+	return nil
+}
+
+// page reads counters behind an id.
+func (c counter) page(ctx context.Context, db sqlfile.Querier, after int64, most int) (page []drift, err error) {
+	ctx, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
+	err = sqlfile.Each(ctx, db, c.text, []any{after, most}, func(rows *sql.Rows) error {
+		var d drift
+		err := rows.Scan(&d.id, &d.is, &d.wants)
+		page = append(page, d)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count the %s of each %s behind %d: %w", c.unit, c.noun, after, err)
+	}
+	return page, nil
+}
+
+// mend sets a counter to what the comments say while its row is locked: who comments has
+// that lock before he inserts, so what is counted under it is all there is.
+func (c counter) mend(ctx context.Context, id int64) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	var tell func(context.Context)
+	err := ent.WithTx(ctx, c.s.db, func(tx *ent.Tx) error {
+		if err := c.lock(ctx, tx, id); err != nil {
+			return fmt.Errorf("lock it: %w", err)
+		}
+		page, err := c.page(ctx, tx, id-1, 1)
+		if err != nil || len(page) == 0 || page[0].id != id || page[0].is == page[0].wants {
+			return err
+		}
+		tell, err = c.add(ctx, tx, id, page[0].wants-page[0].is)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("set the %s of %s %d right: %w", c.unit, c.noun, id, err)
+	}
+	if tell != nil {
+		tell(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package comment
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// scan runs the room's scan.
+func scan(t *testing.T, s *process, dry bool) reconcile.Outcome {
+	t.Helper()
+	scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+	scans.Add(s.Scans()...)
+	found, err := scans.Named("comments")
+	must(t, err)
+	o, err := scans.Once(t.Context(), found[0], reconcile.Options{Dry: dry})
+	must(t, err)
+	return o
+}
+
+func TestTheScanMendsWhatCommentsAreCountedInto(t *testing.T) {
+	each(t, func(t *testing.T, s, other *process) {
+		shop := s.shop(t)
+		note, gone := s.note(t, shop), s.note(t, shop)
+		root := s.plant(t, note, nil, 2)[0]
+		reply := s.plant(t, note, &root, 3)[0]
+		s.plant(t, gone, nil, 4)
+		s.delete(t, gone) // keeps what it counted
+		ctx := t.Context()
+		for _, tt := range []struct {
+			name  string
+			harm  func() error
+			found int
+		}{
+			{"all is right", func() error { return nil }, 0},
+			{"a note has too many", func() error { return s.db.NoteCount.UpdateOneID(note).AddComments(2).Exec(ctx) }, 1},
+			{"a note has too few", func() error { return s.db.NoteCount.UpdateOneID(note).SetComments(0).Exec(ctx) }, 1},
+			{"a shop has too many", func() error { return s.db.Shop.UpdateOneID(shop).AddCommentCount(1).Exec(ctx) }, 1},
+			{"a shop has too few", func() error { return s.db.Shop.UpdateOneID(shop).AddCommentCount(-3).Exec(ctx) }, 1},
+			{"a comment has too many replies", func() error { return s.db.Comment.UpdateOneID(root).AddReplyCount(1).Exec(ctx) }, 1},
+			{"a comment has too few", func() error { return s.db.Comment.UpdateOneID(root).SetReplyCount(1).Exec(ctx) }, 1},
+			{"a reply has some", func() error { return s.db.Comment.UpdateOneID(reply).SetReplyCount(1).Exec(ctx) }, 1},
+			{"a deleted note counts what it likes", func() error { return s.db.NoteCount.UpdateOneID(gone).SetComments(99).Exec(ctx) }, 0},
+			{"a row that nobody counted", func() error {
+				return s.db.Comment.Create().SetNoteID(note).SetAuthorID(bob).SetRootID(root).SetContent("x").SetCreatedAt(1).Exec(ctx)
+			}, 3},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				must(t, tt.harm())
+				s.outbox.Wait()
+				before := storetest.Snapshot(t, s.p.SQL.DB, s.p.Redis)
+				if dry := scan(t, s, true); dry.Found != tt.found || dry.Mended != 0 || dry.Compared == 0 {
+					t.Errorf("the dry run: %+v, want %d findings", dry, tt.found)
+				}
+				if d := cmp.Diff(before, storetest.Snapshot(t, s.p.SQL.DB, s.p.Redis)); d != "" {
+					t.Errorf("the dry run changed something (-before +after):\n%s", d)
+				}
+				if run := scan(t, s, false); run.Found != tt.found || run.Mended != tt.found {
+					t.Errorf("the run: %+v, want %d findings and all of them mended", run, tt.found)
+				}
+				if again := scan(t, s, false); again.Found != 0 {
+					t.Errorf("afterwards: %+v, want nothing", again)
+				}
+				if d := cmp.Diff(s.db.Comment.GetX(t.Context(), root).ReplyCount, other.read(t, root).ReplyCount); d != "" {
+					t.Errorf("another process reads other replies than are stored:\n%s", d)
+				}
+			})
+		}
+	})
+}
+
+func TestTheScanComparesEveryPage(t *testing.T) {
+	s := (&town{on: storetest.Real(t)}).process(t)
+	ids := s.plant(t, s.note(t, s.shop(t)), nil, 2*scanPage+3)
+	for _, id := range []int64{ids[0], ids[scanPage-1], ids[scanPage], ids[len(ids)-1]} {
+		s.db.Comment.UpdateOneID(id).SetReplyCount(1).ExecX(t.Context())
+	}
+	if o := scan(t, s, false); o.Compared != len(ids)+2 || o.Found != 4 || o.Mended != 4 {
+		t.Errorf("%+v, want %d things compared and 4 of them mended", o, len(ids)+2)
+	}
+}
+
+// What is mended while others comment is not mended twice, nor too early.
+func TestTheScanAndWritersDoNotDisturbEachOther(t *testing.T) {
+	each(t, func(t *testing.T, s, other *process) {
+		shop := s.shop(t)
+		note := s.note(t, shop)
+		root := s.add(t, note, nil).ID
+		must(t, ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) error {
+			return tx.NoteCount.UpdateOneID(note).AddComments(5).Exec(t.Context())
+		}))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range 20 {
+				if _, err := other.Add(t.Context(), bob, Draft{note, &root, "Yes."}); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		for over := false; !over; {
+			select {
+			case <-done:
+				over = true
+			default:
+			}
+			scan(t, s, false)
+		}
+		if got := s.counts(t, note, shop); got != [2]int{21, 21} {
+			t.Errorf("the note and the shop count %v comments, want 21", got)
+		}
+		if got := s.db.Comment.GetX(t.Context(), root).ReplyCount; got != 20 {
+			t.Errorf("%d replies, want 20", got)
+		}
+	})
+}

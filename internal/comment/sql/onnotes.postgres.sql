@@ -1,0 +1,16 @@
+-- onnotes: the newest comments on notes, newest first, without replies.
+--
+-- $1  a JSON array of {note, below, most}: the note's id, the id below which the
+--     comments lie, and how many at most
+--
+-- returns  note, id
+SELECT a.note, c.id
+FROM jsonb_to_recordset($1::jsonb) AS a (note bigint, below bigint, most bigint)
+CROSS JOIN LATERAL (
+  SELECT c.id
+  FROM comments AS c
+  WHERE c.note_id = a.note AND c.root_id IS NULL AND c.id < a.below
+  ORDER BY c.id DESC
+  LIMIT a.most
+) AS c
+ORDER BY a.note, c.id DESC
