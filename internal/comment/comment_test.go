@@ -339,6 +339,10 @@ func TestTheOutboxMakesUpForAWriterThatDied(t *testing.T) {
 		}
 		s.add(t, note, &root.ID)
 		before := shown() // cached
+		next := root.ID + 2
+		if other.read(t, next) != nil {
+			t.Fatal("it is there before it was written")
+		}
 		var w written
 		must(t, ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) error {
 			return s.store(t.Context(), tx, []draft{
@@ -348,7 +352,7 @@ func TestTheOutboxMakesUpForAWriterThatDied(t *testing.T) {
 		if got := shown(); got != before || before != [3]int{1, 1, 1} {
 			t.Fatalf("%v is shown, %v before: the test tests nothing", got, before)
 		}
-		if got := other.read(t, w.rows[0].ID); got == nil {
+		if got := other.read(t, next); got == nil || w.rows[0].ID != next {
 			t.Error("a committed row cannot be read")
 		}
 		storetest.Relay(t, other.outbox)
@@ -374,9 +378,10 @@ func TestRowsThatAreChangedPastTheProgramAreSeen(t *testing.T) {
 		if d := cmp.Diff(before, shown()); d != "" {
 			t.Fatalf("the lists are not cached: the test tests nothing:\n%s", d)
 		}
-		ids := []int64{below, on}
+		ids := []int64{on, root.ID}
 		must(t, s.Changed(t.Context(), ids...))
-		if d := cmp.Diff([]int64{below, on}, ids); d != "" {
+		must(t, s.Changed(t.Context(), below))
+		if d := cmp.Diff([]int64{on, root.ID}, ids); d != "" {
 			t.Errorf("the caller's ids are changed (-want +got):\n%s", d)
 		}
 		if d := cmp.Diff([][]int64{{on, root.ID}, {reply.ID, below}}, shown()); d != "" {

@@ -157,8 +157,8 @@ func (c counter) page(ctx context.Context, db sqlfile.Querier, after int64, most
 	return page, nil
 }
 
-// mend sets a counter to what the comments say while its row is locked: who comments has
-// that lock before he inserts, so what is counted under it is all there is.
+// mend sets a counter to what the comments say while its row is locked: two scans at once
+// would add the same difference twice. Who comments adds before or after.
 func (c counter) mend(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()

@@ -1,6 +1,7 @@
 package comment
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -118,4 +119,33 @@ func TestTheScanAndWritersDoNotDisturbEachOther(t *testing.T) {
 			t.Errorf("%d replies, want 20", got)
 		}
 	})
+}
+
+func TestScansAtOnceMendOnce(t *testing.T) {
+	s := (&town{on: storetest.Real(t)}).process(t)
+	shop := s.shop(t)
+	note := s.note(t, shop)
+	root := s.plant(t, note, nil, 40)[0]
+	s.db.NoteCount.UpdateOneID(note).AddComments(-3).ExecX(t.Context())
+	s.db.Shop.UpdateOneID(shop).AddCommentCount(-3).ExecX(t.Context())
+	s.db.Comment.UpdateOneID(root).AddReplyCount(3).ExecX(t.Context())
+	var g sync.WaitGroup
+	for range 8 {
+		g.Go(func() {
+			for _, err := range []error{
+				s.notesCounter().mend(t.Context(), note), s.shopsCounter().mend(t.Context(), shop), s.repliesCounter().mend(t.Context(), root),
+			} {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	g.Wait()
+	if got := s.counts(t, note, shop); got != [2]int{40, 40} {
+		t.Errorf("the note and the shop count %v comments, want 40", got)
+	}
+	if got := s.db.Comment.GetX(t.Context(), root).ReplyCount; got != 0 {
+		t.Errorf("%d replies, want none", got)
+	}
 }
