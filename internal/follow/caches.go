@@ -1,0 +1,110 @@
+package follow
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+// outName begins the names of the sorted sets of whom a user follows, as kit/cache makes
+// them: PREFIX:follow:out:{USER}, followee → id of the follow, and with :l the right to
+// load one. A lost one is loaded from the rows by the next reader. Two sets lie in two
+// slots of a cluster, so nothing intersects them there: see [Service.Common].
+const outName = "follow:out"
+
+// headSize is how many of the newest followers of a user are cached.
+const headSize = 50
+
+// openCaches says how each kind is cached. What a write does to them stands in
+// announce.go.
+func (s *Service) openCaches(hub *cache.Hub) {
+	s.out = cache.NewWindow(hub, cache.WindowPolicy{Name: outName, Size: s.cfg.limit, Life: 24 * time.Hour}, decimal, s.loadOut)
+	// Who is followed by many gains and loses followers all the time: there is no place
+	// for that in the process's own memory.
+	s.followers = cache.NewHeads(hub, cache.Policy{
+		Name: "followers", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1,
+	}, headSize, decimal, parseDecimal, s.loadFollowers)
+}
+
+func decimal(id int64) string { return strconv.FormatInt(id, 10) }
+
+func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+
+// entry is where a set has a follow.
+func entry(at cache.Spot) cache.Entry { return cache.Entry{Member: decimal(at.ID), Score: at.At} }
+
+// spotsIn is the opposite of entry. It reports false if one of them is nothing of ours.
+func spotsIn(entries []cache.Entry) ([]cache.Spot, bool) {
+	spots := make([]cache.Spot, len(entries))
+	for i, e := range entries {
+		id, err := parseDecimal(e.Member)
+		if err != nil {
+			return nil, false
+		}
+		spots[i] = cache.Spot{At: e.Score, ID: id}
+	}
+	return spots, true
+}
+
+// loadOut reads whom users follow, the last followed first.
+func (s *Service) loadOut(ctx context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
+	asks := make([]cache.Ask[int64], len(users))
+	for i, user := range users {
+		asks[i] = cache.Ask[int64]{Of: user, Below: math.MaxInt64, Most: limit}
+	}
+	lists, err := s.loadFollowees(ctx, asks)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[int64][]cache.Entry, len(lists))
+	for user, list := range lists {
+		for _, at := range list {
+			found[user] = append(found[user], entry(at))
+		}
+	}
+	return found, nil
+}
+
+func (s *Service) loadFollowees(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+	return listed(ctx, s.db, s.sql.followees, asks)
+}
+
+func (s *Service) loadFollowers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+	return listed(ctx, s.db, s.sql.followers, asks)
+}
+
+// listed reads parts of lists with one statement.
+func listed(ctx context.Context, db sqlfile.Querier, statement string, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+	type argument struct {
+		Of    int64 `json:"of"`
+		Below int64 `json:"below"`
+		Most  int   `json:"most"`
+	}
+	arguments := make([]argument, len(asks))
+	for i, a := range asks {
+		arguments[i] = argument(a)
+	}
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		return nil, fmt.Errorf("write down %d users: %w", len(asks), err)
+	}
+	found := make(map[int64][]cache.Spot, len(asks))
+	err = sqlfile.Each(ctx, db, statement, []any{string(text)}, func(rows *sql.Rows) error {
+		var of int64
+		var at cache.Spot
+		err := rows.Scan(&of, &at.At, &at.ID)
+		found[of] = append(found[of], at)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("select the follows of %d users: %w", len(asks), err)
+	}
+	return found, nil
+}

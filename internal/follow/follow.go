@@ -1,0 +1,126 @@
+// Package follow knows who follows whom.
+//
+// The truth is the table follows: its unique index of follower and followee holds one
+// follow of one user, whatever Redis says and whoever races. Everything else is made of
+// it: how many follow whom stands in the users' rows, which the transaction of a follow
+// locks and changes too; whom somebody follows lies in Redis as one sorted set, so that
+// a whole page is asked about by one read of one key.
+//
+// The users' rows are locked before the follow is stored, in the order of their ids.
+// That makes the limit exact, and it has the ids of one follower's follows, and of those
+// of one followee, grow in the order of their commits: a list that is ordered by id grows
+// at its end alone.
+package follow
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+// MaxFollowees is how many one user may follow. As many fit the sorted set of a user,
+// which is therefore all there is to know, and may be read as a whole.
+const MaxFollowees = 5000
+
+// Codes of this room.
+const (
+	CannotFollowSelf fault.Code = "CANNOT_FOLLOW_SELF"
+	LimitReached     fault.Code = "LIMIT_REACHED" // the follower follows MaxFollowees already
+)
+
+// Counted is what the users' rows say after a follow was counted.
+type Counted struct {
+	Followees          int  // how many the follower follows then
+	Follower, Followee bool // whether there is such a user
+}
+
+// Users are the users, as follows need them.
+type Users interface {
+	// AddFollows adds n to whom the follower follows and to who follows the followee, and
+	// raises the follower's follow version. Both rows stay locked until tx ends, taken in
+	// the order of ids. A user that does not exist is overlooked.
+	AddFollows(ctx context.Context, tx *ent.Tx, follower, followee int64, n int) (Counted, []outbox.Ticket, error)
+	// AddFollowsOf is AddFollows for many, by id: followers says how many more each of them
+	// follows, followees how many more follow each. Negative numbers take away.
+	AddFollowsOf(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error)
+	// Followees says how many each follows, from the cache. Who is missing is no user.
+	Followees(ctx context.Context, ids []int64) (map[int64]int, error)
+	// Announce tells of changed counts after the commit.
+	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+}
+
+// Config joins a Service with the other rooms, and tunes it. Users and Head are required.
+type Config struct {
+	Users Users
+	// Head returns the number of the newest thing in the feed, and keeps its row locked
+	// against whoever would take the next one, until tx ends. So what a follow stores of it
+	// is the head at its commit, exactly.
+	Head func(ctx context.Context, tx *ent.Tx) (int64, error)
+	Now  func() time.Time // default time.Now
+
+	limit  int           // of followees, and the size of a set; default MaxFollowees
+	settle time.Duration // between two looks at what differs; default 1 s
+}
+
+// A Page is a part of a list of users.
+type Page struct {
+	Edges []Edge
+	Info  page.Info
+}
+
+// An Edge is a user's place in a list.
+type Edge struct {
+	Cursor page.Cursor
+	User   int64
+}
+
+// Service answers for follows. It is safe for concurrent use.
+type Service struct {
+	db        *ent.Client
+	outbox    *outbox.Box
+	cfg       Config
+	sql       statements
+	out       *cache.Window[int64] // whom each follows
+	followers *cache.Heads[int64]  // the newest followers of each
+}
+
+// New builds a Service. It starts nothing and closes nothing: what it is given belongs to
+// the caller. dialect is that of db, as ent calls it.
+func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.limit == 0 {
+		cfg.limit = MaxFollowees
+	}
+	if cfg.settle == 0 {
+		cfg.settle = time.Second
+	}
+	s := &Service{db: db, outbox: box, cfg: cfg, sql: statementsOf(dialect)}
+	s.openCaches(hub)
+	s.openOutbox()
+	return s
+}
+
+//go:embed sql/*.sql
+var files embed.FS
+
+type statements struct{ followees, followers, insert, counts, orphans string }
+
+func statementsOf(dialect string) (s statements) {
+	err := sqlfile.Read(files, dialect, map[string]*string{
+		"followees": &s.followees, "followers": &s.followers, "insert": &s.insert, "counts": &s.counts, "orphans": &s.orphans,
+	})
+	if err != nil {
+		panic(fmt.Sprintf("follow: %v", err))
+	}
+	return s
+}

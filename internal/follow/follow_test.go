@@ -1,0 +1,254 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/feedhead"
+	entfollow "github.com/tandian-dev/tandian/ent/follow"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestFollowsAreRefusedOrCountOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		a, b := openTwo(t, on, limit(3))
+		ctx := t.Context()
+		for _, c := range []struct {
+			name      string
+			do        func() error
+			want      string
+			followees []int64 // of Ann
+		}{
+			{"following oneself", func() error { return a.Follow(ctx, ann, ann) }, "CANNOT_FOLLOW_SELF userId", nil},
+			{"following nobody", func() error { return a.Follow(ctx, ann, nobody) }, "NOT_FOUND userId", nil},
+			{"unfollowing nobody", func() error { return a.Unfollow(ctx, ann, nobody) }, "NOT_FOUND userId", nil},
+			{"unfollowing whom one does not follow", func() error { return a.Unfollow(ctx, ann, bob) }, "", nil},
+			{"unfollowing oneself", func() error { return a.Unfollow(ctx, ann, ann) }, "", nil},
+			{"following", func() error { return a.Follow(ctx, ann, bob) }, "", []int64{bob}},
+			{"following again", func() error { return a.Follow(ctx, ann, bob) }, "", []int64{bob}},
+			{"following again elsewhere", func() error { return b.Follow(ctx, ann, bob) }, "", []int64{bob}},
+			{"following another", func() error { return b.Follow(ctx, ann, cid) }, "", []int64{bob, cid}},
+			{"following a third", func() error { return b.Follow(ctx, ann, dan) }, "", []int64{bob, cid, dan}},
+			{"following one too many", func() error { return a.Follow(ctx, ann, 5) }, "LIMIT_REACHED userId", []int64{bob, cid, dan}},
+			{"following again at the limit", func() error { return a.Follow(ctx, ann, cid) }, "", []int64{bob, cid, dan}},
+			{"unfollowing", func() error { return a.Unfollow(ctx, ann, bob) }, "", []int64{cid, dan}},
+			{"unfollowing again", func() error { return b.Unfollow(ctx, ann, bob) }, "", []int64{cid, dan}},
+			{"following where there is room", func() error { return a.Follow(ctx, ann, 5) }, "", []int64{cid, dan, 5}},
+			{"following back", func() error { return a.Follow(ctx, cid, ann) }, "", []int64{cid, dan, 5}},
+		} {
+			if got := refusal(c.do()); got != c.want {
+				t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			}
+			for _, p := range []process{a, b} {
+				same(t, c.name, c.followees, p.followed(t, ann))
+			}
+			if got := a.counted(t, ann)[1]; got != len(c.followees) {
+				t.Errorf("%s: Ann follows %d by her row, want %d", c.name, got, len(c.followees))
+			}
+		}
+		a.wantCounted(t, ann, 1, 3)
+		a.wantCounted(t, bob, 0, 0)
+		a.wantCounted(t, cid, 1, 1)
+		if err := a.Follow(ctx, nobody, ann); fault.KindOf(err) != fault.Unauthenticated {
+			t.Errorf("a follower who is gone: %v", err)
+		}
+		a.wantCounted(t, ann, 1, 3)
+		if n := a.waits(t) + b.waits(t); n != 0 {
+			t.Errorf("%d jobs wait, and all was told", n)
+		}
+	})
+}
+
+// What ends with the client's request is the look before the transaction alone.
+func TestAFollowThatBeganDoesNotEndWithItsRequest(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		var p process
+		var hangUp func()
+		p = openOne(t, on, func(c *Config) {
+			c.Head = func(ctx context.Context, tx *ent.Tx) (int64, error) {
+				hangUp()
+				if _, ok := ctx.Deadline(); !ok {
+					t.Error("it may take for ever")
+				}
+				return head(ctx, tx)
+			}
+		})
+		p.followed(t, ann) // the set is there
+		ctx, cancel := context.WithCancel(t.Context())
+		hangUp = cancel
+		must(t, p.Follow(ctx, ann, bob))
+		same(t, "whom Ann follows", []int64{bob}, p.followed(t, ann))
+		if err := p.Follow(ctx, ann, cid); !errors.Is(err, context.Canceled) {
+			t.Errorf("a request that is over: %v", err)
+		}
+		same(t, "who was told of", []int64{ann, bob}, p.people.told)
+	})
+}
+
+// Twelve follow requests of one user at once, from two processes, where there is room for
+// three; each of four users is asked for three times.
+func TestTheLimitIsExactUnderRaces(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		a, b := openTwo(t, on, limit(3))
+		for range 5 {
+			a.clear(t)
+			var wg sync.WaitGroup
+			var mu sync.Mutex
+			outcomes := map[int64][]string{}
+			for i := range 12 {
+				p, followee := []process{a, b}[i%2], int64(i/3)+2
+				wg.Go(func() {
+					got := refusal(p.Follow(t.Context(), ann, followee))
+					mu.Lock()
+					defer mu.Unlock()
+					outcomes[followee] = append(outcomes[followee], got)
+				})
+			}
+			wg.Wait()
+			rows := a.followed(t, ann)
+			if len(rows) != 3 {
+				t.Errorf("Ann follows %v, want three", rows)
+			}
+			a.wantCounted(t, ann, 0, 3)
+			for followee, got := range outcomes {
+				want := "LIMIT_REACHED userId"
+				if slices.Contains(rows, followee) {
+					want = ""
+				}
+				same(t, fmt.Sprintf("the answers about user %d", followee), []string{want, want, want}, got)
+			}
+		}
+	})
+}
+
+// Whoever takes the next number of the feed after a follow has read the head waits for the
+// end of the follow: so what it stores is the head at its commit.
+func TestAFollowKnowsTheHeadOfTheFeedAtItsCommit(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		publisher := openOne(t, on)
+		publisher.db.FeedHead.Update().SetSeq(41).ExecX(t.Context())
+		seen := make(chan int, 1)
+		follower := open(t, on, nil, func(c *Config) {
+			c.Head = func(ctx context.Context, tx *ent.Tx) (int64, error) {
+				seq, err := head(ctx, tx)
+				go func() {
+					var n int
+					err := publisher.tx(context.WithoutCancel(ctx), func(tx *ent.Tx) error {
+						last := tx.FeedHead.Query().Where(feedhead.ID(1))
+						last.Modify(store.ForUpdate)
+						if _, err := last.Only(context.WithoutCancel(ctx)); err != nil {
+							return err
+						}
+						var err error
+						n, err = tx.Follow.Query().Count(context.WithoutCancel(ctx))
+						return errors.Join(err, tx.FeedHead.UpdateOneID(1).AddSeq(1).Exec(context.WithoutCancel(ctx)))
+					})
+					if err != nil {
+						t.Error(err)
+					}
+					seen <- n
+				}()
+				return seq, err
+			}
+		})
+		follower.follows(t, ann, bob)
+		if got := publisher.db.Follow.Query().OnlyX(t.Context()).SinceSeq; got != 41 {
+			t.Errorf("the follow began at %d, want 41", got)
+		}
+		if n := <-seen; n != 1 {
+			t.Errorf("who published next saw %d follows, want the one that keeps the head", n)
+		}
+	})
+}
+
+func TestSomebodyWhoDisappearedCanBeUnfollowed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := openOne(t, on)
+		p.follows(t, ann, bob, cid)
+		p.follows(t, bob, cid)
+		p.followed(t, ann)
+		p.db.User.DeleteOneID(bob).ExecX(t.Context())
+		same(t, "whom Ann follows", []int64{bob, cid}, p.followed(t, ann))
+		p.unfollows(t, ann, bob)
+		same(t, "whom Ann follows then", []int64{cid}, p.followed(t, ann))
+		p.wantCounted(t, ann, 0, 1)
+		if got := refusal(p.Unfollow(t.Context(), ann, bob)); got != "NOT_FOUND userId" {
+			t.Errorf("once more: %q", got)
+		}
+		if got := refusal(p.Follow(t.Context(), ann, bob)); got != "NOT_FOUND userId" {
+			t.Errorf("following again: %q", got)
+		}
+	})
+}
+
+// The writer dies between its commit and Redis: whoever runs the outbox tells instead.
+func TestTheOutboxMakesUpForAWriterThatDied(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		var toWriter wire
+		reader := openOne(t, on)
+		writer := open(t, toWriter.through(on), nil)
+		reader.follows(t, ann, bob, cid)
+		look := func() ([]int64, []int64) {
+			return reader.followed(t, ann), reader.followersOf(t, dan).all(t, 10)
+		}
+		look() // both lists are cached
+		toWriter.set(true)
+		writer.follows(t, ann, dan)
+		writer.unfollows(t, ann, bob)
+		followed, followers := look()
+		same(t, "whom Ann follows before the outbox ran", []int64{bob, cid}, followed)
+		same(t, "who follows Dan before the outbox ran", []int64{}, followers)
+		if n := reader.waits(t); n != 2 {
+			t.Fatalf("%d jobs wait, want 2", n)
+		}
+		storetest.Relay(t, reader.box)
+		eventually(t, func() bool {
+			reader.box.Kick()
+			return reader.waits(t) == 0
+		})
+		followed, followers = look()
+		same(t, "whom Ann follows", []int64{cid, dan}, followed)
+		same(t, "who follows Dan", []int64{ann}, followers)
+	})
+}
+
+func TestRowsAnswerWhileRedisIsAway(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		var w wire
+		p := open(t, w.through(on), nil)
+		p.populate(t, population)
+		p.follows(t, ann, bob, cid)
+		w.set(true)
+		p.follows(t, ann, dan)
+		p.follows(t, bob, cid)
+		p.unfollows(t, ann, bob)
+		same(t, "whom Ann follows", []int64{cid, dan}, p.followed(t, ann))
+		same(t, "whom Ann follows, listed", []int64{dan, cid}, p.followeesOf(t, ann).all(t, 1))
+		same(t, "who follows Cid", []int64{bob, ann}, p.followersOf(t, cid).all(t, 1))
+		same(t, "whom both follow", []int64{cid}, p.commonOf(t, ann, bob).all(t, 1))
+		if n := p.waits(t); n != 3 {
+			t.Errorf("%d jobs wait, want 3", n)
+		}
+	})
+}
+
+func TestAFollowBeginsWhenItIsStored(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		now := time.UnixMilli(1_795_303_468_123)
+		p := openOne(t, on, func(c *Config) { c.Now = func() time.Time { return now } })
+		p.follows(t, ann, bob)
+		now = now.Add(time.Hour)
+		p.follows(t, ann, bob)
+		if got := p.db.Follow.Query().Where(entfollow.FollowerID(ann)).OnlyX(t.Context()).CreatedAt; got != 1_795_303_468_123 {
+			t.Errorf("it began at %d", got)
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+const (
+	plantTimeout = time.Minute // of one call of Plant
+	plantBatch   = 500         // rows of one statement
+)
+
+// A Draft is a follow as a seed describes it.
+type Draft struct{ Follower, Followee int64 }
+
+// Plant stores the follows that are not stored yet, in the order of the drafts and in one
+// transaction, and returns how many. Those of users who do not exist are left out, and so
+// is who would follow himself. It does not look at the limit: a seed keeps within
+// [MaxFollowees], or lists show the newest of them alone.
+//
+// The users are locked first, all in the order of ids: what is stored is counted before
+// anybody else counts, and since nobody else can begin to follow or end it meanwhile, each
+// row that is stored is one more.
+func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+	defer cancel()
+	var stored [][2]int64
+	var users, own []outbox.Ticket
+	err = s.tx(ctx, func(tx *ent.Tx) (err error) {
+		stored, users, own, err = s.plant(ctx, tx, drafts)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("plant %d follows: %w", len(drafts), err)
+	}
+	if len(stored) == 0 {
+		return 0, nil
+	}
+	followers, followees := countsOf(stored)
+	s.outbox.Settle(ctx, s.tell(ctx, changesOf(stored)...), own...)
+	s.cfg.Users.Announce(ctx, each(slices.AppendSeq(slices.Collect(maps.Keys(followers)), maps.Keys(followees))), users)
+	return len(stored), nil
+}
+
+// plant is the transaction of Plant.
+func (s *Service) plant(ctx context.Context, tx *ent.Tx, drafts []Draft) (stored [][2]int64, users, own []outbox.Ticket, err error) {
+	there, err := lockUsers(ctx, tx, drafts)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var pairs [][2]int64
+	for _, d := range drafts {
+		if d.Follower != d.Followee && there[d.Follower] && there[d.Followee] {
+			pairs = append(pairs, [2]int64{d.Follower, d.Followee})
+		}
+	}
+	for part := range slices.Chunk(pairs, plantBatch) {
+		some, err := s.insert(ctx, tx, part)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		stored = append(stored, some...)
+	}
+	if len(stored) == 0 {
+		return nil, nil, nil, nil
+	}
+	followers, followees := countsOf(stored)
+	if users, err = s.cfg.Users.AddFollowsOf(ctx, tx, followers, followees); err != nil {
+		return nil, nil, nil, fmt.Errorf("count %d follows: %w", len(stored), err)
+	}
+	own, err = outbox.AddBatch(ctx, s.outbox, tx, topic, changesOf(stored)...)
+	return stored, users, own, err
+}
+
+// lockUsers locks all users of drafts, and says who of them is there.
+func lockUsers(ctx context.Context, tx *ent.Tx, drafts []Draft) (map[int64]bool, error) {
+	all := make([]int64, 0, 2*len(drafts))
+	for _, d := range drafts {
+		all = append(all, d.Follower, d.Followee)
+	}
+	there := map[int64]bool{}
+	for part := range slices.Chunk(each(all), plantBatch) {
+		lock := tx.User.Query().Where(entuser.IDIn(part...)).Order(entuser.ByID())
+		lock.Modify(store.ForUpdate)
+		ids, err := lock.IDs(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("lock %d users: %w", len(part), err)
+		}
+		for _, id := range ids {
+			there[id] = true
+		}
+	}
+	return there, nil
+}
+
+// countsOf says how many more each follows, and how many more follow each.
+func countsOf(pairs [][2]int64) (followers, followees map[int64]int) {
+	followers, followees = map[int64]int{}, map[int64]int{}
+	for _, p := range pairs {
+		followers[p[0]]++
+		followees[p[1]]++
+	}
+	return followers, followees
+}
+
+func changesOf(pairs [][2]int64) []change {
+	changes := make([]change, len(pairs))
+	for i, p := range pairs {
+		changes[i] = change{p[0], p[1]}
+	}
+	return changes
+}

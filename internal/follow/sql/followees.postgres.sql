@@ -1,0 +1,16 @@
+-- followees: whom users follow, the last followed first.
+--
+-- $1  a JSON array of {of, below, most}: the follower, the id of a follow below which to
+--     begin, and how many at most
+--
+-- returns  the follower, id of the follow, the followee
+SELECT a."of", f.id, f.followee_id
+FROM jsonb_to_recordset($1::jsonb) AS a ("of" bigint, below bigint, most bigint)
+CROSS JOIN LATERAL (
+  SELECT f.id, f.followee_id
+  FROM follows AS f
+  WHERE f.follower_id = a."of" AND f.id < a.below
+  ORDER BY f.id DESC
+  LIMIT a.most
+) AS f
+ORDER BY a."of", f.id DESC

@@ -1,0 +1,15 @@
+-- followees: whom users follow, the last followed first.
+--
+-- $1  a JSON array of {of, below, most}: the follower, the id of a follow below which to
+--     begin, and how many at most
+--
+-- returns  the follower, id of the follow, the followee
+SELECT owner, id, other
+FROM (
+  SELECT a.value ->> 'of' AS owner, a.value ->> 'most' AS most, f.id AS id, f.followee_id AS other,
+    row_number() OVER (PARTITION BY f.follower_id ORDER BY f.id DESC) AS nth
+  FROM json_each($1) AS a
+  JOIN follows AS f ON f.follower_id = a.value ->> 'of' AND f.id < a.value ->> 'below'
+)
+WHERE nth <= most
+ORDER BY owner, id DESC
