@@ -57,7 +57,7 @@ func (s *Service) common(ctx context.Context, viewer, user, below int64, most in
 		return nil, err
 	}
 	var common []cache.Spot
-	for n := askAtOnce; len(candidates) > 0 && len(common) < most; n = len(candidates) {
+	for n := s.cfg.ask; len(candidates) > 0 && len(common) < most; n = len(candidates) {
 		n = min(n, len(candidates))
 		both, err := s.among(ctx, large, candidates[:n])
 		if err != nil {

@@ -13,6 +13,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -67,6 +68,7 @@ type Config struct {
 	Now  func() time.Time // default time.Now
 
 	limit  int           // of followees, and the size of a set; default MaxFollowees
+	ask    int           // members of one set that the other is asked for at first; default askAtOnce
 	settle time.Duration // between two looks at what differs; default 1 s
 }
 
@@ -98,12 +100,9 @@ func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Co
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.limit == 0 {
-		cfg.limit = MaxFollowees
-	}
-	if cfg.settle == 0 {
-		cfg.settle = time.Second
-	}
+	cfg.limit = cmp.Or(cfg.limit, MaxFollowees)
+	cfg.ask = cmp.Or(cfg.ask, askAtOnce)
+	cfg.settle = cmp.Or(cfg.settle, time.Second)
 	s := &Service{db: db, outbox: box, cfg: cfg, sql: statementsOf(dialect)}
 	s.openCaches(hub)
 	s.openOutbox()

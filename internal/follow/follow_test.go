@@ -252,3 +252,32 @@ func TestAFollowBeginsWhenItIsStored(t *testing.T) {
 		}
 	})
 }
+
+// Two taps race: both looked before either wrote. The slower one writes nothing, and what
+// it returned holds all the same, also if the faster one has not told Redis yet.
+func TestWhoeverIsSlowerWritesNothingAndTells(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		a, b := openTwo(t, on)
+		ctx := t.Context()
+		a.follows(t, ann, cid)
+		a.followed(t, ann)
+		row := a.store(t, ann, bob) // told to nobody
+		same(t, "whom Ann follows as far as Redis knows", []int64{cid}, b.followed(t, ann))
+		must(t, b.follow(ctx, ann, bob))
+		same(t, "whom Ann follows", []int64{bob, cid}, a.followed(t, ann))
+		a.wantCounted(t, ann, 0, 2)
+		a.wantCounted(t, bob, 1, 0)
+
+		a.db.Follow.DeleteOneID(row).ExecX(ctx)
+		a.db.User.UpdateOneID(ann).AddFolloweeCount(-1).ExecX(ctx)
+		a.db.User.UpdateOneID(bob).AddFollowerCount(-1).ExecX(ctx)
+		same(t, "whom Ann follows as far as Redis knows", []int64{bob, cid}, b.followed(t, ann))
+		must(t, b.unfollow(ctx, ann, bob, row))
+		same(t, "whom Ann follows then", []int64{cid}, a.followed(t, ann))
+		a.wantCounted(t, ann, 0, 1)
+		a.wantCounted(t, bob, 0, 0)
+		if n := a.db.OutboxJob.Query().CountX(ctx); n != 1 { // that of the first follow
+			t.Errorf("%d jobs, want none of whoever was slower", n)
+		}
+	})
+}

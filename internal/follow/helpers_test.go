@@ -142,7 +142,7 @@ func open(t *testing.T, on storetest.Stores, bus stream.Bus, change ...func(*Con
 	t.Cleanup(hub.Wait)
 	p := process{from: from, box: from.NewOutbox(t), people: &people{db: from.DB}, sent: &tally{}}
 	from.Redis.AddHook(p.sent)
-	cfg := Config{Users: p.people, Head: head, settle: time.Millisecond}
+	cfg := Config{Users: p.people, Head: head, ask: 3, settle: time.Millisecond}
 	for _, c := range change {
 		c(&cfg)
 	}
