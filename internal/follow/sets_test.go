@@ -203,14 +203,16 @@ func costOfCommon(t *testing.T, p, _ process) {
 // Many follow and unfollow each other at random, from two processes. Some pairs belong to
 // one goroutine each, who looks in the other process whether it is as he has left it; the
 // others belong to everybody. In the end rows, counts, sets and answers are the same.
-func hammer(t *testing.T, a, b process) {
-	const hands, steps = 6, 60
+func hammer(t *testing.T, a, b process) { hammerBy(t, a, b, 6, 50) }
+
+func hammerBy(t *testing.T, a, b process, hands, steps int) {
+	t.Helper()
 	seed := testkit.Seed(t)
 	owner := func(x, y int64) int {
 		if (x+y)%3 == 0 {
 			return hands // everybody's
 		}
-		return int((x*7 + y) % hands)
+		return int(x*7+y) % hands
 	}
 	var wg sync.WaitGroup
 	for hand := range hands {
