@@ -70,7 +70,7 @@ type Users interface {
 var files embed.FS
 
 // statements are those that ent cannot say.
-type statements struct{ number, take, block, events, byAuthors, atShops string }
+type statements struct{ number, take, block, events, byAuthors, atShops, counts string }
 
 // Service answers for notes. It is safe for concurrent use.
 type Service struct {
@@ -94,7 +94,7 @@ type Service struct {
 func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users) *Service {
 	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, now: time.Now}
 	err := sqlfile.Read(files, dialectOf, map[string]*string{
-		"take": &s.sql.take, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops,
+		"take": &s.sql.take, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops, "counts": &s.sql.counts,
 	})
 	if err == nil && s.postgres {
 		err = sqlfile.Read(files, dialectOf, map[string]*string{"number": &s.sql.number})

@@ -64,6 +64,15 @@ func (s *Service) take(ctx context.Context, tx *ent.Tx, n int) (last int64, err 
 	return last, nil
 }
 
+// eventsIn is how many numbers there are in (from, until].
+func (s *Service) eventsIn(ctx context.Context, from, until int64) (int, error) {
+	n, err := s.db.NoteEvent.Query().Where(noteevent.IDGT(from), noteevent.IDLTE(until)).Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count the numbers %d to %d: %w", from+1, until, err)
+	}
+	return n, nil
+}
+
 // Head returns the newest number of the feed and keeps it the newest until tx ends:
 // nobody publishes before its commit. It is for what has to know what was there at its
 // own commit; the transaction asks for it last.

@@ -92,9 +92,3 @@ func hides(r rune) bool {
 	return r == '\u200b' || r == '\ufeff' ||
 		r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
 }
-
-// HasControl reports control characters that are no ends of lines and no tabs. [Line]
-// and [Paragraphs] would drop them.
-func HasControl(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' })
-}

@@ -1,0 +1,205 @@
+package note
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestMain(m *testing.M) {
+	store.Hush() // each refused connection would be a line
+	os.Exit(m.Run())
+}
+
+const teahouse, bakery = int64(7), int64(8) // shops
+
+// others are the rooms of shops and users, as notes need them: shops in memory, users in
+// their rows.
+type others struct {
+	comments map[int64]int // of shops
+	slow     func(ctx context.Context)
+}
+
+func (o *others) OwnerOf(_ context.Context, id int64) (*int64, bool, error) {
+	return nil, id == teahouse || id == bakery, nil
+}
+
+func (o *others) AddComments(_ context.Context, _ *ent.Tx, comments map[int64]int) ([]outbox.Ticket, error) {
+	for id, n := range comments {
+		o.comments[id] += n
+	}
+	return nil, nil
+}
+
+func (o *others) AnnounceCounts(context.Context, []int64, []outbox.Ticket) {}
+
+func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) ([]outbox.Ticket, error) {
+	for id, n := range notes {
+		if err := tx.User.Update().Where(entuser.ID(id)).AddNoteCount(n).Exec(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if o.slow != nil {
+		o.slow(ctx)
+	}
+	return nil, nil
+}
+
+func (o *others) Announce(context.Context, []int64, []outbox.Ticket) {}
+
+var errCut = errors.New("the wire is cut")
+
+// wire is a way to Redis that counts what goes over it, and can be cut.
+type wire struct {
+	away  atomic.Bool
+	trips atomic.Int64
+}
+
+func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if w.away.Load() {
+			cmd.SetErr(errCut)
+			return errCut
+		}
+		w.trips.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if w.away.Load() {
+			for _, cmd := range cmds {
+				cmd.SetErr(errCut)
+			}
+			return errCut
+		}
+		w.trips.Add(1)
+		return next(ctx, cmds)
+	}
+}
+
+// A process is the Service as one of several processes has it.
+type process struct {
+	*Service
+	others *others
+	wire   *wire
+	box    *outbox.Box
+	ahead  atomic.Int64 // milliseconds that its clock is ahead
+}
+
+func open(t *testing.T, on storetest.Stores) *process {
+	t.Helper()
+	from := storetest.Open(t, on)
+	p := &process{others: &others{comments: map[int64]int{}}, wire: &wire{}, box: from.NewOutbox(t)}
+	from.Redis.AddHook(p.wire)
+	hub, err := cache.NewHub(from.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: from.Log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Wait)
+	p.Service = New(from.DB, from.Dialect, hub, p.box, p.others, p.others)
+	p.now = func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load()) * time.Millisecond) }
+	return p
+}
+
+// user stores somebody.
+func (p *process) user(t *testing.T) int64 {
+	t.Helper()
+	return p.db.User.Create().SetNickname("somebody").SaveX(t.Context()).ID
+}
+
+// publish publishes a note about the teahouse.
+func (p *process) publish(t *testing.T, author int64, title string) *Note {
+	t.Helper()
+	n, err := p.Publish(t.Context(), author, Draft{ShopID: teahouse, Title: title, Content: "Good tea."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// like adds to the likes of a note.
+func (p *process) like(t *testing.T, id int64, n int) {
+	t.Helper()
+	var tell func(context.Context) error
+	err := ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) (err error) {
+		_, tell, err = p.AddLikes(t.Context(), tx, id, n)
+		return err
+	})
+	if err == nil && tell != nil {
+		err = tell(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// walk reads a list to its end, in pages of a size, and calls between after each.
+func walk(t *testing.T, size int, read func(first int, after page.Cursor) (*Page, error), between func()) (ids []int64) {
+	t.Helper()
+	for after := page.Cursor(""); ; {
+		p, err := read(size, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range p.Edges {
+			ids = append(ids, e.Node.ID)
+		}
+		if !p.Info.HasNextPage {
+			return ids
+		}
+		after = *p.Info.EndCursor
+		if between != nil {
+			between()
+		}
+		if len(ids) > 10_000 {
+			t.Fatal("the list does not end")
+		}
+	}
+}
+
+// refused are the codes and the fields of a refusal.
+func refused(err error) (out []string) {
+	if wrong, ok := errors.AsType[fault.UserErrors](err); ok {
+		for _, w := range wrong {
+			out = append(out, string(w.Code)+" "+w.Field[len(w.Field)-1])
+		}
+		return out
+	}
+	if err != nil {
+		return []string{string(fault.KindOf(err))}
+	}
+	return nil
+}
+
+func idsOfPage(p *Page) []int64 {
+	ids := make([]int64, len(p.Edges))
+	for i, e := range p.Edges {
+		ids[i] = e.Node.ID
+	}
+	return ids
+}
+
+func reversed(ids []int64) []int64 {
+	ids = slices.Clone(ids)
+	slices.Reverse(ids)
+	return ids
+}

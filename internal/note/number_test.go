@@ -1,0 +1,243 @@
+package note
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/noteevent"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// feed is all numbers that a reader sees, in order, with their notes.
+func (p *process) feed(t *testing.T) (numbers []int64, rows []*ent.NoteEvent) {
+	t.Helper()
+	rows = p.db.NoteEvent.Query().Order(noteevent.ByID()).AllX(t.Context())
+	for _, r := range rows {
+		numbers = append(numbers, r.ID)
+	}
+	return numbers, rows
+}
+
+// dense fails unless the numbers are 1, 2, 3 …
+func dense(t *testing.T, numbers []int64) {
+	t.Helper()
+	for i, n := range numbers {
+		if n != int64(i+1) {
+			t.Fatalf("the feed has number %d in place %d", n, i+1)
+		}
+	}
+}
+
+var errUndone = errors.New("undone on purpose")
+
+// Many publish and delete at once, some of them slowly, some undone at the end, and a
+// reader looks all the while: what it has seen only ever grows at its end.
+func TestNumbersAreDenseAndFollowTheCommits(t *testing.T) {
+	const writers, each = 8, 12
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		p := open(t, on)
+		ann := p.user(t)
+		ctx, stop := context.WithCancel(t.Context())
+		var reader, all sync.WaitGroup
+		reader.Go(func() {
+			for ctx.Err() == nil {
+				rows, err := p.db.NoteEvent.Query().Order(noteevent.ByID()).All(context.WithoutCancel(ctx))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for i, r := range rows { // a number that appeared below another would be a hole before
+					if r.ID != int64(i+1) {
+						t.Errorf("a reader sees number %d in place %d", r.ID, i+1)
+						return
+					}
+				}
+			}
+		})
+		for w := range writers {
+			all.Go(func() {
+				rnd := rand.New(rand.NewPCG(seed, uint64(w)))
+				for i := range each {
+					if err := p.write(t.Context(), ann, rnd, fmt.Sprintf("%d of %d", i, w)); err != nil && !errors.Is(err, errUndone) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		stop()
+		reader.Wait()
+		numbers, rows := p.feed(t)
+		dense(t, numbers)
+		head := p.db.FeedHead.GetX(t.Context(), 1).Seq
+		notes := p.db.Note.Query().AllX(t.Context())
+		if int(head) != len(rows) || len(rows) == 0 || len(rows) >= writers*each*2 {
+			t.Errorf("head %d, %d events", head, len(rows))
+		}
+		added := 0
+		for _, n := range notes {
+			i := slices.IndexFunc(rows, func(e *ent.NoteEvent) bool { return e.Kind == noteevent.KindADDED && e.NoteID == n.ID })
+			if i < 0 || n.Seq == nil || *n.Seq != rows[i].ID || rows[i].AuthorID != ann {
+				t.Errorf("note %d has number %v, and event %d", n.ID, n.Seq, i)
+			}
+			added++
+			if n.DeletedAt != nil {
+				j := slices.IndexFunc(rows, func(e *ent.NoteEvent) bool { return e.Kind == noteevent.KindREMOVED && e.NoteID == n.ID })
+				if j <= i {
+					t.Errorf("note %d was published as %d and deleted as %d", n.ID, i, j)
+				}
+				added++
+			}
+		}
+		if added != len(rows) {
+			t.Errorf("%d events for %d that happened", len(rows), added)
+		}
+	})
+}
+
+// write publishes a note, slowly, perhaps undoes it, and perhaps deletes it.
+func (p *process) write(ctx context.Context, author int64, rnd *rand.Rand, title string) error {
+	before, after, undo := time.Duration(rnd.IntN(3000))*time.Microsecond, time.Duration(rnd.IntN(500))*time.Microsecond, rnd.IntN(4) == 0
+	var note *ent.Note
+	err := ent.WithTx(ctx, p.db, func(tx *ent.Tx) (err error) {
+		note, err = tx.Note.Create().SetAuthorID(author).SetShopID(teahouse).SetTitle(title).SetContent("Tea.").SetCreatedAt(1).Save(ctx)
+		if err == nil {
+			err = tx.NoteCount.Create().SetID(note.ID).SetHot(1).Exec(ctx)
+		}
+		time.Sleep(before) // it is slow: the numbers must not be those of the inserts
+		if err == nil {
+			_, err = p.number(ctx, tx, noteevent.KindADDED, note)
+		}
+		time.Sleep(after)
+		if err == nil && undo {
+			err = errUndone
+		}
+		return err
+	})
+	if err != nil || rnd.IntN(3) > 0 {
+		return err
+	}
+	return p.Delete(ctx, Editor{UserID: author}, note.ID)
+}
+
+// The one that began first, and inserted first, commits last.
+func TestASlowTransactionHasTheLaterNumber(t *testing.T) {
+	on := storetest.Real(t) // SQLite has one writer
+	p := open(t, on)
+	ann, bob := p.user(t), p.user(t)
+	inserted, goOn := make(chan struct{}), make(chan struct{})
+	p.others.slow = func(context.Context) { // before the number is taken
+		select {
+		case inserted <- struct{}{}:
+			<-goOn
+		default:
+		}
+	}
+	slow := make(chan *Note, 1)
+	go func() {
+		n, err := p.Publish(t.Context(), ann, Draft{ShopID: teahouse, Title: "Slow", Content: "Tea."})
+		if err != nil {
+			t.Error(err)
+		}
+		slow <- n
+	}()
+	<-inserted
+	quick := p.publish(t, bob, "Quick") // nobody waits for the slow one
+	close(goOn)
+	first := <-slow
+	if first.ID > quick.ID || first.Seq < quick.Seq {
+		t.Errorf("the slow one is note %d with number %d, the quick one note %d with number %d", first.ID, first.Seq, quick.ID, quick.Seq)
+	}
+	pages, err := p.OfShops(t.Context(), []int64{teahouse}, 10, "")
+	if err != nil || !slices.Equal(idsOfPage(pages[teahouse]), []int64{first.ID, quick.ID}) {
+		t.Errorf("the list is %v, %v", idsOfPage(pages[teahouse]), err)
+	}
+}
+
+// A process dies while its transaction holds a number: nobody has that number, and the
+// next one takes it.
+func TestAKilledTransactionGivesItsNumberBack(t *testing.T) {
+	on := storetest.Real(t)
+	p, other := open(t, on), open(t, on)
+	ann := p.user(t)
+	p.publish(t, ann, "First")
+	tx, err := p.db.Tx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := tx.Note.Create().SetAuthorID(ann).SetShopID(teahouse).SetTitle("Lost").SetContent("Tea.").SetCreatedAt(1).SaveX(t.Context())
+	held, err := p.number(t.Context(), tx, noteevent.KindADDED, note)
+	if err != nil || held != 2 {
+		t.Fatal(held, err)
+	}
+	var pid int
+	rows, err := tx.QueryContext(t.Context(), "SELECT pg_backend_pid()")
+	if err != nil || !rows.Next() || rows.Scan(&pid) != nil || rows.Close() != nil {
+		t.Fatal("no backend", err)
+	}
+	published := make(chan *Note, 1)
+	go func() {
+		n, err := other.Publish(t.Context(), ann, Draft{ShopID: teahouse, Title: "Second", Content: "Tea."})
+		if err != nil {
+			t.Error(err)
+		}
+		published <- n
+	}()
+	select {
+	case n := <-published:
+		t.Fatalf("somebody got number %d while 2 is held", n.Seq)
+	case <-time.After(50 * time.Millisecond): // it waits
+	}
+	if _, err := other.db.ExecContext(t.Context(), "SELECT pg_terminate_backend($1)", pid); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-published; n == nil || n.Seq != 2 {
+		t.Errorf("the next note is %+v, want number 2", n)
+	}
+	_ = tx.Rollback() // its connection is gone
+	numbers, _ := other.feed(t)
+	dense(t, numbers)
+	if len(numbers) != 2 {
+		t.Errorf("the feed has %v", numbers)
+	}
+}
+
+// Who asks for the head holds publishing up until its own commit.
+func TestTheHeadStandsUntilItsTransactionEnds(t *testing.T) {
+	on := storetest.Real(t)
+	p := open(t, on)
+	ann := p.user(t)
+	p.publish(t, ann, "First")
+	tx, err := p.db.Tx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if head, err := p.Head(t.Context(), tx); err != nil || head != 1 {
+		t.Fatalf("the head is %d, %v", head, err)
+	}
+	published := make(chan struct{})
+	go func() {
+		defer close(published)
+		if _, err := p.Publish(t.Context(), ann, Draft{ShopID: teahouse, Title: "Second", Content: "Tea."}); err != nil {
+			t.Error(err)
+		}
+	}()
+	select {
+	case <-published:
+		t.Error("somebody published while the head was held")
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	<-published
+}

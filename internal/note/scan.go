@@ -1,0 +1,131 @@
+package note
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+const (
+	scanPage   = 500
+	scanCounts = 5000             // users a second
+	scanEvents = 50_000           // numbers a second
+	eventPage  = 5000             // numbers in one statement
+	countLimit = 30 * time.Second // of the statement that counts a page
+)
+
+// Scans are what this room compares: how many notes users have, and the numbers of the
+// feed.
+func (s *Service) Scans() []reconcile.Scan {
+	return []reconcile.Scan{
+		{Name: "notes", What: "notes of each user, with the rows", Rate: scanCounts, Run: s.scanCounts},
+		{Name: "note-events", What: "the numbers of the feed: none is missing below the head", Rate: scanEvents, Run: s.scanEvents},
+	}
+}
+
+// A drift is a user whose notes are not counted as the rows say.
+type drift struct {
+	user      int64
+	is, wants int
+}
+
+// scanCounts compares how many notes all users have, in pages.
+func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
+	for after, n := int64(0), scanPage; n == scanPage; {
+		page, err := s.drifts(ctx, s.db, after, scanPage)
+		if err != nil {
+			return err
+		}
+		if n = len(page); n == 0 {
+			return nil
+		}
+		after = page[n-1].user
+		if err := r.Compare(ctx, n); err != nil {
+			return err
+		}
+		for _, d := range page {
+			if d.is == d.wants {
+				continue
+			}
+			r.Find(fmt.Sprintf("user %d: the row has %d notes, and there are %d", d.user, d.is, d.wants))
+			if r.Dry {
+				continue
+			}
+			if err := s.mend(ctx, d.user); err != nil {
+				return err
+			}
+			r.Mend(1)
+		}
+	}
+	return nil
+}
+
+// drifts reads the counts of users behind an id.
+func (s *Service) drifts(ctx context.Context, db sqlfile.Querier, after int64, most int) (page []drift, err error) {
+	ctx, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
+	err = sqlfile.Each(ctx, db, s.sql.counts, []any{after, most}, func(rows *sql.Rows) error {
+		var d drift
+		err := rows.Scan(&d.user, &d.is, &d.wants)
+		page = append(page, d)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count the notes of users behind %d: %w", after, err)
+	}
+	return page, nil
+}
+
+// mend sets a user's count to what the rows say while the user's row is locked: who
+// publishes or deletes counts under the same lock.
+func (s *Service) mend(ctx context.Context, user int64) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countLimit)
+	defer cancel()
+	var tickets []outbox.Ticket
+	err := s.tx(ctx, func(tx *ent.Tx) error {
+		tickets = nil
+		if _, err := s.users.AddNotes(ctx, tx, map[int64]int{user: 0}); err != nil { // only locks
+			return err
+		}
+		page, err := s.drifts(ctx, tx, user-1, 1)
+		if err != nil || len(page) == 0 || page[0].user != user || page[0].is == page[0].wants {
+			return err
+		}
+		tickets, err = s.users.AddNotes(ctx, tx, map[int64]int{user: page[0].wants - page[0].is})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("set the notes of user %d right: %w", user, err)
+	}
+	s.users.Announce(ctx, []int64{user}, tickets)
+	return nil
+}
+
+// scanEvents looks for holes in the numbers of the feed, up to the head that it began
+// with. One cannot be mended: nobody knows what was there.
+func (s *Service) scanEvents(ctx context.Context, r *reconcile.Run) error {
+	head, err := s.db.FeedHead.Get(ctx, 1)
+	if err != nil {
+		return fmt.Errorf("read the head of the feed: %w", err)
+	}
+	for from := int64(0); from < head.Seq; from += eventPage {
+		until := min(from+eventPage, head.Seq)
+		if err := r.Compare(ctx, int(until-from)); err != nil {
+			return err
+		}
+		n, err := s.eventsIn(ctx, from, until)
+		if err != nil {
+			return err
+		}
+		if missing := until - from - int64(n); missing != 0 {
+			r.Find(fmt.Sprintf("feed: %d numbers are missing of %d to %d", missing, from+1, until))
+		}
+	}
+	return nil
+}
