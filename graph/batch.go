@@ -2,105 +2,224 @@ package graph
 
 import (
 	"context"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/comment"
+	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// beside answers a batch field for all the nodes of a connection at once.
+// beside answers a batch field for all objects of the request that stand in the same
+// place: for all nodes of a connection, for the authors of all these nodes, for the
+// comments on all of them.
 //
-// gqlgen batches a field over the elements of a list, but the nodes of a
-// connection are no list: they are each a field of an edge, and without help
-// every node would be answered on its own. The edges are a list (their field
-// "node" is a batch field only so that gqlgen keeps the list at hand), so the
-// first node that asks loads for all of them, and the others take their part.
+// gqlgen batches a field over the elements of one list, but the nodes of a connection
+// are no list: they are each a field of an edge, and without help every node would be
+// answered on its own, and so would every list below a node. The edges are a list (their
+// field "node" is a batch field only so that gqlgen keeps the list at hand). So the
+// first object that asks loads for all of them, and the others take their part. A
+// dataloader would have to wait, and to guess when the page is complete.
 func beside[P, V any](ctx context.Context, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
-	field := graphql.GetFieldContext(ctx)
-	group, key, index := edgesOf(ctx, field)
-	if group == nil {
-		return below(ctx, field, objs, load)
-	}
-	all, ok := nodes(group.Parents).([]*P)
-	if !ok || index >= len(all) || len(objs) != 1 {
-		return load(objs)
-	}
-	result := group.GetFieldResult(key, func() (any, error) { return load(all) })
-	if result.Err != nil {
-		return nil, result.Err
-	}
-	return result.Results.([]V)[index : index+1], nil
+	return besideAs(ctx, graphql.GetFieldContext(ctx).Field.Alias, objs, load)
 }
 
-// below is beside for objects that beside answered a field of nodes with, such as the
-// vouchers of orders: what it found for all nodes is asked at once.
-func below[P, V any](ctx context.Context, field *graphql.FieldContext, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
-	if field.Parent == nil || len(objs) != 1 {
+// besideAs is beside for several fields that are answered by one load, under one name.
+func besideAs[P, V any](ctx context.Context, name string, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
+	at, ok := standing(ctx, graphql.GetFieldContext(ctx).Parent)
+	if !ok {
 		return load(objs)
 	}
-	group, above, index := edgesOf(ctx, field.Parent)
-	if group == nil {
-		return load(objs)
-	}
-	parents := group.GetFieldResult(above, func() (any, error) { return nil, nil })
-	all, at := alike[P](parents.Results, index)
-	if at < 0 || all[at] != objs[0] {
-		return load(objs)
-	}
-	result := group.GetFieldResult(above+"."+field.Object+"."+field.Field.Alias, func() (any, error) { return load(all) })
-	if result.Err != nil {
-		return nil, result.Err
-	}
-	return result.Results.([]V)[at : at+1], nil
-}
-
-// alike are the objects of one type among what a field was answered with, and where
-// that at an index is among them; -1 if it is none.
-func alike[P any](answers any, index int) (all []*P, at int) {
-	at = -1
-	add := func(i int, obj *P) {
-		if i == index && obj != nil {
-			at = len(all)
+	a := at.answers.to(at.path + "." + name)
+	a.once.Do(func() {
+		all, index := distinct[P](at.among)
+		if _, there := index[objs[0]]; !there {
+			return
 		}
-		if obj != nil {
+		values, err := load(all)
+		a.values, a.index, a.err = values, index, err
+		at.answers.done(a)
+	})
+	values, _ := a.values.([]V)
+	index, _ := a.index.(map[*P]int)
+	part := make([]V, len(objs))
+	for i, obj := range objs {
+		n, known := index[obj]
+		if !known { // it does not stand there after all
+			return load(objs)
+		}
+		if a.err != nil {
+			return nil, a.err
+		}
+		part[i] = values[n]
+	}
+	return part, nil
+}
+
+// distinct are the objects of one type among what fields were answered with, each once,
+// and where they are.
+func distinct[P any](among any) (all []*P, index map[*P]int) {
+	index = map[*P]int{}
+	each(among, func(one any) {
+		obj, _ := one.(*P)
+		if _, twice := index[obj]; obj != nil && !twice {
+			index[obj] = len(all)
 			all = append(all, obj)
 		}
-	}
-	switch answers := answers.(type) {
-	case []*P:
-		for i, obj := range answers {
-			add(i, obj)
-		}
-	case []voucher.Kind:
-		for i, one := range answers {
-			obj, _ := any(one).(*P)
-			add(i, obj)
-		}
-	}
-	return all, at
+	})
+	return all, index
 }
 
-// edgesOf finds the edges among whose nodes the object of a field stands, a name
-// for the field, and the object's own index.
-func edgesOf(ctx context.Context, field *graphql.FieldContext) (group *graphql.BatchParentGroup, key string, index int) {
-	node := field.Parent
-	if node == nil || node.Field.Field == nil || node.Field.Name != "node" || node.Parent == nil || node.Parent.Index == nil {
-		return nil, "", 0
-	}
-	return graphql.GetBatchParentGroup(ctx, node.Object), node.Field.Alias + "." + field.Field.Alias, *node.Parent.Index
+// A place is where an object stands, with those beside it.
+type place struct {
+	answers *answers // of all objects that stand there
+	path    string   // to them, from the edges that have answers
+	among   any      // what they are found in: see each
 }
 
-// nodes returns the nodes of a list of edges, as a slice of pointers.
-func nodes(edges any) any {
-	switch edges := edges.(type) {
-	case []*shop.Edge:
-		return convert(edges, func(e *shop.Edge) *shop.Shop { return e.Node })
-	case []*voucher.Edge:
-		return convert(edges, flashNode)
-	case []*order.Edge:
-		return convert(edges, func(e *order.Edge) *order.Order { return e.Node })
+// standing finds the place of the object whose context this is: that of the field that
+// it answers, or of an element of it.
+func standing(ctx context.Context, of *graphql.FieldContext) (place, bool) {
+	if of != nil && of.Index != nil {
+		of = of.Parent // the list
+	}
+	if of == nil || of.Field.Field == nil || of.Parent == nil {
+		return place{}, false
+	}
+	edge := of.Parent
+	if of.Field.Name != "node" || edge.Index == nil {
+		return answered(ctx, of)
+	}
+	if edges := edge.Parent; edges != nil && edges.Parent != nil {
+		if at, ok := answered(ctx, edges.Parent); ok { // a connection below other nodes
+			at.path += ".node"
+			return at, true
+		}
+	}
+	group := graphql.GetBatchParentGroup(ctx, of.Object)
+	if group == nil {
+		return place{}, false
+	}
+	return place{answersOf(group), "node", group.Parents}, true
+}
+
+// answered is the place of objects that beside answered a field with.
+func answered(ctx context.Context, field *graphql.FieldContext) (place, bool) {
+	at, ok := standing(ctx, field.Parent)
+	if !ok {
+		return place{}, false
+	}
+	at.path += "." + field.Field.Alias
+	a := at.answers.known(at.path)
+	if a == nil {
+		return place{}, false
+	}
+	at.among = a.values
+	return at, true
+}
+
+// answers are what was loaded for the nodes of a list of edges, and for what stands
+// below them.
+type answers struct {
+	mu sync.Mutex
+	by map[string]*answer
+}
+
+type answer struct {
+	once   sync.Once
+	done   bool // under the lock of answers
+	values any  // []V
+	index  any  // map[*P]int, into values
+	err    error
+}
+
+// answersOf are kept with the edges, for as long as the request.
+func answersOf(group *graphql.BatchParentGroup) *answers {
+	result := group.GetFieldResult("tandian: answers", func() (any, error) { return &answers{by: map[string]*answer{}}, nil })
+	kept, _ := result.Results.(*answers)
+	return kept
+}
+
+func (a *answers) to(path string) *answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.by[path] == nil {
+		a.by[path] = &answer{}
+	}
+	return a.by[path]
+}
+
+func (a *answers) done(one *answer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one.done = one.err == nil
+}
+
+// known is an answer that was given, or nil.
+func (a *answers) known(path string) *answer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if one := a.by[path]; one != nil && one.done {
+		return one
 	}
 	return nil
+}
+
+// each calls one with each object that is among edges, or among what a field of many
+// objects was answered with.
+func each(among any, one func(any)) {
+	switch among := among.(type) {
+	case []*shop.Edge:
+		eachOf(among, func(e *shop.Edge) { one(e.Node) })
+	case []*voucher.Edge:
+		eachOf(among, func(e *voucher.Edge) { one(flashNode(e)) })
+	case []*order.Edge:
+		eachOf(among, func(e *order.Edge) { one(e.Node) })
+	case []*note.Edge:
+		eachOf(among, func(e *note.Edge) { one(e.Node) })
+	case []*comment.Edge:
+		eachOf(among, func(e *comment.Edge) { one(e.Node) })
+	case []*account.Edge:
+		eachOf(among, func(e *account.Edge) { one(e.Node) })
+	case []*note.Page:
+		eachOf(among, func(p *note.Page) { each(p.Edges, one) })
+	case []*comment.Page:
+		eachOf(among, func(p *comment.Page) { each(p.Edges, one) })
+	case []*account.Page:
+		eachOf(among, func(p *account.Page) { each(p.Edges, one) })
+	case [][]voucher.Kind:
+		for _, list := range among {
+			each(list, one)
+		}
+	case []voucher.Kind:
+		for _, v := range among {
+			one(v)
+		}
+	case [][]account.User:
+		for _, list := range among {
+			for i := range list {
+				one(&list[i])
+			}
+		}
+	case []*shop.Shop:
+		eachOf(among, func(s *shop.Shop) { one(s) })
+	case []*account.User:
+		eachOf(among, func(u *account.User) { one(u) })
+	case []*note.Note:
+		eachOf(among, func(n *note.Note) { one(n) })
+	case []*comment.Comment:
+		eachOf(among, func(c *comment.Comment) { one(c) })
+	}
+}
+
+func eachOf[T any](list []*T, one func(*T)) {
+	for _, e := range list {
+		if e != nil {
+			one(e)
+		}
+	}
 }

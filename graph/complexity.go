@@ -39,6 +39,13 @@ func complexity(c *generated.ComplexityRoot) {
 		}
 		return cost
 	}
+	first := func(child, first int, _ *page.Cursor) int { return times(first, child) }
+	c.Query.HotNotes, c.Shop.Notes, c.User.Notes = first, first, first
+	c.Note.Comments, c.Comment.Replies = first, first
+	c.User.Followers, c.User.Followees = first, first
+	c.User.CommonFollowees = func(child, n int, after *page.Cursor) int { return commonCost + first(child, n, after) }
+	c.Note.FirstLikers = func(child, first int) int { return times(first, child) }
+	c.Note.Images = func(child int) int { return times(9, child) }
 	c.User.Shops = func(child, first int, _ *page.Cursor) int { return times(first, child) }
 	c.User.Orders = func(child int, _ []order.Status, first int, _ *page.Cursor) int { return times(first, child) }
 	c.Shop.Orders = func(child int, _ []order.Status, first int, _ *page.Cursor) int { return times(first, child) }
@@ -51,6 +58,10 @@ func complexity(c *generated.ComplexityRoot) {
 	c.Query.HotKeys = func(child, top int) int { return times(top, child) }
 	c.Shop.Images = func(child int) int { return times(9, child) }
 }
+
+// commonCost is what a look for common followees costs beside them, in fields: it reads
+// up to 5000 members and asks for each of them elsewhere.
+const commonCost = 200
 
 // salesCost is what a look at sales costs beside its days, in fields.
 const salesCost = 50

@@ -22,6 +22,8 @@ func (r *Resolver) readers() map[string]reader {
 		"User":     reads(r.rooms.Accounts.ByIDs),
 		"ShopType": reads(r.rooms.Shops.TypesByID),
 		"Order":    reads(r.readOrders),
+		"Note":     reads(r.rooms.Notes.ByIDs),
+		"Comment":  reads(r.rooms.Comments.ByIDs),
 
 		ordinaryVoucher: r.readsVouchers(ordinaryVoucher),
 		flashVoucher:    r.readsVouchers(flashVoucher),

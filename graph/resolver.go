@@ -8,9 +8,13 @@ import (
 
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/comment"
+	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/like"
+	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/voucher"
@@ -20,13 +24,18 @@ import (
 
 // Rooms are what the graph asks.
 type Rooms struct {
-	Accounts *account.Service
-	Shops    *shop.Service
-	Vouchers *voucher.Service
-	Orders   *order.Service
-	Live     *live.Hub
-	Caches   Caches
-	Queues   Queues
+	Accounts     *account.Service
+	Shops        *shop.Service
+	Vouchers     *voucher.Service
+	Orders       *order.Service
+	Notes        *note.Service
+	NoteLikes    *like.Service
+	Comments     *comment.Service
+	CommentLikes *like.Service
+	Follows      *follow.Service
+	Live         *live.Hub
+	Caches       Caches
+	Queues       Queues
 }
 
 // Resolver is the root of all resolvers. Its only field has a name that no

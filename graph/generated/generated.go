@@ -17,11 +17,13 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/voucher"
@@ -39,10 +41,14 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	Comment() CommentResolver
+	CommentEdge() CommentEdgeResolver
 	FlashSale() FlashSaleResolver
 	FlashVoucher() FlashVoucherResolver
 	FlashVoucherEdge() FlashVoucherEdgeResolver
 	Mutation() MutationResolver
+	Note() NoteResolver
+	NoteEdge() NoteEdgeResolver
 	Order() OrderResolver
 	OrderEdge() OrderEdgeResolver
 	OrdinaryVoucher() OrdinaryVoucherResolver
@@ -51,6 +57,7 @@ type ResolverRoot interface {
 	ShopEdge() ShopEdgeResolver
 	Subscription() SubscriptionResolver
 	User() UserResolver
+	UserEdge() UserEdgeResolver
 }
 
 type DirectiveRoot struct {
@@ -58,6 +65,11 @@ type DirectiveRoot struct {
 }
 
 type ComplexityRoot struct {
+	AddCommentPayload struct {
+		Comment    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	CacheStats struct {
 		HitRatio    func(childComplexity int) int
 		LoadErrors  func(childComplexity int) int
@@ -72,6 +84,29 @@ type ComplexityRoot struct {
 	CancelOrderPayload struct {
 		Order      func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	Comment struct {
+		Author     func(childComplexity int) int
+		Content    func(childComplexity int) int
+		CreatedAt  func(childComplexity int) int
+		ID         func(childComplexity int) int
+		IsLiked    func(childComplexity int) int
+		LikeCount  func(childComplexity int) int
+		Note       func(childComplexity int) int
+		Parent     func(childComplexity int) int
+		Replies    func(childComplexity int, first int, after *page.Cursor) int
+		ReplyCount func(childComplexity int) int
+	}
+
+	CommentConnection struct {
+		Edges func(childComplexity int) int
+		Info  func(childComplexity int) int
+	}
+
+	CommentEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	CreateFlashVoucherPayload struct {
@@ -94,6 +129,11 @@ type ComplexityRoot struct {
 		Date   func(childComplexity int) int
 		Orders func(childComplexity int) int
 		Paid   func(childComplexity int) int
+	}
+
+	DeleteNotePayload struct {
+		DeletedNoteID func(childComplexity int) int
+		UserErrors    func(childComplexity int) int
 	}
 
 	FlashSale struct {
@@ -128,6 +168,11 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	FollowPayload struct {
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	HotKey struct {
 		Hits func(childComplexity int) int
 		Key  func(childComplexity int) int
@@ -138,6 +183,16 @@ type ComplexityRoot struct {
 		ThumbnailURL func(childComplexity int) int
 		URL          func(childComplexity int) int
 		Width        func(childComplexity int) int
+	}
+
+	LikeCommentPayload struct {
+		Comment    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	LikeNotePayload struct {
+		Note       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	Location struct {
@@ -156,22 +211,56 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
+		AddComment         func(childComplexity int, input model.AddCommentInput) int
 		CancelOrder        func(childComplexity int, orderID scalar.ID) int
 		CreateFlashVoucher func(childComplexity int, input model.CreateFlashVoucherInput) int
 		CreateShop         func(childComplexity int, input model.CreateShopInput) int
 		CreateVoucher      func(childComplexity int, input model.CreateVoucherInput) int
+		DeleteNote         func(childComplexity int, id scalar.ID) int
+		Follow             func(childComplexity int, userID scalar.ID) int
+		LikeComment        func(childComplexity int, id scalar.ID) int
+		LikeNote           func(childComplexity int, id scalar.ID) int
 		Login              func(childComplexity int, input model.LoginInput) int
 		Logout             func(childComplexity int) int
 		OrderVoucher       func(childComplexity int, voucherID scalar.ID, idempotencyKey *string) int
 		PayOrder           func(childComplexity int, orderID scalar.ID, method order.PayMethod) int
+		PublishNote        func(childComplexity int, input model.PublishNoteInput) int
 		RedeemOrder        func(childComplexity int, orderID scalar.ID) int
 		RefundOrder        func(childComplexity int, orderID scalar.ID) int
 		SendLoginCode      func(childComplexity int, phone string) int
 		SetPassword        func(childComplexity int, password string) int
+		Unfollow           func(childComplexity int, userID scalar.ID) int
+		UnlikeComment      func(childComplexity int, id scalar.ID) int
+		UnlikeNote         func(childComplexity int, id scalar.ID) int
 		UpdateFlashVoucher func(childComplexity int, input model.UpdateFlashVoucherInput) int
 		UpdateProfile      func(childComplexity int, input model.UpdateProfileInput) int
 		UpdateShop         func(childComplexity int, input model.UpdateShopInput) int
 		UpdateVoucher      func(childComplexity int, input model.UpdateVoucherInput) int
+	}
+
+	Note struct {
+		Author       func(childComplexity int) int
+		CommentCount func(childComplexity int) int
+		Comments     func(childComplexity int, first int, after *page.Cursor) int
+		Content      func(childComplexity int) int
+		CreatedAt    func(childComplexity int) int
+		FirstLikers  func(childComplexity int, first int) int
+		ID           func(childComplexity int) int
+		Images       func(childComplexity int) int
+		IsLiked      func(childComplexity int) int
+		LikeCount    func(childComplexity int) int
+		Shop         func(childComplexity int) int
+		Title        func(childComplexity int) int
+	}
+
+	NoteConnection struct {
+		Edges func(childComplexity int) int
+		Info  func(childComplexity int) int
+	}
+
+	NoteEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	Order struct {
@@ -229,13 +318,20 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	PublishNotePayload struct {
+		Note       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	Query struct {
 		CacheStats    func(childComplexity int) int
 		FlashSales    func(childComplexity int, phase []voucher.Phase, first int, after *page.Cursor) int
 		HotKeys       func(childComplexity int, top int) int
+		HotNotes      func(childComplexity int, first int, after *page.Cursor) int
 		Me            func(childComplexity int) int
 		Node          func(childComplexity int, id scalar.ID) int
 		Nodes         func(childComplexity int, ids []scalar.ID) int
+		Note          func(childComplexity int, id scalar.ID) int
 		Order         func(childComplexity int, id scalar.ID) int
 		OrderByNumber func(childComplexity int, number string) int
 		QueueStats    func(childComplexity int) int
@@ -285,6 +381,7 @@ type ComplexityRoot struct {
 		ID           func(childComplexity int) int
 		Images       func(childComplexity int) int
 		Name         func(childComplexity int) int
+		Notes        func(childComplexity int, first int, after *page.Cursor) int
 		OpenHours    func(childComplexity int) int
 		Orders       func(childComplexity int, status []order.Status, first int, after *page.Cursor) int
 		SalesByDay   func(childComplexity int, from calendar.Date, to calendar.Date) int
@@ -317,6 +414,21 @@ type ComplexityRoot struct {
 		StockUpdates func(childComplexity int, voucherID scalar.ID) int
 	}
 
+	UnfollowPayload struct {
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	UnlikeCommentPayload struct {
+		Comment    func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	UnlikeNotePayload struct {
+		Note       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	UpdateFlashVoucherPayload struct {
 		UserErrors func(childComplexity int) int
 		Voucher    func(childComplexity int) int
@@ -338,19 +450,37 @@ type ComplexityRoot struct {
 	}
 
 	User struct {
-		AvatarURL func(childComplexity int) int
-		Bio       func(childComplexity int) int
-		Birthday  func(childComplexity int) int
-		City      func(childComplexity int) int
-		Gender    func(childComplexity int) int
-		ID        func(childComplexity int) int
-		Level     func(childComplexity int) int
-		Nickname  func(childComplexity int) int
-		Orders    func(childComplexity int, status []order.Status, first int, after *page.Cursor) int
-		Phone     func(childComplexity int) int
-		Points    func(childComplexity int) int
-		Role      func(childComplexity int) int
-		Shops     func(childComplexity int, first int, after *page.Cursor) int
+		AvatarURL       func(childComplexity int) int
+		Bio             func(childComplexity int) int
+		Birthday        func(childComplexity int) int
+		City            func(childComplexity int) int
+		CommonFollowees func(childComplexity int, first int, after *page.Cursor) int
+		FolloweeCount   func(childComplexity int) int
+		Followees       func(childComplexity int, first int, after *page.Cursor) int
+		FollowerCount   func(childComplexity int) int
+		Followers       func(childComplexity int, first int, after *page.Cursor) int
+		Gender          func(childComplexity int) int
+		ID              func(childComplexity int) int
+		IsFollowed      func(childComplexity int) int
+		Level           func(childComplexity int) int
+		Nickname        func(childComplexity int) int
+		NoteCount       func(childComplexity int) int
+		Notes           func(childComplexity int, first int, after *page.Cursor) int
+		Orders          func(childComplexity int, status []order.Status, first int, after *page.Cursor) int
+		Phone           func(childComplexity int) int
+		Points          func(childComplexity int) int
+		Role            func(childComplexity int) int
+		Shops           func(childComplexity int, first int, after *page.Cursor) int
+	}
+
+	UserConnection struct {
+		Edges func(childComplexity int) int
+		Info  func(childComplexity int) int
+	}
+
+	UserEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	UserError struct {
@@ -364,6 +494,18 @@ type ComplexityRoot struct {
 
 // region    ************************** generated!.gotpl **************************
 
+type CommentResolver interface {
+	Author(ctx context.Context, objs []*comment.Comment) ([]*account.User, error)
+	Note(ctx context.Context, objs []*comment.Comment) ([]*note.Note, error)
+	Parent(ctx context.Context, objs []*comment.Comment) ([]*comment.Comment, error)
+
+	IsLiked(ctx context.Context, objs []*comment.Comment) ([]bool, error)
+
+	Replies(ctx context.Context, objs []*comment.Comment, first int, after *page.Cursor) ([]*comment.Page, error)
+}
+type CommentEdgeResolver interface {
+	Node(ctx context.Context, objs []*comment.Edge) ([]*comment.Comment, error)
+}
 type FlashSaleResolver interface {
 	VoucherID(ctx context.Context, obj *voucher.State) (*scalar.ID, error)
 }
@@ -383,6 +525,15 @@ type MutationResolver interface {
 	Logout(ctx context.Context) (*model.LogoutPayload, error)
 	SetPassword(ctx context.Context, password string) (*model.SetPasswordPayload, error)
 	UpdateProfile(ctx context.Context, input model.UpdateProfileInput) (*model.UpdateProfilePayload, error)
+	AddComment(ctx context.Context, input model.AddCommentInput) (*model.AddCommentPayload, error)
+	LikeComment(ctx context.Context, id scalar.ID) (*model.LikeCommentPayload, error)
+	UnlikeComment(ctx context.Context, id scalar.ID) (*model.UnlikeCommentPayload, error)
+	Follow(ctx context.Context, userID scalar.ID) (*model.FollowPayload, error)
+	Unfollow(ctx context.Context, userID scalar.ID) (*model.UnfollowPayload, error)
+	PublishNote(ctx context.Context, input model.PublishNoteInput) (*model.PublishNotePayload, error)
+	DeleteNote(ctx context.Context, id scalar.ID) (*model.DeleteNotePayload, error)
+	LikeNote(ctx context.Context, id scalar.ID) (*model.LikeNotePayload, error)
+	UnlikeNote(ctx context.Context, id scalar.ID) (*model.UnlikeNotePayload, error)
 	OrderVoucher(ctx context.Context, voucherID scalar.ID, idempotencyKey *string) (*model.OrderVoucherPayload, error)
 	PayOrder(ctx context.Context, orderID scalar.ID, method order.PayMethod) (*model.PayOrderPayload, error)
 	CancelOrder(ctx context.Context, orderID scalar.ID) (*model.CancelOrderPayload, error)
@@ -394,6 +545,20 @@ type MutationResolver interface {
 	CreateFlashVoucher(ctx context.Context, input model.CreateFlashVoucherInput) (*model.CreateFlashVoucherPayload, error)
 	UpdateVoucher(ctx context.Context, input model.UpdateVoucherInput) (*model.UpdateVoucherPayload, error)
 	UpdateFlashVoucher(ctx context.Context, input model.UpdateFlashVoucherInput) (*model.UpdateFlashVoucherPayload, error)
+}
+type NoteResolver interface {
+	Author(ctx context.Context, objs []*note.Note) ([]*account.User, error)
+	Shop(ctx context.Context, objs []*note.Note) ([]*shop.Shop, error)
+
+	LikeCount(ctx context.Context, objs []*note.Note) ([]int, error)
+	CommentCount(ctx context.Context, objs []*note.Note) ([]int, error)
+	IsLiked(ctx context.Context, objs []*note.Note) ([]bool, error)
+	FirstLikers(ctx context.Context, objs []*note.Note, first int) ([][]account.User, error)
+
+	Comments(ctx context.Context, objs []*note.Note, first int, after *page.Cursor) ([]*comment.Page, error)
+}
+type NoteEdgeResolver interface {
+	Node(ctx context.Context, objs []*note.Edge) ([]*note.Note, error)
 }
 type OrderResolver interface {
 	Voucher(ctx context.Context, objs []*order.Order) ([]voucher.Kind, error)
@@ -413,6 +578,8 @@ type QueryResolver interface {
 	User(ctx context.Context, id scalar.ID) (*account.User, error)
 	CacheStats(ctx context.Context) ([]model.CacheStats, error)
 	HotKeys(ctx context.Context, top int) ([]model.HotKey, error)
+	Note(ctx context.Context, id scalar.ID) (*note.Note, error)
+	HotNotes(ctx context.Context, first int, after *page.Cursor) (*note.Page, error)
 	Order(ctx context.Context, id scalar.ID) (*order.Order, error)
 	OrderByNumber(ctx context.Context, number string) (*order.Order, error)
 	SalesByDay(ctx context.Context, from calendar.Date, to calendar.Date) ([]order.DaySales, error)
@@ -427,6 +594,7 @@ type QueryResolver interface {
 type ShopResolver interface {
 	Type(ctx context.Context, objs []*shop.Shop) ([]*shop.Type, error)
 
+	Notes(ctx context.Context, objs []*shop.Shop, first int, after *page.Cursor) ([]*note.Page, error)
 	Orders(ctx context.Context, obj *shop.Shop, status []order.Status, first int, after *page.Cursor) (*order.Page, error)
 	SalesByDay(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) ([]order.DaySales, error)
 	Vouchers(ctx context.Context, objs []*shop.Shop) ([][]voucher.Kind, error)
@@ -442,7 +610,17 @@ type UserResolver interface {
 	Phone(ctx context.Context, obj *account.User) (*string, error)
 
 	Shops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error)
+
+	IsFollowed(ctx context.Context, objs []*account.User) ([]bool, error)
+	Followers(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*account.Page, error)
+	Followees(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*account.Page, error)
+	CommonFollowees(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*account.Page, error)
+
+	Notes(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*note.Page, error)
 	Orders(ctx context.Context, objs []*account.User, status []order.Status, first int, after *page.Cursor) ([]*order.Page, error)
+}
+type UserEdgeResolver interface {
+	Node(ctx context.Context, objs []*account.Edge) ([]*account.User, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -462,6 +640,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 	ec := newExecutionContext(nil, e, nil)
 	_ = ec
 	switch typeName + "." + field {
+
+	case "AddCommentPayload.comment":
+		if e.ComplexityRoot.AddCommentPayload.Comment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddCommentPayload.Comment(childComplexity), true
+	case "AddCommentPayload.userErrors":
+		if e.ComplexityRoot.AddCommentPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddCommentPayload.UserErrors(childComplexity), true
 
 	case "CacheStats.hitRatio":
 		if e.ComplexityRoot.CacheStats.HitRatio == nil {
@@ -524,6 +715,98 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CancelOrderPayload.UserErrors(childComplexity), true
+
+	case "Comment.author":
+		if e.ComplexityRoot.Comment.Author == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Author(childComplexity), true
+	case "Comment.content":
+		if e.ComplexityRoot.Comment.Content == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Content(childComplexity), true
+	case "Comment.createdAt":
+		if e.ComplexityRoot.Comment.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.CreatedAt(childComplexity), true
+	case "Comment.id":
+		if e.ComplexityRoot.Comment.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.ID(childComplexity), true
+	case "Comment.isLiked":
+		if e.ComplexityRoot.Comment.IsLiked == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.IsLiked(childComplexity), true
+	case "Comment.likeCount":
+		if e.ComplexityRoot.Comment.LikeCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.LikeCount(childComplexity), true
+	case "Comment.note":
+		if e.ComplexityRoot.Comment.Note == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Note(childComplexity), true
+	case "Comment.parent":
+		if e.ComplexityRoot.Comment.Parent == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Parent(childComplexity), true
+	case "Comment.replies":
+		if e.ComplexityRoot.Comment.Replies == nil {
+			break
+		}
+
+		args, err := ec.field_Comment_replies_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Comment.Replies(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
+	case "Comment.replyCount":
+		if e.ComplexityRoot.Comment.ReplyCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.ReplyCount(childComplexity), true
+
+	case "CommentConnection.edges":
+		if e.ComplexityRoot.CommentConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentConnection.Edges(childComplexity), true
+	case "CommentConnection.pageInfo":
+		if e.ComplexityRoot.CommentConnection.Info == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentConnection.Info(childComplexity), true
+
+	case "CommentEdge.cursor":
+		if e.ComplexityRoot.CommentEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentEdge.Cursor(childComplexity), true
+	case "CommentEdge.node":
+		if e.ComplexityRoot.CommentEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentEdge.Node(childComplexity), true
 
 	case "CreateFlashVoucherPayload.userErrors":
 		if e.ComplexityRoot.CreateFlashVoucherPayload.UserErrors == nil {
@@ -588,6 +871,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DaySales.Paid(childComplexity), true
+
+	case "DeleteNotePayload.deletedNoteId":
+		if e.ComplexityRoot.DeleteNotePayload.DeletedNoteID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteNotePayload.DeletedNoteID(childComplexity), true
+	case "DeleteNotePayload.userErrors":
+		if e.ComplexityRoot.DeleteNotePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteNotePayload.UserErrors(childComplexity), true
 
 	case "FlashSale.beginsAt":
 		if e.ComplexityRoot.FlashSale.BeginsAt == nil {
@@ -713,6 +1009,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FlashVoucherEdge.Node(childComplexity), true
 
+	case "FollowPayload.user":
+		if e.ComplexityRoot.FollowPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.User(childComplexity), true
+	case "FollowPayload.userErrors":
+		if e.ComplexityRoot.FollowPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.UserErrors(childComplexity), true
+
 	case "HotKey.hits":
 		if e.ComplexityRoot.HotKey.Hits == nil {
 			break
@@ -750,6 +1059,32 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Image.Width(childComplexity), true
+
+	case "LikeCommentPayload.comment":
+		if e.ComplexityRoot.LikeCommentPayload.Comment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LikeCommentPayload.Comment(childComplexity), true
+	case "LikeCommentPayload.userErrors":
+		if e.ComplexityRoot.LikeCommentPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LikeCommentPayload.UserErrors(childComplexity), true
+
+	case "LikeNotePayload.note":
+		if e.ComplexityRoot.LikeNotePayload.Note == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LikeNotePayload.Note(childComplexity), true
+	case "LikeNotePayload.userErrors":
+		if e.ComplexityRoot.LikeNotePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LikeNotePayload.UserErrors(childComplexity), true
 
 	case "Location.lat":
 		if e.ComplexityRoot.Location.Lat == nil {
@@ -790,6 +1125,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.LogoutPayload.UserErrors(childComplexity), true
 
+	case "Mutation.addComment":
+		if e.ComplexityRoot.Mutation.AddComment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_addComment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AddComment(childComplexity, args["input"].(model.AddCommentInput)), true
 	case "Mutation.cancelOrder":
 		if e.ComplexityRoot.Mutation.CancelOrder == nil {
 			break
@@ -834,6 +1180,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateVoucher(childComplexity, args["input"].(model.CreateVoucherInput)), true
+	case "Mutation.deleteNote":
+		if e.ComplexityRoot.Mutation.DeleteNote == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteNote_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteNote(childComplexity, args["id"].(scalar.ID)), true
+	case "Mutation.follow":
+		if e.ComplexityRoot.Mutation.Follow == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_follow_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Follow(childComplexity, args["userId"].(scalar.ID)), true
+	case "Mutation.likeComment":
+		if e.ComplexityRoot.Mutation.LikeComment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_likeComment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.LikeComment(childComplexity, args["id"].(scalar.ID)), true
+	case "Mutation.likeNote":
+		if e.ComplexityRoot.Mutation.LikeNote == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_likeNote_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.LikeNote(childComplexity, args["id"].(scalar.ID)), true
 	case "Mutation.login":
 		if e.ComplexityRoot.Mutation.Login == nil {
 			break
@@ -873,6 +1263,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.PayOrder(childComplexity, args["orderId"].(scalar.ID), args["method"].(order.PayMethod)), true
+	case "Mutation.publishNote":
+		if e.ComplexityRoot.Mutation.PublishNote == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_publishNote_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.PublishNote(childComplexity, args["input"].(model.PublishNoteInput)), true
 	case "Mutation.redeemOrder":
 		if e.ComplexityRoot.Mutation.RedeemOrder == nil {
 			break
@@ -917,6 +1318,39 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetPassword(childComplexity, args["password"].(string)), true
+	case "Mutation.unfollow":
+		if e.ComplexityRoot.Mutation.Unfollow == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unfollow_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Unfollow(childComplexity, args["userId"].(scalar.ID)), true
+	case "Mutation.unlikeComment":
+		if e.ComplexityRoot.Mutation.UnlikeComment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unlikeComment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UnlikeComment(childComplexity, args["id"].(scalar.ID)), true
+	case "Mutation.unlikeNote":
+		if e.ComplexityRoot.Mutation.UnlikeNote == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unlikeNote_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UnlikeNote(childComplexity, args["id"].(scalar.ID)), true
 	case "Mutation.updateFlashVoucher":
 		if e.ComplexityRoot.Mutation.UpdateFlashVoucher == nil {
 			break
@@ -961,6 +1395,115 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateVoucher(childComplexity, args["input"].(model.UpdateVoucherInput)), true
+
+	case "Note.author":
+		if e.ComplexityRoot.Note.Author == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.Author(childComplexity), true
+	case "Note.commentCount":
+		if e.ComplexityRoot.Note.CommentCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.CommentCount(childComplexity), true
+	case "Note.comments":
+		if e.ComplexityRoot.Note.Comments == nil {
+			break
+		}
+
+		args, err := ec.field_Note_comments_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Note.Comments(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
+	case "Note.content":
+		if e.ComplexityRoot.Note.Content == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.Content(childComplexity), true
+	case "Note.createdAt":
+		if e.ComplexityRoot.Note.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.CreatedAt(childComplexity), true
+	case "Note.firstLikers":
+		if e.ComplexityRoot.Note.FirstLikers == nil {
+			break
+		}
+
+		args, err := ec.field_Note_firstLikers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Note.FirstLikers(childComplexity, args["first"].(int)), true
+	case "Note.id":
+		if e.ComplexityRoot.Note.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.ID(childComplexity), true
+	case "Note.images":
+		if e.ComplexityRoot.Note.Images == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.Images(childComplexity), true
+	case "Note.isLiked":
+		if e.ComplexityRoot.Note.IsLiked == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.IsLiked(childComplexity), true
+	case "Note.likeCount":
+		if e.ComplexityRoot.Note.LikeCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.LikeCount(childComplexity), true
+	case "Note.shop":
+		if e.ComplexityRoot.Note.Shop == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.Shop(childComplexity), true
+	case "Note.title":
+		if e.ComplexityRoot.Note.Title == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Note.Title(childComplexity), true
+
+	case "NoteConnection.edges":
+		if e.ComplexityRoot.NoteConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NoteConnection.Edges(childComplexity), true
+	case "NoteConnection.pageInfo":
+		if e.ComplexityRoot.NoteConnection.Info == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NoteConnection.Info(childComplexity), true
+
+	case "NoteEdge.cursor":
+		if e.ComplexityRoot.NoteEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NoteEdge.Cursor(childComplexity), true
+	case "NoteEdge.node":
+		if e.ComplexityRoot.NoteEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NoteEdge.Node(childComplexity), true
 
 	case "Order.cancelledAt":
 		if e.ComplexityRoot.Order.CancelledAt == nil {
@@ -1173,6 +1716,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PayOrderPayload.UserErrors(childComplexity), true
 
+	case "PublishNotePayload.note":
+		if e.ComplexityRoot.PublishNotePayload.Note == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublishNotePayload.Note(childComplexity), true
+	case "PublishNotePayload.userErrors":
+		if e.ComplexityRoot.PublishNotePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublishNotePayload.UserErrors(childComplexity), true
+
 	case "Query.cacheStats":
 		if e.ComplexityRoot.Query.CacheStats == nil {
 			break
@@ -1201,6 +1757,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.HotKeys(childComplexity, args["top"].(int)), true
+	case "Query.hotNotes":
+		if e.ComplexityRoot.Query.HotNotes == nil {
+			break
+		}
+
+		args, err := ec.field_Query_hotNotes_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.HotNotes(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
 
 	case "Query.me":
 		if e.ComplexityRoot.Query.Me == nil {
@@ -1230,6 +1797,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]scalar.ID)), true
+	case "Query.note":
+		if e.ComplexityRoot.Query.Note == nil {
+			break
+		}
+
+		args, err := ec.field_Query_note_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Note(childComplexity, args["id"].(scalar.ID)), true
 	case "Query.order":
 		if e.ComplexityRoot.Query.Order == nil {
 			break
@@ -1457,6 +2035,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Shop.Name(childComplexity), true
+	case "Shop.notes":
+		if e.ComplexityRoot.Shop.Notes == nil {
+			break
+		}
+
+		args, err := ec.field_Shop_notes_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Shop.Notes(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
 	case "Shop.openHours":
 		if e.ComplexityRoot.Shop.OpenHours == nil {
 			break
@@ -1590,6 +2179,45 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Subscription.StockUpdates(childComplexity, args["voucherId"].(scalar.ID)), true
 
+	case "UnfollowPayload.user":
+		if e.ComplexityRoot.UnfollowPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnfollowPayload.User(childComplexity), true
+	case "UnfollowPayload.userErrors":
+		if e.ComplexityRoot.UnfollowPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnfollowPayload.UserErrors(childComplexity), true
+
+	case "UnlikeCommentPayload.comment":
+		if e.ComplexityRoot.UnlikeCommentPayload.Comment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnlikeCommentPayload.Comment(childComplexity), true
+	case "UnlikeCommentPayload.userErrors":
+		if e.ComplexityRoot.UnlikeCommentPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnlikeCommentPayload.UserErrors(childComplexity), true
+
+	case "UnlikeNotePayload.note":
+		if e.ComplexityRoot.UnlikeNotePayload.Note == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnlikeNotePayload.Note(childComplexity), true
+	case "UnlikeNotePayload.userErrors":
+		if e.ComplexityRoot.UnlikeNotePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnlikeNotePayload.UserErrors(childComplexity), true
+
 	case "UpdateFlashVoucherPayload.userErrors":
 		if e.ComplexityRoot.UpdateFlashVoucherPayload.UserErrors == nil {
 			break
@@ -1666,6 +2294,51 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.City(childComplexity), true
+	case "User.commonFollowees":
+		if e.ComplexityRoot.User.CommonFollowees == nil {
+			break
+		}
+
+		args, err := ec.field_User_commonFollowees_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.CommonFollowees(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
+	case "User.followeeCount":
+		if e.ComplexityRoot.User.FolloweeCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.FolloweeCount(childComplexity), true
+	case "User.followees":
+		if e.ComplexityRoot.User.Followees == nil {
+			break
+		}
+
+		args, err := ec.field_User_followees_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Followees(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
+	case "User.followerCount":
+		if e.ComplexityRoot.User.FollowerCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.FollowerCount(childComplexity), true
+	case "User.followers":
+		if e.ComplexityRoot.User.Followers == nil {
+			break
+		}
+
+		args, err := ec.field_User_followers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Followers(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
 	case "User.gender":
 		if e.ComplexityRoot.User.Gender == nil {
 			break
@@ -1678,6 +2351,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ID(childComplexity), true
+	case "User.isFollowed":
+		if e.ComplexityRoot.User.IsFollowed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.IsFollowed(childComplexity), true
 	case "User.level":
 		if e.ComplexityRoot.User.Level == nil {
 			break
@@ -1690,6 +2369,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Nickname(childComplexity), true
+	case "User.noteCount":
+		if e.ComplexityRoot.User.NoteCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.NoteCount(childComplexity), true
+	case "User.notes":
+		if e.ComplexityRoot.User.Notes == nil {
+			break
+		}
+
+		args, err := ec.field_User_notes_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Notes(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
 	case "User.orders":
 		if e.ComplexityRoot.User.Orders == nil {
 			break
@@ -1731,6 +2427,32 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.User.Shops(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
 
+	case "UserConnection.edges":
+		if e.ComplexityRoot.UserConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserConnection.Edges(childComplexity), true
+	case "UserConnection.pageInfo":
+		if e.ComplexityRoot.UserConnection.Info == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserConnection.Info(childComplexity), true
+
+	case "UserEdge.cursor":
+		if e.ComplexityRoot.UserEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserEdge.Cursor(childComplexity), true
+	case "UserEdge.node":
+		if e.ComplexityRoot.UserEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserEdge.Node(childComplexity), true
+
 	case "UserError.code":
 		if e.ComplexityRoot.UserError.Code == nil {
 			break
@@ -1758,12 +2480,14 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputAddCommentInput,
 		ec.unmarshalInputCreateFlashVoucherInput,
 		ec.unmarshalInputCreateShopInput,
 		ec.unmarshalInputCreateVoucherInput,
 		ec.unmarshalInputLocationInput,
 		ec.unmarshalInputLoginInput,
 		ec.unmarshalInputNearInput,
+		ec.unmarshalInputPublishNoteInput,
 		ec.unmarshalInputShopFilter,
 		ec.unmarshalInputUpdateFlashVoucherInput,
 		ec.unmarshalInputUpdateProfileInput,
@@ -2052,6 +2776,308 @@ extend type Query {
   the hottest first. Another instance has figures of its own.
   """
   hotKeys("How many at most, 1 to 100; anything else is BAD_USER_INPUT." top: Int! = 20): [HotKey!]! @auth(role: ADMIN)
+}
+`, BuiltIn: false},
+	{Name: "../schema/comment.graphqls", Input: `"What somebody wrote about a note, or in reply to another comment on it. Two levels are shown: comments on the note, and below each all replies, also those to replies."
+type Comment implements Node {
+  "The global id."
+  id: ID!
+  "Who wrote it."
+  author: User!
+  "The note that it is about."
+  note: Note!
+  "The comment that it answers; null if it is about the note alone. With ` + "`" + `replies` + "`" + ` of the first level this is whom a reply speaks to."
+  parent: Comment
+  "1 to 500 characters, in any number of lines. Text, not HTML: mentions, links and tags in it mean nothing."
+  content: String!
+  "How many users like it."
+  likeCount: Int!
+  "Whether the viewer likes it; false when signed out."
+  isLiked: Boolean!
+  "How many replies stand below it; 0 of a reply."
+  replyCount: Int!
+  "All replies below a comment on the note, oldest first. Below a reply there are none: they stand beside it."
+  replies(
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 10
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): CommentConnection!
+  "When it was written."
+  createdAt: Time!
+}
+
+"A page of comments."
+type CommentConnection {
+  "The comments, in order."
+  edges: [CommentEdge!]!
+  "How to go on."
+  pageInfo: PageInfo!
+}
+
+"A comment's place in a list."
+type CommentEdge {
+  "The place, for ` + "`" + `after` + "`" + `."
+  cursor: Cursor!
+  "The comment."
+  node: Comment!
+}
+
+extend type Note {
+  "Comments on the note, newest first; their replies stand below them."
+  comments(
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 20
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): CommentConnection!
+}
+
+"A comment to add."
+input AddCommentInput {
+  "The note that it is about."
+  noteId: ID!
+  "The comment on the same note that it answers; null to answer none."
+  parentId: ID
+  "1 to 500 characters, in any number of lines. Control characters are INVALID_INPUT."
+  content: String!
+}
+
+"What became of a comment."
+type AddCommentPayload {
+  "The comment; null if it was not added."
+  comment: Comment
+  "NOT_FOUND (there is no such note, or no such comment on it), INVALID_INPUT."
+  userErrors: [UserError!]!
+}
+
+"What became of a like."
+type LikeCommentPayload {
+  "The comment, as it is liked now; null if there is none."
+  comment: Comment
+  "NOT_FOUND."
+  userErrors: [UserError!]!
+}
+
+"What became of a like that was taken back."
+type UnlikeCommentPayload {
+  "The comment, as it is liked now; null if there is none."
+  comment: Comment
+  "NOT_FOUND."
+  userErrors: [UserError!]!
+}
+
+extend type Mutation {
+  "Adds a comment by the viewer. Sent again, it adds another one."
+  addComment(input: AddCommentInput!): AddCommentPayload! @auth
+  "Has the viewer like a comment. Liking it again changes nothing."
+  likeComment("The global id of a comment." id: ID!): LikeCommentPayload! @auth
+  "Takes the viewer's like back. Where there is none, it changes nothing."
+  unlikeComment("The global id of a comment." id: ID!): UnlikeCommentPayload! @auth
+}
+`, BuiltIn: false},
+	{Name: "../schema/follow.graphqls", Input: `"A page of users."
+type UserConnection {
+  "The users, in order. Users that do not exist any more are left out."
+  edges: [UserEdge!]!
+  "How to go on."
+  pageInfo: PageInfo!
+}
+
+"A user's place in a list."
+type UserEdge {
+  "The place, for ` + "`" + `after` + "`" + `."
+  cursor: Cursor!
+  "The user."
+  node: User!
+}
+
+extend type User {
+  "How many users follow this one."
+  followerCount: Int!
+  "How many users this one follows; at most 5000."
+  followeeCount: Int!
+  "Whether the viewer follows this user; false when signed out."
+  isFollowed: Boolean!
+  "Who follows this user, the newest first."
+  followers(
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 20
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): UserConnection!
+  "Whom this user follows, the last followed first."
+  followees(
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 20
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): UserConnection!
+  "Whom both this user and the viewer follow, the newest account first; nobody when signed out."
+  commonFollowees(
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 20
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): UserConnection!
+}
+
+"What became of following somebody."
+type FollowPayload {
+  "The user, as followed now; null if there is none."
+  user: User
+  "NOT_FOUND, CANNOT_FOLLOW_SELF, LIMIT_REACHED (one follows at most 5000)."
+  userErrors: [UserError!]!
+}
+
+"What became of following somebody no more."
+type UnfollowPayload {
+  "The user, as followed now; null if there is none."
+  user: User
+  "NOT_FOUND."
+  userErrors: [UserError!]!
+}
+
+extend type Mutation {
+  "Has the viewer follow a user. Following again changes nothing."
+  follow("The global id of a user." userId: ID!): FollowPayload! @auth
+  "Ends it. Where there is nothing to end, it changes nothing."
+  unfollow("The global id of a user." userId: ID!): UnfollowPayload! @auth
+}
+`, BuiltIn: false},
+	{Name: "../schema/note.graphqls", Input: `"What somebody wrote about a shop. It never changes; it can be deleted, and is null everywhere then."
+type Note implements Node {
+  "The global id."
+  id: ID!
+  "Who wrote it."
+  author: User!
+  "The shop that it is about."
+  shop: Shop!
+  "One line, 1 to 100 characters. Text, not HTML: mentions, links and tags in it mean nothing."
+  title: String!
+  "1 to 2000 characters, in any number of lines. Text, as the title."
+  content: String!
+  "Pictures, at most 9, in the author's order."
+  images: [Image!]!
+  "How many users like it."
+  likeCount: Int!
+  "How many comments there are on it, replies too."
+  commentCount: Int!
+  "Whether the viewer likes it; false when signed out."
+  isLiked: Boolean!
+  "Who liked it first of those who like it now, in order."
+  firstLikers("How many, 1 to 100; anything else is BAD_USER_INPUT." first: Int! = 5): [User!]!
+  "When it was published."
+  createdAt: Time!
+}
+
+"A page of notes."
+type NoteConnection {
+  "The notes, in order."
+  edges: [NoteEdge!]!
+  "How to go on."
+  pageInfo: PageInfo!
+}
+
+"A note's place in a list."
+type NoteEdge {
+  "The place, for ` + "`" + `after` + "`" + `."
+  cursor: Cursor!
+  "The note."
+  node: Note!
+}
+
+extend type Shop {
+  "Notes about the shop, newest first."
+  notes(
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 10
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): NoteConnection!
+}
+
+extend type User {
+  "How many notes the user has written, without those deleted."
+  noteCount: Int!
+  "The user's notes, newest first."
+  notes(
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 10
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): NoteConnection!
+}
+
+extend type Query {
+  "The note with this id, or null, also once it is deleted."
+  note("The global id of a note; that of something else is BAD_USER_INPUT." id: ID!): Note
+  """
+  Notes by likes and age together: ten times as many likes outweigh a week. The first
+  page is at most two seconds old. The pages behind it go on in the same ranking for
+  ten minutes, whatever is liked meanwhile: no note repeats or gets lost.
+  """
+  hotNotes(
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 10
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): NoteConnection!
+}
+
+"A note to publish."
+input PublishNoteInput {
+  "The shop that it is about."
+  shopId: ID!
+  "One line, 1 to 100 characters. Control characters are INVALID_INPUT."
+  title: String!
+  "1 to 2000 characters, in any number of lines. Control characters are INVALID_INPUT."
+  content: String!
+  "The urls of at most 9 uploaded images; another one, or one twice, is IMAGE_REJECTED."
+  images: [String!]! = []
+}
+
+"What became of a note."
+type PublishNotePayload {
+  "The note; null if it was not published."
+  note: Note
+  "NOT_FOUND (there is no such shop), INVALID_INPUT, IMAGE_REJECTED."
+  userErrors: [UserError!]!
+}
+
+"What became of a deletion."
+type DeleteNotePayload {
+  "The id of the note that is deleted; null if none was."
+  deletedNoteId: ID
+  "NOT_FOUND."
+  userErrors: [UserError!]!
+}
+
+"What became of a like."
+type LikeNotePayload {
+  "The note, as it is liked now; null if there is none."
+  note: Note
+  "NOT_FOUND."
+  userErrors: [UserError!]!
+}
+
+"What became of a like that was taken back."
+type UnlikeNotePayload {
+  "The note, as it is liked now; null if there is none."
+  note: Note
+  "NOT_FOUND."
+  userErrors: [UserError!]!
+}
+
+extend type Mutation {
+  "Publishes a note by the viewer. Sent again, it publishes another one."
+  publishNote(input: PublishNoteInput!): PublishNotePayload! @auth
+  "Deletes a note of the viewer, or, by an ADMIN, of anybody; another's is FORBIDDEN. Its comments are hidden with it."
+  deleteNote("The global id of a note." id: ID!): DeleteNotePayload! @auth
+  "Has the viewer like a note. Liking it again changes nothing."
+  likeNote("The global id of a note." id: ID!): LikeNotePayload! @auth
+  "Takes the viewer's like back. Where there is none, it changes nothing."
+  unlikeNote("The global id of a note." id: ID!): UnlikeNotePayload! @auth
 }
 `, BuiltIn: false},
 	{Name: "../schema/order.graphqls", Input: `"One piece of a voucher that a user ordered."
@@ -2397,6 +3423,10 @@ enum ErrorCode {
   VOUCHER_IN_USE
   "The order failed for a reason of ours. Order again."
   ORDER_NOT_COMPLETED
+  "Nobody follows himself."
+  CANNOT_FOLLOW_SELF
+  "There is as much of it as there may be."
+  LIMIT_REACHED
 }
 `, BuiltIn: false},
 	{Name: "../schema/shop.graphqls", Input: `"A kind of shop, such as restaurants or hairdressers."
@@ -2896,6 +3926,16 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
 
+func (ec *executionContext) childFields_AddCommentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "comment":
+		return ec.fieldContext_AddCommentPayload_comment(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_AddCommentPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AddCommentPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CacheStats(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "name":
@@ -2926,6 +3966,52 @@ func (ec *executionContext) childFields_CancelOrderPayload(ctx context.Context, 
 		return ec.fieldContext_CancelOrderPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CancelOrderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Comment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Comment_id(ctx, field)
+	case "author":
+		return ec.fieldContext_Comment_author(ctx, field)
+	case "note":
+		return ec.fieldContext_Comment_note(ctx, field)
+	case "parent":
+		return ec.fieldContext_Comment_parent(ctx, field)
+	case "content":
+		return ec.fieldContext_Comment_content(ctx, field)
+	case "likeCount":
+		return ec.fieldContext_Comment_likeCount(ctx, field)
+	case "isLiked":
+		return ec.fieldContext_Comment_isLiked(ctx, field)
+	case "replyCount":
+		return ec.fieldContext_Comment_replyCount(ctx, field)
+	case "replies":
+		return ec.fieldContext_Comment_replies(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Comment_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Comment", field.Name)
+}
+
+func (ec *executionContext) childFields_CommentConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_CommentConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_CommentConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CommentConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_CommentEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_CommentEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_CommentEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CommentEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_CreateFlashVoucherPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2970,6 +4056,16 @@ func (ec *executionContext) childFields_DaySales(ctx context.Context, field grap
 		return ec.fieldContext_DaySales_amount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DaySales", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteNotePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedNoteId":
+		return ec.fieldContext_DeleteNotePayload_deletedNoteId(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeleteNotePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteNotePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_FlashSale(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3036,6 +4132,16 @@ func (ec *executionContext) childFields_FlashVoucherEdge(ctx context.Context, fi
 	return nil, fmt.Errorf("no field named %q was found under type FlashVoucherEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_FollowPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_FollowPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_FollowPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_HotKey(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "key":
@@ -3058,6 +4164,26 @@ func (ec *executionContext) childFields_Image(ctx context.Context, field graphql
 		return ec.fieldContext_Image_thumbnailUrl(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Image", field.Name)
+}
+
+func (ec *executionContext) childFields_LikeCommentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "comment":
+		return ec.fieldContext_LikeCommentPayload_comment(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_LikeCommentPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LikeCommentPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_LikeNotePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "note":
+		return ec.fieldContext_LikeNotePayload_note(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_LikeNotePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LikeNotePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Location(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3088,6 +4214,56 @@ func (ec *executionContext) childFields_LogoutPayload(ctx context.Context, field
 		return ec.fieldContext_LogoutPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type LogoutPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Note(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Note_id(ctx, field)
+	case "author":
+		return ec.fieldContext_Note_author(ctx, field)
+	case "shop":
+		return ec.fieldContext_Note_shop(ctx, field)
+	case "title":
+		return ec.fieldContext_Note_title(ctx, field)
+	case "content":
+		return ec.fieldContext_Note_content(ctx, field)
+	case "images":
+		return ec.fieldContext_Note_images(ctx, field)
+	case "likeCount":
+		return ec.fieldContext_Note_likeCount(ctx, field)
+	case "commentCount":
+		return ec.fieldContext_Note_commentCount(ctx, field)
+	case "isLiked":
+		return ec.fieldContext_Note_isLiked(ctx, field)
+	case "firstLikers":
+		return ec.fieldContext_Note_firstLikers(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Note_createdAt(ctx, field)
+	case "comments":
+		return ec.fieldContext_Note_comments(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Note", field.Name)
+}
+
+func (ec *executionContext) childFields_NoteConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_NoteConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_NoteConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NoteConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_NoteEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_NoteEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_NoteEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NoteEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_Order(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3176,6 +4352,16 @@ func (ec *executionContext) childFields_PayOrderPayload(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type PayOrderPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_PublishNotePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "note":
+		return ec.fieldContext_PublishNotePayload_note(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_PublishNotePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PublishNotePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_QueueStats(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "name":
@@ -3258,6 +4444,8 @@ func (ec *executionContext) childFields_Shop(ctx context.Context, field graphql.
 		return ec.fieldContext_Shop_score(ctx, field)
 	case "openHours":
 		return ec.fieldContext_Shop_openHours(ctx, field)
+	case "notes":
+		return ec.fieldContext_Shop_notes(ctx, field)
 	case "orders":
 		return ec.fieldContext_Shop_orders(ctx, field)
 	case "salesByDay":
@@ -3302,6 +4490,36 @@ func (ec *executionContext) childFields_ShopType(ctx context.Context, field grap
 		return ec.fieldContext_ShopType_sort(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ShopType", field.Name)
+}
+
+func (ec *executionContext) childFields_UnfollowPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_UnfollowPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UnfollowPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnfollowPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UnlikeCommentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "comment":
+		return ec.fieldContext_UnlikeCommentPayload_comment(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UnlikeCommentPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnlikeCommentPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UnlikeNotePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "note":
+		return ec.fieldContext_UnlikeNotePayload_note(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UnlikeNotePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnlikeNotePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateFlashVoucherPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3370,10 +4588,46 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_points(ctx, field)
 	case "shops":
 		return ec.fieldContext_User_shops(ctx, field)
+	case "followerCount":
+		return ec.fieldContext_User_followerCount(ctx, field)
+	case "followeeCount":
+		return ec.fieldContext_User_followeeCount(ctx, field)
+	case "isFollowed":
+		return ec.fieldContext_User_isFollowed(ctx, field)
+	case "followers":
+		return ec.fieldContext_User_followers(ctx, field)
+	case "followees":
+		return ec.fieldContext_User_followees(ctx, field)
+	case "commonFollowees":
+		return ec.fieldContext_User_commonFollowees(ctx, field)
+	case "noteCount":
+		return ec.fieldContext_User_noteCount(ctx, field)
+	case "notes":
+		return ec.fieldContext_User_notes(ctx, field)
 	case "orders":
 		return ec.fieldContext_User_orders(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
+}
+
+func (ec *executionContext) childFields_UserConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_UserConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_UserConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UserConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_UserEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_UserEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_UserEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UserEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_UserError(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3518,6 +4772,42 @@ func (ec *executionContext) dir_auth_args(ctx context.Context, rawArgs map[strin
 	return args, nil
 }
 
+func (ec *executionContext) field_Comment_replies_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_addComment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (model.AddCommentInput, error) {
+			return ec.unmarshalNAddCommentInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐAddCommentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_cancelOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -3571,6 +4861,62 @@ func (ec *executionContext) field_Mutation_createVoucher_args(ctx context.Contex
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteNote_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_follow_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_likeComment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_likeNote_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
 	return args, nil
 }
 
@@ -3632,6 +4978,20 @@ func (ec *executionContext) field_Mutation_payOrder_args(ctx context.Context, ra
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_publishNote_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (model.PublishNoteInput, error) {
+			return ec.unmarshalNPublishNoteInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐPublishNoteInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_redeemOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -3688,6 +5048,48 @@ func (ec *executionContext) field_Mutation_setPassword_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_unfollow_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_unlikeComment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_unlikeNote_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_updateFlashVoucher_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -3741,6 +5143,42 @@ func (ec *executionContext) field_Mutation_updateVoucher_args(ctx context.Contex
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Note_comments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Note_firstLikers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
 	return args, nil
 }
 
@@ -3802,6 +5240,28 @@ func (ec *executionContext) field_Query_hotKeys_args(ctx context.Context, rawArg
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_hotNotes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_node_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -3827,6 +5287,20 @@ func (ec *executionContext) field_Query_nodes_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["ids"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_note_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
 	return args, nil
 }
 
@@ -3968,6 +5442,28 @@ func (ec *executionContext) field_Query_voucher_args(ctx context.Context, rawArg
 	return args, nil
 }
 
+func (ec *executionContext) field_Shop_notes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Shop_orders_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -4045,6 +5541,94 @@ func (ec *executionContext) field_Subscription_stockUpdates_args(ctx context.Con
 		return nil, err
 	}
 	args["voucherId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_User_commonFollowees_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_User_followees_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_User_followers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_User_notes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -4159,6 +5743,70 @@ func (ec *executionContext) field___Type_fields_args(ctx context.Context, rawArg
 // endregion ***************************** args.gotpl *****************************
 
 // region    **************************** field.gotpl *****************************
+
+func (ec *executionContext) _AddCommentPayload_comment(ctx context.Context, field graphql.CollectedField, obj *model.AddCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AddCommentPayload_comment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Comment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *comment.Comment) graphql.Marshaler {
+			return ec.marshalOComment2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐComment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AddCommentPayload_comment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AddCommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AddCommentPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.AddCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AddCommentPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AddCommentPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AddCommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
 
 func (ec *executionContext) _CacheStats_name(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
@@ -4406,6 +6054,541 @@ func (ec *executionContext) fieldContext_CancelOrderPayload_userErrors(_ context
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Comment_id(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNID2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_author(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_author(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Comment_author(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_author(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Comment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Comment_author(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (any, error) {
+	resolver := ec.Resolvers.Comment()
+	if batch, ok := graphql.BatchParentsFor[*comment.Comment](ctx, "Comment"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Author(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*account.User](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Comment.author",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Author(ctx, []*comment.Comment{obj})
+	return graphql.ResolveBatchSingleResult[*account.User](
+		ctx,
+		results,
+		err,
+		"Comment.author",
+	)
+}
+
+func (ec *executionContext) _Comment_note(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_note(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Comment_note(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Note) graphql.Marshaler {
+			return ec.marshalNNote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_note(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Comment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Note(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Comment_note(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (any, error) {
+	resolver := ec.Resolvers.Comment()
+	if batch, ok := graphql.BatchParentsFor[*comment.Comment](ctx, "Comment"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Note(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*note.Note](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Comment.note",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Note(ctx, []*comment.Comment{obj})
+	return graphql.ResolveBatchSingleResult[*note.Note](
+		ctx,
+		results,
+		err,
+		"Comment.note",
+	)
+}
+
+func (ec *executionContext) _Comment_parent(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_parent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Comment_parent(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *comment.Comment) graphql.Marshaler {
+			return ec.marshalOComment2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐComment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_parent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Comment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Comment_parent(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (any, error) {
+	resolver := ec.Resolvers.Comment()
+	if batch, ok := graphql.BatchParentsFor[*comment.Comment](ctx, "Comment"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Parent(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*comment.Comment](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Comment.parent",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Parent(ctx, []*comment.Comment{obj})
+	return graphql.ResolveBatchSingleResult[*comment.Comment](
+		ctx,
+		results,
+		err,
+		"Comment.parent",
+	)
+}
+
+func (ec *executionContext) _Comment_content(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_content(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Content, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_content(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_likeCount(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_likeCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LikeCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_likeCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_isLiked(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_isLiked(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Comment_isLiked(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_isLiked(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Comment_isLiked(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (any, error) {
+	resolver := ec.Resolvers.Comment()
+	if batch, ok := graphql.BatchParentsFor[*comment.Comment](ctx, "Comment"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.IsLiked(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Comment.isLiked",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.IsLiked(ctx, []*comment.Comment{obj})
+	return graphql.ResolveBatchSingleResult[bool](
+		ctx,
+		results,
+		err,
+		"Comment.isLiked",
+	)
+}
+
+func (ec *executionContext) _Comment_replyCount(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_replyCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReplyCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_replyCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Comment_replies(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_replies(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Comment_replies(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *comment.Page) graphql.Marshaler {
+			return ec.marshalNCommentConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐPage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_replies(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Comment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommentConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Comment_replies_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Comment_replies(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (any, error) {
+	resolver := ec.Resolvers.Comment()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*comment.Comment](ctx, "Comment"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Replies(ctx, batch.Parents, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*comment.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Comment.replies",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Replies(ctx, []*comment.Comment{obj}, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*comment.Page](
+		ctx,
+		results,
+		err,
+		"Comment.replies",
+	)
+}
+
+func (ec *executionContext) _Comment_createdAt(ctx context.Context, field graphql.CollectedField, obj *comment.Comment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Comment_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Comment_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Comment", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _CommentConnection_edges(ctx context.Context, field graphql.CollectedField, obj *comment.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*comment.Edge) graphql.Marshaler {
+			return ec.marshalNCommentEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommentEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommentConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *comment.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Info, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Info) graphql.Marshaler {
+			return ec.marshalNPageInfo2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommentEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *comment.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CommentEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _CommentEdge_node(ctx context.Context, field graphql.CollectedField, obj *comment.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_CommentEdge_node(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *comment.Comment) graphql.Marshaler {
+			return ec.marshalNComment2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐComment(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_CommentEdge_node(ctx context.Context, field graphql.CollectedField, obj *comment.Edge) (any, error) {
+	resolver := ec.Resolvers.CommentEdge()
+	if batch, ok := graphql.BatchParentsFor[*comment.Edge](ctx, "CommentEdge"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Node(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*comment.Comment](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"CommentEdge.node",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Node(ctx, []*comment.Edge{obj})
+	return graphql.ResolveBatchSingleResult[*comment.Comment](
+		ctx,
+		results,
+		err,
+		"CommentEdge.node",
+	)
 }
 
 func (ec *executionContext) _CreateFlashVoucherPayload_voucher(ctx context.Context, field graphql.CollectedField, obj *model.CreateFlashVoucherPayload) (ret graphql.Marshaler) {
@@ -4690,6 +6873,61 @@ func (ec *executionContext) _DaySales_amount(ctx context.Context, field graphql.
 }
 func (ec *executionContext) fieldContext_DaySales_amount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteNotePayload_deletedNoteId(ctx context.Context, field graphql.CollectedField, obj *model.DeleteNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteNotePayload_deletedNoteId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedNoteID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *scalar.ID) graphql.Marshaler {
+			return ec.marshalOID2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteNotePayload_deletedNoteId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteNotePayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteNotePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.DeleteNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteNotePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteNotePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _FlashSale_voucherId(ctx context.Context, field graphql.CollectedField, obj *voucher.State) (ret graphql.Marshaler) {
@@ -5266,6 +7504,70 @@ func (ec *executionContext) resolveBatch_FlashVoucherEdge_node(ctx context.Conte
 	)
 }
 
+func (ec *executionContext) _FollowPayload_user(ctx context.Context, field graphql.CollectedField, obj *model.FollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowPayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.FollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _HotKey_key(ctx context.Context, field graphql.CollectedField, obj *model.HotKey) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5402,6 +7704,134 @@ func (ec *executionContext) _Image_thumbnailUrl(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_Image_thumbnailUrl(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Image", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _LikeCommentPayload_comment(ctx context.Context, field graphql.CollectedField, obj *model.LikeCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LikeCommentPayload_comment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Comment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *comment.Comment) graphql.Marshaler {
+			return ec.marshalOComment2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐComment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_LikeCommentPayload_comment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LikeCommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _LikeCommentPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.LikeCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LikeCommentPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LikeCommentPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LikeCommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _LikeNotePayload_note(ctx context.Context, field graphql.CollectedField, obj *model.LikeNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LikeNotePayload_note(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Note, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Note) graphql.Marshaler {
+			return ec.marshalONote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_LikeNotePayload_note(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LikeNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Note(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _LikeNotePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.LikeNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_LikeNotePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_LikeNotePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "LikeNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Location_lat(ctx context.Context, field graphql.CollectedField, obj *geo.Point) (ret graphql.Marshaler) {
@@ -5825,6 +8255,564 @@ func (ec *executionContext) fieldContext_Mutation_updateProfile(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_updateProfile_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_addComment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_addComment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AddComment(ctx, fc.Args["input"].(model.AddCommentInput))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.AddCommentPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.AddCommentPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AddCommentPayload) graphql.Marshaler {
+			return ec.marshalNAddCommentPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐAddCommentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_addComment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AddCommentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_addComment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_likeComment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_likeComment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().LikeComment(ctx, fc.Args["id"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.LikeCommentPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.LikeCommentPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.LikeCommentPayload) graphql.Marshaler {
+			return ec.marshalNLikeCommentPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐLikeCommentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_likeComment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LikeCommentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_likeComment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unlikeComment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unlikeComment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UnlikeComment(ctx, fc.Args["id"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.UnlikeCommentPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.UnlikeCommentPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UnlikeCommentPayload) graphql.Marshaler {
+			return ec.marshalNUnlikeCommentPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUnlikeCommentPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unlikeComment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnlikeCommentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unlikeComment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_follow(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_follow(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Follow(ctx, fc.Args["userId"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.FollowPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.FollowPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowPayload) graphql.Marshaler {
+			return ec.marshalNFollowPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐFollowPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_follow(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_follow_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unfollow(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unfollow(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Unfollow(ctx, fc.Args["userId"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.UnfollowPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.UnfollowPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UnfollowPayload) graphql.Marshaler {
+			return ec.marshalNUnfollowPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUnfollowPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unfollow(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnfollowPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unfollow_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_publishNote(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_publishNote(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().PublishNote(ctx, fc.Args["input"].(model.PublishNoteInput))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.PublishNotePayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.PublishNotePayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PublishNotePayload) graphql.Marshaler {
+			return ec.marshalNPublishNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐPublishNotePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_publishNote(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PublishNotePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_publishNote_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteNote(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteNote(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteNote(ctx, fc.Args["id"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.DeleteNotePayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.DeleteNotePayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.DeleteNotePayload) graphql.Marshaler {
+			return ec.marshalNDeleteNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐDeleteNotePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteNote(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteNotePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteNote_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_likeNote(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_likeNote(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().LikeNote(ctx, fc.Args["id"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.LikeNotePayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.LikeNotePayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.LikeNotePayload) graphql.Marshaler {
+			return ec.marshalNLikeNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐLikeNotePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_likeNote(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LikeNotePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_likeNote_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unlikeNote(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unlikeNote(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UnlikeNote(ctx, fc.Args["id"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.UnlikeNotePayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.UnlikeNotePayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UnlikeNotePayload) graphql.Marshaler {
+			return ec.marshalNUnlikeNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUnlikeNotePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unlikeNote(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnlikeNotePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unlikeNote_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -6511,6 +9499,654 @@ func (ec *executionContext) fieldContext_Mutation_updateFlashVoucher(ctx context
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Note_id(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNID2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Note", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Note_author(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_author(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Note_author(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_author(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Note",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Note_author(ctx context.Context, field graphql.CollectedField, obj *note.Note) (any, error) {
+	resolver := ec.Resolvers.Note()
+	if batch, ok := graphql.BatchParentsFor[*note.Note](ctx, "Note"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Author(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*account.User](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Note.author",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Author(ctx, []*note.Note{obj})
+	return graphql.ResolveBatchSingleResult[*account.User](
+		ctx,
+		results,
+		err,
+		"Note.author",
+	)
+}
+
+func (ec *executionContext) _Note_shop(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_shop(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Note_shop(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *shop.Shop) graphql.Marshaler {
+			return ec.marshalNShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋshopᚐShop(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_shop(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Note",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Shop(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Note_shop(ctx context.Context, field graphql.CollectedField, obj *note.Note) (any, error) {
+	resolver := ec.Resolvers.Note()
+	if batch, ok := graphql.BatchParentsFor[*note.Note](ctx, "Note"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Shop(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*shop.Shop](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Note.shop",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Shop(ctx, []*note.Note{obj})
+	return graphql.ResolveBatchSingleResult[*shop.Shop](
+		ctx,
+		results,
+		err,
+		"Note.shop",
+	)
+}
+
+func (ec *executionContext) _Note_title(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Note", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Note_content(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_content(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Content, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_content(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Note", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Note_images(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_images(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Images, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []mediapath.Image) graphql.Marshaler {
+			return ec.marshalNImage2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋmediapathᚐImageᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_images(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Note",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Image(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Note_likeCount(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_likeCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Note_likeCount(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_likeCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Note", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Note_likeCount(ctx context.Context, field graphql.CollectedField, obj *note.Note) (any, error) {
+	resolver := ec.Resolvers.Note()
+	if batch, ok := graphql.BatchParentsFor[*note.Note](ctx, "Note"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.LikeCount(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[int](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Note.likeCount",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.LikeCount(ctx, []*note.Note{obj})
+	return graphql.ResolveBatchSingleResult[int](
+		ctx,
+		results,
+		err,
+		"Note.likeCount",
+	)
+}
+
+func (ec *executionContext) _Note_commentCount(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_commentCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Note_commentCount(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_commentCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Note", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Note_commentCount(ctx context.Context, field graphql.CollectedField, obj *note.Note) (any, error) {
+	resolver := ec.Resolvers.Note()
+	if batch, ok := graphql.BatchParentsFor[*note.Note](ctx, "Note"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.CommentCount(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[int](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Note.commentCount",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.CommentCount(ctx, []*note.Note{obj})
+	return graphql.ResolveBatchSingleResult[int](
+		ctx,
+		results,
+		err,
+		"Note.commentCount",
+	)
+}
+
+func (ec *executionContext) _Note_isLiked(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_isLiked(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Note_isLiked(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_isLiked(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Note", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_Note_isLiked(ctx context.Context, field graphql.CollectedField, obj *note.Note) (any, error) {
+	resolver := ec.Resolvers.Note()
+	if batch, ok := graphql.BatchParentsFor[*note.Note](ctx, "Note"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.IsLiked(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Note.isLiked",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.IsLiked(ctx, []*note.Note{obj})
+	return graphql.ResolveBatchSingleResult[bool](
+		ctx,
+		results,
+		err,
+		"Note.isLiked",
+	)
+}
+
+func (ec *executionContext) _Note_firstLikers(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_firstLikers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Note_firstLikers(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []account.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUserᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_firstLikers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Note",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Note_firstLikers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Note_firstLikers(ctx context.Context, field graphql.CollectedField, obj *note.Note) (any, error) {
+	resolver := ec.Resolvers.Note()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*note.Note](ctx, "Note"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.FirstLikers(ctx, batch.Parents, fc.Args["first"].(int))
+		})
+		return graphql.ResolveBatchGroupResult[[]account.User](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Note.firstLikers",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.FirstLikers(ctx, []*note.Note{obj}, fc.Args["first"].(int))
+	return graphql.ResolveBatchSingleResult[[]account.User](
+		ctx,
+		results,
+		err,
+		"Note.firstLikers",
+	)
+}
+
+func (ec *executionContext) _Note_createdAt(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Note", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Note_comments(ctx context.Context, field graphql.CollectedField, obj *note.Note) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Note_comments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Note_comments(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *comment.Page) graphql.Marshaler {
+			return ec.marshalNCommentConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐPage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Note_comments(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Note",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommentConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Note_comments_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Note_comments(ctx context.Context, field graphql.CollectedField, obj *note.Note) (any, error) {
+	resolver := ec.Resolvers.Note()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*note.Note](ctx, "Note"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Comments(ctx, batch.Parents, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*comment.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Note.comments",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Comments(ctx, []*note.Note{obj}, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*comment.Page](
+		ctx,
+		results,
+		err,
+		"Note.comments",
+	)
+}
+
+func (ec *executionContext) _NoteConnection_edges(ctx context.Context, field graphql.CollectedField, obj *note.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NoteConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*note.Edge) graphql.Marshaler {
+			return ec.marshalNNoteEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_NoteConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "NoteConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NoteEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _NoteConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *note.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NoteConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Info, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Info) graphql.Marshaler {
+			return ec.marshalNPageInfo2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_NoteConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "NoteConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _NoteEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *note.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NoteEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_NoteEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("NoteEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _NoteEdge_node(ctx context.Context, field graphql.CollectedField, obj *note.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_NoteEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_NoteEdge_node(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Note) graphql.Marshaler {
+			return ec.marshalNNote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_NoteEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "NoteEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Note(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_NoteEdge_node(ctx context.Context, field graphql.CollectedField, obj *note.Edge) (any, error) {
+	resolver := ec.Resolvers.NoteEdge()
+	if batch, ok := graphql.BatchParentsFor[*note.Edge](ctx, "NoteEdge"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Node(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*note.Note](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"NoteEdge.node",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Node(ctx, []*note.Edge{obj})
+	return graphql.ResolveBatchSingleResult[*note.Note](
+		ctx,
+		results,
+		err,
+		"NoteEdge.node",
+	)
 }
 
 func (ec *executionContext) _Order_id(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
@@ -7454,6 +11090,70 @@ func (ec *executionContext) fieldContext_PayOrderPayload_userErrors(_ context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _PublishNotePayload_note(ctx context.Context, field graphql.CollectedField, obj *model.PublishNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublishNotePayload_note(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Note, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Note) graphql.Marshaler {
+			return ec.marshalONote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PublishNotePayload_note(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PublishNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Note(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PublishNotePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.PublishNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PublishNotePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_PublishNotePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PublishNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_node(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7724,6 +11424,94 @@ func (ec *executionContext) fieldContext_Query_hotKeys(ctx context.Context, fiel
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_hotKeys_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_note(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_note(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Note(ctx, fc.Args["id"].(scalar.ID))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Note) graphql.Marshaler {
+			return ec.marshalONote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_note(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Note(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_note_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_hotNotes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_hotNotes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().HotNotes(ctx, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Page) graphql.Marshaler {
+			return ec.marshalNNoteConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐPage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_hotNotes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NoteConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_hotNotes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -8961,6 +12749,73 @@ func (ec *executionContext) fieldContext_Shop_openHours(_ context.Context, field
 	return graphql.NewScalarFieldContext("Shop", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _Shop_notes(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_notes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Shop_notes(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Page) graphql.Marshaler {
+			return ec.marshalNNoteConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐPage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_notes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Shop",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NoteConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Shop_notes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Shop_notes(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (any, error) {
+	resolver := ec.Resolvers.Shop()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*shop.Shop](ctx, "Shop"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Notes(ctx, batch.Parents, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*note.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Shop.notes",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Notes(ctx, []*shop.Shop{obj}, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*note.Page](
+		ctx,
+		results,
+		err,
+		"Shop.notes",
+	)
+}
+
 func (ec *executionContext) _Shop_orders(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9499,6 +13354,198 @@ func (ec *executionContext) fieldContext_Subscription_orderUpdates(ctx context.C
 	if fc.Args, err = ec.field_Subscription_orderUpdates_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnfollowPayload_user(ctx context.Context, field graphql.CollectedField, obj *model.UnfollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnfollowPayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UnfollowPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnfollowPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnfollowPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.UnfollowPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnfollowPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UnfollowPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnfollowPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnlikeCommentPayload_comment(ctx context.Context, field graphql.CollectedField, obj *model.UnlikeCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnlikeCommentPayload_comment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Comment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *comment.Comment) graphql.Marshaler {
+			return ec.marshalOComment2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐComment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UnlikeCommentPayload_comment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnlikeCommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnlikeCommentPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.UnlikeCommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnlikeCommentPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UnlikeCommentPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnlikeCommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnlikeNotePayload_note(ctx context.Context, field graphql.CollectedField, obj *model.UnlikeNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnlikeNotePayload_note(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Note, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Note) graphql.Marshaler {
+			return ec.marshalONote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UnlikeNotePayload_note(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnlikeNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Note(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnlikeNotePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.UnlikeNotePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnlikeNotePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UnlikeNotePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnlikeNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -10079,6 +14126,389 @@ func (ec *executionContext) resolveBatch_User_shops(ctx context.Context, field g
 	)
 }
 
+func (ec *executionContext) _User_followerCount(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_followerCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FollowerCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_followerCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _User_followeeCount(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_followeeCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FolloweeCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_followeeCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _User_isFollowed(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_isFollowed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_isFollowed(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_isFollowed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Boolean does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_User_isFollowed(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.IsFollowed(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[bool](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.isFollowed",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.IsFollowed(ctx, []*account.User{obj})
+	return graphql.ResolveBatchSingleResult[bool](
+		ctx,
+		results,
+		err,
+		"User.isFollowed",
+	)
+}
+
+func (ec *executionContext) _User_followers(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_followers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_followers(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.Page) graphql.Marshaler {
+			return ec.marshalNUserConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐPage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_followers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_followers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_followers(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Followers(ctx, batch.Parents, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*account.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.followers",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Followers(ctx, []*account.User{obj}, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*account.Page](
+		ctx,
+		results,
+		err,
+		"User.followers",
+	)
+}
+
+func (ec *executionContext) _User_followees(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_followees(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_followees(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.Page) graphql.Marshaler {
+			return ec.marshalNUserConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐPage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_followees(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_followees_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_followees(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Followees(ctx, batch.Parents, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*account.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.followees",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Followees(ctx, []*account.User{obj}, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*account.Page](
+		ctx,
+		results,
+		err,
+		"User.followees",
+	)
+}
+
+func (ec *executionContext) _User_commonFollowees(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_commonFollowees(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_commonFollowees(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.Page) graphql.Marshaler {
+			return ec.marshalNUserConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐPage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_commonFollowees(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_commonFollowees_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_commonFollowees(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.CommonFollowees(ctx, batch.Parents, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*account.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.commonFollowees",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.CommonFollowees(ctx, []*account.User{obj}, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*account.Page](
+		ctx,
+		results,
+		err,
+		"User.commonFollowees",
+	)
+}
+
+func (ec *executionContext) _User_noteCount(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_noteCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.NoteCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_noteCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _User_notes(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_notes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_notes(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Page) graphql.Marshaler {
+			return ec.marshalNNoteConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐPage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_notes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NoteConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_notes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_notes(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Notes(ctx, batch.Parents, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*note.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.notes",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Notes(ctx, []*account.User{obj}, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*note.Page](
+		ctx,
+		results,
+		err,
+		"User.notes",
+	)
+}
+
 func (ec *executionContext) _User_orders(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10143,6 +14573,148 @@ func (ec *executionContext) resolveBatch_User_orders(ctx context.Context, field 
 		results,
 		err,
 		"User.orders",
+	)
+}
+
+func (ec *executionContext) _UserConnection_edges(ctx context.Context, field graphql.CollectedField, obj *account.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*account.Edge) graphql.Marshaler {
+			return ec.marshalNUserEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UserConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UserConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *account.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Info, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Info) graphql.Marshaler {
+			return ec.marshalNPageInfo2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UserConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UserEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *account.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _UserEdge_node(ctx context.Context, field graphql.CollectedField, obj *account.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_UserEdge_node(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UserEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_UserEdge_node(ctx context.Context, field graphql.CollectedField, obj *account.Edge) (any, error) {
+	resolver := ec.Resolvers.UserEdge()
+	if batch, ok := graphql.BatchParentsFor[*account.Edge](ctx, "UserEdge"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Node(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*account.User](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"UserEdge.node",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Node(ctx, []*account.Edge{obj})
+	return graphql.ResolveBatchSingleResult[*account.User](
+		ctx,
+		results,
+		err,
+		"UserEdge.node",
 	)
 }
 
@@ -11274,6 +15846,50 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
+func (ec *executionContext) unmarshalInputAddCommentInput(ctx context.Context, obj any) (model.AddCommentInput, error) {
+	var it model.AddCommentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"noteId", "parentId", "content"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "noteId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("noteId"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.NoteID = data
+		case "parentId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("parentId"))
+			data, err := ec.unmarshalOID2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ParentID = data
+		case "content":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("content"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Content = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCreateFlashVoucherInput(ctx context.Context, obj any) (model.CreateFlashVoucherInput, error) {
 	var it model.CreateFlashVoucherInput
 	if obj == nil {
@@ -11643,6 +16259,61 @@ func (ec *executionContext) unmarshalInputNearInput(ctx context.Context, obj any
 				return it, err
 			}
 			it.Radius = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputPublishNoteInput(ctx context.Context, obj any) (model.PublishNoteInput, error) {
+	var it model.PublishNoteInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["images"]; !present {
+		asMap["images"] = []any{}
+	}
+
+	fieldsInOrder := [...]string{"shopId", "title", "content", "images"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "shopId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("shopId"))
+			data, err := ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ShopID = data
+		case "title":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("title"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Title = data
+		case "content":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("content"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Content = data
+		case "images":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("images"))
+			data, err := ec.unmarshalNString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Images = data
 		}
 	}
 	return it, nil
@@ -12028,6 +16699,20 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Order(ctx, sel, obj)
+	case note.Note:
+		return ec._Note(ctx, sel, &obj)
+	case *note.Note:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Note(ctx, sel, obj)
+	case comment.Comment:
+		return ec._Comment(ctx, sel, &obj)
+	case *comment.Comment:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Comment(ctx, sel, obj)
 	default:
 		if typedObj, ok := obj.(graphql.Marshaler); ok {
 			return typedObj
@@ -12067,6 +16752,49 @@ func (ec *executionContext) _Voucher(ctx context.Context, sel ast.SelectionSet, 
 // endregion ************************** interface.gotpl ***************************
 
 // region    **************************** object.gotpl ****************************
+
+var addCommentPayloadImplementors = []string{"AddCommentPayload"}
+
+func (ec *executionContext) _AddCommentPayload(ctx context.Context, sel ast.SelectionSet, obj *model.AddCommentPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, addCommentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AddCommentPayload")
+		case "comment":
+			out.Values[i] = ec._AddCommentPayload_comment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._AddCommentPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
 
 var cacheStatsImplementors = []string{"CacheStats"}
 
@@ -12163,6 +16891,373 @@ func (ec *executionContext) _CancelOrderPayload(ctx context.Context, sel ast.Sel
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var commentImplementors = []string{"Comment", "Node"}
+
+func (ec *executionContext) _Comment(ctx context.Context, sel ast.SelectionSet, obj *comment.Comment) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, commentImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Comment")
+		case "id":
+			out.Values[i] = ec._Comment_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "author":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Comment_author(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "note":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Comment_note(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "parent":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Comment_parent(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "content":
+			out.Values[i] = ec._Comment_content(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "likeCount":
+			out.Values[i] = ec._Comment_likeCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "isLiked":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Comment_isLiked(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "replyCount":
+			out.Values[i] = ec._Comment_replyCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "replies":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Comment_replies(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._Comment_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var commentConnectionImplementors = []string{"CommentConnection"}
+
+func (ec *executionContext) _CommentConnection(ctx context.Context, sel ast.SelectionSet, obj *comment.Page) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, commentConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CommentConnection")
+		case "edges":
+			out.Values[i] = ec._CommentConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._CommentConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var commentEdgeImplementors = []string{"CommentEdge"}
+
+func (ec *executionContext) _CommentEdge(ctx context.Context, sel ast.SelectionSet, obj *comment.Edge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, commentEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CommentEdge")
+		case "cursor":
+			out.Values[i] = ec._CommentEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "node":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._CommentEdge_node(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -12342,6 +17437,49 @@ func (ec *executionContext) _DaySales(ctx context.Context, sel ast.SelectionSet,
 			}
 		case "amount":
 			out.Values[i] = ec._DaySales_amount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var deleteNotePayloadImplementors = []string{"DeleteNotePayload"}
+
+func (ec *executionContext) _DeleteNotePayload(ctx context.Context, sel ast.SelectionSet, obj *model.DeleteNotePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteNotePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteNotePayload")
+		case "deletedNoteId":
+			out.Values[i] = ec._DeleteNotePayload_deletedNoteId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._DeleteNotePayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -12763,6 +17901,49 @@ func (ec *executionContext) _FlashVoucherEdge(ctx context.Context, sel ast.Selec
 	return out
 }
 
+var followPayloadImplementors = []string{"FollowPayload"}
+
+func (ec *executionContext) _FollowPayload(ctx context.Context, sel ast.SelectionSet, obj *model.FollowPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FollowPayload")
+		case "user":
+			out.Values[i] = ec._FollowPayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._FollowPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var hotKeyImplementors = []string{"HotKey"}
 
 func (ec *executionContext) _HotKey(ctx context.Context, sel ast.SelectionSet, obj *model.HotKey) graphql.Marshaler {
@@ -12835,6 +18016,92 @@ func (ec *executionContext) _Image(ctx context.Context, sel ast.SelectionSet, ob
 			}
 		case "thumbnailUrl":
 			out.Values[i] = ec._Image_thumbnailUrl(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var likeCommentPayloadImplementors = []string{"LikeCommentPayload"}
+
+func (ec *executionContext) _LikeCommentPayload(ctx context.Context, sel ast.SelectionSet, obj *model.LikeCommentPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, likeCommentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("LikeCommentPayload")
+		case "comment":
+			out.Values[i] = ec._LikeCommentPayload_comment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._LikeCommentPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var likeNotePayloadImplementors = []string{"LikeNotePayload"}
+
+func (ec *executionContext) _LikeNotePayload(ctx context.Context, sel ast.SelectionSet, obj *model.LikeNotePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, likeNotePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("LikeNotePayload")
+		case "note":
+			out.Values[i] = ec._LikeNotePayload_note(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._LikeNotePayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -13043,6 +18310,69 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "addComment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_addComment(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "likeComment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_likeComment(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unlikeComment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unlikeComment(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "follow":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_follow(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unfollow":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unfollow(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "publishNote":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_publishNote(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteNote":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteNote(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "likeNote":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_likeNote(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "unlikeNote":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unlikeNote(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "orderVoucher":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_orderVoucher(ctx, field)
@@ -13120,6 +18450,449 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var noteImplementors = []string{"Note", "Node"}
+
+func (ec *executionContext) _Note(ctx context.Context, sel ast.SelectionSet, obj *note.Note) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, noteImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Note")
+		case "id":
+			out.Values[i] = ec._Note_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "author":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Note_author(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "shop":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Note_shop(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "title":
+			out.Values[i] = ec._Note_title(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "content":
+			out.Values[i] = ec._Note_content(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "images":
+			out.Values[i] = ec._Note_images(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "likeCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Note_likeCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "commentCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Note_commentCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "isLiked":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Note_isLiked(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "firstLikers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Note_firstLikers(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._Note_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "comments":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Note_comments(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var noteConnectionImplementors = []string{"NoteConnection"}
+
+func (ec *executionContext) _NoteConnection(ctx context.Context, sel ast.SelectionSet, obj *note.Page) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, noteConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("NoteConnection")
+		case "edges":
+			out.Values[i] = ec._NoteConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._NoteConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var noteEdgeImplementors = []string{"NoteEdge"}
+
+func (ec *executionContext) _NoteEdge(ctx context.Context, sel ast.SelectionSet, obj *note.Edge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, noteEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("NoteEdge")
+		case "cursor":
+			out.Values[i] = ec._NoteEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "node":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._NoteEdge_node(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -13674,6 +19447,49 @@ func (ec *executionContext) _PayOrderPayload(ctx context.Context, sel ast.Select
 	return out
 }
 
+var publishNotePayloadImplementors = []string{"PublishNotePayload"}
+
+func (ec *executionContext) _PublishNotePayload(ctx context.Context, sel ast.SelectionSet, obj *model.PublishNotePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, publishNotePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PublishNotePayload")
+		case "note":
+			out.Values[i] = ec._PublishNotePayload_note(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._PublishNotePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var queryImplementors = []string{"Query"}
 
 func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -13814,6 +19630,50 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_hotKeys(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "note":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_note(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "hotNotes":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_hotNotes(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -14416,6 +20276,44 @@ func (ec *executionContext) _Shop(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "notes":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_notes(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "orders":
 			field := field
 
@@ -14750,6 +20648,135 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	}
 }
 
+var unfollowPayloadImplementors = []string{"UnfollowPayload"}
+
+func (ec *executionContext) _UnfollowPayload(ctx context.Context, sel ast.SelectionSet, obj *model.UnfollowPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, unfollowPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UnfollowPayload")
+		case "user":
+			out.Values[i] = ec._UnfollowPayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UnfollowPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var unlikeCommentPayloadImplementors = []string{"UnlikeCommentPayload"}
+
+func (ec *executionContext) _UnlikeCommentPayload(ctx context.Context, sel ast.SelectionSet, obj *model.UnlikeCommentPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, unlikeCommentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UnlikeCommentPayload")
+		case "comment":
+			out.Values[i] = ec._UnlikeCommentPayload_comment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UnlikeCommentPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var unlikeNotePayloadImplementors = []string{"UnlikeNotePayload"}
+
+func (ec *executionContext) _UnlikeNotePayload(ctx context.Context, sel ast.SelectionSet, obj *model.UnlikeNotePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, unlikeNotePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UnlikeNotePayload")
+		case "note":
+			out.Values[i] = ec._UnlikeNotePayload_note(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UnlikeNotePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var updateFlashVoucherPayloadImplementors = []string{"UpdateFlashVoucherPayload"}
 
 func (ec *executionContext) _UpdateFlashVoucherPayload(ctx context.Context, sel ast.SelectionSet, obj *model.UpdateFlashVoucherPayload) graphql.Marshaler {
@@ -15060,6 +21087,211 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "followerCount":
+			out.Values[i] = ec._User_followerCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "followeeCount":
+			out.Values[i] = ec._User_followeeCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "isFollowed":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_isFollowed(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "followers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_followers(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "followees":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_followees(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "commonFollowees":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_commonFollowees(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "noteCount":
+			out.Values[i] = ec._User_noteCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "notes":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_notes(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "orders":
 			field := field
 
@@ -15071,6 +21303,125 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 				}()
 				res = ec._User_orders(ctx, field, obj)
 				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var userConnectionImplementors = []string{"UserConnection"}
+
+func (ec *executionContext) _UserConnection(ctx context.Context, sel ast.SelectionSet, obj *account.Page) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, userConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UserConnection")
+		case "edges":
+			out.Values[i] = ec._UserConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._UserConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var userEdgeImplementors = []string{"UserEdge"}
+
+func (ec *executionContext) _UserEdge(ctx context.Context, sel ast.SelectionSet, obj *account.Edge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, userEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UserEdge")
+		case "cursor":
+			out.Values[i] = ec._UserEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "node":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._UserEdge_node(ctx, field, obj)
+				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -15559,6 +21910,21 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) unmarshalNAddCommentInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐAddCommentInput(ctx context.Context, v any) (model.AddCommentInput, error) {
+	res, err := ec.unmarshalInputAddCommentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAddCommentPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐAddCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.AddCommentPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._AddCommentPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -15603,6 +21969,53 @@ func (ec *executionContext) marshalNCancelOrderPayload2ᚖgithubᚗcomᚋtandian
 		return graphql.Null
 	}
 	return ec._CancelOrderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNComment2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐComment(ctx context.Context, sel ast.SelectionSet, v *comment.Comment) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Comment(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNCommentConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐPage(ctx context.Context, sel ast.SelectionSet, v *comment.Page) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CommentConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNCommentEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*comment.Edge) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "CommentEdge", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNCommentEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNCommentEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐEdge(ctx context.Context, sel ast.SelectionSet, v *comment.Edge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CommentEdge(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNCreateFlashVoucherInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCreateFlashVoucherInput(ctx context.Context, v any) (model.CreateFlashVoucherInput, error) {
@@ -15702,6 +22115,16 @@ func (ec *executionContext) marshalNDaySales2ᚕgithubᚗcomᚋtandianᚑdevᚋt
 	return ret
 }
 
+func (ec *executionContext) marshalNDeleteNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐDeleteNotePayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteNotePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteNotePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐCode(ctx context.Context, v any) (fault.Code, error) {
 	tmp, err := scalar.UnmarshalString(v)
 	res := fault.Code(tmp)
@@ -15790,6 +22213,16 @@ func (ec *executionContext) marshalNFloat2float64(ctx context.Context, sel ast.S
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNFollowPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐFollowPayload(ctx context.Context, sel ast.SelectionSet, v *model.FollowPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FollowPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNHotKey2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐHotKey(ctx context.Context, sel ast.SelectionSet, v model.HotKey) graphql.Marshaler {
@@ -15919,6 +22352,26 @@ func (ec *executionContext) marshalNInt2int(ctx context.Context, sel ast.Selecti
 	return res
 }
 
+func (ec *executionContext) marshalNLikeCommentPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐLikeCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.LikeCommentPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._LikeCommentPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNLikeNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐLikeNotePayload(ctx context.Context, sel ast.SelectionSet, v *model.LikeNotePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._LikeNotePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNLocation2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋgeoᚐPoint(ctx context.Context, sel ast.SelectionSet, v geo.Point) graphql.Marshaler {
 	return ec._Location(ctx, sel, &v)
 }
@@ -15965,6 +22418,10 @@ func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋtandianᚑdevᚋtandi
 		batchIdxMapShop := map[int]int{}
 		var batchItemsOrder []*order.Order
 		batchIdxMapOrder := map[int]int{}
+		var batchItemsNote []*note.Note
+		batchIdxMapNote := map[int]int{}
+		var batchItemsComment []*comment.Comment
+		batchIdxMapComment := map[int]int{}
 		for i, item := range v {
 			switch concrete := item.(type) {
 			case voucher.Ordinary:
@@ -15997,6 +22454,18 @@ func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋtandianᚑdevᚋtandi
 			case *order.Order:
 				batchIdxMapOrder[i] = len(batchItemsOrder)
 				batchItemsOrder = append(batchItemsOrder, concrete)
+			case note.Note:
+				batchIdxMapNote[i] = len(batchItemsNote)
+				batchItemsNote = append(batchItemsNote, &concrete)
+			case *note.Note:
+				batchIdxMapNote[i] = len(batchItemsNote)
+				batchItemsNote = append(batchItemsNote, concrete)
+			case comment.Comment:
+				batchIdxMapComment[i] = len(batchItemsComment)
+				batchItemsComment = append(batchItemsComment, &concrete)
+			case *comment.Comment:
+				batchIdxMapComment[i] = len(batchItemsComment)
+				batchItemsComment = append(batchItemsComment, concrete)
 			}
 		}
 		if len(batchItemsOrdinaryVoucher) > 0 {
@@ -16014,6 +22483,12 @@ func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋtandianᚑdevᚋtandi
 		if len(batchItemsOrder) > 0 {
 			ctx = graphql.WithBatchParents(ctx, "Order", batchItemsOrder, batchIdxMapOrder)
 		}
+		if len(batchItemsNote) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "Note", batchItemsNote, batchIdxMapNote)
+		}
+		if len(batchItemsComment) > 0 {
+			ctx = graphql.WithBatchParents(ctx, "Comment", batchItemsComment, batchIdxMapComment)
+		}
 	}
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -16022,6 +22497,53 @@ func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋtandianᚑdevᚋtandi
 	})
 
 	return ret
+}
+
+func (ec *executionContext) marshalNNote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx context.Context, sel ast.SelectionSet, v *note.Note) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Note(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNNoteConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐPage(ctx context.Context, sel ast.SelectionSet, v *note.Page) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._NoteConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNNoteEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*note.Edge) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "NoteEdge", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNNoteEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNNoteEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐEdge(ctx context.Context, sel ast.SelectionSet, v *note.Edge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._NoteEdge(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx context.Context, sel ast.SelectionSet, v *order.Order) graphql.Marshaler {
@@ -16117,6 +22639,21 @@ func (ec *executionContext) marshalNPayOrderPayload2ᚖgithubᚗcomᚋtandianᚑ
 		return graphql.Null
 	}
 	return ec._PayOrderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNPublishNoteInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐPublishNoteInput(ctx context.Context, v any) (model.PublishNoteInput, error) {
+	res, err := ec.unmarshalInputPublishNoteInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPublishNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐPublishNotePayload(ctx context.Context, sel ast.SelectionSet, v *model.PublishNotePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PublishNotePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNQueueStats2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐQueueStats(ctx context.Context, sel ast.SelectionSet, v model.QueueStats) graphql.Marshaler {
@@ -16367,6 +22904,36 @@ func (ec *executionContext) marshalNTime2ᚖtimeᚐTime(ctx context.Context, sel
 	return res
 }
 
+func (ec *executionContext) marshalNUnfollowPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUnfollowPayload(ctx context.Context, sel ast.SelectionSet, v *model.UnfollowPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UnfollowPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUnlikeCommentPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUnlikeCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.UnlikeCommentPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UnlikeCommentPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUnlikeNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUnlikeNotePayload(ctx context.Context, sel ast.SelectionSet, v *model.UnlikeNotePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UnlikeNotePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNUpdateFlashVoucherInput2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUpdateFlashVoucherInput(ctx context.Context, v any) (model.UpdateFlashVoucherInput, error) {
 	res, err := ec.unmarshalInputUpdateFlashVoucherInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -16425,6 +22992,74 @@ func (ec *executionContext) marshalNUpdateVoucherPayload2ᚖgithubᚗcomᚋtandi
 		return graphql.Null
 	}
 	return ec._UpdateVoucherPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUser2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx context.Context, sel ast.SelectionSet, v account.User) graphql.Marshaler {
+	return ec._User(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNUser2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUserᚄ(ctx context.Context, sel ast.SelectionSet, v []account.User) graphql.Marshaler {
+	ctx = graphql.WithBatchParentValues(ctx, "User", v)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNUser2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx context.Context, sel ast.SelectionSet, v *account.User) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._User(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUserConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐPage(ctx context.Context, sel ast.SelectionSet, v *account.Page) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UserConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUserEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*account.Edge) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "UserEdge", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNUserEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNUserEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐEdge(ctx context.Context, sel ast.SelectionSet, v *account.Edge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UserEdge(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNUserError2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserError(ctx context.Context, sel ast.SelectionSet, v fault.UserError) graphql.Marshaler {
@@ -16688,6 +23323,13 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	return res
 }
 
+func (ec *executionContext) marshalOComment2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐComment(ctx context.Context, sel ast.SelectionSet, v *comment.Comment) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Comment(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx context.Context, v any) (*page.Cursor, error) {
 	if v == nil {
 		return nil, nil
@@ -16829,6 +23471,13 @@ func (ec *executionContext) marshalONode2githubᚗcomᚋtandianᚑdevᚋtandian�
 		return graphql.Null
 	}
 	return ec._Node(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalONote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx context.Context, sel ast.SelectionSet, v *note.Note) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Note(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx context.Context, sel ast.SelectionSet, v *order.Order) graphql.Marshaler {

@@ -8,13 +8,33 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
+
+// A comment to add.
+type AddCommentInput struct {
+	// The note that it is about.
+	NoteID scalar.ID `json:"noteId"`
+	// The comment on the same note that it answers; null to answer none.
+	ParentID *scalar.ID `json:"parentId,omitempty"`
+	// 1 to 500 characters, in any number of lines. Control characters are INVALID_INPUT.
+	Content string `json:"content"`
+}
+
+// What became of a comment.
+type AddCommentPayload struct {
+	// The comment; null if it was not added.
+	Comment *comment.Comment `json:"comment,omitempty"`
+	// NOT_FOUND (there is no such note, or no such comment on it), INVALID_INPUT.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
 
 // What one cache of this instance did since the instance started. Counts stay at 2147483647 once they are there.
 type CacheStats struct {
@@ -128,12 +148,44 @@ type CreateVoucherPayload struct {
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
+// What became of a deletion.
+type DeleteNotePayload struct {
+	// The id of the note that is deleted; null if none was.
+	DeletedNoteID *scalar.ID `json:"deletedNoteId,omitempty"`
+	// NOT_FOUND.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What became of following somebody.
+type FollowPayload struct {
+	// The user, as followed now; null if there is none.
+	User *account.User `json:"user,omitempty"`
+	// NOT_FOUND, CANNOT_FOLLOW_SELF, LIMIT_REACHED (one follows at most 5000).
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
 // A key that is asked for often.
 type HotKey struct {
 	// The key, with the name of its cache.
 	Key string `json:"key"`
 	// How often it was asked for here, as estimated. It stays at 2147483647 once it is there.
 	Hits int `json:"hits"`
+}
+
+// What became of a like.
+type LikeCommentPayload struct {
+	// The comment, as it is liked now; null if there is none.
+	Comment *comment.Comment `json:"comment,omitempty"`
+	// NOT_FOUND.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What became of a like.
+type LikeNotePayload struct {
+	// The note, as it is liked now; null if there is none.
+	Note *note.Note `json:"note,omitempty"`
+	// NOT_FOUND.
+	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 // What to log in with: a phone, and exactly one of code and password.
@@ -191,6 +243,26 @@ type PayOrderPayload struct {
 	// The order as it is now: PAID, or still UNPAID when the provider takes its time. Null if there is none.
 	Order *order.Order `json:"order,omitempty"`
 	// NOT_FOUND, ORDER_NOT_PAYABLE.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// A note to publish.
+type PublishNoteInput struct {
+	// The shop that it is about.
+	ShopID scalar.ID `json:"shopId"`
+	// One line, 1 to 100 characters. Control characters are INVALID_INPUT.
+	Title string `json:"title"`
+	// 1 to 2000 characters, in any number of lines. Control characters are INVALID_INPUT.
+	Content string `json:"content"`
+	// The urls of at most 9 uploaded images; another one, or one twice, is IMAGE_REJECTED.
+	Images []string `json:"images"`
+}
+
+// What became of a note.
+type PublishNotePayload struct {
+	// The note; null if it was not published.
+	Note *note.Note `json:"note,omitempty"`
+	// NOT_FOUND (there is no such shop), INVALID_INPUT, IMAGE_REJECTED.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -254,6 +326,30 @@ type ShopFilter struct {
 }
 
 type Subscription struct {
+}
+
+// What became of following somebody no more.
+type UnfollowPayload struct {
+	// The user, as followed now; null if there is none.
+	User *account.User `json:"user,omitempty"`
+	// NOT_FOUND.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What became of a like that was taken back.
+type UnlikeCommentPayload struct {
+	// The comment, as it is liked now; null if there is none.
+	Comment *comment.Comment `json:"comment,omitempty"`
+	// NOT_FOUND.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What became of a like that was taken back.
+type UnlikeNotePayload struct {
+	// The note, as it is liked now; null if there is none.
+	Note *note.Note `json:"note,omitempty"`
+	// NOT_FOUND.
+	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 // What to change of a flash voucher, also while its sale runs. What is left out stays; null clears what may be null.

@@ -24,6 +24,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
 // A Role is what somebody may do. Each includes those before it.
@@ -77,6 +78,18 @@ type User struct {
 	Points    int            `json:"points,omitempty"` // see Level
 	Counts
 	Version int64 `json:"version"` // raised by every update
+}
+
+// A Page is a part of a list of users.
+type Page struct {
+	Edges []*Edge
+	Info  page.Info
+}
+
+// An Edge is a user's place in a list.
+type Edge struct {
+	Cursor page.Cursor
+	Node   *User
 }
 
 // Counts are what of a user is counted.

@@ -152,3 +152,8 @@ func plantRows(ctx context.Context, tx *ent.Tx, batch []Draft) ([]int64, error) 
 
 // IsNode says that there is a global id.
 func (User) IsNode() {}
+
+// Gone is shown in the place of somebody whose row is gone, of whom something is left.
+func Gone(id int64) *User {
+	return &User{ID: id, Nickname: "—", Role: Customer, Gender: Unspecified}
+}

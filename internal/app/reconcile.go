@@ -23,6 +23,11 @@ func (h *House) openScans(client *ent.Client, reg prometheus.Registerer, log *sl
 	h.scans = reconcile.New(turns{client, h.DB.Dialect}.take, reg, log)
 	h.scans.Add(h.sales.Scans()...)
 	h.scans.Add(h.Orders.Scans()...)
+	h.scans.Add(h.Notes.Scans()...)
+	h.scans.Add(h.NoteLikes.Scans()...)
+	h.scans.Add(h.Comments.Scans()...)
+	h.scans.Add(h.CommentLikes.Scans()...)
+	h.scans.Add(h.Follows.Scans()...)
 	h.workers["scans"] = h.scans.Work
 }
 

@@ -112,6 +112,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	if err := h.openSales(ctx, cfg, client, reg, log); err != nil {
 		return err
 	}
+	h.openPeople(client)
 	h.openScans(client, reg, log)
 	h.Queues = queues{h.outbox, h.sales, log}
 	h.workers["sessions"] = h.Accounts.Run

@@ -1,0 +1,80 @@
+package graph
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/note"
+)
+
+func noteID(n *note.Note) int64 { return n.ID }
+
+// orNil is what was read, nil where there is no such object.
+func orNil[V any](v *V, err error) (*V, error) {
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil, nil //nolint:nilnil // null is how the schema says it
+	}
+	return v, err
+}
+
+// afterLike changes whether a user likes something and returns that as it is then, or
+// why it was not done.
+func afterLike[V any](ctx context.Context, user, id int64, change func(context.Context, int64, int64) error, read func(context.Context, int64) (*V, error)) (*V, []fault.UserError, error) {
+	if wrong, err := userErrors(change(ctx, user, id)); wrong != nil || err != nil {
+		return nil, wrong, err
+	}
+	liked, err := read(ctx, id)
+	if errors.Is(err, fault.ErrNotFound) { // there was nothing to take back, or it was deleted meanwhile
+		return nil, fault.Refuse(fault.NotFound, "There is no such thing to like.", "id"), nil
+	}
+	return liked, nil, err
+}
+
+// noteCounts reads what is counted of notes, once for all fields that show it.
+func (r *Resolver) noteCounts(ctx context.Context, objs []*note.Note) ([]note.Counts, error) {
+	return besideAs(ctx, "counts", objs, func(all []*note.Note) ([]note.Counts, error) {
+		return readBy(ctx, all, noteID, r.rooms.Notes.Counts)
+	})
+}
+
+// authors reads who wrote something. Somebody whose row is gone is shown without a name:
+// what he wrote stays.
+func (r *Resolver) authors(ctx context.Context, ids []int64) ([]*account.User, error) {
+	found, err := r.rooms.Accounts.ByIDs(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return convert(ids, func(id int64) *account.User {
+		if u := found[id]; u != nil {
+			return u
+		}
+		return account.Gone(id)
+	}), nil
+}
+
+// firstLikers reads who liked notes first, those who still exist.
+func (r *Resolver) firstLikers(ctx context.Context, notes []int64, first int) ([][]account.User, error) {
+	lists, err := r.rooms.NoteLikes.First(ctx, notes, first)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for _, list := range lists {
+		ids = append(ids, list...)
+	}
+	found, err := r.rooms.Accounts.ByIDs(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	return convert(notes, func(id int64) []account.User {
+		users := make([]account.User, 0, len(lists[id]))
+		for _, liker := range lists[id] {
+			if u := found[liker]; u != nil {
+				users = append(users, *u)
+			}
+		}
+		return users
+	}), nil
+}
