@@ -46,6 +46,8 @@ func TestWhoKeepsAskingForWhatThereIsNotReachesNoStore(t *testing.T) {
 		}{
 			{"a shop", `it: shop(id: %[1]q) { id }`, absent("Shop"), shop, 1, `null`},
 			{"a user", `it: user(id: %[1]q) { id }`, absent("User"), absent("User"), 1, `null`},
+			{"a note", `it: note(id: %[1]q) { id }`, absent("Note"), absent("Note"), 1, `null`},
+			{"a node that is a comment", `it: node(id: %[1]q) { id }`, absent("Comment"), shop, 1, `null`},
 			{"a node", `it: node(id: %[1]q) { id }`, absent("Shop"), shop, 1, `null`},
 			{"a node of another type", `it: node(id: %[1]q) { id }`, absent("ShopType"), absent("User"), 1, `null`},
 			{"one of several nodes", `it: nodes(ids: [%[1]q]) { id }`, absent("Shop"), shop, 1, `[null]`},

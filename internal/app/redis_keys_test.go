@@ -77,7 +77,7 @@ func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 	}
 	s := stack.Start(t)
 	table, seen := keytable.Read(t), watchKeys(t, stack.Config.RedisURL)
-	sent := traffic(t, stack, s) + saleTraffic(t, m, s)
+	sent := traffic(t, stack, s) + saleTraffic(t, m, s) + noteTraffic(t, m, s)
 	hub, ok := s.House().Caches.(*cache.Hub)
 	if !ok {
 		t.Fatal("the caches are no hub")
@@ -238,6 +238,35 @@ func saleTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	ask(owner, changeFlash, map[string]any{"input": map[string]any{"id": flash, "stockDelta": 1}}, nil)
 	ask(owner, `mutation U($input: UpdateVoucherInput!) { updateVoucher(input: $input) { userErrors { code } } }`,
 		map[string]any{"input": map[string]any{"id": ordinary, "title": "Dinner"}}, nil)
+	return sent
+}
+
+// noteTraffic does what people do with notes, comments and each other. It returns all
+// documents.
+func noteTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
+	t.Helper()
+	ann, bob := s.As(m.customers[0].token), s.As(m.customers[1].token)
+	ask := func(as *apptest.Server, query string, id string) {
+		t.Helper()
+		as.Must(t, query, map[string]any{"id": id}, nil)
+		sent += query
+	}
+	note := m.note(t, ann, "Tea")
+	comment := m.comment(t, bob, note, nil, "Nice")
+	m.comment(t, ann, note, comment, "Thanks")
+	sent += publishNote + addComment
+	for _, query := range []string{likeNote, unlikeNote, likeNote, aNote} {
+		ask(bob, query, note)
+	}
+	for _, verb := range []string{"like", "unlike", "like"} {
+		ask(ann, `mutation L($id: ID!) { `+verb+`Comment(id: $id) { comment { isLiked replies { edges { node { id } } } } } }`, comment)
+	}
+	for _, query := range []string{followUser, unfollow, followUser} {
+		ask(ann, query, m.customers[1].id)
+	}
+	const lists = `{ noteCount notes { edges { node { comments { edges { node { id } } } } } } followers { edges { node { isFollowed } } } followees { edges { node { id } } } commonFollowees { edges { node { id } } } }`
+	ask(ann, `query U($id: ID!) { user(id: $id) `+lists+` hotNotes { edges { node { shop { notes { edges { node { id } } } } } } } }`, m.customers[1].id)
+	ask(ann, deleteNote, m.note(t, ann, "Milk"))
 	return sent
 }
 

@@ -1,0 +1,405 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+const (
+	publishNote = `mutation P($input: PublishNoteInput!) { publishNote(input: $input) { note { id } userErrors { code field } } }`
+	likeNote    = `mutation L($id: ID!) { likeNote(id: $id) { note { likeCount isLiked } userErrors { code } } }`
+	unlikeNote  = `mutation U($id: ID!) { unlikeNote(id: $id) { note { likeCount isLiked } userErrors { code } } }`
+	deleteNote  = `mutation D($id: ID!) { deleteNote(id: $id) { deletedNoteId userErrors { code } } }`
+	addComment  = `mutation A($input: AddCommentInput!) { addComment(input: $input) { comment { id } userErrors { code field } } }`
+	followUser  = `mutation F($id: ID!) { follow(userId: $id) { user { isFollowed followerCount } userErrors { code } } }`
+	unfollow    = `mutation F($id: ID!) { unfollow(userId: $id) { user { isFollowed followerCount } userErrors { code } } }`
+	aNote       = `query N($id: ID!) { note(id: $id) { likeCount commentCount isLiked firstLikers(first: 100) { id } } }`
+)
+
+// note publishes a note about the market's shop and returns its id.
+func (m market) note(t *testing.T, as *apptest.Server, title string) string {
+	t.Helper()
+	var made struct {
+		PublishNote struct {
+			Note       *struct{ ID string }
+			UserErrors []apptest.UserError
+		}
+	}
+	as.Must(t, publishNote, map[string]any{"input": map[string]any{"shopId": m.shop, "title": title, "content": "Good."}}, &made)
+	if made.PublishNote.Note == nil {
+		t.Fatalf("not published: %+v", made.PublishNote.UserErrors)
+	}
+	return made.PublishNote.Note.ID
+}
+
+// comment adds a comment to a note, or a reply to another comment, and returns its id.
+func (m market) comment(t *testing.T, as *apptest.Server, note string, parent any, content string) string {
+	t.Helper()
+	var made struct {
+		AddComment struct {
+			Comment    *struct{ ID string }
+			UserErrors []apptest.UserError
+		}
+	}
+	as.Must(t, addComment, map[string]any{"input": map[string]any{"noteId": note, "parentId": parent, "content": content}}, &made)
+	if made.AddComment.Comment == nil {
+		t.Fatalf("no comment: %+v", made.AddComment.UserErrors)
+	}
+	return made.AddComment.Comment.ID
+}
+
+// dataOf is an answer without errors, as it came.
+func dataOf(t *testing.T, as *apptest.Server, query string, variables map[string]any) string {
+	t.Helper()
+	var data json.RawMessage
+	as.Must(t, query, variables, &data)
+	return string(data)
+}
+
+// numberIn is what an id has inside.
+func numberIn(t *testing.T, id string) int64 {
+	t.Helper()
+	var parsed scalar.ID
+	if err := parsed.UnmarshalGQL(id); err != nil {
+		t.Fatal(err)
+	}
+	return parsed.N
+}
+
+// Many like and unlike notes at random, of two servers where there are two. When they are
+// done, the rows, the counts, the sorted set in Redis and what everybody is told agree.
+func TestLikesNeverDrift(t *testing.T) {
+	const taps = 60
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		m := opened(t, stack, 12)
+		servers := []*apptest.Server{stack.Start(t)}
+		if stack.Name == "real" {
+			servers = append(servers, stack.Start(t))
+		}
+		notes := []string{m.note(t, servers[0].As(m.owner.token), "One"), m.note(t, servers[0].As(m.owner.token), "Two")}
+		var all sync.WaitGroup
+		for i, c := range m.customers {
+			for hand := range 2 { // two devices of each
+				rnd := rand.New(rand.NewPCG(seed, uint64(10*i+hand)))
+				all.Go(func() {
+					for range taps / 2 {
+						tap := likeNote
+						if rnd.IntN(2) == 0 {
+							tap = unlikeNote
+						}
+						servers[rnd.IntN(len(servers))].As(c.token).Must(t, tap, map[string]any{"id": notes[rnd.IntN(len(notes))]}, nil)
+					}
+				})
+			}
+		}
+		all.Wait()
+		for _, id := range notes {
+			want := likersOf(t, servers[0], numberIn(t, id))
+			for _, s := range servers {
+				var shown struct {
+					Note struct {
+						LikeCount   int
+						FirstLikers []struct{ ID string }
+					}
+				}
+				s.Must(t, aNote, map[string]any{"id": id}, &shown)
+				got := []string{}
+				for _, u := range shown.Note.FirstLikers {
+					got = append(got, u.ID)
+				}
+				if diff := cmp.Diff(want, got); diff != "" || shown.Note.LikeCount != len(want) {
+					t.Errorf("note %s is liked by %d: %s", id, shown.Note.LikeCount, diff)
+				}
+				for _, c := range m.customers {
+					var mine struct{ Note struct{ IsLiked bool } }
+					s.As(c.token).Must(t, aNote, map[string]any{"id": id}, &mine)
+					if mine.Note.IsLiked != slices.Contains(want, c.id) {
+						t.Errorf("%s is told %v", c.id, mine.Note.IsLiked)
+					}
+				}
+			}
+			set, err := servers[0].House().State.ZRevRange(t.Context(), fmt.Sprintf("td:note:likers:{%d}", numberIn(t, id)), 0, -1).Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, member := range set {
+				if n, err := strconv.ParseInt(member, 10, 64); err == nil {
+					set[i] = scalar.ID{Type: "User", N: n}.String()
+				}
+			}
+			if diff := cmp.Diff(append(slices.Clone(want), ""), set); diff != "" { // and the mark
+				t.Errorf("the set in Redis: %s", diff)
+			}
+		}
+	})
+}
+
+// likersOf are who likes a note by its rows, and fails unless the row of counts agrees.
+func likersOf(t *testing.T, s *apptest.Server, note int64) []string {
+	t.Helper()
+	ids := []string{}
+	rows, err := s.House().DB.QueryContext(t.Context(), "SELECT user_id FROM likes WHERE kind = 'NOTE' AND target_id = $1 ORDER BY id", note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, scalar.ID{Type: "User", N: n}.String())
+	}
+	var counted int
+	if err := s.House().DB.QueryRowContext(t.Context(), "SELECT likes FROM note_counts WHERE id = $1", note).Scan(&counted); err != nil || rows.Err() != nil {
+		t.Fatal(err, rows.Err())
+	}
+	if counted != len(ids) {
+		t.Errorf("note %d: %d likes are counted, there are %d", note, counted, len(ids))
+	}
+	return ids
+}
+
+const hotPage = `query H($first: Int!) { hotNotes(first: $first) { edges { node { isLiked firstLikers { nickname } author { nickname isFollowed } } } } }`
+
+// What belongs to the notes of a page is read for all of them at once, whatever their
+// number: a page of ten costs what a page of two costs.
+func TestAPageOfHotNotesCostsAFixedNumberOfRoundTrips(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		stack.Config.L1Bytes = 0 // what a process remembers would hide it
+		m := opened(t, stack, 12)
+		stack.Config.Run = []string{"api"} // workers read on their own
+		s := stack.Start(t)
+		ann := m.customers[0]
+		for i, c := range m.customers {
+			id := m.note(t, s.As(c.token), "Note")
+			for _, liker := range m.customers[:1+i%5] {
+				s.As(liker.token).Must(t, likeNote, map[string]any{"id": id}, nil)
+			}
+			if i%2 == 1 {
+				s.As(ann.token).Must(t, followUser, map[string]any{"id": c.id}, nil)
+			}
+		}
+		nested := strings.Replace(hotPage, "firstLikers { nickname }",
+			"likeCount commentCount shop { name commentCount } firstLikers { nickname isFollowed } comments(first: 2) { edges { node { author { nickname isFollowed } isLiked replies(first: 2) { edges { node { author { nickname } parent { content } } } } } } }", 1)
+		for i, c := range m.customers {
+			id := firstNote(t, s.As(c.token))
+			for range 1 + i%3 {
+				root := m.comment(t, s.As(c.token), id, nil, "Nice")
+				m.comment(t, s.As(ann.token), id, root, "Thanks")
+			}
+		}
+		for _, tt := range []struct {
+			name, query string
+			most        float64
+		}{
+			{"the page that the contract promises", hotPage, 9},
+			{"all that belongs to notes", nested, 26},
+		} {
+			cost := func(first int) (least float64) {
+				least = math.Inf(1)
+				for range 4 { // the least: something is always done in the background
+					statements, trips := asked(t, s, func() { s.As(ann.token).Must(t, tt.query, map[string]any{"first": first}, nil) })
+					least = min(least, trips+1000*statements)
+				}
+				return least
+			}
+			cost(10)
+			two, ten := cost(2), cost(10)
+			if two != ten || ten > tt.most {
+				t.Errorf("%s: two notes cost %v round trips, ten %v, want the same and %v at most, and no statement", tt.name, two, ten, tt.most)
+			}
+			t.Logf("%s: %v round trips", tt.name, ten)
+		}
+	})
+}
+
+// firstNote is the newest note of whoever asks.
+func firstNote(t *testing.T, as *apptest.Server) string {
+	t.Helper()
+	var mine struct {
+		Me struct {
+			Notes struct {
+				Edges []struct{ Node struct{ ID string } }
+			}
+		}
+	}
+	as.Must(t, `{ me { notes(first: 1) { edges { node { id } } } } }`, nil, &mine)
+	return mine.Me.Notes.Edges[0].Node.ID
+}
+
+// Without anything in Redis, a page of ten costs as many statements as one of two.
+func TestAColdPageOfHotNotesCostsAFixedNumberOfStatements(t *testing.T) {
+	stack := apptest.Real(t)
+	m := opened(t, stack, 11)
+	s := stack.Start(t)
+	for _, c := range m.customers {
+		id := m.note(t, s.As(c.token), "Note")
+		s.As(c.token).Must(t, likeNote, map[string]any{"id": id}, nil)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	stack.Config.Run = []string{"api"}
+	cost := func(prefix string, first int) float64 {
+		stack.Config.RedisPrefix = prefix // of another installation, of which Redis knows nothing
+		s := stack.Start(t)
+		quiet(t, s)
+		statements, _ := asked(t, s, func() { s.As(m.customers[0].token).Must(t, hotPage, map[string]any{"first": first}, nil) })
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		return statements
+	}
+	if two, ten := cost("two", 2), cost("ten", 10); two != ten || ten > 12 {
+		t.Errorf("two notes cost %v statements, ten %v", two, ten)
+	}
+}
+
+func TestNotesFromPublishingToTheirEnd(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 3)
+		s := stack.Start(t)
+		other := s
+		if stack.Name == "real" {
+			other = stack.Start(t)
+		}
+		ann, bob, cid := s.As(m.customers[0].token), other.As(m.customers[1].token), s.As(m.customers[2].token)
+		is := func(as *apptest.Server, query string, variables map[string]any, want string) {
+			t.Helper()
+			if got := dataOf(t, as, query, variables); got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		}
+		id := m.note(t, ann, "<i>Tea</i> @bob")
+		by := map[string]any{"id": id}
+		is(other, `query N($id: ID!) { note(id: $id) { title author { noteCount notes { edges { node { id } } } } shop { notes { edges { node { title } } } } } }`, by,
+			fmt.Sprintf(`{"note":{"title":"<i>Tea</i> @bob","author":{"noteCount":1,"notes":{"edges":[{"node":{"id":%q}}]}},"shop":{"notes":{"edges":[{"node":{"title":"<i>Tea</i> @bob"}}]}}}}`, id))
+		for range 2 { // idempotent both ways
+			is(bob, likeNote, by, `{"likeNote":{"note":{"likeCount":1,"isLiked":true},"userErrors":[]}}`)
+		}
+		is(cid, likeNote, by, `{"likeNote":{"note":{"likeCount":2,"isLiked":true},"userErrors":[]}}`)
+		for range 2 {
+			is(bob, unlikeNote, by, `{"unlikeNote":{"note":{"likeCount":1,"isLiked":false},"userErrors":[]}}`)
+		}
+		root := m.comment(t, bob, id, nil, "Where is it?")
+		reply := m.comment(t, ann, id, root, "Round the corner.")
+		m.comment(t, cid, id, reply, "No, behind the bridge.")
+		is(s, `query C($id: ID!) { note(id: $id) { commentCount shop { commentCount } comments(first: 3) { edges { node { content parent { id } replyCount replies(first: 5) { edges { node { content parent { content } replies(first: 1) { edges { node { id } } } } } } } } } } }`, by,
+			`{"note":{"commentCount":3,"shop":{"commentCount":3},"comments":{"edges":[{"node":{"content":"Where is it?","parent":null,"replyCount":2,"replies":{"edges":[`+
+				`{"node":{"content":"Round the corner.","parent":{"content":"Where is it?"},"replies":{"edges":[]}}},`+
+				`{"node":{"content":"No, behind the bridge.","parent":{"content":"Round the corner."},"replies":{"edges":[]}}}]}}}]}}}`)
+		for range 2 {
+			is(ann, `mutation L($id: ID!) { likeComment(id: $id) { comment { likeCount isLiked } userErrors { code } } }`, map[string]any{"id": root}, `{"likeComment":{"comment":{"likeCount":1,"isLiked":true},"userErrors":[]}}`)
+		}
+		is(ann, `mutation L($id: ID!) { unlikeComment(id: $id) { comment { likeCount isLiked } userErrors { code } } }`, map[string]any{"id": root}, `{"unlikeComment":{"comment":{"likeCount":0,"isLiked":false},"userErrors":[]}}`)
+
+		if got := code(t, bob.Do(t, deleteNote, by, nil)); got != "FORBIDDEN" {
+			t.Errorf("somebody else deletes it: %s", got)
+		}
+		is(ann, deleteNote, by, fmt.Sprintf(`{"deleteNote":{"deletedNoteId":%q,"userErrors":[]}}`, id))
+		is(ann, deleteNote, by, `{"deleteNote":{"deletedNoteId":null,"userErrors":[{"code":"NOT_FOUND"}]}}`)
+		is(other, `query N($id: ID!, $c: ID!, $shop: ID!) { note(id: $id) { id } nodes(ids: [$id, $c]) { id } hotNotes { edges { node { id } } } shop(id: $shop) { commentCount notes { edges { node { id } } } } }`,
+			map[string]any{"id": id, "c": root, "shop": m.shop}, `{"note":null,"nodes":[null,null],"hotNotes":{"edges":[]},"shop":{"commentCount":0,"notes":{"edges":[]}}}`)
+		is(ann, `{ me { noteCount notes { edges { node { id } } } } }`, nil, `{"me":{"noteCount":0,"notes":{"edges":[]}}}`)
+		for _, tap := range []struct{ query, want string }{
+			{likeNote, `{"likeNote":{"note":null,"userErrors":[{"code":"NOT_FOUND"}]}}`},
+			{unlikeNote, `{"unlikeNote":{"note":null,"userErrors":[{"code":"NOT_FOUND"}]}}`},
+		} {
+			is(bob, tap.query, by, tap.want)
+		}
+		is(bob, addComment, map[string]any{"input": map[string]any{"noteId": id, "content": "Too late"}}, `{"addComment":{"comment":null,"userErrors":[{"code":"NOT_FOUND","field":["input","noteId"]}]}}`)
+		is(bob, `mutation L($id: ID!) { likeComment(id: $id) { comment { id } userErrors { code } } }`, map[string]any{"id": root}, `{"likeComment":{"comment":null,"userErrors":[{"code":"NOT_FOUND"}]}}`)
+	})
+}
+
+func TestWhoMayWrite(t *testing.T) {
+	stack := apptest.Embedded(t)
+	m := opened(t, stack, 1)
+	s := stack.Start(t)
+	ann := s.As(m.customers[0].token)
+	note := m.note(t, ann, "Tea")
+	for name, query := range map[string]string{
+		"publish": publishNote, "comment": addComment,
+		"like": likeNote, "unlike": unlikeNote, "delete": deleteNote, "follow": followUser, "unfollow": unfollow,
+	} {
+		variables := map[string]any{"id": note, "input": map[string]any{"shopId": m.shop, "title": "x", "content": "x"}}
+		if name == "comment" {
+			variables["input"] = map[string]any{"noteId": note, "content": "x"}
+		}
+		if got := code(t, s.Do(t, query, variables, nil)); got != "UNAUTHENTICATED" {
+			t.Errorf("%s without a session: %q", name, got)
+		}
+		if name == "publish" || name == "comment" {
+			continue
+		}
+		wrong := map[string]any{"id": m.shop}
+		if got := code(t, ann.Do(t, query, wrong, nil)); got != "BAD_USER_INPUT" {
+			t.Errorf("%s with an id of a shop: %q", name, got)
+		}
+	}
+	for _, list := range []string{
+		`{ hotNotes(first: 0) { pageInfo { hasNextPage } } }`, `{ hotNotes(first: 101) { pageInfo { hasNextPage } } }`, `{ hotNotes(after: "x") { pageInfo { hasNextPage } } }`,
+		`{ me { notes(first: 101) { pageInfo { hasNextPage } } } }`, `{ me { followers(first: 0) { pageInfo { hasNextPage } } } }`, `{ me { followees(after: "x") { pageInfo { hasNextPage } } } }`,
+		`{ me { commonFollowees(first: 101) { pageInfo { hasNextPage } } } }`, `{ hotNotes { edges { node { firstLikers(first: 0) { id } } } } }`, `{ hotNotes { edges { node { comments(first: 0) { pageInfo { hasNextPage } } } } } }`,
+	} {
+		if got := code(t, ann.Do(t, list, nil, nil)); got != "BAD_USER_INPUT" {
+			t.Errorf("%s: %q", list, got)
+		}
+	}
+}
+
+func TestFollowing(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 4)
+		s := stack.Start(t)
+		other := s
+		if stack.Name == "real" {
+			other = stack.Start(t)
+		}
+		people := m.customers
+		ann, bob := s.As(people[0].token), other.As(people[1].token)
+		does := func(as *apptest.Server, query, id, want string) {
+			t.Helper()
+			if got := dataOf(t, as, query, map[string]any{"id": id}); !strings.Contains(got, want) {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+		for range 2 {
+			does(ann, followUser, people[1].id, `{"user":{"isFollowed":true,"followerCount":1},"userErrors":[]}`)
+		}
+		does(ann, followUser, people[0].id, `{"user":null,"userErrors":[{"code":"CANNOT_FOLLOW_SELF"}]}`)
+		does(ann, followUser, scalar.ID{Type: "User", N: 999_999}.String(), `{"user":null,"userErrors":[{"code":"NOT_FOUND"}]}`)
+		does(ann, followUser, people[2].id, `"isFollowed":true`)
+		does(bob, followUser, people[2].id, `"followerCount":2`)
+		does(bob, followUser, people[3].id, `"followerCount":1`)
+		does(bob, `query U($id: ID!) { user(id: $id) { followeeCount commonFollowees { edges { node { id } } } followees { edges { node { id } } } } }`, people[0].id,
+			fmt.Sprintf(`{"user":{"followeeCount":2,"commonFollowees":{"edges":[{"node":{"id":%q}}]},"followees":{"edges":[{"node":{"id":%[1]q}},{"node":{"id":%q}}]}}}`, people[2].id, people[1].id))
+		does(s, `query U($id: ID!) { user(id: $id) { followers { edges { node { id isFollowed } } } commonFollowees { edges { node { id } } } } }`, people[2].id,
+			fmt.Sprintf(`"followers":{"edges":[{"node":{"id":%q,"isFollowed":false}},{"node":{"id":%q,"isFollowed":false}}]},"commonFollowees":{"edges":[]}`, people[1].id, people[0].id))
+		key := fmt.Sprintf("td:follow:out:{%d}", numberIn(t, people[0].id))
+		if _, err := s.House().State.ZScore(t.Context(), key, fmt.Sprint(numberIn(t, people[1].id))).Result(); err != nil {
+			t.Fatalf("the set in Redis: %v", err)
+		}
+		for range 2 {
+			does(ann, unfollow, people[1].id, `{"user":{"isFollowed":false,"followerCount":0},"userErrors":[]}`)
+		}
+		if n, err := s.House().State.ZScore(t.Context(), key, fmt.Sprint(numberIn(t, people[1].id))).Result(); err == nil {
+			t.Errorf("the set in Redis keeps who is not followed any more: %v", n)
+		}
+	})
+}
