@@ -151,6 +151,13 @@ func (c *commands) command() *cli.Command {
 						Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchSaleProcess}},
 					},
 					{
+						Name: "notes", Usage: "how fast notes are published, numbered in the order of their commits, and liked, on a Redis and a PostgreSQL of its own that keeps what it is told", Action: c.benchNotes,
+						Flags: []cli.Flag{
+							&cli.IntFlag{Name: "clients", Value: 16, Usage: "`NUMBER` of clients at once", Local: true},
+							&cli.IntFlag{Name: "rows", Value: 20_000, Usage: "`NUMBER` of writes of each line of the table", Local: true},
+						},
+					},
+					{
 						Name: "queue", Usage: "in a checkout of Tandian: the queue of sales beside the field's, on redis-servers of its own that it kills", Action: c.benchQueue,
 						Flags: []cli.Flag{
 							&cli.IntFlag{Name: "messages", Usage: "`NUMBER` of messages of a run, at least 100; 0 for as many as it has by itself", Local: true},
