@@ -119,6 +119,26 @@ func plantTypes(ctx context.Context, tx *ent.Tx, kinds []Kind) ([]int64, error) 
 // requests.
 func (s *Service) Count(ctx context.Context) (int, error) { return s.db.Shop.Query().Count(ctx) }
 
+const namesAtOnce = 500 // external ids of one statement
+
+// IDsOf returns the ids of the shops that have external ids, by these; who has none is
+// missing. It is a statement for 500 of them, past all caches: not for requests.
+func (s *Service) IDsOf(ctx context.Context, externalIDs []string) (map[string]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
+	defer cancel()
+	ids := make(map[string]int64, len(externalIDs))
+	for names := range slices.Chunk(externalIDs, namesAtOnce) {
+		rows, err := s.db.Shop.Query().Where(entshop.ExternalIDIn(names...)).Select(entshop.FieldID, entshop.FieldExternalID).All(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("select the ids of %d shops: %w", len(names), err)
+		}
+		for _, r := range rows {
+			ids[*r.ExternalID] = r.ID
+		}
+	}
+	return ids, nil
+}
+
 // within keeps the rows whose position falls into one of the spans.
 func within(spans []geo.Span) func(*sql.Selector) {
 	return func(sel *sql.Selector) {

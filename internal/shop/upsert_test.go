@@ -166,3 +166,28 @@ func FuzzFold(f *testing.F) {
 		}
 	})
 }
+
+func TestIDsAreFoundByExternalIDs(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		const n = namesAtOnce + 1 // more than a statement reads
+		drafts, names := make([]Draft, n), make([]string, n)
+		for i := range drafts {
+			names[i] = fmt.Sprintf("many:%d", i)
+			drafts[i] = Draft{ExternalID: names[i], Type: "cafe", Name: names[i], Lat: 21, Lng: 105}
+		}
+		put(t, s, drafts...)
+		ids, err := s.IDsOf(t.Context(), append(names, "many:none"))
+		if err != nil || len(ids) != n {
+			t.Fatalf("%d ids of %d, %v", len(ids), n, err)
+		}
+		for _, name := range []string{names[0], names[n-2], names[n-1]} {
+			if got, err := s.ByID(t.Context(), ids[name]); err != nil || got.Name != name {
+				t.Errorf("%s has the id of %+v, %v", name, got, err)
+			}
+		}
+		if none, err := s.IDsOf(t.Context(), nil); err != nil || len(none) > 0 {
+			t.Errorf("of no names: %v, %v", none, err)
+		}
+	})
+}

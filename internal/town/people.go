@@ -19,14 +19,8 @@ import (
 // MaxPeople bounds how many users a seed can have.
 const MaxPeople = 10_000_000
 
-// Accounts store users and sign them in.
-type Accounts interface {
-	// Plant stores the drafts that are not stored yet, in one transaction, and
-	// returns the ids of all of them, in their order.
-	Plant(ctx context.Context, drafts []account.Draft, progress func(done int)) ([]int64, error)
-	// Issue begins a session for each user and returns the tokens, in their order.
-	Issue(ctx context.Context, users []int64) ([]string, error)
-}
+// Where the merchant stands among the users of a seed.
+const seedMerchant = 1
 
 // People yields n synthetic users: an administrator, a merchant, and then
 // customers. The same seed always gives the same ones, and a smaller n the first
@@ -42,7 +36,7 @@ func People(n int, seed uint64) iter.Seq[account.Draft] {
 			switch i {
 			case 0:
 				d.Role = account.Admin
-			case 1:
+			case seedMerchant:
 				d.Role = account.Merchant
 			}
 			if rnd.IntN(3) > 0 {
@@ -75,11 +69,11 @@ func nickname(rnd *rand.Rand) string {
 // seedPeople stores the users of a plan and, if it names a file for tokens,
 // writes a line for each of them: the global id, the role and the token of a new
 // session, between tabs. The file appears when it is complete, for its owner
-// alone to read. It returns the merchant's id, 0 if there is none.
-func seedPeople(ctx context.Context, accounts Accounts, plan Plan, out io.Writer) (merchant int64, err error) {
+// alone to read. It returns the ids of all of them, in their order.
+func seedPeople(ctx context.Context, accounts Accounts, plan Plan, out io.Writer) (people []int64, err error) {
 	tokens, err := newTokenFile(plan.Tokens)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, tokens.discard()) }()
 	progress := NewProgress(out, "users", plan.Users)
@@ -90,11 +84,7 @@ func seedPeople(ctx context.Context, accounts Accounts, plan Plan, out io.Writer
 		if err != nil {
 			return fmt.Errorf("seed users %d to %d of %d: %w", done, done+len(chunk), plan.Users, err)
 		}
-		for i, d := range chunk {
-			if d.Role == account.Merchant {
-				merchant = ids[i]
-			}
-		}
+		people = append(people, ids...)
 		if tokens != nil {
 			issued, err := accounts.Issue(ctx, ids)
 			if err == nil {
@@ -110,10 +100,10 @@ func seedPeople(ctx context.Context, accounts Accounts, plan Plan, out io.Writer
 	}
 	for chunk := range chunks(People(plan.Users, plan.Seed), seedChunk) {
 		if err := store(chunk); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
-	return merchant, tokens.keep()
+	return people, tokens.keep()
 }
 
 // chunks collects what a sequence yields into slices of n, the last one shorter.

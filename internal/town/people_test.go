@@ -88,7 +88,7 @@ func TestSeedGivesTheShopsToTheMerchantAndEverybodyASession(t *testing.T) {
 	sink, accounts := &fakeSink{}, &fakeAccounts{}
 	plan := Plan{Users: 10_003, Shops: 5, Seed: 3, Tokens: path}
 	var out strings.Builder
-	if err := Seed(t.Context(), sink, accounts, plan, &out); err != nil {
+	if err := Seed(t.Context(), Rooms{Shops: sink, Accounts: accounts}, plan, &out); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(slices.Collect(People(10_003, 3)), accounts.users); d != "" {
@@ -140,7 +140,7 @@ func TestASeedThatFailsLeavesNoTokens(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, sink := t.TempDir(), &fakeSink{}
-			err := Seed(t.Context(), sink, tt.accounts, Plan{Users: 10_001, Shops: 1, Tokens: filepath.Join(dir, "t")}, io.Discard)
+			err := Seed(t.Context(), Rooms{Shops: sink, Accounts: tt.accounts}, Plan{Users: 10_001, Shops: 1, Tokens: filepath.Join(dir, "t")}, io.Discard)
 			if !errors.Is(err, errSink) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v", err)
 			}
@@ -153,7 +153,7 @@ func TestASeedThatFailsLeavesNoTokens(t *testing.T) {
 		})
 	}
 	accounts := &fakeAccounts{}
-	err := Seed(t.Context(), &fakeSink{}, accounts, Plan{Users: 1, Tokens: filepath.Join(t.TempDir(), "none", "t")}, io.Discard)
+	err := Seed(t.Context(), Rooms{Shops: &fakeSink{}, Accounts: accounts}, Plan{Users: 1, Tokens: filepath.Join(t.TempDir(), "none", "t")}, io.Discard)
 	if err == nil || accounts.calls > 0 {
 		t.Errorf("a file in a folder that is not there: %v, %d calls", err, accounts.calls)
 	}
@@ -161,7 +161,7 @@ func TestASeedThatFailsLeavesNoTokens(t *testing.T) {
 
 func TestTokensReplaceAFileAndNothingElse(t *testing.T) {
 	seed := func(path string) error {
-		return Seed(t.Context(), &fakeSink{}, &fakeAccounts{}, Plan{Users: 1, Seed: 3, Tokens: path}, io.Discard)
+		return Seed(t.Context(), Rooms{Shops: &fakeSink{}, Accounts: &fakeAccounts{}}, Plan{Users: 1, Seed: 3, Tokens: path}, io.Discard)
 	}
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")

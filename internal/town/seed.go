@@ -36,44 +36,81 @@ const (
 // A Plan says what a seed makes.
 type Plan struct {
 	Users, Shops int
+	Notes        int    // by the users, about the shops
+	Follows      int    // among the users
 	Seed         uint64 // decides what is made: the same one makes the same
 	Tokens       string // the file to write a session for each user into; "" for none
 }
 
 // Check returns what is wrong with a plan.
 func (p Plan) Check() error {
+	for _, part := range []struct {
+		what    string
+		n, most int
+	}{{"users", p.Users, MaxPeople}, {"shops", p.Shops, MaxRegion}, {"notes", p.Notes, MaxWritings}, {"follows", p.Follows, MaxBonds}} {
+		if part.n < 0 || part.n > part.most {
+			return fmt.Errorf("seed %d %s: the number must lie between 0 and %d", part.n, part.what, part.most)
+		}
+	}
 	switch {
-	case p.Users < 0 || p.Users > MaxPeople:
-		return fmt.Errorf("seed %d users: the number must lie between 0 and %d", p.Users, MaxPeople)
-	case p.Shops < 0 || p.Shops > MaxRegion:
-		return fmt.Errorf("seed %d shops: the number must lie between 0 and %d", p.Shops, MaxRegion)
 	case p.Tokens != "" && p.Users == 0:
 		return errors.New("tokens are for users; how many?")
+	case p.Notes > 0 && p.Users == 0:
+		return errors.New("notes are written by users; how many?")
+	case p.Notes > 0 && p.Shops == 0:
+		return errors.New("notes are about shops; how many?")
+	case p.Follows > 0 && p.Users < 2:
+		return errors.New("nobody follows himself: follows are for 2 users or more")
+	case p.Follows > mostBonds(p.Users):
+		return fmt.Errorf("seed %d follows: %d users can have %d", p.Follows, p.Users, mostBonds(p.Users))
 	}
 	return nil
 }
 
-// Seed stores the first users and shops of a seed, in transactions of 10 000,
-// and writes the progress and a tally to out. Shops that are new belong to the
-// merchant among the users, if there is one. What is stored already of the same
-// seed stays, and its shops are updated: a seed can be repeated after an error,
-// and grown by larger numbers. It refuses a plan that [Plan.Check] does.
-func Seed(ctx context.Context, sink Sink, accounts Accounts, plan Plan, out io.Writer) error {
+// Seed stores the first users and shops of a seed, in transactions of 10 000, then
+// who of the users follow each other, and what they write about the shops and like of
+// it, and writes the progress and tallies to out. Shops that are new belong to the
+// merchant among the users, if there is one. Follows come before notes: so what people
+// write is new to those who follow them.
+//
+// What is stored already of the same seed stays, and its shops are updated: a seed can
+// be repeated after an error, and grown by larger numbers. Follows, and the authors,
+// shops and likes of new notes, are drawn among the users and shops of the plan: with
+// more of these, some are others, which are added to those that are there. It refuses a
+// plan that [Plan.Check] does.
+func Seed(ctx context.Context, rooms Rooms, plan Plan, out io.Writer) error {
 	if err := plan.Check(); err != nil {
 		return err
 	}
+	var users []int64
 	var merchant int64
 	if plan.Users > 0 {
 		var err error
-		if merchant, err = seedPeople(ctx, accounts, plan, out); err != nil {
+		if users, err = seedPeople(ctx, rooms.Accounts, plan, out); err != nil {
 			return err
 		}
 	}
-	return seedShops(ctx, sink, plan, merchant, out)
+	if len(users) > seedMerchant {
+		merchant = users[seedMerchant]
+	}
+	shops, err := seedShops(ctx, rooms.Shops, plan, merchant, out)
+	if err != nil {
+		return err
+	}
+	if plan.Follows > 0 {
+		if err := seedFollows(ctx, rooms.Follows, plan, users, out); err != nil {
+			return err
+		}
+	}
+	if plan.Notes > 0 {
+		return seedNotes(ctx, rooms, plan, users, shops, out)
+	}
+	return nil
 }
 
-// seedShops stores the shops of a plan.
-func seedShops(ctx context.Context, sink Sink, plan Plan, owner int64, out io.Writer) error {
+// seedShops stores the shops of a plan. It returns their ids, in their order, if the
+// plan has notes.
+func seedShops(ctx context.Context, into Shops, plan Plan, owner int64, out io.Writer) (ids []int64, err error) {
 	progress := NewProgress(out, "shops", plan.Shops)
 	defer progress.Close()
 	var tally shop.Tally
@@ -82,18 +119,40 @@ func seedShops(ctx context.Context, sink Sink, plan Plan, owner int64, out io.Wr
 			chunk[i].OwnerID = owner
 		}
 		done := tally.Total()
-		t, err := sink.Upsert(ctx, chunk, func(more int) { progress.Set(done + more) })
+		t, err := into.Upsert(ctx, chunk, func(more int) { progress.Set(done + more) })
+		if err == nil && plan.Notes > 0 {
+			ids, err = appendIDs(ctx, into, ids, chunk)
+		}
 		if err != nil {
-			return fmt.Errorf("seed shops %d to %d of %d: %w", done, done+len(chunk), plan.Shops, err)
+			return nil, fmt.Errorf("seed shops %d to %d of %d: %w", done, done+len(chunk), plan.Shops, err)
 		}
 		tally = tally.Add(t)
 		progress.Set(tally.Total())
 	}
 	progress.Close()
 	if _, err := fmt.Fprintln(out, summary(tally, &Report{})); err != nil {
-		return fmt.Errorf("seed: print the tally: %w", err)
+		return nil, fmt.Errorf("seed: print the tally: %w", err)
 	}
-	return nil
+	return ids, nil
+}
+
+// appendIDs appends the ids of shops that were stored.
+func appendIDs(ctx context.Context, from Shops, ids []int64, stored []shop.Draft) ([]int64, error) {
+	names := make([]string, len(stored))
+	for i, d := range stored {
+		names[i] = d.ExternalID
+	}
+	found, err := from.IDsOf(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if found[name] == 0 {
+			return nil, fmt.Errorf("shop %s vanished", name)
+		}
+		ids = append(ids, found[name])
+	}
+	return ids, nil
 }
 
 // Region yields n synthetic shops around the demo town, clustered in towns

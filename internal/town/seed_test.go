@@ -124,9 +124,10 @@ func TestRegionIsBelievable(t *testing.T) {
 
 // fakeSink keeps what it is given.
 type fakeSink struct {
-	calls  [][]shop.Draft
-	failAt int           // the call that fails, from 1; 0 is none
-	waits  time.Duration // what half of a call takes; only in a bubble of synctest
+	calls   [][]shop.Draft
+	failAt  int // the call that fails, from 1; 0 is none
+	idsFail bool
+	waits   time.Duration // what half of a call takes; only in a bubble of synctest
 }
 
 var errSink = errors.New("the store is away")
@@ -143,6 +144,23 @@ func (s *fakeSink) Upsert(_ context.Context, drafts []shop.Draft, progress func(
 	return shop.Tally{Added: len(drafts)}, nil
 }
 
+// IDsOf numbers shops from 1001, in the order in which they came.
+func (s *fakeSink) IDsOf(_ context.Context, externalIDs []string) (map[string]int64, error) {
+	if s.idsFail {
+		return nil, errSink
+	}
+	all, ids := map[string]int64{}, map[string]int64{}
+	for i, d := range slices.Concat(s.calls...) {
+		all[d.ExternalID] = int64(1001 + i)
+	}
+	for _, name := range externalIDs {
+		if id := all[name]; id != 0 {
+			ids[name] = id
+		}
+	}
+	return ids, nil
+}
+
 func TestSeedStoresInChunks(t *testing.T) {
 	tests := []struct {
 		name string
@@ -157,7 +175,7 @@ func TestSeedStoresInChunks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			sink := &fakeSink{}
-			if err := Seed(t.Context(), sink, nil, Plan{Shops: tt.n, Seed: 3}, io.Discard); err != nil {
+			if err := Seed(t.Context(), Rooms{Shops: sink}, Plan{Shops: tt.n, Seed: 3}, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			var got []int
@@ -178,7 +196,7 @@ func TestSeedShowsProgressOverAllChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &fakeSink{waits: 3 * time.Second}
 		var out strings.Builder
-		if err := Seed(t.Context(), sink, nil, Plan{Shops: 20_000, Seed: 3}, &out); err != nil {
+		if err := Seed(t.Context(), Rooms{Shops: sink}, Plan{Shops: 20_000, Seed: 3}, &out); err != nil {
 			t.Fatal(err)
 		}
 		want := `shops: 5000 of 20000 (25 %)
@@ -196,7 +214,7 @@ shops: 20000 of 20000 in 12.0 s, 1667/s
 func TestSeedSaysWhereItFailed(t *testing.T) {
 	sink := &fakeSink{failAt: 2}
 	var out strings.Builder
-	err := Seed(t.Context(), sink, nil, Plan{Shops: 30_000, Seed: 3}, &out)
+	err := Seed(t.Context(), Rooms{Shops: sink}, Plan{Shops: 30_000, Seed: 3}, &out)
 	if !errors.Is(err, errSink) || !strings.Contains(err.Error(), "seed shops 10000 to 20000 of 30000") {
 		t.Errorf("error %v", err)
 	}
@@ -210,15 +228,35 @@ func TestSeedSaysWhereItFailed(t *testing.T) {
 
 func TestSeedRefusesImpossiblePlans(t *testing.T) {
 	for name, plan := range map[string]Plan{
-		"fewer than no shops":  {Shops: -1},
-		"too many shops":       {Shops: MaxRegion + 1},
-		"fewer than no users":  {Users: -1},
-		"too many users":       {Users: MaxPeople + 1},
-		"tokens without users": {Tokens: "x"},
+		"fewer than no shops":            {Shops: -1},
+		"too many shops":                 {Shops: MaxRegion + 1},
+		"fewer than no users":            {Users: -1},
+		"too many users":                 {Users: MaxPeople + 1},
+		"tokens without users":           {Tokens: "x"},
+		"fewer than no notes":            {Users: 5, Shops: 5, Notes: -1},
+		"too many notes":                 {Users: 5, Shops: 5, Notes: MaxWritings + 1},
+		"notes that nobody writes":       {Shops: 5, Notes: 1},
+		"notes about nothing":            {Users: 5, Notes: 1},
+		"fewer than no follows":          {Users: 5, Follows: -1},
+		"too many follows":               {Users: MaxPeople, Follows: MaxBonds + 1},
+		"who is alone follows himself":   {Users: 1, Follows: 1},
+		"follows of nobody":              {Follows: 1},
+		"more follows than pairs":        {Users: 5, Follows: 21},
+		"somebody follows more than may": {Users: 5002, Follows: 5002*5000 + 1},
 	} {
 		sink := &fakeSink{}
-		if err := Seed(t.Context(), sink, nil, plan, io.Discard); err == nil || len(sink.calls) > 0 {
+		if err := Seed(t.Context(), Rooms{Shops: sink}, plan, io.Discard); err == nil || len(sink.calls) > 0 {
 			t.Errorf("%s: %v, %d calls", name, err, len(sink.calls))
+		}
+	}
+	for name, plan := range map[string]Plan{
+		"nothing":                {},
+		"as many follows as can": {Users: 5002, Follows: 5002 * 5000},
+		"every pair":             {Users: 5, Follows: 20},
+		"one of each":            {Users: 1, Shops: 1, Notes: 1},
+	} {
+		if err := plan.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

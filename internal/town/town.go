@@ -1,13 +1,29 @@
-// Package town fills an installation with shops: the demo town of a first
-// start, real shops imported from files, and synthetic regions of any size. It
-// knows no store; what it makes goes to a [Sink].
+// Package town fills an installation: with the demo town of a first start and what
+// its people say, with real shops imported from files, and with synthetic regions of
+// any size. It knows no store; what it makes goes to [Rooms].
 package town
 
 import (
 	"context"
 
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/comment"
+	"github.com/tandian-dev/tandian/internal/follow"
+	"github.com/tandian-dev/tandian/internal/like"
+	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
+
+// Rooms are where things go that a town is made of. What makes nothing for a room does
+// without it.
+type Rooms struct {
+	Shops    Shops
+	Accounts Accounts
+	Notes    Notes
+	Likes    Likes // of notes
+	Follows  Follows
+	Comments Comments // for the demo town alone
+}
 
 // A Sink stores shops.
 type Sink interface {
@@ -15,4 +31,48 @@ type Sink interface {
 	// reports after each batch how many of them are done. It calls progress
 	// from one goroutine at a time, and not after it has returned.
 	Upsert(ctx context.Context, drafts []shop.Draft, progress func(done int)) (shop.Tally, error)
+}
+
+// Shops store shops, and know them again.
+type Shops interface {
+	Sink
+	// IDsOf returns the ids of the stored shops that have external ids, by these.
+	IDsOf(ctx context.Context, externalIDs []string) (map[string]int64, error)
+}
+
+// Accounts store users and sign them in.
+type Accounts interface {
+	// Plant stores the drafts that are not stored yet, in one transaction, and
+	// returns the ids of all of them, in their order.
+	Plant(ctx context.Context, drafts []account.Draft, progress func(done int)) ([]int64, error)
+	// Issue begins a session for each user and returns the tokens, in their order.
+	Issue(ctx context.Context, users []int64) ([]string, error)
+}
+
+// Notes store what people write.
+type Notes interface {
+	// Plant stores the notes that are not stored yet, in one transaction and in their
+	// order, and returns the ids of all of them, in it, and how many are new.
+	Plant(ctx context.Context, notes []note.Seedling, progress func(done int)) (ids []int64, added int, err error)
+}
+
+// Likes store who likes what.
+type Likes interface {
+	// Plant stores the likes that are not stored yet, in one transaction and in their
+	// order, and returns how many are new. Likes of what was deleted are left out.
+	Plant(ctx context.Context, drafts []like.Draft) (added int, err error)
+}
+
+// Follows store who follows whom.
+type Follows interface {
+	// Plant stores the follows that are not stored yet, in one transaction and in their
+	// order, and returns how many are new.
+	Plant(ctx context.Context, drafts []follow.Draft) (added int, err error)
+}
+
+// Comments store what people say about notes.
+type Comments interface {
+	// Plant stores comments in one transaction and returns their ids, in their order.
+	// What they answer is stored already.
+	Plant(ctx context.Context, drafts []comment.Planted) ([]int64, error)
 }

@@ -1,0 +1,217 @@
+package town
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/comment"
+	"github.com/tandian-dev/tandian/internal/follow"
+	"github.com/tandian-dev/tandian/internal/like"
+	"github.com/tandian-dev/tandian/internal/note"
+)
+
+// demoTalkJSON is what the people of the demo town write, like and answer, and whom they
+// follow. All of it is invented. People, shops and notes go by their NAME, the rest of
+// their external id. What comes first is older, and "customer" is the one who logs in.
+//
+//go:embed demotalk.json
+var demoTalkJSON []byte
+
+// demoCustomer is the name of the demo login who follows some of the people.
+const demoCustomer = "customer"
+
+// demoTalk is the file.
+type demoTalk struct {
+	People []struct {
+		Name, Nickname, City, Bio string
+	}
+	Follows []struct {
+		By string
+		Of []string
+	}
+	Notes []demoNote
+}
+
+type demoNote struct {
+	Name, Author, Shop string
+	HoursAgo           int // before the first start
+	Title, Content     string
+	Likes              []string // the first one first
+	Comments           []demoComment
+}
+
+type demoComment struct {
+	By       string
+	HoursAgo int
+	Content  string
+	Replies  []demoComment
+}
+
+func readDemoTalk() (talk demoTalk) {
+	if err := json.Unmarshal(demoTalkJSON, &talk); err != nil { // the file is part of the program
+		panic(fmt.Sprintf("town: the talk of the demo town: %v", err))
+	}
+	return talk
+}
+
+// Talk counts what the people of the demo town have said and done.
+type Talk struct{ People, Notes, Likes, Follows, Comments int }
+
+// PlantDemoTalk fills the demo town, whose shops are stored, with people and their talk
+// of the two weeks before now. customer is the user who follows some of them. It is for
+// a town that has none of it: comments would be stored again.
+func PlantDemoTalk(ctx context.Context, rooms Rooms, customer int64, now time.Time) (Talk, error) {
+	d := demoPlanter{talk: readDemoTalk(), rooms: rooms, now: now.Truncate(time.Minute), users: map[string]int64{demoCustomer: customer}}
+	for _, step := range []struct {
+		of    string
+		plant func(context.Context) error
+	}{{"people", d.people}, {"follows", d.follows}, {"notes", d.notes}, {"likes", d.likes}, {"comments", d.comments}} {
+		if err := step.plant(ctx); err != nil {
+			return d.done, fmt.Errorf("%s of the demo town: %w", step.of, err)
+		}
+	}
+	return d.done, nil
+}
+
+// demoPlanter plants what people say, step by step.
+type demoPlanter struct {
+	talk    demoTalk
+	rooms   Rooms
+	now     time.Time
+	users   map[string]int64 // by name
+	noteIDs []int64          // in the order of the notes
+	done    Talk
+}
+
+func (d *demoPlanter) ago(hours int) time.Time { return d.now.Add(-time.Duration(hours) * time.Hour) }
+
+// user is the id of somebody by name.
+func (d *demoPlanter) user(name string) (int64, error) {
+	id, ok := d.users[name]
+	if !ok {
+		return 0, fmt.Errorf("there is nobody called %q", name)
+	}
+	return id, nil
+}
+
+func (d *demoPlanter) people(ctx context.Context) error {
+	drafts := make([]account.Draft, len(d.talk.People))
+	for i, p := range d.talk.People {
+		drafts[i] = account.Draft{ExternalID: "demo:" + p.Name, Nickname: p.Nickname, Role: account.Customer, City: p.City, Bio: p.Bio}
+	}
+	ids, err := d.rooms.Accounts.Plant(ctx, drafts, func(int) {})
+	if err != nil {
+		return err
+	}
+	for i, p := range d.talk.People {
+		d.users[p.Name] = ids[i]
+	}
+	d.done.People = len(ids)
+	return nil
+}
+
+// follows comes before notes: what people write is new to those who follow them.
+func (d *demoPlanter) follows(ctx context.Context) error {
+	var drafts []follow.Draft
+	for _, f := range d.talk.Follows {
+		follower, err := d.user(f.By)
+		if err != nil {
+			return err
+		}
+		for _, name := range f.Of {
+			followee, err := d.user(name)
+			if err != nil {
+				return err
+			}
+			drafts = append(drafts, follow.Draft{Follower: follower, Followee: followee})
+		}
+	}
+	var err error
+	d.done.Follows, err = d.rooms.Follows.Plant(ctx, drafts)
+	return err
+}
+
+func (d *demoPlanter) notes(ctx context.Context) error {
+	names := make([]string, len(d.talk.Notes))
+	for i, n := range d.talk.Notes {
+		names[i] = "demo:" + n.Shop
+	}
+	shops, err := d.rooms.Shops.IDsOf(ctx, names)
+	if err != nil {
+		return err
+	}
+	drafts := make([]note.Seedling, len(d.talk.Notes))
+	for i, n := range d.talk.Notes {
+		author, err := d.user(n.Author)
+		if err != nil {
+			return err
+		}
+		if shops[names[i]] == 0 {
+			return fmt.Errorf("there is no shop %s", names[i])
+		}
+		drafts[i] = note.Seedling{
+			ExternalID: "demo:" + n.Name, AuthorID: author, ShopID: shops[names[i]], Title: n.Title, Content: n.Content, At: d.ago(n.HoursAgo),
+		}
+	}
+	d.noteIDs, d.done.Notes, err = d.rooms.Notes.Plant(ctx, drafts, func(int) {})
+	return err
+}
+
+func (d *demoPlanter) likes(ctx context.Context) error {
+	var drafts []like.Draft
+	for i, n := range d.talk.Notes {
+		for _, name := range n.Likes {
+			user, err := d.user(name)
+			if err != nil {
+				return err
+			}
+			drafts = append(drafts, like.Draft{Target: d.noteIDs[i], User: user})
+		}
+	}
+	var err error
+	d.done.Likes, err = d.rooms.Likes.Plant(ctx, drafts)
+	return err
+}
+
+// said are comments that answer the same one, or are the first on a note.
+type said struct {
+	note     int64
+	parent   *int64
+	comments []demoComment
+}
+
+// comments stores level by level: first what is answered, then the answers.
+func (d *demoPlanter) comments(ctx context.Context) error {
+	var level []said
+	for i, n := range d.talk.Notes {
+		level = append(level, said{note: d.noteIDs[i], comments: n.Comments})
+	}
+	for len(level) > 0 {
+		var drafts []comment.Planted
+		var replies []said
+		for _, s := range level {
+			for _, c := range s.comments {
+				author, err := d.user(c.By)
+				if err != nil {
+					return err
+				}
+				draft := comment.Draft{NoteID: s.note, ParentID: s.parent, Content: c.Content}
+				drafts = append(drafts, comment.Planted{Draft: draft, Author: author, At: d.ago(c.HoursAgo)})
+				replies = append(replies, said{note: s.note, comments: c.Replies})
+			}
+		}
+		ids, err := d.rooms.Comments.Plant(ctx, drafts)
+		if err != nil {
+			return err
+		}
+		for i := range replies {
+			replies[i].parent = &ids[i]
+		}
+		d.done.Comments, level = d.done.Comments+len(ids), replies
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package town
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/comment"
+	"github.com/tandian-dev/tandian/internal/follow"
+	"github.com/tandian-dev/tandian/internal/kit/text"
+	"github.com/tandian-dev/tandian/internal/like"
+	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/shop"
+)
+
+// fakeComments numbers what it keeps from 3001.
+type fakeComments struct {
+	drafts []comment.Planted
+	calls  int
+	fails  bool
+}
+
+func (f *fakeComments) Plant(_ context.Context, drafts []comment.Planted) ([]int64, error) {
+	if f.calls++; f.fails {
+		return nil, errSink
+	}
+	ids := make([]int64, len(drafts))
+	for i := range drafts {
+		ids[i] = int64(3001 + len(f.drafts) + i)
+	}
+	f.drafts = append(f.drafts, drafts...)
+	return ids, nil
+}
+
+// demoRooms are rooms in which the shops of the demo town are stored.
+type demoRooms struct {
+	sink     fakeSink
+	accounts fakeAccounts
+	notes    fakeNotes
+	follows  fakeFollows
+	comments fakeComments
+}
+
+func (d *demoRooms) rooms() Rooms {
+	d.sink.calls = [][]shop.Draft{Demo()}
+	return Rooms{&d.sink, &d.accounts, &d.notes, fakeLikes{fakeNotes: &d.notes}, &d.follows, &d.comments}
+}
+
+func TestThePeopleOfTheDemoTownTalkAboutItsShops(t *testing.T) {
+	const customer = 7
+	now := time.Date(2026, 11, 22, 11, 59, 58, 7, time.UTC)
+	var d demoRooms
+	done, err := PlantDemoTalk(t.Context(), d.rooms(), customer, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Talk{People: 8, Notes: 25, Likes: 80, Follows: 40, Comments: 30}); done != want {
+		t.Errorf("planted %+v, want %+v", done, want)
+	}
+	slug := regexp.MustCompile(`^demo:[a-z]+(-[a-z]+)*$`)
+	people, ids := map[int64]bool{}, map[string]bool{}
+	for i, p := range d.accounts.users {
+		if !slug.MatchString(p.ExternalID) || ids[p.ExternalID] || p.Role != account.Customer || !clean(p.Nickname, account.MaxNickname) || text.Len(p.Bio) > account.MaxBio {
+			t.Errorf("somebody is %+v", p)
+		}
+		ids[p.ExternalID], people[int64(101+i)] = true, true
+	}
+	checkDemoNotes(t, d.notes.calls[0], people, now)
+	checkDemoFollows(t, d.follows.calls[0], people, customer)
+	liked := map[like.Draft]bool{}
+	for _, l := range slices.Concat(d.notes.likes...) {
+		n := d.notes.calls[0][l.Target-2001]
+		if !people[l.User] || liked[l] || l.User == n.AuthorID {
+			t.Errorf("%d likes %s, before too: %v", l.User, n.ExternalID, liked[l])
+		}
+		liked[l] = true
+	}
+	checkDemoComments(t, d.comments.drafts, d.notes.calls[0], people, now)
+}
+
+func clean(s string, most int) bool {
+	return !text.Blank(s) && s == text.Line(s) && text.Len(s) <= most
+}
+
+func checkDemoNotes(t *testing.T, notes []note.Seedling, people map[int64]bool, now time.Time) {
+	t.Helper()
+	slug := regexp.MustCompile(`^demo:[a-z]+(-[a-z]+)*$`)
+	ids, shops, authors, chinese := map[string]bool{}, map[int64]bool{}, map[int64]bool{}, 0
+	last := now.AddDate(0, 0, -14)
+	for _, n := range notes {
+		if !slug.MatchString(n.ExternalID) || ids[n.ExternalID] || !people[n.AuthorID] {
+			t.Errorf("%s, by %d", n.ExternalID, n.AuthorID)
+		}
+		if !clean(n.Title, note.MaxTitle) || n.Content != text.Paragraphs(n.Content) || text.Len(n.Content) < 40 || text.Len(n.Content) > note.MaxContent {
+			t.Errorf("%s: %q %q", n.ExternalID, n.Title, n.Content)
+		}
+		if !n.At.After(last) || !n.At.Before(now) {
+			t.Errorf("%s is of %v, the one before it of %v", n.ExternalID, n.At, last)
+		}
+		if strings.ContainsFunc(n.Content, isHan) {
+			chinese++
+		}
+		last, ids[n.ExternalID], shops[n.ShopID], authors[n.AuthorID] = n.At, true, true, true
+	}
+	if len(shops) < 20 || len(authors) != 8 || chinese < 8 || chinese > len(notes)-8 {
+		t.Errorf("%d shops, %d authors, %d notes in Chinese", len(shops), len(authors), chinese)
+	}
+}
+
+func checkDemoFollows(t *testing.T, follows []follow.Draft, people map[int64]bool, customer int64) {
+	t.Helper()
+	seen, customers := map[follow.Draft]bool{}, 0
+	for _, f := range follows {
+		if seen[f] || f.Follower == f.Followee || !people[f.Followee] || !people[f.Follower] && f.Follower != customer {
+			t.Errorf("%+v, before too: %v", f, seen[f])
+		}
+		seen[f] = true
+		if f.Follower == customer {
+			customers++
+		}
+	}
+	if customers != 4 {
+		t.Errorf("the customer follows %d, want 4", customers)
+	}
+}
+
+// checkDemoComments also looks whether what is listed together stands there in the order
+// of its times, and after what it answers.
+func checkDemoComments(t *testing.T, comments []comment.Planted, notes []note.Seedling, people map[int64]bool, now time.Time) {
+	t.Helper()
+	type list struct{ note, root int64 }
+	last, roots, depths := map[list]time.Time{}, map[int64]int64{}, map[int]int{}
+	for i, c := range comments {
+		id, in, depth := int64(3001+i), list{note: c.NoteID}, 0
+		after := notes[c.NoteID-2001].At
+		if c.ParentID != nil {
+			parent := comments[*c.ParentID-3001]
+			depth, after = 1, parent.At
+			if parent.ParentID != nil {
+				depth = 2
+			}
+			if roots[id] = roots[*c.ParentID]; roots[id] == 0 {
+				roots[id] = *c.ParentID
+			}
+			in.root = roots[id]
+			if *c.ParentID >= id || parent.NoteID != c.NoteID || parent.Author == c.Author {
+				t.Errorf("%q answers %q", c.Content, parent.Content)
+			}
+		}
+		if !people[c.Author] || !clean(c.Content, comment.MaxContent) || !c.At.After(after) || !c.At.After(last[in]) || !c.At.Before(now) {
+			t.Errorf("%q by %d at %v, after %v and %v", c.Content, c.Author, c.At, after, last[in])
+		}
+		last[in] = c.At
+		depths[depth]++
+	}
+	if depths[1] < 5 || depths[2] < 1 || depths[0] < 20 {
+		t.Errorf("comments by depth: %v", depths)
+	}
+}
+
+func TestPlantingTheDemoTalkSaysWhatFailed(t *testing.T) {
+	tests := []struct {
+		name string
+		room demoRooms
+		want string
+	}{
+		{"people", demoRooms{accounts: fakeAccounts{failAt: 1}}, "people of the demo town: "},
+		{"follows", demoRooms{follows: fakeFollows{failAt: 1}}, "follows of the demo town: "},
+		{"shops", demoRooms{sink: fakeSink{idsFail: true}}, "notes of the demo town: "},
+		{"notes", demoRooms{notes: fakeNotes{failAt: 1}}, "notes of the demo town: "},
+		{"comments", demoRooms{comments: fakeComments{fails: true}}, "comments of the demo town: "},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := PlantDemoTalk(t.Context(), tt.room.rooms(), 7, time.Now())
+			if !errors.Is(err, errSink) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	var d demoRooms
+	rooms := d.rooms()
+	d.sink.calls = nil
+	if _, err := PlantDemoTalk(t.Context(), rooms, 7, time.Now()); err == nil || !strings.Contains(err.Error(), "there is no shop demo:") {
+		t.Errorf("without the shops: %v", err)
+	}
+}

@@ -1,0 +1,104 @@
+package town
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/tandian-dev/tandian/internal/follow"
+)
+
+// MaxBonds bounds how many follows a seed can have. They are kept in memory while they
+// are drawn, with about six bytes for each.
+const MaxBonds = 50_000_000
+
+const (
+	// flatFollowed has how many follow somebody distributed with an exponent of 2.2.
+	flatFollowed = 1 - 1/1.2
+	// flatFollowing is for how many somebody follows: some follow a few times as many as
+	// others do.
+	flatFollowing = 0.6
+
+	redraws = 8 // of one who is followed already, before the next one is taken
+)
+
+// A Bond is that a user of a seed follows another, both by their place among [People].
+type Bond struct{ Follower, Followee int }
+
+// mostBonds is how many follows there can be among users.
+func mostBonds(users int) int { return users * max(0, min(follow.MaxFollowees, users-1)) }
+
+// Bonds yields n follows among users, each once: nobody follows himself, nor more than
+// [follow.MaxFollowees] others. How many follow somebody is distributed by a power law.
+// The same seed and number of users always give the same ones, and a smaller n the first
+// of those of a larger one. More than [MaxBonds], or than there can be, are not yielded.
+func Bonds(n, users int, seed uint64) iter.Seq[Bond] {
+	return func(yield func(Bond) bool) {
+		b := bonds{rnd: rand.New(rand.NewPCG(seed, ^uint64(1))), followees: make([][]int32, users)}
+		for range min(n, MaxBonds, mostBonds(users)) {
+			if !yield(b.next()) {
+				return
+			}
+		}
+	}
+}
+
+// bonds is a walk over the follows of a seed. There must be room for what is drawn next.
+type bonds struct {
+	rnd       *rand.Rand
+	followees [][]int32 // sorted, by follower
+}
+
+func (b *bonds) next() Bond {
+	users := len(b.followees)
+	follower := b.draw(flatFollowing)
+	for len(b.followees[follower]) >= min(follow.MaxFollowees, users-1) {
+		follower = (follower + 1) % users
+	}
+	list := b.followees[follower]
+	followee := b.draw(flatFollowed)
+	for tries := 1; ; tries++ {
+		at, there := slices.BinarySearch(list, int32(followee))
+		switch {
+		case !there && followee != follower:
+			b.followees[follower] = slices.Insert(list, at, int32(followee))
+			return Bond{follower, followee}
+		case tries < redraws:
+			followee = b.draw(flatFollowed)
+		default: // who follows nearly all of those that many follow
+			followee = (followee + 1) % users
+		}
+	}
+}
+
+func (b *bonds) draw(flat float64) int {
+	n := len(b.followees)
+	return ranked(rank(b.rnd, n, flat), n)
+}
+
+// seedFollows stores the follows of a plan among users.
+func seedFollows(ctx context.Context, into Follows, plan Plan, users []int64, out io.Writer) error {
+	progress := NewProgress(out, "follows", plan.Follows)
+	defer progress.Close()
+	done, added := 0, 0
+	for chunk := range chunks(Bonds(plan.Follows, plan.Users, plan.Seed), seedChunk) {
+		drafts := make([]follow.Draft, len(chunk))
+		for i, b := range chunk {
+			drafts[i] = follow.Draft{Follower: users[b.Follower], Followee: users[b.Followee]}
+		}
+		more, err := into.Plant(ctx, drafts)
+		if err != nil {
+			return fmt.Errorf("seed follows %d to %d of %d: %w", done, done+len(chunk), plan.Follows, err)
+		}
+		done, added = done+len(chunk), added+more
+		progress.Set(done)
+	}
+	progress.Close()
+	if _, err := fmt.Fprintf(out, "%d follows added, %d unchanged\n", added, done-added); err != nil {
+		return fmt.Errorf("seed: print the tally: %w", err)
+	}
+	return nil
+}
