@@ -102,10 +102,12 @@ func (c *commands) command() *cli.Command {
 				Name: "import", Usage: "take in shops from OpenStreetMap Overpass JSON, GeoJSON or CSV", ArgsUsage: "FILE…", Action: c.importShops,
 			},
 			{
-				Name: "seed", Usage: "fill the stores with a synthetic region and its people", Action: c.seed,
+				Name: "seed", Usage: "fill the stores with a synthetic region, its people, whom they follow and what they write", Action: c.seed,
 				Flags: []cli.Flag{
 					&cli.IntFlag{Name: "users", Value: 0, Usage: "`NUMBER` of users: an ADMIN, then a MERCHANT who owns the new shops, then CUSTOMERs", Local: true},
 					&cli.IntFlag{Name: "shops", Value: 1000, Usage: "`NUMBER` of shops", Local: true},
+					&cli.IntFlag{Name: "notes", Value: 0, Usage: "`NUMBER` of notes by the users about the shops, of the last 60 days, with likes", Local: true},
+					&cli.IntFlag{Name: "follows", Value: 0, Usage: "`NUMBER` of follows among the users, at most 5000 of each", Local: true},
 					&cli.StringFlag{Name: "tokens", Usage: "`FILE` to write with a session for each of the users: USER_ID, ROLE and SESSION_TOKEN between tabs", Local: true},
 					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides what is made: the same one makes the same", Local: true},
 				},
@@ -253,13 +255,14 @@ func (c *commands) importShops(ctx context.Context, cmd *cli.Command) error {
 
 func (c *commands) seed(ctx context.Context, cmd *cli.Command) error {
 	plan := town.Plan{
-		Users: cmd.Int("users"), Shops: cmd.Int("shops"), Seed: cmd.Uint64("seed"), Tokens: cmd.String("tokens"),
+		Users: cmd.Int("users"), Shops: cmd.Int("shops"), Notes: cmd.Int("notes"), Follows: cmd.Int("follows"),
+		Seed: cmd.Uint64("seed"), Tokens: cmd.String("tokens"),
 	}
 	if err := plan.Check(); err != nil {
 		return usageError{err}
 	}
 	return c.withHouse(ctx, func(h *House) error {
-		return town.Seed(ctx, h.Shops, h.Accounts, plan, c.stdout)
+		return town.Seed(ctx, h.town(), plan, c.stdout)
 	})
 }
 

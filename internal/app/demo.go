@@ -22,8 +22,15 @@ func demoLogins() []account.Furnished {
 	}
 }
 
+// town is where a town is stored.
+func (h *House) town() town.Rooms {
+	return town.Rooms{
+		Shops: h.Shops, Accounts: h.Accounts, Notes: h.Notes, Likes: h.NoteLikes, Follows: h.Follows, Comments: h.Comments,
+	}
+}
+
 // settle gives the embedded installation its logins, and an empty one its demo
-// town, which the merchant owns. The logins share a password, a new one at every
+// town, which the merchant owns, with people who talk about it. The logins share a password, a new one at every
 // start: what is printed here opens nothing elsewhere. A database that was
 // embedded once and is served with a real Redis now loses them.
 func (a *App) settle(ctx context.Context, house *House) error {
@@ -47,11 +54,19 @@ func (a *App) settle(ctx context.Context, house *House) error {
 	if err != nil || n > 0 {
 		return err
 	}
+	by := func(role account.Role) int64 {
+		return users[slices.IndexFunc(logins, func(l account.Furnished) bool { return l.Role == role })].ID
+	}
+	return a.buildDemoTown(ctx, house, by(account.Merchant), by(account.Customer))
+}
+
+// buildDemoTown fills an empty installation. The merchant owns the shops, the customer
+// follows some of the people.
+func (a *App) buildDemoTown(ctx context.Context, house *House, merchant, customer int64) error {
 	begin := time.Now()
 	drafts := town.Demo() //nolint:contextcheck // it reads a small file in memory
-	merchant := slices.IndexFunc(logins, func(l account.Furnished) bool { return l.Role == account.Merchant })
 	for i := range drafts {
-		drafts[i].OwnerID = users[merchant].ID
+		drafts[i].OwnerID = merchant
 	}
 	tally, err := house.Shops.Upsert(ctx, drafts, func(int) {})
 	if err != nil {
@@ -61,7 +76,12 @@ func (a *App) settle(ctx context.Context, house *House) error {
 	if err != nil {
 		return fmt.Errorf("vouchers of the demo town: %w", err)
 	}
-	a.log.InfoContext(ctx, "demo town built", "shops", tally.Added, "vouchers", sold.Added, "ms", time.Since(begin).Milliseconds())
+	talk, err := town.PlantDemoTalk(ctx, house.town(), customer, begin)
+	if err != nil {
+		return err
+	}
+	a.log.InfoContext(ctx, "demo town built", "shops", tally.Added, "vouchers", sold.Added, "people", talk.People, "notes", talk.Notes,
+		"likes", talk.Likes, "follows", talk.Follows, "comments", talk.Comments, "ms", time.Since(begin).Milliseconds())
 	return nil
 }
 
