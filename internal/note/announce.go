@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tandian-dev/tandian/ent"
 	entnote "github.com/tandian-dev/tandian/ent/note"
@@ -18,36 +20,36 @@ func (s *Service) openOutbox() {
 	s.outbox.Handle(topic, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.Changed)})
 }
 
-// An announcement is what follows the commit of a note's publishing or its end.
+// An announcement is what follows the commit of the publishing of notes, or the end of one.
 type announcement struct {
-	note, author, shop int64
-	comments           bool // the shop's were counted anew
-	ours, users, shops []outbox.Ticket
+	notes, authors, shops          []int64
+	counted                        bool // comments of the shops were
+	ours, userTickets, shopTickets []outbox.Ticket
 }
 
-// prepare counts a note to its author and its comments to its shop, and adds to tx what
-// must happen after its commit. Locks: the shop, then the author.
-func (s *Service) prepare(ctx context.Context, tx *ent.Tx, n *ent.Note, notes, comments int) (a announcement, err error) {
-	a = announcement{note: n.ID, author: n.AuthorID, shop: n.ShopID, comments: comments != 0}
-	if a.comments {
-		if a.shops, err = s.shops.AddComments(ctx, tx, map[int64]int{n.ShopID: comments}); err != nil {
-			return a, fmt.Errorf("count comments to shop %d: %w", n.ShopID, err)
-		}
+// prepare counts notes to their authors, each so often, and adds to tx what must happen
+// after its commit. It locks the authors.
+func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n int) (a announcement, err error) {
+	more, about := map[int64]int{}, map[int64]bool{}
+	for _, r := range rows {
+		more[r.AuthorID] += n
+		about[r.ShopID] = true
 	}
-	if a.users, err = s.users.AddNotes(ctx, tx, map[int64]int{n.AuthorID: notes}); err != nil {
-		return a, fmt.Errorf("count it to user %d: %w", n.AuthorID, err)
+	a = announcement{notes: idsOf(rows), authors: slices.Sorted(maps.Keys(more)), shops: slices.Sorted(maps.Keys(about))}
+	if a.userTickets, err = s.users.AddNotes(ctx, tx, more); err != nil {
+		return a, fmt.Errorf("count them to %d users: %w", len(more), err)
 	}
-	a.ours, err = outbox.AddBatch(ctx, s.outbox, tx, topic, n.ID)
+	a.ours, err = outbox.AddBatch(ctx, s.outbox, tx, topic, a.notes...)
 	return a, err
 }
 
 // announce tells of it after the commit. It has no error, because the write stands: what
 // cannot be told now is left to the outbox.
 func (s *Service) announce(ctx context.Context, a announcement) {
-	s.outbox.Settle(ctx, s.tell(ctx, []int64{a.note}, []int64{a.author}, []int64{a.shop}), a.ours...)
-	s.users.Announce(ctx, []int64{a.author}, a.users)
-	if a.comments {
-		s.shops.AnnounceCounts(ctx, []int64{a.shop}, a.shops)
+	s.outbox.Settle(ctx, s.tell(ctx, a.notes, a.authors, a.shops), a.ours...)
+	s.users.Announce(ctx, a.authors, a.userTickets)
+	if a.counted {
+		s.shops.AnnounceCounts(ctx, a.shops, a.shopTickets)
 	}
 }
 

@@ -49,7 +49,7 @@ func (s *Service) AddLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (to
 	}
 	row.Hot += bonus(row.Likes+n) - bonus(row.Likes)
 	row.Likes += n
-	tell, err = s.store(ctx, tx, row, n)
+	tell, err = s.write(ctx, tx, row, n)
 	return row.Likes, tell, err
 }
 
@@ -65,14 +65,14 @@ func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, id int64, n int) 
 		return 0, nil, fmt.Errorf("read the shop of note %d: %w", id, err)
 	}
 	row.Comments += n
-	tell, err = s.store(ctx, tx, row, n)
+	tell, err = s.write(ctx, tx, row, n)
 	return about.ShopID, tell, err
 }
 
-// store writes counts that are locked, if there is anything new about them, and returns
+// write writes counts that are locked, if there is anything new about them, and returns
 // what tells of it: it keeps them, so that the readers of a note that many like at once
 // need not load them.
-func (s *Service) store(ctx context.Context, tx *ent.Tx, row *ent.NoteCount, n int) (tell func(context.Context) error, err error) {
+func (s *Service) write(ctx context.Context, tx *ent.Tx, row *ent.NoteCount, n int) (tell func(context.Context) error, err error) {
 	if n == 0 {
 		return func(context.Context) error { return nil }, nil
 	}

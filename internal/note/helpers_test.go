@@ -33,6 +33,8 @@ const teahouse, bakery = int64(7), int64(8) // shops
 type others struct {
 	comments map[int64]int // of shops
 	slow     func(ctx context.Context)
+	calls    atomic.Int64 // of AddNotes: transactions
+	fails    int64        // a user whom nothing can be counted to
 }
 
 func (o *others) OwnerOf(_ context.Context, id int64) (*int64, bool, error) {
@@ -49,7 +51,11 @@ func (o *others) AddComments(_ context.Context, _ *ent.Tx, comments map[int64]in
 func (o *others) AnnounceCounts(context.Context, []int64, []outbox.Ticket) {}
 
 func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) ([]outbox.Ticket, error) {
+	o.calls.Add(1)
 	for id, n := range notes {
+		if id == o.fails {
+			return nil, errFails
+		}
 		if err := tx.User.Update().Where(entuser.ID(id)).AddNoteCount(n).Exec(ctx); err != nil {
 			return nil, err
 		}
@@ -61,6 +67,8 @@ func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) 
 }
 
 func (o *others) Announce(context.Context, []int64, []outbox.Ticket) {}
+
+var errFails = errors.New("this user cannot be counted to")
 
 var errCut = errors.New("the wire is cut")
 

@@ -81,6 +81,7 @@ type Service struct {
 	users    Users
 	now      func() time.Time
 	sql      statements
+	press    *press
 
 	notes    *cache.Cache[int64, Note]
 	counts   *cache.Cache[int64, Counts]
@@ -102,6 +103,7 @@ func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shop
 	if err != nil {
 		panic(fmt.Sprintf("note: %v", err)) // the files are part of the program
 	}
+	s.press = &press{print: s.print}
 	s.openCaches(hub)
 	s.openOutbox()
 	return s

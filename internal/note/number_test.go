@@ -132,7 +132,7 @@ func (p *process) write(ctx context.Context, author int64, rnd *rand.Rand, title
 // The one that began first, and inserted first, commits last.
 func TestASlowTransactionHasTheLaterNumber(t *testing.T) {
 	on := storetest.Real(t) // SQLite has one writer
-	p := open(t, on)
+	p, other := open(t, on), open(t, on)
 	ann, bob := p.user(t), p.user(t)
 	inserted, goOn := make(chan struct{}), make(chan struct{})
 	p.others.slow = func(context.Context) { // before the number is taken
@@ -151,7 +151,7 @@ func TestASlowTransactionHasTheLaterNumber(t *testing.T) {
 		slow <- n
 	}()
 	<-inserted
-	quick := p.publish(t, bob, "Quick") // nobody waits for the slow one
+	quick := other.publish(t, bob, "Quick") // nobody waits for the slow one
 	close(goOn)
 	first := <-slow
 	if first.ID > quick.ID || first.Seq < quick.Seq {

@@ -10,7 +10,6 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/schema"
-	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
 // A Seedling is a note of a seed or the demo town, before the database has given it an
@@ -31,10 +30,10 @@ const bulk = 500 // rows in one statement
 // their order, and returns the ids of all of them, and how many are new. Stored notes
 // stay as they are, deleted ones too. While it numbers them, nobody else publishes.
 func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(done int)) (ids []int64, added int, err error) {
-	var tickets, users []outbox.Ticket
+	var told announcement
 	var fresh []*ent.Note
 	err = s.tx(ctx, func(tx *ent.Tx) (err error) {
-		ids, fresh, tickets, users = nil, nil, nil, nil
+		ids, fresh = nil, nil
 		for batch := range slices.Chunk(notes, bulk) {
 			some, rows, err := plantRows(ctx, tx, batch)
 			if err != nil {
@@ -46,24 +45,16 @@ func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(don
 		if len(fresh) == 0 {
 			return nil
 		}
-		if users, err = s.users.AddNotes(ctx, tx, tally(fresh, func(n *ent.Note) int64 { return n.AuthorID })); err != nil {
-			return fmt.Errorf("count them to their authors: %w", err)
-		}
-		if tickets, err = outbox.AddBatch(ctx, s.outbox, tx, topic, idsOf(fresh)...); err != nil {
+		if told, err = s.prepare(ctx, tx, fresh, 1); err != nil {
 			return err
 		}
-		return s.numberAll(ctx, tx, idsOf(fresh))
+		return s.numberAll(ctx, tx, fresh)
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("store %d notes: %w", len(notes), err)
 	}
 	if len(fresh) > 0 {
-		s.outbox.Settle(ctx, s.Changed(ctx, idsOf(fresh)...), tickets...)
-		authors := make([]int64, 0, len(fresh))
-		for id := range tally(fresh, func(n *ent.Note) int64 { return n.AuthorID }) {
-			authors = append(authors, id)
-		}
-		s.users.Announce(ctx, authors, users)
+		s.announce(ctx, told)
 	}
 	return ids, len(fresh), nil
 }
@@ -74,14 +65,6 @@ func idsOf(rows []*ent.Note) []int64 {
 		ids[i] = r.ID
 	}
 	return ids
-}
-
-func tally(rows []*ent.Note, of func(*ent.Note) int64) map[int64]int {
-	n := map[int64]int{}
-	for _, r := range rows {
-		n[of(r)]++
-	}
-	return n
 }
 
 // plantRows stores those of a batch that are missing, and returns all ids and the new
@@ -112,16 +95,11 @@ func plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling) (ids []int64, 
 			SetTitle(n.Title).SetContent(n.Content).SetImages(images).SetCreatedAt(n.At.UnixMilli()))
 	}
 	if len(writes) > 0 {
-		if fresh, err = tx.Note.CreateBulk(writes...).Save(ctx); err != nil {
-			return nil, nil, fmt.Errorf("insert %d notes: %w", len(writes), err)
+		if fresh, err = insert(ctx, tx, writes); err != nil {
+			return nil, nil, err
 		}
-		counts := make([]*ent.NoteCountCreate, len(fresh))
-		for i, r := range fresh {
+		for _, r := range fresh {
 			byName[*r.ExternalID] = r.ID
-			counts[i] = tx.NoteCount.Create().SetID(r.ID).SetHot(hotRank(r.CreatedAt, 0))
-		}
-		if err := tx.NoteCount.CreateBulk(counts...).Exec(ctx); err != nil {
-			return nil, nil, fmt.Errorf("insert the counts of %d notes: %w", len(fresh), err)
 		}
 	}
 	ids = make([]int64, len(batch))
@@ -131,25 +109,34 @@ func plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling) (ids []int64, 
 	return ids, fresh, nil
 }
 
-// numberAll gives notes that tx published a block of numbers, as [Service.number] gives
-// one: as the last thing that tx does.
-func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, ids []int64) error {
-	last, err := s.take(ctx, tx, len(ids))
+// numberAll gives notes that tx published a block of numbers, in their order, as
+// [Service.number] gives one: as the last thing that tx does.
+func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) error {
+	if len(rows) == 1 {
+		return s.numberOne(ctx, tx, rows[0])
+	}
+	last, err := s.take(ctx, tx, len(rows))
 	if err != nil {
 		return err
 	}
-	before := last - int64(len(ids))
-	for i := 0; i < len(ids); i += bulk {
-		list, err := json.Marshal(ids[i:min(i+bulk, len(ids))])
+	before := last - int64(len(rows))
+	for i, r := range rows {
+		seq := before + int64(i) + 1
+		r.Seq = &seq
+	}
+	from := before
+	for part := range slices.Chunk(idsOf(rows), bulk) {
+		list, err := json.Marshal(part)
 		if err != nil {
 			return fmt.Errorf("write down ids: %w", err)
 		}
-		if _, err := tx.ExecContext(ctx, s.sql.block, string(list), before+int64(i)); err != nil {
-			return fmt.Errorf("number %d notes: %w", len(ids), err)
+		if _, err := tx.ExecContext(ctx, s.sql.block, string(list), from); err != nil {
+			return fmt.Errorf("number %d notes: %w", len(rows), err)
 		}
+		from += int64(len(part))
 	}
 	if _, err := tx.ExecContext(ctx, s.sql.events, before, last); err != nil {
-		return fmt.Errorf("write down %d numbers: %w", len(ids), err)
+		return fmt.Errorf("write down %d numbers: %w", len(rows), err)
 	}
 	return nil
 }

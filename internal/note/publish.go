@@ -2,6 +2,7 @@ package note
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,10 +10,10 @@ import (
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/ent/noteevent"
-	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
@@ -82,36 +83,10 @@ func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, er
 	if err := wrong.OrNil(); err != nil {
 		return nil, err
 	}
-	// Not until the client hangs up: what was committed must be made known.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	defer cancel()
-	images := make([]schema.Image, len(d.Images))
-	for i, path := range d.Images {
-		images[i].URL = path
-	}
-	var row *ent.Note
-	var told announcement
-	err = s.tx(ctx, func(tx *ent.Tx) (err error) {
-		now := s.now().UnixMilli()
-		row, err = tx.Note.Create().SetAuthorID(author).SetShopID(d.ShopID).SetTitle(d.Title).SetContent(d.Content).
-			SetImages(images).SetCreatedAt(now).Save(ctx)
-		if err != nil {
-			return fmt.Errorf("insert it: %w", err)
-		}
-		if err := tx.NoteCount.Create().SetID(row.ID).SetHot(hotRank(now, 0)).Exec(ctx); err != nil {
-			return fmt.Errorf("insert its counts: %w", err)
-		}
-		if told, err = s.prepare(ctx, tx, row, 1, 0); err != nil {
-			return err
-		}
-		seq, err := s.number(ctx, tx, noteevent.KindADDED, row)
-		row.Seq = &seq
-		return err
-	})
+	row, err := s.press.do(ctx, author, d) // not until the client hangs up: what was committed must be made known
 	if err != nil {
-		return nil, fmt.Errorf("publish a note of user %d: %w", author, err)
+		return nil, err
 	}
-	s.announce(ctx, told)
 	return fromRow(row), nil
 }
 
@@ -162,16 +137,26 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (ann
 		return announcement{}, fmt.Errorf("mark it: %w", err)
 	}
 	counts, err := lockCounts(ctx, tx, id)
+	if err == nil && counts == nil {
+		err = errors.New("its counts are missing")
+	}
 	if err != nil {
 		return announcement{}, err
 	}
 	if err := tx.NoteCount.Update().Where(notecount.ID(id)).SetDeleted(true).AddVersion(1).Exec(ctx); err != nil {
 		return announcement{}, fmt.Errorf("end its counts: %w", err)
 	}
-	told, err := s.prepare(ctx, tx, row, -1, -counts.Comments)
+	var shops []outbox.Ticket
+	if counts.Comments > 0 {
+		if shops, err = s.shops.AddComments(ctx, tx, map[int64]int{row.ShopID: -counts.Comments}); err != nil {
+			return announcement{}, fmt.Errorf("count comments to shop %d: %w", row.ShopID, err)
+		}
+	}
+	told, err := s.prepare(ctx, tx, []*ent.Note{row}, -1)
 	if err != nil {
 		return announcement{}, err
 	}
+	told.counted, told.shopTickets = counts.Comments > 0, shops
 	_, err = s.number(ctx, tx, noteevent.KindREMOVED, row)
 	return told, err
 }

@@ -1,0 +1,98 @@
+package note
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent/noteevent"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// together publishes a note of each author at once, while the first of all is held up, and
+// returns what became of them.
+func (p *process) together(t *testing.T, authors []int64) (notes []*Note, errs []error) {
+	t.Helper()
+	held, err := p.db.Tx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Head(t.Context(), held); err != nil { // the first transaction cannot end
+		t.Fatal(err)
+	}
+	notes, errs = make([]*Note, len(authors)), make([]error, len(authors))
+	var all sync.WaitGroup
+	for i, author := range authors {
+		all.Go(func() {
+			notes[i], errs[i] = p.Publish(t.Context(), author, Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."})
+		})
+		testkit.Eventually(t, 20*time.Second, func() bool { // they come one after the other
+			p.press.mu.Lock()
+			defer p.press.mu.Unlock()
+			return p.press.running && len(p.press.waiting) == i
+		})
+	}
+	if err := held.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	return notes, errs
+}
+
+func TestPublishersOfAMomentShareATransaction(t *testing.T) {
+	p := open(t, storetest.Real(t))
+	ann, bob := p.user(t), p.user(t)
+	authors := make([]int64, 30)
+	for i := range authors {
+		authors[i] = []int64{ann, bob}[i%2]
+	}
+	p.others.calls.Store(0)
+	notes, errs := p.together(t, authors)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if n := p.others.calls.Load(); n != 2 {
+		t.Errorf("%d transactions, want that of the first and that of the others", n)
+	}
+	for i, n := range notes {
+		if n.Seq != int64(i+1) || n.Title != fmt.Sprint(i) || n.AuthorID != authors[i] {
+			t.Errorf("note %d is %+v", i, n)
+		}
+		if e := p.db.NoteEvent.GetX(t.Context(), n.Seq); e.NoteID != n.ID || e.AuthorID != n.AuthorID || e.Kind != noteevent.KindADDED {
+			t.Errorf("event %d is %v", n.Seq, e)
+		}
+	}
+	for _, id := range []int64{ann, bob} {
+		if n := p.db.User.GetX(t.Context(), id).NoteCount; n != 15 {
+			t.Errorf("user %d has %d notes", id, n)
+		}
+	}
+}
+
+func TestANoteThatFailsFailsAlone(t *testing.T) {
+	p := open(t, storetest.Real(t))
+	ann, eve := p.user(t), p.user(t)
+	p.others.fails = eve
+	notes, errs := p.together(t, []int64{ann, ann, eve, ann})
+	for i, err := range errs {
+		if failed := i == 2; failed != errors.Is(err, errFails) || failed != (notes[i] == nil) {
+			t.Errorf("note %d: %v, %v", i, notes[i], err)
+		}
+	}
+	numbers, _ := p.feed(t)
+	dense(t, numbers)
+	if len(numbers) != 3 {
+		t.Errorf("the feed has %v", numbers)
+	}
+}
+
+func TestTooManyPublishersAreSentAway(t *testing.T) {
+	p := &press{running: true, waiting: make([]*publication, mostWaiting)}
+	if _, err := p.do(t.Context(), 1, Draft{}); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("got %v", err)
+	}
+}
