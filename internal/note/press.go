@@ -24,7 +24,7 @@ var errBusy = fault.New(fault.Unavailable, "Too many notes at the moment. Please
 // A press has the publishers of one moment share one transaction: while it runs, the
 // next ones gather, and one who is alone does not wait. All of them would wait for each
 // other anyway, for the row that numbers notes, and each for a commit of its own; so a
-// process publishes five times as many notes a second. This is group commit, as
+// process publishes three times as many notes a second. This is group commit, as
 // databases do it for their logs. It is safe for concurrent use.
 type press struct {
 	print func(ctx context.Context, all []*publication) (tell func())
