@@ -25,24 +25,46 @@ var update = flag.Bool("update", false, "rewrite the golden files, from the embe
 // order of their external ids. Each document is sent twice, because the second
 // answer comes from caches and GEO cells.
 func TestGoldenDocuments(t *testing.T) {
-	names := documents(t)
-	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+	golden(t, "testdata", func(t *testing.T, stack *apptest.Stack) {
 		if stack.Name == "real" { // the embedded stack plants the town by itself
-			if _, errs, code := stack.Command(t, "import", "../internal/town/demo.csv"); code != 0 {
-				t.Fatal(errs)
-			}
+			mustRun(t, stack, "import", "../internal/town/demo.csv")
 		}
+	})
+}
+
+// The documents below testdata/seeded are about what people write and whom they follow,
+// in a small seeded region.
+func TestGoldenDocumentsOfPeople(t *testing.T) {
+	golden(t, "testdata/seeded", func(t *testing.T, stack *apptest.Stack) {
+		mustRun(t, stack, "seed", "--users", "20", "--shops", "4", "--notes", "30", "--follows", "60", "--seed", "1")
+	})
+}
+
+func mustRun(t *testing.T, stack *apptest.Stack, command ...string) {
+	t.Helper()
+	if _, errs, code := stack.Command(t, command...); code != 0 {
+		t.Fatal(errs)
+	}
+}
+
+// golden sends the documents of a folder to servers on both stacks, whose stores were
+// filled before.
+func golden(t *testing.T, folder string, fill func(*testing.T, *apptest.Stack)) {
+	t.Helper()
+	names := documents(t, folder)
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		fill(t, stack)
 		s := stack.Start(t)
 		for _, name := range names {
 			t.Run(name, func(t *testing.T) {
-				query, vars := document(t, name)
-				golden := filepath.Join("testdata", name+".golden.json")
+				query, vars := document(t, filepath.Join(folder, name))
+				path := filepath.Join(folder, name+".golden.json")
 				if *update && stack.Name == "embedded" {
-					if err := os.WriteFile(golden, []byte(answer(t, s, query, vars)), 0o600); err != nil {
+					if err := os.WriteFile(path, []byte(answer(t, s, query, vars)), 0o600); err != nil {
 						t.Fatal(err)
 					}
 				}
-				want, err := os.ReadFile(golden)
+				want, err := os.ReadFile(path)
 				if err != nil {
 					t.Fatalf("%v; go test ./graph -update writes it", err)
 				}
@@ -56,10 +78,10 @@ func TestGoldenDocuments(t *testing.T) {
 	})
 }
 
-// documents are the names in testdata. A file that belongs to none is an error.
-func documents(t *testing.T) (names []string) {
+// documents are the names in a folder. A file that belongs to none is an error.
+func documents(t *testing.T, folder string) (names []string) {
 	t.Helper()
-	files, err := os.ReadDir("testdata")
+	files, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +92,11 @@ func documents(t *testing.T) (names []string) {
 		}
 	}
 	for _, f := range files {
+		if f.IsDir() {
+			continue
+		}
 		if name, kind, _ := strings.Cut(f.Name(), "."); !known[name] || (kind != "graphql" && kind != "vars.json" && kind != "golden.json") {
-			t.Errorf("testdata/%s belongs to no document", f.Name())
+			t.Errorf("%s/%s belongs to no document", folder, f.Name())
 		}
 	}
 	if len(names) == 0 {
@@ -81,13 +106,13 @@ func documents(t *testing.T) (names []string) {
 }
 
 // document reads what a client sends.
-func document(t *testing.T, name string) (query string, vars map[string]any) {
+func document(t *testing.T, path string) (query string, vars map[string]any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name+".graphql"))
+	text, err := os.ReadFile(path + ".graphql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	switch values, err := os.ReadFile(filepath.Join("testdata", name+".vars.json")); {
+	switch values, err := os.ReadFile(path + ".vars.json"); {
 	case err == nil:
 		if err := json.Unmarshal(values, &vars); err != nil {
 			t.Fatalf("variables: %v", err)

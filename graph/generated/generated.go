@@ -2869,7 +2869,7 @@ type UnlikeCommentPayload {
 
 extend type Mutation {
   "Adds a comment by the viewer. Sent again, it adds another one."
-  addComment(input: AddCommentInput!): AddCommentPayload! @auth
+  addComment("What to say, and where." input: AddCommentInput!): AddCommentPayload! @auth
   "Has the viewer like a comment. Liking it again changes nothing."
   likeComment("The global id of a comment." id: ID!): LikeCommentPayload! @auth
   "Takes the viewer's like back. Where there is none, it changes nothing."
@@ -3071,7 +3071,7 @@ type UnlikeNotePayload {
 
 extend type Mutation {
   "Publishes a note by the viewer. Sent again, it publishes another one."
-  publishNote(input: PublishNoteInput!): PublishNotePayload! @auth
+  publishNote("What to publish." input: PublishNoteInput!): PublishNotePayload! @auth
   "Deletes a note of the viewer, or, by an ADMIN, of anybody; another's is FORBIDDEN. Its comments are hidden with it."
   deleteNote("The global id of a note." id: ID!): DeleteNotePayload! @auth
   "Has the viewer like a note. Liking it again changes nothing."

@@ -163,4 +163,3 @@ func (b *notesBench) likes(ctx context.Context) ([]measure.Row, error) {
 }
 
 func perSecond(rate float64) string { return fmt.Sprintf("%.0f/s", rate) }
-

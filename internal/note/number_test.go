@@ -2,6 +2,7 @@ package note
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/noteevent"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -180,9 +182,9 @@ func TestAKilledTransactionGivesItsNumberBack(t *testing.T) {
 		t.Fatal(held, err)
 	}
 	var pid int
-	rows, err := tx.QueryContext(t.Context(), "SELECT pg_backend_pid()")
-	if err != nil || !rows.Next() || rows.Scan(&pid) != nil || rows.Close() != nil {
-		t.Fatal("no backend", err)
+	err = sqlfile.Each(t.Context(), tx, "SELECT pg_backend_pid()", nil, func(rows *sql.Rows) error { return rows.Scan(&pid) })
+	if err != nil {
+		t.Fatal(err)
 	}
 	published := make(chan *Note, 1)
 	go func() {

@@ -80,7 +80,7 @@ func (p *press) run(all []*publication) {
 	tell := p.print(ctx, all)
 	p.mu.Lock()
 	p.running = false
-	p.start() //nolint:contextcheck // as in do
+	p.start()
 	p.mu.Unlock()
 	tell()
 	for _, one := range all {
