@@ -26,3 +26,14 @@ func WithTx(ctx context.Context, client *Client, work func(*Tx) error) error {
 	}
 	return nil
 }
+
+// WithTxAgain is [WithTx], and once more if the database undid the transaction for the
+// sake of another one, as undone tells of its error. So work has to begin from nothing
+// that it left behind.
+func WithTxAgain(ctx context.Context, client *Client, undone func(error) bool, work func(*Tx) error) error {
+	err := WithTx(ctx, client, work)
+	if undone(err) {
+		err = WithTx(ctx, client, work)
+	}
+	return err
+}

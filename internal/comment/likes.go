@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"entgo.io/ent/dialect"
-	"entgo.io/ent/dialect/sql"
-
 	"github.com/tandian-dev/tandian/ent"
 	entcomment "github.com/tandian-dev/tandian/ent/comment"
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // AddLikes adds n, which may be negative, to the likes of a comment and keeps its row
@@ -27,7 +25,7 @@ func (s *Service) AddLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (to
 		return 0, nil, nil
 	}
 	note := tx.Note.Query().Where(entnote.ID(int64(found[0])), entnote.DeletedAtIsNil())
-	note.Modify(forShare) // before the comment: notes are the first to be locked
+	note.Modify(store.ForShare) // before the comment: notes are the first to be locked
 	live, err := note.IDs(ctx)
 	if err != nil {
 		return 0, nil, fmt.Errorf("lock the note of comment %d: %w", id, err)
@@ -46,13 +44,4 @@ func (s *Service) AddLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (to
 // It may be repeated, late too.
 func (s *Service) LikesChanged(ctx context.Context, ids ...int64) error {
 	return outbox.Later(s.comments.Invalidate(ctx, ids...)) // Redis is away
-}
-
-// forShare keeps the rows of a query as they are until its transaction ends: any number of
-// transactions may hold them so, and nobody change them. SQLite needs nothing: see
-// store.ForUpdate.
-func forShare(s *sql.Selector) {
-	if s.Dialect() == dialect.Postgres {
-		s.ForShare()
-	}
 }

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"entgo.io/ent/dialect"
-	entsql "entgo.io/ent/dialect/sql"
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
@@ -108,18 +106,12 @@ func (p *people) Announce(_ context.Context, ids []int64, _ []outbox.Ticket) {
 // head is the number of the newest thing in the feed, kept as Config.Head says.
 func head(ctx context.Context, tx *ent.Tx) (int64, error) {
 	row := tx.FeedHead.Query().Where(feedhead.ID(1))
-	row.Modify(forShare)
+	row.Modify(store.ForShare)
 	one, err := row.Only(ctx)
 	if err != nil {
 		return 0, err
 	}
 	return one.Seq, nil
-}
-
-func forShare(s *entsql.Selector) {
-	if s.Dialect() == dialect.Postgres {
-		s.ForShare()
-	}
 }
 
 // A process is a Service as one of several processes has it.

@@ -12,9 +12,5 @@ import (
 // feed), so that is rare: somebody in psql, perhaps. Work begins from nothing that it
 // left behind.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
-	err := ent.WithTx(ctx, s.db, work)
-	if store.Undone(err) {
-		err = ent.WithTx(ctx, s.db, work)
-	}
-	return err
+	return ent.WithTxAgain(ctx, s.db, store.Undone, work)
 }

@@ -152,9 +152,5 @@ func (s *Service) change(ctx context.Context, work func(tx *ent.Tx) (change, tel
 // of another one: who deletes a target locks more than its count. So work begins from
 // nothing that it left behind.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
-	err := ent.WithTx(ctx, s.db, work)
-	if store.Undone(err) {
-		err = ent.WithTx(ctx, s.db, work)
-	}
-	return err
+	return ent.WithTxAgain(ctx, s.db, store.Undone, work)
 }

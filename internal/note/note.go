@@ -152,11 +152,7 @@ func (s *Service) Live(ctx context.Context, ids []int64) (map[int64]bool, error)
 // tx runs work in a transaction, and once more if the database undid it for the sake of
 // another one. So work begins from nothing that it left behind.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
-	err := ent.WithTx(ctx, s.db, work)
-	if store.Undone(err) {
-		err = ent.WithTx(ctx, s.db, work)
-	}
-	return err
+	return ent.WithTxAgain(ctx, s.db, store.Undone, work)
 }
 
 // IsNode says that there is a global id.

@@ -11,9 +11,5 @@ import (
 // of another one: a sale's commit and a cancellation can come to wait for each other.
 // So work begins from nothing that it left behind.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
-	err := ent.WithTx(ctx, s.db, work)
-	if store.Undone(err) {
-		err = ent.WithTx(ctx, s.db, work)
-	}
-	return err
+	return ent.WithTxAgain(ctx, s.db, store.Undone, work)
 }
