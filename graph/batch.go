@@ -28,13 +28,15 @@ func beside[P, V any](ctx context.Context, objs []*P, load func([]*P) ([]V, erro
 	return besideAs(ctx, graphql.GetFieldContext(ctx).Field.Alias, objs, load)
 }
 
-// besideAs is beside for several fields that are answered by one load, under one name.
+// besideAs is beside for several fields that are answered by one load, under one name,
+// which no client can give a field.
 func besideAs[P, V any](ctx context.Context, name string, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
-	at, ok := standing(ctx, graphql.GetFieldContext(ctx).Parent)
-	if !ok {
+	field := graphql.GetFieldContext(ctx)
+	at, ok := standing(ctx, field.Parent)
+	if !ok || len(objs) == 0 {
 		return load(objs)
 	}
-	a := at.answers.to(at.path + "." + name)
+	a := at.answers.to(at.path + below(field.Object, name))
 	a.once.Do(func() {
 		all, index := distinct[P](at.among)
 		if _, there := index[objs[0]]; !there {
@@ -113,7 +115,7 @@ func answered(ctx context.Context, field *graphql.FieldContext) (place, bool) {
 	if !ok {
 		return place{}, false
 	}
-	at.path += "." + field.Field.Alias
+	at.path += below(field.Object, field.Field.Alias)
 	a := at.answers.known(at.path)
 	if a == nil {
 		return place{}, false
@@ -121,6 +123,10 @@ func answered(ctx context.Context, field *graphql.FieldContext) (place, bool) {
 	at.among = a.values
 	return at, true
 }
+
+// below is the step of a path to a field. Objects of several types may stand in one
+// place, and each has fields of its own.
+func below(object, name string) string { return "." + object + "." + name }
 
 // answers are what was loaded for the nodes of a list of edges, and for what stands
 // below them.

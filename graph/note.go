@@ -34,7 +34,7 @@ func afterLike[V any](ctx context.Context, user, id int64, change func(context.C
 
 // noteCounts reads what is counted of notes, once for all fields that show it.
 func (r *Resolver) noteCounts(ctx context.Context, objs []*note.Note) ([]note.Counts, error) {
-	return besideAs(ctx, "counts", objs, func(all []*note.Note) ([]note.Counts, error) {
+	return besideAs(ctx, "(counts)", objs, func(all []*note.Note) ([]note.Counts, error) {
 		return readBy(ctx, all, noteID, r.rooms.Notes.Counts)
 	})
 }
