@@ -48,6 +48,9 @@ func besideAs[P, V any](ctx context.Context, name string, objs []*P, load func([
 	})
 	values, _ := a.values.([]V)
 	index, _ := a.index.(map[*P]int)
+	if len(values) < len(index) && a.err == nil {
+		return load(objs)
+	}
 	part := make([]V, len(objs))
 	for i, obj := range objs {
 		n, known := index[obj]
@@ -79,7 +82,7 @@ func distinct[P any](among any) (all []*P, index map[*P]int) {
 // A place is where an object stands, with those beside it.
 type place struct {
 	answers *answers // of all objects that stand there
-	path    string   // to them, from the edges that have answers
+	path    string   // to them, from the edges that have answers, by the names that the client gave
 	among   any      // what they are found in: see each
 }
 
@@ -98,7 +101,7 @@ func standing(ctx context.Context, of *graphql.FieldContext) (place, bool) {
 	}
 	if edges := edge.Parent; edges != nil && edges.Parent != nil {
 		if at, ok := answered(ctx, edges.Parent); ok { // a connection below other nodes
-			at.path += ".node"
+			at.path += "." + edges.Field.Alias + "." + of.Field.Alias
 			return at, true
 		}
 	}
@@ -106,7 +109,7 @@ func standing(ctx context.Context, of *graphql.FieldContext) (place, bool) {
 	if group == nil {
 		return place{}, false
 	}
-	return place{answersOf(group), "node", group.Parents}, true
+	return place{answersOf(group), of.Field.Alias, group.Parents}, true
 }
 
 // answered is the place of objects that beside answered a field with.

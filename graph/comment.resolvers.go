@@ -26,7 +26,7 @@ func (r *commentResolver) Author(ctx context.Context, objs []*comment.Comment) (
 
 func (r *commentResolver) Note(ctx context.Context, objs []*comment.Comment) ([]*note.Note, error) {
 	return beside(ctx, objs, func(all []*comment.Comment) ([]*note.Note, error) {
-		return readBy(ctx, all, func(c *comment.Comment) int64 { return c.NoteID }, r.rooms.Notes.ByIDs)
+		return readBy(ctx, all, func(c *comment.Comment) int64 { return c.NoteID }, r.rooms.Notes.Even)
 	})
 }
 

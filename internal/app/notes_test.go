@@ -403,3 +403,37 @@ func TestFollowing(t *testing.T) {
 		}
 	})
 }
+
+// Fields of one place under several names are answered each for itself.
+func TestNamesThatClientsGiveDoNotMixAnswers(t *testing.T) {
+	stack := apptest.Embedded(t)
+	m := opened(t, stack, 2)
+	s := stack.Start(t)
+	ann := s.As(m.customers[0].token)
+	note := m.note(t, ann, "Tea")
+	root := m.comment(t, ann, note, nil, "One")
+	for _, content := range []string{"a", "b"} {
+		m.comment(t, ann, note, root, content)
+	}
+	m.comment(t, ann, note, nil, "Two")
+	for _, tt := range []struct{ query, want string }{
+		{
+			`{ hotNotes { edges { x: node { comments(first: 1) { edges { node { content } } } } y: node { comments(first: 2) { edges { node { content } } } } } } }`,
+			`{"hotNotes":{"edges":[{"x":{"comments":{"edges":[{"node":{"content":"Two"}}]}},"y":{"comments":{"edges":[{"node":{"content":"Two"}},{"node":{"content":"One"}}]}}}]}}`,
+		},
+		{
+			`{ hotNotes { edges { x: node { f: author { noteCount } } y: node { f: shop { commentCount } } } } }`,
+			`{"hotNotes":{"edges":[{"x":{"f":{"noteCount":1}},"y":{"f":{"commentCount":4}}}]}}`,
+		},
+		{
+			`{ hotNotes { edges { node { comments(first: 2) { a: edges { node { replies(first: 1) { edges { node { content } } } } } b: edges { node { replies(first: 2) { edges { node { content } } } } } } } } } }`,
+			`{"hotNotes":{"edges":[{"node":{"comments":{"a":[{"node":{"replies":{"edges":[]}}},{"node":{"replies":{"edges":[{"node":{"content":"a"}}]}}}],` +
+				`"b":[{"node":{"replies":{"edges":[]}}},{"node":{"replies":{"edges":[{"node":{"content":"a"}},{"node":{"content":"b"}}]}}}]}}}]}}`,
+		},
+		{`{ hotNotes { edges { node { counts: author { noteCount } likeCount commentCount } } } }`, `{"hotNotes":{"edges":[{"node":{"counts":{"noteCount":1},"likeCount":0,"commentCount":4}}]}}`},
+	} {
+		if got := dataOf(t, s, tt.query, nil); got != tt.want {
+			t.Errorf("%s\ngot  %s\nwant %s", tt.query, got, tt.want)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 )
 
 // How the rooms of notes, likes, comments and follows know each other, and the users
-// whose counts they keep. All lock what they count in one order: comments, counts of
+// whose counts they keep. All lock in one order: notes, comments, counts of
 // notes, shops, users, the head of the feed.
 
 // openPeople builds the rooms of what people write and whom they follow.

@@ -42,8 +42,11 @@ func (s *Service) Follow(ctx context.Context, follower, followee int64) error {
 	request, whole, cancel := contexts(ctx)
 	defer cancel()
 	row, err := s.rowOf(request, s.db, follower, followee)
-	if err != nil || row != 0 {
+	switch {
+	case err != nil:
 		return err
+	case row != 0:
+		return s.ended(whole, errFaster, change{follower, followee}, nil, nil)
 	}
 	return s.follow(whole, follower, followee)
 }
@@ -73,7 +76,7 @@ func (s *Service) Unfollow(ctx context.Context, follower, followee int64) error 
 	if _, there := counts[followee]; !there {
 		return noSuchUser()
 	}
-	return nil
+	return s.ended(whole, errFaster, change{follower, followee}, nil, nil)
 }
 
 func noSuchUser() error { return fault.Refuse(fault.NotFound, "There is no such user.", "userId") }
@@ -170,6 +173,7 @@ func (s *Service) ended(ctx context.Context, err error, c change, users, own []o
 	switch {
 	case errors.Is(err, errFaster):
 		s.outbox.Settle(ctx, s.tell(ctx, c))
+		s.cfg.Users.Announce(ctx, []int64{c.follower(), c.followee()}, nil)
 		return nil
 	case err != nil:
 		verb := "follow"

@@ -172,6 +172,9 @@ func open(t *testing.T, on storetest.Stores) *process {
 // furnish stores notes and comments with these ids, which nobody likes.
 func (p *process) furnish(t *testing.T, ids ...int64) {
 	t.Helper()
+	if n := p.db.Note.Query().CountX(t.Context()); n == 0 { // that all of them are about
+		p.db.Note.Create().SetID(1).SetAuthorID(1).SetShopID(1).SetTitle("Tea").SetContent("Good.").SetCreatedAt(0).ExecX(t.Context())
+	}
 	for part := range slices.Chunk(ids, 500) {
 		var counts []*ent.NoteCountCreate
 		var comments []*ent.CommentCreate

@@ -38,7 +38,7 @@ func (s *Service) openCaches(hub *cache.Hub) {
 	s.atShop = cache.NewHeads(hub, lists, headSize, decimal, parseDecimal, s.lister(s.sql.atShops))
 	s.hot = cache.New(hub, cache.Policy{
 		// A ranking stays as it was made. Every visitor reads the present one.
-		Name: "hot-notes", Fresh: rankingLife, Negative: hotEvery, StaleIfError: rankingLife,
+		Name: "hot-notes", Fresh: rankingKept, Negative: hotEvery, StaleIfError: rankingLife,
 		Local: cache.Local{Share: 0.02, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, []spot]{Key: decimal, Load: s.loadRankings, Parse: parseDecimal})
 }

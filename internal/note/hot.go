@@ -42,6 +42,7 @@ const (
 	hotEvery    = 2 * time.Second
 	hotMost     = 400 // notes in a ranking: what a record may have
 	rankingLife = 10 * time.Minute
+	rankingKept = 12 * time.Minute // lives are shortened by up to a tenth
 )
 
 // ranking is the number of the present one.
@@ -56,12 +57,12 @@ type spot struct {
 // compare orders spots from the hottest on.
 func (p spot) compare(o spot) int { return cmp.Or(cmp.Compare(o.Hot, p.Hot), cmp.Compare(o.ID, p.ID)) }
 
-// loadRankings makes the ranking of now. Nobody can make an older one; clocks may differ
-// by a few.
+// loadRankings makes the ranking of now. Nobody can make an older one, and nobody one
+// before its time, which a cursor might name; clocks may differ by a few.
 func (s *Service) loadRankings(ctx context.Context, numbers []int64) (map[int64][]spot, error) {
 	found := map[int64][]spot{}
 	for _, n := range numbers {
-		if d := n - s.ranking(); d < -2 || d > 2 {
+		if d := n - s.ranking(); d < -2 || d > 0 {
 			continue
 		}
 		list, err := s.hottest(ctx, nil, hotMost)

@@ -84,6 +84,10 @@ func (s *Service) pages(ctx context.Context, lists *cache.Heads[int64], owners [
 			}
 		}
 		found[owner] = pageOf(edges, first, after, p.More)
+		if p.More { // behind what was looked at, though its row may be gone
+			end := page.Encode(listCursor, p.Spots[len(p.Spots)-1].At)
+			found[owner].Info.EndCursor = &end
+		}
 	}
 	return found, nil
 }

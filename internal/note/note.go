@@ -12,11 +12,13 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"slices"
 	"time"
 
 	"entgo.io/ent/dialect"
 
 	"github.com/tandian-dev/tandian/ent"
+	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
@@ -134,6 +136,27 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Note, erro
 		return nil, fmt.Errorf("read %d notes: %w", len(ids), err)
 	}
 	return cache.Pointers(found), nil
+}
+
+// Even is [Service.ByIDs] for what belongs to the notes and was read before: one that was
+// deleted meanwhile is returned as it was.
+func (s *Service) Even(ctx context.Context, ids []int64) (map[int64]*Note, error) {
+	found, err := s.ByIDs(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	gone := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return found[id] != nil })
+	if len(gone) == 0 {
+		return found, nil
+	}
+	rows, err := s.db.Note.Query().Where(entnote.IDIn(gone...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select %d notes that are gone: %w", len(gone), err)
+	}
+	for _, r := range rows {
+		found[r.ID] = fromRow(r)
+	}
+	return found, nil
 }
 
 // Live says which of the notes exist and were not deleted, as [Service.ByIDs] would.

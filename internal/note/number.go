@@ -75,10 +75,11 @@ func (s *Service) eventsIn(ctx context.Context, from, until int64) (int, error) 
 
 // Head returns the newest number of the feed and keeps it the newest until tx ends:
 // nobody publishes before its commit. It is for what has to know what was there at its
-// own commit; the transaction asks for it last.
+// own commit; the transaction asks for it last. The lock is not a shared one: with those,
+// a stream of readers could keep a publisher waiting for ever.
 func (s *Service) Head(ctx context.Context, tx *ent.Tx) (int64, error) {
 	one := tx.FeedHead.Query().Where(feedhead.ID(1))
-	one.Modify(store.ForShare)
+	one.Modify(store.ForUpdate)
 	head, err := one.Only(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read the head of the feed: %w", err)

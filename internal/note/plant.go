@@ -24,12 +24,17 @@ type Seedling struct {
 	At         time.Time
 }
 
-const bulk = 500 // rows in one statement
+const (
+	bulk         = 500         // rows in one statement
+	plantTimeout = time.Minute // of one call of Plant
+)
 
 // Plant stores the notes that are not stored yet, all in one transaction, numbered in
 // their order, and returns the ids of all of them, and how many are new. Stored notes
 // stay as they are, deleted ones too. While it numbers them, nobody else publishes.
 func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(done int)) (ids []int64, added int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+	defer cancel()
 	var told announcement
 	var fresh []*ent.Note
 	err = s.tx(ctx, func(tx *ent.Tx) (err error) {

@@ -3,6 +3,7 @@ package note
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/tandian-dev/tandian/ent"
@@ -15,7 +16,7 @@ import (
 // Bounds of what is published together.
 const (
 	mostTogether = 100  // in one transaction
-	mostWaiting  = 2000 // beyond, publishers are sent away
+	mostWaiting  = 1000 // beyond, publishers are sent away
 )
 
 // errBusy is what publishers hear of whom too many wait already.
@@ -45,7 +46,8 @@ type publication struct {
 	err error
 }
 
-// do publishes, and returns when it is told.
+// do publishes, and returns when it is told. Who goes while nobody has begun takes the note
+// back; after that it is published, and waited for: what prints has a deadline.
 func (p *press) do(ctx context.Context, author int64, d Draft) (*ent.Note, error) {
 	one := &publication{ctx: ctx, author: author, draft: d, done: make(chan struct{})}
 	p.mu.Lock()
@@ -56,8 +58,27 @@ func (p *press) do(ctx context.Context, author int64, d Draft) (*ent.Note, error
 	p.waiting = append(p.waiting, one)
 	p.start() //nolint:contextcheck // each publication has its own
 	p.mu.Unlock()
-	<-one.done // what prints has a deadline
+	select {
+	case <-one.done:
+	case <-ctx.Done():
+		if p.withdraw(one) {
+			return nil, ctx.Err()
+		}
+		<-one.done
+	}
 	return one.row, one.err
+}
+
+// withdraw takes a note out of those that wait, if nobody has begun with it.
+func (p *press) withdraw(one *publication) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.Index(p.waiting, one)
+	if i < 0 {
+		return false
+	}
+	p.waiting = slices.Delete(slices.Clone(p.waiting), i, i+1) // what stands before it may be under way
+	return true
 }
 
 // start prints what waits, unless somebody does. The caller holds mu.

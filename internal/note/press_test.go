@@ -1,6 +1,7 @@
 package note
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -94,5 +95,26 @@ func TestTooManyPublishersAreSentAway(t *testing.T) {
 	p := &press{running: true, waiting: make([]*publication, mostWaiting)}
 	if _, err := p.do(t.Context(), 1, Draft{}); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Who goes before anybody has begun with the note takes it back.
+func TestAPublisherWhoGoesInTimePublishesNothing(t *testing.T) {
+	p := &press{running: true} // with others
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := p.do(ctx, 1, Draft{})
+		left <- err
+	}()
+	waiting := func() int {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.waiting)
+	}
+	testkit.Eventually(t, 20*time.Second, func() bool { return waiting() == 1 })
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) || waiting() != 0 {
+		t.Errorf("got %v, and %d wait", err, waiting())
 	}
 }

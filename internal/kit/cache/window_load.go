@@ -266,9 +266,12 @@ func (w *Window[K]) start(ctx context.Context, ks []K, part pageRange) []windowA
 func (w *Window[K]) fly(ctx context.Context, ks []K, part pageRange) []windowAnswer {
 	token := rand.Text() // one for each load, as in Cache
 	answers := w.read(ctx, ks, part, token)
-	again(ks, answers, those(answers, windowGranted), func(granted []K) []windowAnswer {
-		loaded := w.call(ctx, granted)
-		w.store(ctx, token, granted, loaded)
+	again(ks, answers, those(answers, windowGranted), func(granted []K) (loaded []windowAnswer) {
+		for part := range slices.Chunk(granted, max(1, lookEntries/w.policy.Size)) { // what one load holds in memory, and its time, have a bound
+			some := w.call(ctx, part)
+			w.store(ctx, token, part, some)
+			loaded = append(loaded, some...)
+		}
 		return loaded
 	})
 	return answers
