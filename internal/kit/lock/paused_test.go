@@ -42,8 +42,8 @@ func TestAPausedHolderCannotWrite(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			stores, url := storetest.Real(t), testkit.Redis(t)
 			db := storetest.Open(t, stores).SQL
-			exec1(t, db.DB, "CREATE TABLE notes (by text NOT NULL)")
-			exec1(t, db.DB, "INSERT INTO notes VALUES ('nobody')")
+			exec1(t, db.DB, "CREATE TABLE letters (by text NOT NULL)")
+			exec1(t, db.DB, "INSERT INTO letters VALUES ('nobody')")
 			first := startHolder(t, url, stores.SQL.URL, tt.how)
 			if got := first.line(t); got != "holds" {
 				t.Fatalf("the first holder says %q", got)
@@ -64,7 +64,7 @@ func TestAPausedHolderCannotWrite(t *testing.T) {
 						return err
 					}
 				}
-				if _, err := tx.ExecContext(ctx, "UPDATE notes SET by = 'the second holder'"); err != nil {
+				if _, err := tx.ExecContext(ctx, "UPDATE letters SET by = 'the second holder'"); err != nil {
 					return err
 				}
 				return tx.Commit()
@@ -77,7 +77,7 @@ func TestAPausedHolderCannotWrite(t *testing.T) {
 				t.Errorf("the first holder says %q", got)
 			}
 			var last string
-			if err := db.QueryRowContext(t.Context(), "SELECT by FROM notes").Scan(&last); err != nil {
+			if err := db.QueryRowContext(t.Context(), "SELECT by FROM letters").Scan(&last); err != nil {
 				t.Fatal(err)
 			}
 			if last != tt.last {
@@ -213,7 +213,7 @@ func runHolder(args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "UPDATE notes SET by = 'the first holder'"); err != nil {
+	if _, err := tx.ExecContext(ctx, "UPDATE letters SET by = 'the first holder'"); err != nil {
 		return err
 	}
 	if err := begun.Commit(); err != nil {
