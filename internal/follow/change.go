@@ -10,6 +10,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entfollow "github.com/tandian-dev/tandian/ent/follow"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -39,7 +40,7 @@ func (s *Service) Follow(ctx context.Context, follower, followee int64) error {
 	if follower == followee {
 		return fault.Refuse(CannotFollowSelf, "You cannot follow yourself.", "userId")
 	}
-	request, whole, cancel := contexts(ctx)
+	request, whole, cancel := clock.Split(ctx, writeTimeout, writeTimeout)
 	defer cancel()
 	row, err := s.rowOf(request, s.db, follower, followee)
 	switch {
@@ -60,7 +61,7 @@ func (s *Service) Follow(ctx context.Context, follower, followee int64) error {
 func (s *Service) Unfollow(ctx context.Context, follower, followee int64) error {
 	ctx, span := observe.Span(ctx, "follow.Unfollow")
 	defer span.End()
-	request, whole, cancel := contexts(ctx)
+	request, whole, cancel := clock.Split(ctx, writeTimeout, writeTimeout)
 	defer cancel()
 	row, err := s.rowOf(request, s.db, follower, followee)
 	if err != nil {
@@ -80,14 +81,6 @@ func (s *Service) Unfollow(ctx context.Context, follower, followee int64) error 
 }
 
 func noSuchUser() error { return fault.Refuse(fault.NotFound, "There is no such user.", "userId") }
-
-// contexts returns one context for what may be given up with the request, and one for
-// what may not: a commit that succeeds unheard would be told by nobody.
-func contexts(ctx context.Context) (request, whole context.Context, cancel func()) {
-	whole, cancelWhole := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	request, cancelRequest := context.WithTimeout(ctx, writeTimeout)
-	return request, whole, func() { cancelRequest(); cancelWhole() }
-}
 
 // rowOf returns the id of a follow, 0 if there is none.
 func (s *Service) rowOf(ctx context.Context, db *ent.Client, follower, followee int64) (int64, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entlike "github.com/tandian-dev/tandian/ent/like"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -16,15 +17,6 @@ import (
 
 // errFaster means that somebody did the same a moment before.
 var errFaster = errors.New("somebody was faster")
-
-// contexts returns one context for what may be given up with the request, and one for
-// what may not: a commit that succeeds unheard would be told late, by the outbox. Both
-// have a deadline.
-func contexts(ctx context.Context) (request, whole context.Context, cancel func()) {
-	whole, cancelWhole := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
-	request, cancelRequest := context.WithTimeout(ctx, readTimeout)
-	return request, whole, func() { cancelRequest(); cancelWhole() }
-}
 
 // Like has a user like a target. To repeat it does no harm: what is there already is
 // found without a lock, and nothing is written. Of two taps that race, both find
@@ -37,7 +29,7 @@ func contexts(ctx context.Context) (request, whole context.Context, cancel func(
 func (s *Service) Like(ctx context.Context, user, id int64) error {
 	ctx, span := observe.Span(ctx, "like.Like")
 	defer span.End()
-	request, whole, cancel := contexts(ctx)
+	request, whole, cancel := clock.Split(ctx, readTimeout, writeTimeout)
 	defer cancel()
 	row, err := s.row(request, user, id)
 	if err == nil && row != 0 {
@@ -74,7 +66,7 @@ func (s *Service) Like(ctx context.Context, user, id int64) error {
 func (s *Service) Unlike(ctx context.Context, user, id int64) error {
 	ctx, span := observe.Span(ctx, "like.Unlike")
 	defer span.End()
-	request, whole, cancel := contexts(ctx)
+	request, whole, cancel := clock.Split(ctx, readTimeout, writeTimeout)
 	defer cancel()
 	row, err := s.row(request, user, id)
 	if err == nil && row == 0 {

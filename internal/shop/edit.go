@@ -10,6 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/schema"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -64,15 +65,6 @@ func (d Details) changes() Changes {
 	}
 }
 
-// editContexts returns one context for what may be given up with the request,
-// and one for what may not: a commit that succeeds unheard would be announced
-// by nobody. Both have the deadline.
-func editContexts(ctx context.Context) (request, whole context.Context, cancel func()) {
-	whole, cancelWhole := context.WithTimeout(context.WithoutCancel(ctx), editTimeout)
-	request, cancelRequest := context.WithTimeout(ctx, editTimeout)
-	return request, whole, func() { cancelRequest(); cancelWhole() }
-}
-
 // Create stores a shop that belongs to its editor and returns it as stored.
 // When it returns, every process finds the shop by its place, its type and its
 // words, as [Service.announceEdit] explains.
@@ -82,7 +74,7 @@ func editContexts(ctx context.Context) (request, whole context.Context, cancel f
 func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, error) {
 	ctx, span := observe.Span(ctx, "shop.Create")
 	defer span.End()
-	ctx, whole, cancel := editContexts(ctx)
+	ctx, whole, cancel := clock.Split(ctx, editTimeout, editTimeout)
 	defer cancel()
 	c := d.changes().clean()
 	typed, err := s.hasType(ctx, c)
@@ -123,7 +115,7 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*Shop, error) {
 	ctx, span := observe.Span(ctx, "shop.Update")
 	defer span.End()
-	ctx, whole, cancel := editContexts(ctx)
+	ctx, whole, cancel := clock.Split(ctx, editTimeout, editTimeout)
 	defer cancel()
 	c = c.clean()
 	typed, err := s.hasType(ctx, c) // before the row is locked

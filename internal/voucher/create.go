@@ -7,6 +7,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -78,7 +79,7 @@ func (s *Service) CreateFlash(ctx context.Context, by Editor, d FlashDetails) (*
 
 // create stores what insert does, if nothing is wrong with it.
 func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong fault.UserErrors, insert func(context.Context, *ent.Tx) (*Voucher, error)) (*Voucher, error) {
-	ctx, whole, cancel := editContexts(ctx)
+	ctx, whole, cancel := clock.Split(ctx, editTimeout, editTimeout)
 	defer cancel()
 	known, err := s.mayEdit(ctx, by, shopID)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/predicate"
 	"github.com/tandian-dev/tandian/ent/schema"
 	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
@@ -53,15 +54,6 @@ type FlashChanges struct {
 	StockDelta *int // pieces more or, below 0, less; nil for none
 	BeginsAt   patch.Field[time.Time]
 	EndsAt     patch.Field[time.Time] // one in the past ends the sale
-}
-
-// editContexts returns one context for what may be given up with the request,
-// and one for what may not: a commit that succeeds unheard would be announced
-// by nobody. Both have the deadline.
-func editContexts(ctx context.Context) (request, whole context.Context, cancel func()) {
-	whole, cancelWhole := context.WithTimeout(context.WithoutCancel(ctx), editTimeout)
-	request, cancelRequest := context.WithTimeout(ctx, editTimeout)
-	return request, whole, func() { cancelRequest(); cancelWhole() }
 }
 
 // mayEdit returns a fault if the editor may not change what a shop sells, and
@@ -114,7 +106,7 @@ func (s *Service) editable(ctx context.Context, by Editor, id int64, kind entvou
 func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.Update")
 	defer span.End()
-	ctx, whole, cancel := editContexts(ctx)
+	ctx, whole, cancel := clock.Split(ctx, editTimeout, editTimeout)
 	defer cancel()
 	if err := s.editable(ctx, by, id, entvoucher.KindORDINARY); err != nil {
 		return nil, err
@@ -212,7 +204,7 @@ func write(ctx context.Context, tx *ent.Tx, next *ent.Voucher) (*ent.Voucher, er
 func (s *Service) UpdateFlash(ctx context.Context, by Editor, id int64, c FlashChanges) (*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.UpdateFlash")
 	defer span.End()
-	ctx, whole, cancel := editContexts(ctx)
+	ctx, whole, cancel := clock.Split(ctx, editTimeout, editTimeout)
 	defer cancel()
 	if err := s.editable(ctx, by, id, entvoucher.KindFLASH); err != nil {
 		return nil, err
