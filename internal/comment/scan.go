@@ -112,33 +112,18 @@ type drift struct {
 
 // scan compares all counters of a kind, in pages.
 func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
-	for after, n := int64(0), scanPage; n == scanPage; {
-		page, err := c.page(ctx, c.s.db, after, scanPage)
-		if err != nil {
-			return err
-		}
-		if n = len(page); n == 0 {
-			return nil
-		}
-		after = page[n-1].id
-		if err := r.Compare(ctx, n); err != nil {
-			return err
-		}
-		for _, d := range page {
-			if d.is == d.wants {
-				continue
-			}
-			r.Find(fmt.Sprintf("%s %d: it has %d %s, and the comments say %d", c.noun, d.id, d.is, c.unit, d.wants))
-			if r.Dry {
-				continue
-			}
-			if err := c.mend(ctx, d.id); err != nil {
-				return err
-			}
-			r.Mend(1)
-		}
+	read := func(ctx context.Context, after int64, most int) ([]drift, error) {
+		return c.page(ctx, c.s.db, after, most)
 	}
-	return nil
+	return reconcile.Counters(ctx, r, scanPage, read, c.look, c.mend)
+}
+
+// look says how a counter differs.
+func (c counter) look(d drift) (id int64, differs string) {
+	if d.is != d.wants {
+		differs = fmt.Sprintf("%s %d: it has %d %s, and the comments say %d", c.noun, d.id, d.is, c.unit, d.wants)
+	}
+	return d.id, differs
 }
 
 // page reads counters behind an id.

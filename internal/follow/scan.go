@@ -105,34 +105,19 @@ func (d drift) right() bool { return d.followers == d.wantsFollowers && d.follow
 
 // scanCounts compares what is counted of each user, in pages.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
-	for after, n := int64(0), scanPage; n == scanPage; {
-		page, err := s.counts(ctx, s.db, after, scanPage)
-		if err != nil {
-			return err
-		}
-		if n = len(page); n == 0 {
-			return nil
-		}
-		after = page[n-1].user
-		if err := r.Compare(ctx, n); err != nil {
-			return err
-		}
-		for _, d := range page {
-			if d.right() {
-				continue
-			}
-			r.Find(fmt.Sprintf("user %d: it has %d followers and follows %d, and the follows say %d and %d",
-				d.user, d.followers, d.followees, d.wantsFollowers, d.wantsFollows))
-			if r.Dry {
-				continue
-			}
-			if err := s.mend(ctx, d.user); err != nil {
-				return err
-			}
-			r.Mend(1)
-		}
+	read := func(ctx context.Context, after int64, most int) ([]drift, error) {
+		return s.counts(ctx, s.db, after, most)
 	}
-	return nil
+	return reconcile.Counters(ctx, r, scanPage, read, drift.look, s.mend)
+}
+
+// look says how counts differ.
+func (d drift) look() (user int64, differs string) {
+	if !d.right() {
+		differs = fmt.Sprintf("user %d: it has %d followers and follows %d, and the follows say %d and %d",
+			d.user, d.followers, d.followees, d.wantsFollowers, d.wantsFollows)
+	}
+	return d.user, differs
 }
 
 // counts reads a page of users behind an id.

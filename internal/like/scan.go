@@ -51,33 +51,18 @@ type drift struct {
 
 // scanCounts compares the likes of all targets, in pages.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
-	for after, n := int64(0), scanPage; n == scanPage; {
-		page, err := s.counts(ctx, s.db, after, scanPage)
-		if err != nil {
-			return err
-		}
-		if n = len(page); n == 0 {
-			return nil
-		}
-		after = page[n-1].id
-		if err := r.Compare(ctx, n); err != nil {
-			return err
-		}
-		for _, d := range page {
-			if d.is == d.wants {
-				continue
-			}
-			r.Find(fmt.Sprintf("%s %d: it counts %d likes, and there are %d", s.noun(), d.id, d.is, d.wants))
-			if r.Dry {
-				continue
-			}
-			if err := s.mend(ctx, d.id); err != nil {
-				return err
-			}
-			r.Mend(1)
-		}
+	read := func(ctx context.Context, after int64, most int) ([]drift, error) {
+		return s.counts(ctx, s.db, after, most)
 	}
-	return nil
+	return reconcile.Counters(ctx, r, scanPage, read, s.look, s.mend)
+}
+
+// look says how a count differs.
+func (s *Service) look(d drift) (id int64, differs string) {
+	if d.is != d.wants {
+		differs = fmt.Sprintf("%s %d: it counts %d likes, and there are %d", s.noun(), d.id, d.is, d.wants)
+	}
+	return d.id, differs
 }
 
 // counts reads a page of counts behind an id.

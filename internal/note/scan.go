@@ -37,33 +37,18 @@ type drift struct {
 
 // scanCounts compares how many notes all users have, in pages.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
-	for after, n := int64(0), scanPage; n == scanPage; {
-		page, err := s.drifts(ctx, s.db, after, scanPage)
-		if err != nil {
-			return err
-		}
-		if n = len(page); n == 0 {
-			return nil
-		}
-		after = page[n-1].user
-		if err := r.Compare(ctx, n); err != nil {
-			return err
-		}
-		for _, d := range page {
-			if d.is == d.wants {
-				continue
-			}
-			r.Find(fmt.Sprintf("user %d: the row has %d notes, and there are %d", d.user, d.is, d.wants))
-			if r.Dry {
-				continue
-			}
-			if err := s.mend(ctx, d.user); err != nil {
-				return err
-			}
-			r.Mend(1)
-		}
+	read := func(ctx context.Context, after int64, most int) ([]drift, error) {
+		return s.drifts(ctx, s.db, after, most)
 	}
-	return nil
+	return reconcile.Counters(ctx, r, scanPage, read, drift.look, s.mend)
+}
+
+// look says how a count differs.
+func (d drift) look() (user int64, differs string) {
+	if d.is != d.wants {
+		differs = fmt.Sprintf("user %d: the row has %d notes, and there are %d", d.user, d.is, d.wants)
+	}
+	return d.user, differs
 }
 
 // drifts reads the counts of users behind an id.

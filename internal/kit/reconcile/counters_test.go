@@ -1,0 +1,58 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+)
+
+// Seven counters in pages of three, of which the second and the last are wrong.
+func TestCountersAreComparedInPages(t *testing.T) {
+	broken := errors.New("it cannot be mended")
+	for _, tt := range []struct {
+		name  string
+		dry   bool
+		fails error
+		want  reconcile.Outcome
+		mends []int64
+	}{
+		{"all are compared, and mended", false, nil, reconcile.Outcome{Compared: 7, Found: 2, Mended: 2, Lines: []string{"2 is wrong", "7 is wrong"}}, []int64{2, 7}},
+		{"a dry run mends nothing", true, nil, reconcile.Outcome{Compared: 7, Found: 2, Lines: []string{"2 is wrong", "7 is wrong"}}, nil},
+		{"one that cannot be mended ends it", false, broken, reconcile.Outcome{Compared: 3, Found: 1, Lines: []string{"2 is wrong"}}, []int64{2}},
+	} {
+		var mends []int64
+		read := func(_ context.Context, after int64, most int) (page []int64, err error) {
+			for id := after + 1; id <= 7 && len(page) < most; id++ {
+				page = append(page, id)
+			}
+			return page, nil
+		}
+		look := func(id int64) (int64, string) {
+			if id == 2 || id == 7 {
+				return id, fmt.Sprintf("%d is wrong", id)
+			}
+			return id, ""
+		}
+		mend := func(_ context.Context, id int64) error { mends = append(mends, id); return tt.fails }
+		scan := reconcile.Scan{Name: "counters", What: "counters", Run: func(ctx context.Context, r *reconcile.Run) error {
+			return reconcile.Counters(ctx, r, 3, read, look, mend)
+		}}
+		s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+		s.Add(scan)
+		got, err := s.Once(t.Context(), scan, reconcile.Options{Dry: tt.dry})
+		got.Took = 0
+		if diff := cmp.Diff(tt.want, got); diff != "" || !errors.Is(err, tt.fails) {
+			t.Errorf("%s: %v, %s", tt.name, err, diff)
+		}
+		if diff := cmp.Diff(tt.mends, mends); diff != "" {
+			t.Errorf("%s: mended %s", tt.name, diff)
+		}
+	}
+}
