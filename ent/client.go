@@ -15,6 +15,7 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/tandian-dev/tandian/ent/checkinmonth"
 	"github.com/tandian-dev/tandian/ent/comment"
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/ent/flashsale"
@@ -28,11 +29,14 @@ import (
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/payment"
+	"github.com/tandian-dev/tandian/ent/picture"
+	"github.com/tandian-dev/tandian/ent/pictureuse"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/ent/visitday"
 	"github.com/tandian-dev/tandian/ent/voucher"
 
 	stdsql "database/sql"
@@ -43,6 +47,8 @@ type Client struct {
 	config
 	// Schema is the client for creating, migrating and dropping schema.
 	Schema *migrate.Schema
+	// CheckInMonth is the client for interacting with the CheckInMonth builders.
+	CheckInMonth *CheckInMonthClient
 	// Comment is the client for interacting with the Comment builders.
 	Comment *CommentClient
 	// FeedHead is the client for interacting with the FeedHead builders.
@@ -69,6 +75,10 @@ type Client struct {
 	OutboxJob *OutboxJobClient
 	// Payment is the client for interacting with the Payment builders.
 	Payment *PaymentClient
+	// Picture is the client for interacting with the Picture builders.
+	Picture *PictureClient
+	// PictureUse is the client for interacting with the PictureUse builders.
+	PictureUse *PictureUseClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
 	// Setting is the client for interacting with the Setting builders.
@@ -79,6 +89,8 @@ type Client struct {
 	ShopType *ShopTypeClient
 	// User is the client for interacting with the User builders.
 	User *UserClient
+	// VisitDay is the client for interacting with the VisitDay builders.
+	VisitDay *VisitDayClient
 	// Voucher is the client for interacting with the Voucher builders.
 	Voucher *VoucherClient
 }
@@ -92,6 +104,7 @@ func NewClient(opts ...Option) *Client {
 
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
+	c.CheckInMonth = NewCheckInMonthClient(c.config)
 	c.Comment = NewCommentClient(c.config)
 	c.FeedHead = NewFeedHeadClient(c.config)
 	c.FlashSale = NewFlashSaleClient(c.config)
@@ -105,11 +118,14 @@ func (c *Client) init() {
 	c.Order = NewOrderClient(c.config)
 	c.OutboxJob = NewOutboxJobClient(c.config)
 	c.Payment = NewPaymentClient(c.config)
+	c.Picture = NewPictureClient(c.config)
+	c.PictureUse = NewPictureUseClient(c.config)
 	c.Session = NewSessionClient(c.config)
 	c.Setting = NewSettingClient(c.config)
 	c.Shop = NewShopClient(c.config)
 	c.ShopType = NewShopTypeClient(c.config)
 	c.User = NewUserClient(c.config)
+	c.VisitDay = NewVisitDayClient(c.config)
 	c.Voucher = NewVoucherClient(c.config)
 }
 
@@ -201,27 +217,31 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:       ctx,
-		config:    cfg,
-		Comment:   NewCommentClient(cfg),
-		FeedHead:  NewFeedHeadClient(cfg),
-		FlashSale: NewFlashSaleClient(cfg),
-		Follow:    NewFollowClient(cfg),
-		IDSegment: NewIDSegmentClient(cfg),
-		Like:      NewLikeClient(cfg),
-		LockFence: NewLockFenceClient(cfg),
-		Note:      NewNoteClient(cfg),
-		NoteCount: NewNoteCountClient(cfg),
-		NoteEvent: NewNoteEventClient(cfg),
-		Order:     NewOrderClient(cfg),
-		OutboxJob: NewOutboxJobClient(cfg),
-		Payment:   NewPaymentClient(cfg),
-		Session:   NewSessionClient(cfg),
-		Setting:   NewSettingClient(cfg),
-		Shop:      NewShopClient(cfg),
-		ShopType:  NewShopTypeClient(cfg),
-		User:      NewUserClient(cfg),
-		Voucher:   NewVoucherClient(cfg),
+		ctx:          ctx,
+		config:       cfg,
+		CheckInMonth: NewCheckInMonthClient(cfg),
+		Comment:      NewCommentClient(cfg),
+		FeedHead:     NewFeedHeadClient(cfg),
+		FlashSale:    NewFlashSaleClient(cfg),
+		Follow:       NewFollowClient(cfg),
+		IDSegment:    NewIDSegmentClient(cfg),
+		Like:         NewLikeClient(cfg),
+		LockFence:    NewLockFenceClient(cfg),
+		Note:         NewNoteClient(cfg),
+		NoteCount:    NewNoteCountClient(cfg),
+		NoteEvent:    NewNoteEventClient(cfg),
+		Order:        NewOrderClient(cfg),
+		OutboxJob:    NewOutboxJobClient(cfg),
+		Payment:      NewPaymentClient(cfg),
+		Picture:      NewPictureClient(cfg),
+		PictureUse:   NewPictureUseClient(cfg),
+		Session:      NewSessionClient(cfg),
+		Setting:      NewSettingClient(cfg),
+		Shop:         NewShopClient(cfg),
+		ShopType:     NewShopTypeClient(cfg),
+		User:         NewUserClient(cfg),
+		VisitDay:     NewVisitDayClient(cfg),
+		Voucher:      NewVoucherClient(cfg),
 	}, nil
 }
 
@@ -239,34 +259,38 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:       ctx,
-		config:    cfg,
-		Comment:   NewCommentClient(cfg),
-		FeedHead:  NewFeedHeadClient(cfg),
-		FlashSale: NewFlashSaleClient(cfg),
-		Follow:    NewFollowClient(cfg),
-		IDSegment: NewIDSegmentClient(cfg),
-		Like:      NewLikeClient(cfg),
-		LockFence: NewLockFenceClient(cfg),
-		Note:      NewNoteClient(cfg),
-		NoteCount: NewNoteCountClient(cfg),
-		NoteEvent: NewNoteEventClient(cfg),
-		Order:     NewOrderClient(cfg),
-		OutboxJob: NewOutboxJobClient(cfg),
-		Payment:   NewPaymentClient(cfg),
-		Session:   NewSessionClient(cfg),
-		Setting:   NewSettingClient(cfg),
-		Shop:      NewShopClient(cfg),
-		ShopType:  NewShopTypeClient(cfg),
-		User:      NewUserClient(cfg),
-		Voucher:   NewVoucherClient(cfg),
+		ctx:          ctx,
+		config:       cfg,
+		CheckInMonth: NewCheckInMonthClient(cfg),
+		Comment:      NewCommentClient(cfg),
+		FeedHead:     NewFeedHeadClient(cfg),
+		FlashSale:    NewFlashSaleClient(cfg),
+		Follow:       NewFollowClient(cfg),
+		IDSegment:    NewIDSegmentClient(cfg),
+		Like:         NewLikeClient(cfg),
+		LockFence:    NewLockFenceClient(cfg),
+		Note:         NewNoteClient(cfg),
+		NoteCount:    NewNoteCountClient(cfg),
+		NoteEvent:    NewNoteEventClient(cfg),
+		Order:        NewOrderClient(cfg),
+		OutboxJob:    NewOutboxJobClient(cfg),
+		Payment:      NewPaymentClient(cfg),
+		Picture:      NewPictureClient(cfg),
+		PictureUse:   NewPictureUseClient(cfg),
+		Session:      NewSessionClient(cfg),
+		Setting:      NewSettingClient(cfg),
+		Shop:         NewShopClient(cfg),
+		ShopType:     NewShopTypeClient(cfg),
+		User:         NewUserClient(cfg),
+		VisitDay:     NewVisitDayClient(cfg),
+		Voucher:      NewVoucherClient(cfg),
 	}, nil
 }
 
 // Debug returns a new debug-client. It's used to get verbose logging on specific operations.
 //
 //	client.Debug().
-//		Comment.
+//		CheckInMonth.
 //		Query().
 //		Count(ctx)
 func (c *Client) Debug() *Client {
@@ -289,9 +313,10 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.Comment, c.FeedHead, c.FlashSale, c.Follow, c.IDSegment, c.Like, c.LockFence,
-		c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment, c.Session,
-		c.Setting, c.Shop, c.ShopType, c.User, c.Voucher,
+		c.CheckInMonth, c.Comment, c.FeedHead, c.FlashSale, c.Follow, c.IDSegment,
+		c.Like, c.LockFence, c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob,
+		c.Payment, c.Picture, c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType,
+		c.User, c.VisitDay, c.Voucher,
 	} {
 		n.Use(hooks...)
 	}
@@ -301,9 +326,10 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.Comment, c.FeedHead, c.FlashSale, c.Follow, c.IDSegment, c.Like, c.LockFence,
-		c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment, c.Session,
-		c.Setting, c.Shop, c.ShopType, c.User, c.Voucher,
+		c.CheckInMonth, c.Comment, c.FeedHead, c.FlashSale, c.Follow, c.IDSegment,
+		c.Like, c.LockFence, c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob,
+		c.Payment, c.Picture, c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType,
+		c.User, c.VisitDay, c.Voucher,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -312,6 +338,8 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 // Mutate implements the ent.Mutator interface.
 func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
+	case *CheckInMonthMutation:
+		return c.CheckInMonth.mutate(ctx, m)
 	case *CommentMutation:
 		return c.Comment.mutate(ctx, m)
 	case *FeedHeadMutation:
@@ -338,6 +366,10 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.OutboxJob.mutate(ctx, m)
 	case *PaymentMutation:
 		return c.Payment.mutate(ctx, m)
+	case *PictureMutation:
+		return c.Picture.mutate(ctx, m)
+	case *PictureUseMutation:
+		return c.PictureUse.mutate(ctx, m)
 	case *SessionMutation:
 		return c.Session.mutate(ctx, m)
 	case *SettingMutation:
@@ -348,10 +380,145 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.ShopType.mutate(ctx, m)
 	case *UserMutation:
 		return c.User.mutate(ctx, m)
+	case *VisitDayMutation:
+		return c.VisitDay.mutate(ctx, m)
 	case *VoucherMutation:
 		return c.Voucher.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
+	}
+}
+
+// CheckInMonthClient is a client for the CheckInMonth schema.
+type CheckInMonthClient struct {
+	config
+}
+
+// NewCheckInMonthClient returns a client for the CheckInMonth from the given config.
+func NewCheckInMonthClient(c config) *CheckInMonthClient {
+	return &CheckInMonthClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `checkinmonth.Hooks(f(g(h())))`.
+func (c *CheckInMonthClient) Use(hooks ...Hook) {
+	c.hooks.CheckInMonth = append(c.hooks.CheckInMonth, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `checkinmonth.Intercept(f(g(h())))`.
+func (c *CheckInMonthClient) Intercept(interceptors ...Interceptor) {
+	c.inters.CheckInMonth = append(c.inters.CheckInMonth, interceptors...)
+}
+
+// Create returns a builder for creating a CheckInMonth entity.
+func (c *CheckInMonthClient) Create() *CheckInMonthCreate {
+	mutation := newCheckInMonthMutation(c.config, OpCreate)
+	return &CheckInMonthCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of CheckInMonth entities.
+func (c *CheckInMonthClient) CreateBulk(builders ...*CheckInMonthCreate) *CheckInMonthCreateBulk {
+	return &CheckInMonthCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *CheckInMonthClient) MapCreateBulk(slice any, setFunc func(*CheckInMonthCreate, int)) *CheckInMonthCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &CheckInMonthCreateBulk{err: fmt.Errorf("calling to CheckInMonthClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*CheckInMonthCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &CheckInMonthCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for CheckInMonth.
+func (c *CheckInMonthClient) Update() *CheckInMonthUpdate {
+	mutation := newCheckInMonthMutation(c.config, OpUpdate)
+	return &CheckInMonthUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *CheckInMonthClient) UpdateOne(_m *CheckInMonth) *CheckInMonthUpdateOne {
+	mutation := newCheckInMonthMutation(c.config, OpUpdateOne, withCheckInMonth(_m))
+	return &CheckInMonthUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *CheckInMonthClient) UpdateOneID(id int64) *CheckInMonthUpdateOne {
+	mutation := newCheckInMonthMutation(c.config, OpUpdateOne, withCheckInMonthID(id))
+	return &CheckInMonthUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for CheckInMonth.
+func (c *CheckInMonthClient) Delete() *CheckInMonthDelete {
+	mutation := newCheckInMonthMutation(c.config, OpDelete)
+	return &CheckInMonthDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *CheckInMonthClient) DeleteOne(_m *CheckInMonth) *CheckInMonthDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *CheckInMonthClient) DeleteOneID(id int64) *CheckInMonthDeleteOne {
+	builder := c.Delete().Where(checkinmonth.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &CheckInMonthDeleteOne{builder}
+}
+
+// Query returns a query builder for CheckInMonth.
+func (c *CheckInMonthClient) Query() *CheckInMonthQuery {
+	return &CheckInMonthQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeCheckInMonth},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a CheckInMonth entity by its id.
+func (c *CheckInMonthClient) Get(ctx context.Context, id int64) (*CheckInMonth, error) {
+	return c.Query().Where(checkinmonth.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *CheckInMonthClient) GetX(ctx context.Context, id int64) *CheckInMonth {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *CheckInMonthClient) Hooks() []Hook {
+	return c.hooks.CheckInMonth
+}
+
+// Interceptors returns the client interceptors.
+func (c *CheckInMonthClient) Interceptors() []Interceptor {
+	return c.inters.CheckInMonth
+}
+
+func (c *CheckInMonthClient) mutate(ctx context.Context, m *CheckInMonthMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&CheckInMonthCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&CheckInMonthUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&CheckInMonthUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&CheckInMonthDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown CheckInMonth mutation op: %q", m.Op())
 	}
 }
 
@@ -2132,6 +2299,272 @@ func (c *PaymentClient) mutate(ctx context.Context, m *PaymentMutation) (Value, 
 	}
 }
 
+// PictureClient is a client for the Picture schema.
+type PictureClient struct {
+	config
+}
+
+// NewPictureClient returns a client for the Picture from the given config.
+func NewPictureClient(c config) *PictureClient {
+	return &PictureClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `picture.Hooks(f(g(h())))`.
+func (c *PictureClient) Use(hooks ...Hook) {
+	c.hooks.Picture = append(c.hooks.Picture, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `picture.Intercept(f(g(h())))`.
+func (c *PictureClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Picture = append(c.inters.Picture, interceptors...)
+}
+
+// Create returns a builder for creating a Picture entity.
+func (c *PictureClient) Create() *PictureCreate {
+	mutation := newPictureMutation(c.config, OpCreate)
+	return &PictureCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Picture entities.
+func (c *PictureClient) CreateBulk(builders ...*PictureCreate) *PictureCreateBulk {
+	return &PictureCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PictureClient) MapCreateBulk(slice any, setFunc func(*PictureCreate, int)) *PictureCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PictureCreateBulk{err: fmt.Errorf("calling to PictureClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PictureCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PictureCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Picture.
+func (c *PictureClient) Update() *PictureUpdate {
+	mutation := newPictureMutation(c.config, OpUpdate)
+	return &PictureUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PictureClient) UpdateOne(_m *Picture) *PictureUpdateOne {
+	mutation := newPictureMutation(c.config, OpUpdateOne, withPicture(_m))
+	return &PictureUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PictureClient) UpdateOneID(id int64) *PictureUpdateOne {
+	mutation := newPictureMutation(c.config, OpUpdateOne, withPictureID(id))
+	return &PictureUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Picture.
+func (c *PictureClient) Delete() *PictureDelete {
+	mutation := newPictureMutation(c.config, OpDelete)
+	return &PictureDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PictureClient) DeleteOne(_m *Picture) *PictureDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PictureClient) DeleteOneID(id int64) *PictureDeleteOne {
+	builder := c.Delete().Where(picture.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PictureDeleteOne{builder}
+}
+
+// Query returns a query builder for Picture.
+func (c *PictureClient) Query() *PictureQuery {
+	return &PictureQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePicture},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Picture entity by its id.
+func (c *PictureClient) Get(ctx context.Context, id int64) (*Picture, error) {
+	return c.Query().Where(picture.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PictureClient) GetX(ctx context.Context, id int64) *Picture {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *PictureClient) Hooks() []Hook {
+	return c.hooks.Picture
+}
+
+// Interceptors returns the client interceptors.
+func (c *PictureClient) Interceptors() []Interceptor {
+	return c.inters.Picture
+}
+
+func (c *PictureClient) mutate(ctx context.Context, m *PictureMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PictureCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PictureUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PictureUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PictureDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Picture mutation op: %q", m.Op())
+	}
+}
+
+// PictureUseClient is a client for the PictureUse schema.
+type PictureUseClient struct {
+	config
+}
+
+// NewPictureUseClient returns a client for the PictureUse from the given config.
+func NewPictureUseClient(c config) *PictureUseClient {
+	return &PictureUseClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `pictureuse.Hooks(f(g(h())))`.
+func (c *PictureUseClient) Use(hooks ...Hook) {
+	c.hooks.PictureUse = append(c.hooks.PictureUse, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `pictureuse.Intercept(f(g(h())))`.
+func (c *PictureUseClient) Intercept(interceptors ...Interceptor) {
+	c.inters.PictureUse = append(c.inters.PictureUse, interceptors...)
+}
+
+// Create returns a builder for creating a PictureUse entity.
+func (c *PictureUseClient) Create() *PictureUseCreate {
+	mutation := newPictureUseMutation(c.config, OpCreate)
+	return &PictureUseCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of PictureUse entities.
+func (c *PictureUseClient) CreateBulk(builders ...*PictureUseCreate) *PictureUseCreateBulk {
+	return &PictureUseCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PictureUseClient) MapCreateBulk(slice any, setFunc func(*PictureUseCreate, int)) *PictureUseCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PictureUseCreateBulk{err: fmt.Errorf("calling to PictureUseClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PictureUseCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PictureUseCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for PictureUse.
+func (c *PictureUseClient) Update() *PictureUseUpdate {
+	mutation := newPictureUseMutation(c.config, OpUpdate)
+	return &PictureUseUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PictureUseClient) UpdateOne(_m *PictureUse) *PictureUseUpdateOne {
+	mutation := newPictureUseMutation(c.config, OpUpdateOne, withPictureUse(_m))
+	return &PictureUseUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PictureUseClient) UpdateOneID(id int64) *PictureUseUpdateOne {
+	mutation := newPictureUseMutation(c.config, OpUpdateOne, withPictureUseID(id))
+	return &PictureUseUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for PictureUse.
+func (c *PictureUseClient) Delete() *PictureUseDelete {
+	mutation := newPictureUseMutation(c.config, OpDelete)
+	return &PictureUseDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PictureUseClient) DeleteOne(_m *PictureUse) *PictureUseDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PictureUseClient) DeleteOneID(id int64) *PictureUseDeleteOne {
+	builder := c.Delete().Where(pictureuse.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PictureUseDeleteOne{builder}
+}
+
+// Query returns a query builder for PictureUse.
+func (c *PictureUseClient) Query() *PictureUseQuery {
+	return &PictureUseQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePictureUse},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a PictureUse entity by its id.
+func (c *PictureUseClient) Get(ctx context.Context, id int64) (*PictureUse, error) {
+	return c.Query().Where(pictureuse.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PictureUseClient) GetX(ctx context.Context, id int64) *PictureUse {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *PictureUseClient) Hooks() []Hook {
+	return c.hooks.PictureUse
+}
+
+// Interceptors returns the client interceptors.
+func (c *PictureUseClient) Interceptors() []Interceptor {
+	return c.inters.PictureUse
+}
+
+func (c *PictureUseClient) mutate(ctx context.Context, m *PictureUseMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PictureUseCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PictureUseUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PictureUseUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PictureUseDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown PictureUse mutation op: %q", m.Op())
+	}
+}
+
 // SessionClient is a client for the Session schema.
 type SessionClient struct {
 	config
@@ -2909,6 +3342,139 @@ func (c *UserClient) mutate(ctx context.Context, m *UserMutation) (Value, error)
 	}
 }
 
+// VisitDayClient is a client for the VisitDay schema.
+type VisitDayClient struct {
+	config
+}
+
+// NewVisitDayClient returns a client for the VisitDay from the given config.
+func NewVisitDayClient(c config) *VisitDayClient {
+	return &VisitDayClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `visitday.Hooks(f(g(h())))`.
+func (c *VisitDayClient) Use(hooks ...Hook) {
+	c.hooks.VisitDay = append(c.hooks.VisitDay, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `visitday.Intercept(f(g(h())))`.
+func (c *VisitDayClient) Intercept(interceptors ...Interceptor) {
+	c.inters.VisitDay = append(c.inters.VisitDay, interceptors...)
+}
+
+// Create returns a builder for creating a VisitDay entity.
+func (c *VisitDayClient) Create() *VisitDayCreate {
+	mutation := newVisitDayMutation(c.config, OpCreate)
+	return &VisitDayCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of VisitDay entities.
+func (c *VisitDayClient) CreateBulk(builders ...*VisitDayCreate) *VisitDayCreateBulk {
+	return &VisitDayCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *VisitDayClient) MapCreateBulk(slice any, setFunc func(*VisitDayCreate, int)) *VisitDayCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &VisitDayCreateBulk{err: fmt.Errorf("calling to VisitDayClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*VisitDayCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &VisitDayCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for VisitDay.
+func (c *VisitDayClient) Update() *VisitDayUpdate {
+	mutation := newVisitDayMutation(c.config, OpUpdate)
+	return &VisitDayUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *VisitDayClient) UpdateOne(_m *VisitDay) *VisitDayUpdateOne {
+	mutation := newVisitDayMutation(c.config, OpUpdateOne, withVisitDay(_m))
+	return &VisitDayUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *VisitDayClient) UpdateOneID(id int64) *VisitDayUpdateOne {
+	mutation := newVisitDayMutation(c.config, OpUpdateOne, withVisitDayID(id))
+	return &VisitDayUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for VisitDay.
+func (c *VisitDayClient) Delete() *VisitDayDelete {
+	mutation := newVisitDayMutation(c.config, OpDelete)
+	return &VisitDayDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *VisitDayClient) DeleteOne(_m *VisitDay) *VisitDayDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *VisitDayClient) DeleteOneID(id int64) *VisitDayDeleteOne {
+	builder := c.Delete().Where(visitday.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &VisitDayDeleteOne{builder}
+}
+
+// Query returns a query builder for VisitDay.
+func (c *VisitDayClient) Query() *VisitDayQuery {
+	return &VisitDayQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeVisitDay},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a VisitDay entity by its id.
+func (c *VisitDayClient) Get(ctx context.Context, id int64) (*VisitDay, error) {
+	return c.Query().Where(visitday.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *VisitDayClient) GetX(ctx context.Context, id int64) *VisitDay {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *VisitDayClient) Hooks() []Hook {
+	return c.hooks.VisitDay
+}
+
+// Interceptors returns the client interceptors.
+func (c *VisitDayClient) Interceptors() []Interceptor {
+	return c.inters.VisitDay
+}
+
+func (c *VisitDayClient) mutate(ctx context.Context, m *VisitDayMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&VisitDayCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&VisitDayUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&VisitDayUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&VisitDayDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown VisitDay mutation op: %q", m.Op())
+	}
+}
+
 // VoucherClient is a client for the Voucher schema.
 type VoucherClient struct {
 	config
@@ -3077,14 +3643,14 @@ func (c *VoucherClient) mutate(ctx context.Context, m *VoucherMutation) (Value, 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Comment, FeedHead, FlashSale, Follow, IDSegment, Like, LockFence, Note,
-		NoteCount, NoteEvent, Order, OutboxJob, Payment, Session, Setting, Shop,
-		ShopType, User, Voucher []ent.Hook
+		CheckInMonth, Comment, FeedHead, FlashSale, Follow, IDSegment, Like, LockFence,
+		Note, NoteCount, NoteEvent, Order, OutboxJob, Payment, Picture, PictureUse,
+		Session, Setting, Shop, ShopType, User, VisitDay, Voucher []ent.Hook
 	}
 	inters struct {
-		Comment, FeedHead, FlashSale, Follow, IDSegment, Like, LockFence, Note,
-		NoteCount, NoteEvent, Order, OutboxJob, Payment, Session, Setting, Shop,
-		ShopType, User, Voucher []ent.Interceptor
+		CheckInMonth, Comment, FeedHead, FlashSale, Follow, IDSegment, Like, LockFence,
+		Note, NoteCount, NoteEvent, Order, OutboxJob, Payment, Picture, PictureUse,
+		Session, Setting, Shop, ShopType, User, VisitDay, Voucher []ent.Interceptor
 	}
 )
 

@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/tandian-dev/tandian/ent/checkinmonth"
 	"github.com/tandian-dev/tandian/ent/comment"
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/ent/flashsale"
@@ -25,11 +26,14 @@ import (
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/payment"
+	"github.com/tandian-dev/tandian/ent/picture"
+	"github.com/tandian-dev/tandian/ent/pictureuse"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/ent/visitday"
 	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
@@ -91,25 +95,29 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
-			comment.Table:   comment.ValidColumn,
-			feedhead.Table:  feedhead.ValidColumn,
-			flashsale.Table: flashsale.ValidColumn,
-			follow.Table:    follow.ValidColumn,
-			idsegment.Table: idsegment.ValidColumn,
-			like.Table:      like.ValidColumn,
-			lockfence.Table: lockfence.ValidColumn,
-			note.Table:      note.ValidColumn,
-			notecount.Table: notecount.ValidColumn,
-			noteevent.Table: noteevent.ValidColumn,
-			order.Table:     order.ValidColumn,
-			outboxjob.Table: outboxjob.ValidColumn,
-			payment.Table:   payment.ValidColumn,
-			session.Table:   session.ValidColumn,
-			setting.Table:   setting.ValidColumn,
-			shop.Table:      shop.ValidColumn,
-			shoptype.Table:  shoptype.ValidColumn,
-			user.Table:      user.ValidColumn,
-			voucher.Table:   voucher.ValidColumn,
+			checkinmonth.Table: checkinmonth.ValidColumn,
+			comment.Table:      comment.ValidColumn,
+			feedhead.Table:     feedhead.ValidColumn,
+			flashsale.Table:    flashsale.ValidColumn,
+			follow.Table:       follow.ValidColumn,
+			idsegment.Table:    idsegment.ValidColumn,
+			like.Table:         like.ValidColumn,
+			lockfence.Table:    lockfence.ValidColumn,
+			note.Table:         note.ValidColumn,
+			notecount.Table:    notecount.ValidColumn,
+			noteevent.Table:    noteevent.ValidColumn,
+			order.Table:        order.ValidColumn,
+			outboxjob.Table:    outboxjob.ValidColumn,
+			payment.Table:      payment.ValidColumn,
+			picture.Table:      picture.ValidColumn,
+			pictureuse.Table:   pictureuse.ValidColumn,
+			session.Table:      session.ValidColumn,
+			setting.Table:      setting.ValidColumn,
+			shop.Table:         shop.ValidColumn,
+			shoptype.Table:     shoptype.ValidColumn,
+			user.Table:         user.ValidColumn,
+			visitday.Table:     visitday.ValidColumn,
+			voucher.Table:      voucher.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

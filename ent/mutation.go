@@ -11,6 +11,7 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
+	"github.com/tandian-dev/tandian/ent/checkinmonth"
 	"github.com/tandian-dev/tandian/ent/comment"
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/ent/flashsale"
@@ -24,6 +25,8 @@ import (
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/payment"
+	"github.com/tandian-dev/tandian/ent/picture"
+	"github.com/tandian-dev/tandian/ent/pictureuse"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/session"
@@ -31,6 +34,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/ent/visitday"
 	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
@@ -43,26 +47,659 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
-	TypeComment   = "Comment"
-	TypeFeedHead  = "FeedHead"
-	TypeFlashSale = "FlashSale"
-	TypeFollow    = "Follow"
-	TypeIDSegment = "IDSegment"
-	TypeLike      = "Like"
-	TypeLockFence = "LockFence"
-	TypeNote      = "Note"
-	TypeNoteCount = "NoteCount"
-	TypeNoteEvent = "NoteEvent"
-	TypeOrder     = "Order"
-	TypeOutboxJob = "OutboxJob"
-	TypePayment   = "Payment"
-	TypeSession   = "Session"
-	TypeSetting   = "Setting"
-	TypeShop      = "Shop"
-	TypeShopType  = "ShopType"
-	TypeUser      = "User"
-	TypeVoucher   = "Voucher"
+	TypeCheckInMonth = "CheckInMonth"
+	TypeComment      = "Comment"
+	TypeFeedHead     = "FeedHead"
+	TypeFlashSale    = "FlashSale"
+	TypeFollow       = "Follow"
+	TypeIDSegment    = "IDSegment"
+	TypeLike         = "Like"
+	TypeLockFence    = "LockFence"
+	TypeNote         = "Note"
+	TypeNoteCount    = "NoteCount"
+	TypeNoteEvent    = "NoteEvent"
+	TypeOrder        = "Order"
+	TypeOutboxJob    = "OutboxJob"
+	TypePayment      = "Payment"
+	TypePicture      = "Picture"
+	TypePictureUse   = "PictureUse"
+	TypeSession      = "Session"
+	TypeSetting      = "Setting"
+	TypeShop         = "Shop"
+	TypeShopType     = "ShopType"
+	TypeUser         = "User"
+	TypeVisitDay     = "VisitDay"
+	TypeVoucher      = "Voucher"
 )
+
+// CheckInMonthMutation represents an operation that mutates the CheckInMonth nodes in the graph.
+type CheckInMonthMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	user_id       *int64
+	adduser_id    *int64
+	month         *int
+	addmonth      *int
+	days          *int64
+	adddays       *int64
+	points        *int
+	addpoints     *int
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*CheckInMonth, error)
+	predicates    []predicate.CheckInMonth
+}
+
+var _ ent.Mutation = (*CheckInMonthMutation)(nil)
+
+// checkinmonthOption allows management of the mutation configuration using functional options.
+type checkinmonthOption func(*CheckInMonthMutation)
+
+// newCheckInMonthMutation creates new mutation for the CheckInMonth entity.
+func newCheckInMonthMutation(c config, op Op, opts ...checkinmonthOption) *CheckInMonthMutation {
+	m := &CheckInMonthMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeCheckInMonth,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withCheckInMonthID sets the ID field of the mutation.
+func withCheckInMonthID(id int64) checkinmonthOption {
+	return func(m *CheckInMonthMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *CheckInMonth
+		)
+		m.oldValue = func(ctx context.Context) (*CheckInMonth, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().CheckInMonth.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withCheckInMonth sets the old CheckInMonth of the mutation.
+func withCheckInMonth(node *CheckInMonth) checkinmonthOption {
+	return func(m *CheckInMonthMutation) {
+		m.oldValue = func(context.Context) (*CheckInMonth, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m CheckInMonthMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m CheckInMonthMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of CheckInMonth entities.
+func (m *CheckInMonthMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *CheckInMonthMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *CheckInMonthMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().CheckInMonth.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetUserID sets the "user_id" field.
+func (m *CheckInMonthMutation) SetUserID(i int64) {
+	m.user_id = &i
+	m.adduser_id = nil
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *CheckInMonthMutation) UserID() (r int64, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the CheckInMonth entity.
+// If the CheckInMonth object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CheckInMonthMutation) OldUserID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// AddUserID adds i to the "user_id" field.
+func (m *CheckInMonthMutation) AddUserID(i int64) {
+	if m.adduser_id != nil {
+		*m.adduser_id += i
+	} else {
+		m.adduser_id = &i
+	}
+}
+
+// AddedUserID returns the value that was added to the "user_id" field in this mutation.
+func (m *CheckInMonthMutation) AddedUserID() (r int64, exists bool) {
+	v := m.adduser_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *CheckInMonthMutation) ResetUserID() {
+	m.user_id = nil
+	m.adduser_id = nil
+}
+
+// SetMonth sets the "month" field.
+func (m *CheckInMonthMutation) SetMonth(i int) {
+	m.month = &i
+	m.addmonth = nil
+}
+
+// Month returns the value of the "month" field in the mutation.
+func (m *CheckInMonthMutation) Month() (r int, exists bool) {
+	v := m.month
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMonth returns the old "month" field's value of the CheckInMonth entity.
+// If the CheckInMonth object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CheckInMonthMutation) OldMonth(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMonth is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMonth requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMonth: %w", err)
+	}
+	return oldValue.Month, nil
+}
+
+// AddMonth adds i to the "month" field.
+func (m *CheckInMonthMutation) AddMonth(i int) {
+	if m.addmonth != nil {
+		*m.addmonth += i
+	} else {
+		m.addmonth = &i
+	}
+}
+
+// AddedMonth returns the value that was added to the "month" field in this mutation.
+func (m *CheckInMonthMutation) AddedMonth() (r int, exists bool) {
+	v := m.addmonth
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetMonth resets all changes to the "month" field.
+func (m *CheckInMonthMutation) ResetMonth() {
+	m.month = nil
+	m.addmonth = nil
+}
+
+// SetDays sets the "days" field.
+func (m *CheckInMonthMutation) SetDays(i int64) {
+	m.days = &i
+	m.adddays = nil
+}
+
+// Days returns the value of the "days" field in the mutation.
+func (m *CheckInMonthMutation) Days() (r int64, exists bool) {
+	v := m.days
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDays returns the old "days" field's value of the CheckInMonth entity.
+// If the CheckInMonth object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CheckInMonthMutation) OldDays(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDays is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDays requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDays: %w", err)
+	}
+	return oldValue.Days, nil
+}
+
+// AddDays adds i to the "days" field.
+func (m *CheckInMonthMutation) AddDays(i int64) {
+	if m.adddays != nil {
+		*m.adddays += i
+	} else {
+		m.adddays = &i
+	}
+}
+
+// AddedDays returns the value that was added to the "days" field in this mutation.
+func (m *CheckInMonthMutation) AddedDays() (r int64, exists bool) {
+	v := m.adddays
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDays resets all changes to the "days" field.
+func (m *CheckInMonthMutation) ResetDays() {
+	m.days = nil
+	m.adddays = nil
+}
+
+// SetPoints sets the "points" field.
+func (m *CheckInMonthMutation) SetPoints(i int) {
+	m.points = &i
+	m.addpoints = nil
+}
+
+// Points returns the value of the "points" field in the mutation.
+func (m *CheckInMonthMutation) Points() (r int, exists bool) {
+	v := m.points
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPoints returns the old "points" field's value of the CheckInMonth entity.
+// If the CheckInMonth object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CheckInMonthMutation) OldPoints(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPoints is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPoints requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPoints: %w", err)
+	}
+	return oldValue.Points, nil
+}
+
+// AddPoints adds i to the "points" field.
+func (m *CheckInMonthMutation) AddPoints(i int) {
+	if m.addpoints != nil {
+		*m.addpoints += i
+	} else {
+		m.addpoints = &i
+	}
+}
+
+// AddedPoints returns the value that was added to the "points" field in this mutation.
+func (m *CheckInMonthMutation) AddedPoints() (r int, exists bool) {
+	v := m.addpoints
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPoints resets all changes to the "points" field.
+func (m *CheckInMonthMutation) ResetPoints() {
+	m.points = nil
+	m.addpoints = nil
+}
+
+// Where appends a list predicates to the CheckInMonthMutation builder.
+func (m *CheckInMonthMutation) Where(ps ...predicate.CheckInMonth) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the CheckInMonthMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *CheckInMonthMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.CheckInMonth, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *CheckInMonthMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *CheckInMonthMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (CheckInMonth).
+func (m *CheckInMonthMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *CheckInMonthMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.user_id != nil {
+		fields = append(fields, checkinmonth.FieldUserID)
+	}
+	if m.month != nil {
+		fields = append(fields, checkinmonth.FieldMonth)
+	}
+	if m.days != nil {
+		fields = append(fields, checkinmonth.FieldDays)
+	}
+	if m.points != nil {
+		fields = append(fields, checkinmonth.FieldPoints)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *CheckInMonthMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case checkinmonth.FieldUserID:
+		return m.UserID()
+	case checkinmonth.FieldMonth:
+		return m.Month()
+	case checkinmonth.FieldDays:
+		return m.Days()
+	case checkinmonth.FieldPoints:
+		return m.Points()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *CheckInMonthMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case checkinmonth.FieldUserID:
+		return m.OldUserID(ctx)
+	case checkinmonth.FieldMonth:
+		return m.OldMonth(ctx)
+	case checkinmonth.FieldDays:
+		return m.OldDays(ctx)
+	case checkinmonth.FieldPoints:
+		return m.OldPoints(ctx)
+	}
+	return nil, fmt.Errorf("unknown CheckInMonth field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *CheckInMonthMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case checkinmonth.FieldUserID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case checkinmonth.FieldMonth:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMonth(v)
+		return nil
+	case checkinmonth.FieldDays:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDays(v)
+		return nil
+	case checkinmonth.FieldPoints:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPoints(v)
+		return nil
+	}
+	return fmt.Errorf("unknown CheckInMonth field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *CheckInMonthMutation) AddedFields() []string {
+	var fields []string
+	if m.adduser_id != nil {
+		fields = append(fields, checkinmonth.FieldUserID)
+	}
+	if m.addmonth != nil {
+		fields = append(fields, checkinmonth.FieldMonth)
+	}
+	if m.adddays != nil {
+		fields = append(fields, checkinmonth.FieldDays)
+	}
+	if m.addpoints != nil {
+		fields = append(fields, checkinmonth.FieldPoints)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *CheckInMonthMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case checkinmonth.FieldUserID:
+		return m.AddedUserID()
+	case checkinmonth.FieldMonth:
+		return m.AddedMonth()
+	case checkinmonth.FieldDays:
+		return m.AddedDays()
+	case checkinmonth.FieldPoints:
+		return m.AddedPoints()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *CheckInMonthMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case checkinmonth.FieldUserID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUserID(v)
+		return nil
+	case checkinmonth.FieldMonth:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddMonth(v)
+		return nil
+	case checkinmonth.FieldDays:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDays(v)
+		return nil
+	case checkinmonth.FieldPoints:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPoints(v)
+		return nil
+	}
+	return fmt.Errorf("unknown CheckInMonth numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *CheckInMonthMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *CheckInMonthMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *CheckInMonthMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown CheckInMonth nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *CheckInMonthMutation) ResetField(name string) error {
+	switch name {
+	case checkinmonth.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case checkinmonth.FieldMonth:
+		m.ResetMonth()
+		return nil
+	case checkinmonth.FieldDays:
+		m.ResetDays()
+		return nil
+	case checkinmonth.FieldPoints:
+		m.ResetPoints()
+		return nil
+	}
+	return fmt.Errorf("unknown CheckInMonth field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *CheckInMonthMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *CheckInMonthMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *CheckInMonthMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *CheckInMonthMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *CheckInMonthMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *CheckInMonthMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *CheckInMonthMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown CheckInMonth unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *CheckInMonthMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown CheckInMonth edge %s", name)
+}
 
 // CommentMutation represents an operation that mutates the Comment nodes in the graph.
 type CommentMutation struct {
@@ -10866,6 +11503,1503 @@ func (m *PaymentMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Payment edge %s", name)
 }
 
+// PictureMutation represents an operation that mutates the Picture nodes in the graph.
+type PictureMutation struct {
+	config
+	op             Op
+	typ            string
+	id             *int64
+	hash           *string
+	format         *picture.Format
+	width          *int
+	addwidth       *int
+	height         *int
+	addheight      *int
+	bytes          *int
+	addbytes       *int
+	uploader_id    *int64
+	adduploader_id *int64
+	stored         *bool
+	created_at     *int64
+	addcreated_at  *int64
+	touched_at     *int64
+	addtouched_at  *int64
+	clearedFields  map[string]struct{}
+	done           bool
+	oldValue       func(context.Context) (*Picture, error)
+	predicates     []predicate.Picture
+}
+
+var _ ent.Mutation = (*PictureMutation)(nil)
+
+// pictureOption allows management of the mutation configuration using functional options.
+type pictureOption func(*PictureMutation)
+
+// newPictureMutation creates new mutation for the Picture entity.
+func newPictureMutation(c config, op Op, opts ...pictureOption) *PictureMutation {
+	m := &PictureMutation{
+		config:        c,
+		op:            op,
+		typ:           TypePicture,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withPictureID sets the ID field of the mutation.
+func withPictureID(id int64) pictureOption {
+	return func(m *PictureMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Picture
+		)
+		m.oldValue = func(ctx context.Context) (*Picture, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Picture.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withPicture sets the old Picture of the mutation.
+func withPicture(node *Picture) pictureOption {
+	return func(m *PictureMutation) {
+		m.oldValue = func(context.Context) (*Picture, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m PictureMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m PictureMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Picture entities.
+func (m *PictureMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *PictureMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *PictureMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Picture.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetHash sets the "hash" field.
+func (m *PictureMutation) SetHash(s string) {
+	m.hash = &s
+}
+
+// Hash returns the value of the "hash" field in the mutation.
+func (m *PictureMutation) Hash() (r string, exists bool) {
+	v := m.hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHash returns the old "hash" field's value of the Picture entity.
+// If the Picture object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureMutation) OldHash(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHash: %w", err)
+	}
+	return oldValue.Hash, nil
+}
+
+// ResetHash resets all changes to the "hash" field.
+func (m *PictureMutation) ResetHash() {
+	m.hash = nil
+}
+
+// SetFormat sets the "format" field.
+func (m *PictureMutation) SetFormat(pi picture.Format) {
+	m.format = &pi
+}
+
+// Format returns the value of the "format" field in the mutation.
+func (m *PictureMutation) Format() (r picture.Format, exists bool) {
+	v := m.format
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFormat returns the old "format" field's value of the Picture entity.
+// If the Picture object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureMutation) OldFormat(ctx context.Context) (v picture.Format, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFormat is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFormat requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFormat: %w", err)
+	}
+	return oldValue.Format, nil
+}
+
+// ResetFormat resets all changes to the "format" field.
+func (m *PictureMutation) ResetFormat() {
+	m.format = nil
+}
+
+// SetWidth sets the "width" field.
+func (m *PictureMutation) SetWidth(i int) {
+	m.width = &i
+	m.addwidth = nil
+}
+
+// Width returns the value of the "width" field in the mutation.
+func (m *PictureMutation) Width() (r int, exists bool) {
+	v := m.width
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWidth returns the old "width" field's value of the Picture entity.
+// If the Picture object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureMutation) OldWidth(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWidth is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWidth requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWidth: %w", err)
+	}
+	return oldValue.Width, nil
+}
+
+// AddWidth adds i to the "width" field.
+func (m *PictureMutation) AddWidth(i int) {
+	if m.addwidth != nil {
+		*m.addwidth += i
+	} else {
+		m.addwidth = &i
+	}
+}
+
+// AddedWidth returns the value that was added to the "width" field in this mutation.
+func (m *PictureMutation) AddedWidth() (r int, exists bool) {
+	v := m.addwidth
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetWidth resets all changes to the "width" field.
+func (m *PictureMutation) ResetWidth() {
+	m.width = nil
+	m.addwidth = nil
+}
+
+// SetHeight sets the "height" field.
+func (m *PictureMutation) SetHeight(i int) {
+	m.height = &i
+	m.addheight = nil
+}
+
+// Height returns the value of the "height" field in the mutation.
+func (m *PictureMutation) Height() (r int, exists bool) {
+	v := m.height
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHeight returns the old "height" field's value of the Picture entity.
+// If the Picture object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureMutation) OldHeight(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHeight is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHeight requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHeight: %w", err)
+	}
+	return oldValue.Height, nil
+}
+
+// AddHeight adds i to the "height" field.
+func (m *PictureMutation) AddHeight(i int) {
+	if m.addheight != nil {
+		*m.addheight += i
+	} else {
+		m.addheight = &i
+	}
+}
+
+// AddedHeight returns the value that was added to the "height" field in this mutation.
+func (m *PictureMutation) AddedHeight() (r int, exists bool) {
+	v := m.addheight
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetHeight resets all changes to the "height" field.
+func (m *PictureMutation) ResetHeight() {
+	m.height = nil
+	m.addheight = nil
+}
+
+// SetBytes sets the "bytes" field.
+func (m *PictureMutation) SetBytes(i int) {
+	m.bytes = &i
+	m.addbytes = nil
+}
+
+// Bytes returns the value of the "bytes" field in the mutation.
+func (m *PictureMutation) Bytes() (r int, exists bool) {
+	v := m.bytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBytes returns the old "bytes" field's value of the Picture entity.
+// If the Picture object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureMutation) OldBytes(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBytes is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBytes requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBytes: %w", err)
+	}
+	return oldValue.Bytes, nil
+}
+
+// AddBytes adds i to the "bytes" field.
+func (m *PictureMutation) AddBytes(i int) {
+	if m.addbytes != nil {
+		*m.addbytes += i
+	} else {
+		m.addbytes = &i
+	}
+}
+
+// AddedBytes returns the value that was added to the "bytes" field in this mutation.
+func (m *PictureMutation) AddedBytes() (r int, exists bool) {
+	v := m.addbytes
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetBytes resets all changes to the "bytes" field.
+func (m *PictureMutation) ResetBytes() {
+	m.bytes = nil
+	m.addbytes = nil
+}
+
+// SetUploaderID sets the "uploader_id" field.
+func (m *PictureMutation) SetUploaderID(i int64) {
+	m.uploader_id = &i
+	m.adduploader_id = nil
+}
+
+// UploaderID returns the value of the "uploader_id" field in the mutation.
+func (m *PictureMutation) UploaderID() (r int64, exists bool) {
+	v := m.uploader_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUploaderID returns the old "uploader_id" field's value of the Picture entity.
+// If the Picture object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureMutation) OldUploaderID(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUploaderID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUploaderID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUploaderID: %w", err)
+	}
+	return oldValue.UploaderID, nil
+}
+
+// AddUploaderID adds i to the "uploader_id" field.
+func (m *PictureMutation) AddUploaderID(i int64) {
+	if m.adduploader_id != nil {
+		*m.adduploader_id += i
+	} else {
+		m.adduploader_id = &i
+	}
+}
+
+// AddedUploaderID returns the value that was added to the "uploader_id" field in this mutation.
+func (m *PictureMutation) AddedUploaderID() (r int64, exists bool) {
+	v := m.adduploader_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearUploaderID clears the value of the "uploader_id" field.
+func (m *PictureMutation) ClearUploaderID() {
+	m.uploader_id = nil
+	m.adduploader_id = nil
+	m.clearedFields[picture.FieldUploaderID] = struct{}{}
+}
+
+// UploaderIDCleared returns if the "uploader_id" field was cleared in this mutation.
+func (m *PictureMutation) UploaderIDCleared() bool {
+	_, ok := m.clearedFields[picture.FieldUploaderID]
+	return ok
+}
+
+// ResetUploaderID resets all changes to the "uploader_id" field.
+func (m *PictureMutation) ResetUploaderID() {
+	m.uploader_id = nil
+	m.adduploader_id = nil
+	delete(m.clearedFields, picture.FieldUploaderID)
+}
+
+// SetStored sets the "stored" field.
+func (m *PictureMutation) SetStored(b bool) {
+	m.stored = &b
+}
+
+// Stored returns the value of the "stored" field in the mutation.
+func (m *PictureMutation) Stored() (r bool, exists bool) {
+	v := m.stored
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStored returns the old "stored" field's value of the Picture entity.
+// If the Picture object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureMutation) OldStored(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStored is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStored requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStored: %w", err)
+	}
+	return oldValue.Stored, nil
+}
+
+// ResetStored resets all changes to the "stored" field.
+func (m *PictureMutation) ResetStored() {
+	m.stored = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *PictureMutation) SetCreatedAt(i int64) {
+	m.created_at = &i
+	m.addcreated_at = nil
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *PictureMutation) CreatedAt() (r int64, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Picture entity.
+// If the Picture object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureMutation) OldCreatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// AddCreatedAt adds i to the "created_at" field.
+func (m *PictureMutation) AddCreatedAt(i int64) {
+	if m.addcreated_at != nil {
+		*m.addcreated_at += i
+	} else {
+		m.addcreated_at = &i
+	}
+}
+
+// AddedCreatedAt returns the value that was added to the "created_at" field in this mutation.
+func (m *PictureMutation) AddedCreatedAt() (r int64, exists bool) {
+	v := m.addcreated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *PictureMutation) ResetCreatedAt() {
+	m.created_at = nil
+	m.addcreated_at = nil
+}
+
+// SetTouchedAt sets the "touched_at" field.
+func (m *PictureMutation) SetTouchedAt(i int64) {
+	m.touched_at = &i
+	m.addtouched_at = nil
+}
+
+// TouchedAt returns the value of the "touched_at" field in the mutation.
+func (m *PictureMutation) TouchedAt() (r int64, exists bool) {
+	v := m.touched_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTouchedAt returns the old "touched_at" field's value of the Picture entity.
+// If the Picture object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureMutation) OldTouchedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTouchedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTouchedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTouchedAt: %w", err)
+	}
+	return oldValue.TouchedAt, nil
+}
+
+// AddTouchedAt adds i to the "touched_at" field.
+func (m *PictureMutation) AddTouchedAt(i int64) {
+	if m.addtouched_at != nil {
+		*m.addtouched_at += i
+	} else {
+		m.addtouched_at = &i
+	}
+}
+
+// AddedTouchedAt returns the value that was added to the "touched_at" field in this mutation.
+func (m *PictureMutation) AddedTouchedAt() (r int64, exists bool) {
+	v := m.addtouched_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetTouchedAt resets all changes to the "touched_at" field.
+func (m *PictureMutation) ResetTouchedAt() {
+	m.touched_at = nil
+	m.addtouched_at = nil
+}
+
+// Where appends a list predicates to the PictureMutation builder.
+func (m *PictureMutation) Where(ps ...predicate.Picture) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the PictureMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *PictureMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Picture, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *PictureMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *PictureMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Picture).
+func (m *PictureMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *PictureMutation) Fields() []string {
+	fields := make([]string, 0, 9)
+	if m.hash != nil {
+		fields = append(fields, picture.FieldHash)
+	}
+	if m.format != nil {
+		fields = append(fields, picture.FieldFormat)
+	}
+	if m.width != nil {
+		fields = append(fields, picture.FieldWidth)
+	}
+	if m.height != nil {
+		fields = append(fields, picture.FieldHeight)
+	}
+	if m.bytes != nil {
+		fields = append(fields, picture.FieldBytes)
+	}
+	if m.uploader_id != nil {
+		fields = append(fields, picture.FieldUploaderID)
+	}
+	if m.stored != nil {
+		fields = append(fields, picture.FieldStored)
+	}
+	if m.created_at != nil {
+		fields = append(fields, picture.FieldCreatedAt)
+	}
+	if m.touched_at != nil {
+		fields = append(fields, picture.FieldTouchedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *PictureMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case picture.FieldHash:
+		return m.Hash()
+	case picture.FieldFormat:
+		return m.Format()
+	case picture.FieldWidth:
+		return m.Width()
+	case picture.FieldHeight:
+		return m.Height()
+	case picture.FieldBytes:
+		return m.Bytes()
+	case picture.FieldUploaderID:
+		return m.UploaderID()
+	case picture.FieldStored:
+		return m.Stored()
+	case picture.FieldCreatedAt:
+		return m.CreatedAt()
+	case picture.FieldTouchedAt:
+		return m.TouchedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *PictureMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case picture.FieldHash:
+		return m.OldHash(ctx)
+	case picture.FieldFormat:
+		return m.OldFormat(ctx)
+	case picture.FieldWidth:
+		return m.OldWidth(ctx)
+	case picture.FieldHeight:
+		return m.OldHeight(ctx)
+	case picture.FieldBytes:
+		return m.OldBytes(ctx)
+	case picture.FieldUploaderID:
+		return m.OldUploaderID(ctx)
+	case picture.FieldStored:
+		return m.OldStored(ctx)
+	case picture.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case picture.FieldTouchedAt:
+		return m.OldTouchedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Picture field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PictureMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case picture.FieldHash:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHash(v)
+		return nil
+	case picture.FieldFormat:
+		v, ok := value.(picture.Format)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFormat(v)
+		return nil
+	case picture.FieldWidth:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWidth(v)
+		return nil
+	case picture.FieldHeight:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHeight(v)
+		return nil
+	case picture.FieldBytes:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBytes(v)
+		return nil
+	case picture.FieldUploaderID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUploaderID(v)
+		return nil
+	case picture.FieldStored:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStored(v)
+		return nil
+	case picture.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case picture.FieldTouchedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTouchedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Picture field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *PictureMutation) AddedFields() []string {
+	var fields []string
+	if m.addwidth != nil {
+		fields = append(fields, picture.FieldWidth)
+	}
+	if m.addheight != nil {
+		fields = append(fields, picture.FieldHeight)
+	}
+	if m.addbytes != nil {
+		fields = append(fields, picture.FieldBytes)
+	}
+	if m.adduploader_id != nil {
+		fields = append(fields, picture.FieldUploaderID)
+	}
+	if m.addcreated_at != nil {
+		fields = append(fields, picture.FieldCreatedAt)
+	}
+	if m.addtouched_at != nil {
+		fields = append(fields, picture.FieldTouchedAt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *PictureMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case picture.FieldWidth:
+		return m.AddedWidth()
+	case picture.FieldHeight:
+		return m.AddedHeight()
+	case picture.FieldBytes:
+		return m.AddedBytes()
+	case picture.FieldUploaderID:
+		return m.AddedUploaderID()
+	case picture.FieldCreatedAt:
+		return m.AddedCreatedAt()
+	case picture.FieldTouchedAt:
+		return m.AddedTouchedAt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PictureMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case picture.FieldWidth:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddWidth(v)
+		return nil
+	case picture.FieldHeight:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddHeight(v)
+		return nil
+	case picture.FieldBytes:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddBytes(v)
+		return nil
+	case picture.FieldUploaderID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUploaderID(v)
+		return nil
+	case picture.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCreatedAt(v)
+		return nil
+	case picture.FieldTouchedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTouchedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Picture numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *PictureMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(picture.FieldUploaderID) {
+		fields = append(fields, picture.FieldUploaderID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *PictureMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *PictureMutation) ClearField(name string) error {
+	switch name {
+	case picture.FieldUploaderID:
+		m.ClearUploaderID()
+		return nil
+	}
+	return fmt.Errorf("unknown Picture nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *PictureMutation) ResetField(name string) error {
+	switch name {
+	case picture.FieldHash:
+		m.ResetHash()
+		return nil
+	case picture.FieldFormat:
+		m.ResetFormat()
+		return nil
+	case picture.FieldWidth:
+		m.ResetWidth()
+		return nil
+	case picture.FieldHeight:
+		m.ResetHeight()
+		return nil
+	case picture.FieldBytes:
+		m.ResetBytes()
+		return nil
+	case picture.FieldUploaderID:
+		m.ResetUploaderID()
+		return nil
+	case picture.FieldStored:
+		m.ResetStored()
+		return nil
+	case picture.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case picture.FieldTouchedAt:
+		m.ResetTouchedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Picture field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *PictureMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *PictureMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *PictureMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *PictureMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *PictureMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *PictureMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *PictureMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Picture unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *PictureMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Picture edge %s", name)
+}
+
+// PictureUseMutation represents an operation that mutates the PictureUse nodes in the graph.
+type PictureUseMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	picture_id    *int64
+	addpicture_id *int64
+	kind          *pictureuse.Kind
+	owner_id      *int64
+	addowner_id   *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*PictureUse, error)
+	predicates    []predicate.PictureUse
+}
+
+var _ ent.Mutation = (*PictureUseMutation)(nil)
+
+// pictureuseOption allows management of the mutation configuration using functional options.
+type pictureuseOption func(*PictureUseMutation)
+
+// newPictureUseMutation creates new mutation for the PictureUse entity.
+func newPictureUseMutation(c config, op Op, opts ...pictureuseOption) *PictureUseMutation {
+	m := &PictureUseMutation{
+		config:        c,
+		op:            op,
+		typ:           TypePictureUse,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withPictureUseID sets the ID field of the mutation.
+func withPictureUseID(id int64) pictureuseOption {
+	return func(m *PictureUseMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *PictureUse
+		)
+		m.oldValue = func(ctx context.Context) (*PictureUse, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().PictureUse.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withPictureUse sets the old PictureUse of the mutation.
+func withPictureUse(node *PictureUse) pictureuseOption {
+	return func(m *PictureUseMutation) {
+		m.oldValue = func(context.Context) (*PictureUse, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m PictureUseMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m PictureUseMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of PictureUse entities.
+func (m *PictureUseMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *PictureUseMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *PictureUseMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().PictureUse.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetPictureID sets the "picture_id" field.
+func (m *PictureUseMutation) SetPictureID(i int64) {
+	m.picture_id = &i
+	m.addpicture_id = nil
+}
+
+// PictureID returns the value of the "picture_id" field in the mutation.
+func (m *PictureUseMutation) PictureID() (r int64, exists bool) {
+	v := m.picture_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPictureID returns the old "picture_id" field's value of the PictureUse entity.
+// If the PictureUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureUseMutation) OldPictureID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPictureID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPictureID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPictureID: %w", err)
+	}
+	return oldValue.PictureID, nil
+}
+
+// AddPictureID adds i to the "picture_id" field.
+func (m *PictureUseMutation) AddPictureID(i int64) {
+	if m.addpicture_id != nil {
+		*m.addpicture_id += i
+	} else {
+		m.addpicture_id = &i
+	}
+}
+
+// AddedPictureID returns the value that was added to the "picture_id" field in this mutation.
+func (m *PictureUseMutation) AddedPictureID() (r int64, exists bool) {
+	v := m.addpicture_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPictureID resets all changes to the "picture_id" field.
+func (m *PictureUseMutation) ResetPictureID() {
+	m.picture_id = nil
+	m.addpicture_id = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *PictureUseMutation) SetKind(pi pictureuse.Kind) {
+	m.kind = &pi
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *PictureUseMutation) Kind() (r pictureuse.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the PictureUse entity.
+// If the PictureUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureUseMutation) OldKind(ctx context.Context) (v pictureuse.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *PictureUseMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetOwnerID sets the "owner_id" field.
+func (m *PictureUseMutation) SetOwnerID(i int64) {
+	m.owner_id = &i
+	m.addowner_id = nil
+}
+
+// OwnerID returns the value of the "owner_id" field in the mutation.
+func (m *PictureUseMutation) OwnerID() (r int64, exists bool) {
+	v := m.owner_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnerID returns the old "owner_id" field's value of the PictureUse entity.
+// If the PictureUse object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PictureUseMutation) OldOwnerID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnerID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnerID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnerID: %w", err)
+	}
+	return oldValue.OwnerID, nil
+}
+
+// AddOwnerID adds i to the "owner_id" field.
+func (m *PictureUseMutation) AddOwnerID(i int64) {
+	if m.addowner_id != nil {
+		*m.addowner_id += i
+	} else {
+		m.addowner_id = &i
+	}
+}
+
+// AddedOwnerID returns the value that was added to the "owner_id" field in this mutation.
+func (m *PictureUseMutation) AddedOwnerID() (r int64, exists bool) {
+	v := m.addowner_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetOwnerID resets all changes to the "owner_id" field.
+func (m *PictureUseMutation) ResetOwnerID() {
+	m.owner_id = nil
+	m.addowner_id = nil
+}
+
+// Where appends a list predicates to the PictureUseMutation builder.
+func (m *PictureUseMutation) Where(ps ...predicate.PictureUse) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the PictureUseMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *PictureUseMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.PictureUse, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *PictureUseMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *PictureUseMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (PictureUse).
+func (m *PictureUseMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *PictureUseMutation) Fields() []string {
+	fields := make([]string, 0, 3)
+	if m.picture_id != nil {
+		fields = append(fields, pictureuse.FieldPictureID)
+	}
+	if m.kind != nil {
+		fields = append(fields, pictureuse.FieldKind)
+	}
+	if m.owner_id != nil {
+		fields = append(fields, pictureuse.FieldOwnerID)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *PictureUseMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case pictureuse.FieldPictureID:
+		return m.PictureID()
+	case pictureuse.FieldKind:
+		return m.Kind()
+	case pictureuse.FieldOwnerID:
+		return m.OwnerID()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *PictureUseMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case pictureuse.FieldPictureID:
+		return m.OldPictureID(ctx)
+	case pictureuse.FieldKind:
+		return m.OldKind(ctx)
+	case pictureuse.FieldOwnerID:
+		return m.OldOwnerID(ctx)
+	}
+	return nil, fmt.Errorf("unknown PictureUse field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PictureUseMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case pictureuse.FieldPictureID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPictureID(v)
+		return nil
+	case pictureuse.FieldKind:
+		v, ok := value.(pictureuse.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case pictureuse.FieldOwnerID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnerID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PictureUse field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *PictureUseMutation) AddedFields() []string {
+	var fields []string
+	if m.addpicture_id != nil {
+		fields = append(fields, pictureuse.FieldPictureID)
+	}
+	if m.addowner_id != nil {
+		fields = append(fields, pictureuse.FieldOwnerID)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *PictureUseMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case pictureuse.FieldPictureID:
+		return m.AddedPictureID()
+	case pictureuse.FieldOwnerID:
+		return m.AddedOwnerID()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PictureUseMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case pictureuse.FieldPictureID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPictureID(v)
+		return nil
+	case pictureuse.FieldOwnerID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddOwnerID(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PictureUse numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *PictureUseMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *PictureUseMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *PictureUseMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown PictureUse nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *PictureUseMutation) ResetField(name string) error {
+	switch name {
+	case pictureuse.FieldPictureID:
+		m.ResetPictureID()
+		return nil
+	case pictureuse.FieldKind:
+		m.ResetKind()
+		return nil
+	case pictureuse.FieldOwnerID:
+		m.ResetOwnerID()
+		return nil
+	}
+	return fmt.Errorf("unknown PictureUse field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *PictureUseMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *PictureUseMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *PictureUseMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *PictureUseMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *PictureUseMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *PictureUseMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *PictureUseMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown PictureUse unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *PictureUseMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown PictureUse edge %s", name)
+}
+
 // SessionMutation represents an operation that mutates the Session nodes in the graph.
 type SessionMutation struct {
 	config
@@ -16048,6 +18182,830 @@ func (m *UserMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown User edge %s", name)
+}
+
+// VisitDayMutation represents an operation that mutates the VisitDay nodes in the graph.
+type VisitDayMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	shop_id       *int64
+	addshop_id    *int64
+	day           *int
+	addday        *int
+	uniques       *int
+	adduniques    *int
+	views         *int64
+	addviews      *int64
+	sketch        *[]byte
+	counter       *string
+	counted       *int64
+	addcounted    *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*VisitDay, error)
+	predicates    []predicate.VisitDay
+}
+
+var _ ent.Mutation = (*VisitDayMutation)(nil)
+
+// visitdayOption allows management of the mutation configuration using functional options.
+type visitdayOption func(*VisitDayMutation)
+
+// newVisitDayMutation creates new mutation for the VisitDay entity.
+func newVisitDayMutation(c config, op Op, opts ...visitdayOption) *VisitDayMutation {
+	m := &VisitDayMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeVisitDay,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withVisitDayID sets the ID field of the mutation.
+func withVisitDayID(id int64) visitdayOption {
+	return func(m *VisitDayMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *VisitDay
+		)
+		m.oldValue = func(ctx context.Context) (*VisitDay, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().VisitDay.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withVisitDay sets the old VisitDay of the mutation.
+func withVisitDay(node *VisitDay) visitdayOption {
+	return func(m *VisitDayMutation) {
+		m.oldValue = func(context.Context) (*VisitDay, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m VisitDayMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m VisitDayMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of VisitDay entities.
+func (m *VisitDayMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *VisitDayMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *VisitDayMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().VisitDay.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetShopID sets the "shop_id" field.
+func (m *VisitDayMutation) SetShopID(i int64) {
+	m.shop_id = &i
+	m.addshop_id = nil
+}
+
+// ShopID returns the value of the "shop_id" field in the mutation.
+func (m *VisitDayMutation) ShopID() (r int64, exists bool) {
+	v := m.shop_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldShopID returns the old "shop_id" field's value of the VisitDay entity.
+// If the VisitDay object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VisitDayMutation) OldShopID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldShopID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldShopID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldShopID: %w", err)
+	}
+	return oldValue.ShopID, nil
+}
+
+// AddShopID adds i to the "shop_id" field.
+func (m *VisitDayMutation) AddShopID(i int64) {
+	if m.addshop_id != nil {
+		*m.addshop_id += i
+	} else {
+		m.addshop_id = &i
+	}
+}
+
+// AddedShopID returns the value that was added to the "shop_id" field in this mutation.
+func (m *VisitDayMutation) AddedShopID() (r int64, exists bool) {
+	v := m.addshop_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetShopID resets all changes to the "shop_id" field.
+func (m *VisitDayMutation) ResetShopID() {
+	m.shop_id = nil
+	m.addshop_id = nil
+}
+
+// SetDay sets the "day" field.
+func (m *VisitDayMutation) SetDay(i int) {
+	m.day = &i
+	m.addday = nil
+}
+
+// Day returns the value of the "day" field in the mutation.
+func (m *VisitDayMutation) Day() (r int, exists bool) {
+	v := m.day
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDay returns the old "day" field's value of the VisitDay entity.
+// If the VisitDay object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VisitDayMutation) OldDay(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDay is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDay requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDay: %w", err)
+	}
+	return oldValue.Day, nil
+}
+
+// AddDay adds i to the "day" field.
+func (m *VisitDayMutation) AddDay(i int) {
+	if m.addday != nil {
+		*m.addday += i
+	} else {
+		m.addday = &i
+	}
+}
+
+// AddedDay returns the value that was added to the "day" field in this mutation.
+func (m *VisitDayMutation) AddedDay() (r int, exists bool) {
+	v := m.addday
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDay resets all changes to the "day" field.
+func (m *VisitDayMutation) ResetDay() {
+	m.day = nil
+	m.addday = nil
+}
+
+// SetUniques sets the "uniques" field.
+func (m *VisitDayMutation) SetUniques(i int) {
+	m.uniques = &i
+	m.adduniques = nil
+}
+
+// Uniques returns the value of the "uniques" field in the mutation.
+func (m *VisitDayMutation) Uniques() (r int, exists bool) {
+	v := m.uniques
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUniques returns the old "uniques" field's value of the VisitDay entity.
+// If the VisitDay object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VisitDayMutation) OldUniques(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUniques is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUniques requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUniques: %w", err)
+	}
+	return oldValue.Uniques, nil
+}
+
+// AddUniques adds i to the "uniques" field.
+func (m *VisitDayMutation) AddUniques(i int) {
+	if m.adduniques != nil {
+		*m.adduniques += i
+	} else {
+		m.adduniques = &i
+	}
+}
+
+// AddedUniques returns the value that was added to the "uniques" field in this mutation.
+func (m *VisitDayMutation) AddedUniques() (r int, exists bool) {
+	v := m.adduniques
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUniques resets all changes to the "uniques" field.
+func (m *VisitDayMutation) ResetUniques() {
+	m.uniques = nil
+	m.adduniques = nil
+}
+
+// SetViews sets the "views" field.
+func (m *VisitDayMutation) SetViews(i int64) {
+	m.views = &i
+	m.addviews = nil
+}
+
+// Views returns the value of the "views" field in the mutation.
+func (m *VisitDayMutation) Views() (r int64, exists bool) {
+	v := m.views
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldViews returns the old "views" field's value of the VisitDay entity.
+// If the VisitDay object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VisitDayMutation) OldViews(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldViews is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldViews requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldViews: %w", err)
+	}
+	return oldValue.Views, nil
+}
+
+// AddViews adds i to the "views" field.
+func (m *VisitDayMutation) AddViews(i int64) {
+	if m.addviews != nil {
+		*m.addviews += i
+	} else {
+		m.addviews = &i
+	}
+}
+
+// AddedViews returns the value that was added to the "views" field in this mutation.
+func (m *VisitDayMutation) AddedViews() (r int64, exists bool) {
+	v := m.addviews
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetViews resets all changes to the "views" field.
+func (m *VisitDayMutation) ResetViews() {
+	m.views = nil
+	m.addviews = nil
+}
+
+// SetSketch sets the "sketch" field.
+func (m *VisitDayMutation) SetSketch(b []byte) {
+	m.sketch = &b
+}
+
+// Sketch returns the value of the "sketch" field in the mutation.
+func (m *VisitDayMutation) Sketch() (r []byte, exists bool) {
+	v := m.sketch
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSketch returns the old "sketch" field's value of the VisitDay entity.
+// If the VisitDay object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VisitDayMutation) OldSketch(ctx context.Context) (v []byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSketch is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSketch requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSketch: %w", err)
+	}
+	return oldValue.Sketch, nil
+}
+
+// ResetSketch resets all changes to the "sketch" field.
+func (m *VisitDayMutation) ResetSketch() {
+	m.sketch = nil
+}
+
+// SetCounter sets the "counter" field.
+func (m *VisitDayMutation) SetCounter(s string) {
+	m.counter = &s
+}
+
+// Counter returns the value of the "counter" field in the mutation.
+func (m *VisitDayMutation) Counter() (r string, exists bool) {
+	v := m.counter
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCounter returns the old "counter" field's value of the VisitDay entity.
+// If the VisitDay object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VisitDayMutation) OldCounter(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCounter is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCounter requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCounter: %w", err)
+	}
+	return oldValue.Counter, nil
+}
+
+// ResetCounter resets all changes to the "counter" field.
+func (m *VisitDayMutation) ResetCounter() {
+	m.counter = nil
+}
+
+// SetCounted sets the "counted" field.
+func (m *VisitDayMutation) SetCounted(i int64) {
+	m.counted = &i
+	m.addcounted = nil
+}
+
+// Counted returns the value of the "counted" field in the mutation.
+func (m *VisitDayMutation) Counted() (r int64, exists bool) {
+	v := m.counted
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCounted returns the old "counted" field's value of the VisitDay entity.
+// If the VisitDay object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VisitDayMutation) OldCounted(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCounted is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCounted requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCounted: %w", err)
+	}
+	return oldValue.Counted, nil
+}
+
+// AddCounted adds i to the "counted" field.
+func (m *VisitDayMutation) AddCounted(i int64) {
+	if m.addcounted != nil {
+		*m.addcounted += i
+	} else {
+		m.addcounted = &i
+	}
+}
+
+// AddedCounted returns the value that was added to the "counted" field in this mutation.
+func (m *VisitDayMutation) AddedCounted() (r int64, exists bool) {
+	v := m.addcounted
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCounted resets all changes to the "counted" field.
+func (m *VisitDayMutation) ResetCounted() {
+	m.counted = nil
+	m.addcounted = nil
+}
+
+// Where appends a list predicates to the VisitDayMutation builder.
+func (m *VisitDayMutation) Where(ps ...predicate.VisitDay) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the VisitDayMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *VisitDayMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.VisitDay, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *VisitDayMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *VisitDayMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (VisitDay).
+func (m *VisitDayMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *VisitDayMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.shop_id != nil {
+		fields = append(fields, visitday.FieldShopID)
+	}
+	if m.day != nil {
+		fields = append(fields, visitday.FieldDay)
+	}
+	if m.uniques != nil {
+		fields = append(fields, visitday.FieldUniques)
+	}
+	if m.views != nil {
+		fields = append(fields, visitday.FieldViews)
+	}
+	if m.sketch != nil {
+		fields = append(fields, visitday.FieldSketch)
+	}
+	if m.counter != nil {
+		fields = append(fields, visitday.FieldCounter)
+	}
+	if m.counted != nil {
+		fields = append(fields, visitday.FieldCounted)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *VisitDayMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case visitday.FieldShopID:
+		return m.ShopID()
+	case visitday.FieldDay:
+		return m.Day()
+	case visitday.FieldUniques:
+		return m.Uniques()
+	case visitday.FieldViews:
+		return m.Views()
+	case visitday.FieldSketch:
+		return m.Sketch()
+	case visitday.FieldCounter:
+		return m.Counter()
+	case visitday.FieldCounted:
+		return m.Counted()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *VisitDayMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case visitday.FieldShopID:
+		return m.OldShopID(ctx)
+	case visitday.FieldDay:
+		return m.OldDay(ctx)
+	case visitday.FieldUniques:
+		return m.OldUniques(ctx)
+	case visitday.FieldViews:
+		return m.OldViews(ctx)
+	case visitday.FieldSketch:
+		return m.OldSketch(ctx)
+	case visitday.FieldCounter:
+		return m.OldCounter(ctx)
+	case visitday.FieldCounted:
+		return m.OldCounted(ctx)
+	}
+	return nil, fmt.Errorf("unknown VisitDay field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VisitDayMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case visitday.FieldShopID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetShopID(v)
+		return nil
+	case visitday.FieldDay:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDay(v)
+		return nil
+	case visitday.FieldUniques:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUniques(v)
+		return nil
+	case visitday.FieldViews:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetViews(v)
+		return nil
+	case visitday.FieldSketch:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSketch(v)
+		return nil
+	case visitday.FieldCounter:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCounter(v)
+		return nil
+	case visitday.FieldCounted:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCounted(v)
+		return nil
+	}
+	return fmt.Errorf("unknown VisitDay field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *VisitDayMutation) AddedFields() []string {
+	var fields []string
+	if m.addshop_id != nil {
+		fields = append(fields, visitday.FieldShopID)
+	}
+	if m.addday != nil {
+		fields = append(fields, visitday.FieldDay)
+	}
+	if m.adduniques != nil {
+		fields = append(fields, visitday.FieldUniques)
+	}
+	if m.addviews != nil {
+		fields = append(fields, visitday.FieldViews)
+	}
+	if m.addcounted != nil {
+		fields = append(fields, visitday.FieldCounted)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *VisitDayMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case visitday.FieldShopID:
+		return m.AddedShopID()
+	case visitday.FieldDay:
+		return m.AddedDay()
+	case visitday.FieldUniques:
+		return m.AddedUniques()
+	case visitday.FieldViews:
+		return m.AddedViews()
+	case visitday.FieldCounted:
+		return m.AddedCounted()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VisitDayMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case visitday.FieldShopID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddShopID(v)
+		return nil
+	case visitday.FieldDay:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDay(v)
+		return nil
+	case visitday.FieldUniques:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUniques(v)
+		return nil
+	case visitday.FieldViews:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddViews(v)
+		return nil
+	case visitday.FieldCounted:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCounted(v)
+		return nil
+	}
+	return fmt.Errorf("unknown VisitDay numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *VisitDayMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *VisitDayMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *VisitDayMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown VisitDay nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *VisitDayMutation) ResetField(name string) error {
+	switch name {
+	case visitday.FieldShopID:
+		m.ResetShopID()
+		return nil
+	case visitday.FieldDay:
+		m.ResetDay()
+		return nil
+	case visitday.FieldUniques:
+		m.ResetUniques()
+		return nil
+	case visitday.FieldViews:
+		m.ResetViews()
+		return nil
+	case visitday.FieldSketch:
+		m.ResetSketch()
+		return nil
+	case visitday.FieldCounter:
+		m.ResetCounter()
+		return nil
+	case visitday.FieldCounted:
+		m.ResetCounted()
+		return nil
+	}
+	return fmt.Errorf("unknown VisitDay field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *VisitDayMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *VisitDayMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *VisitDayMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *VisitDayMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *VisitDayMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *VisitDayMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *VisitDayMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown VisitDay unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *VisitDayMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown VisitDay edge %s", name)
 }
 
 // VoucherMutation represents an operation that mutates the Voucher nodes in the graph.

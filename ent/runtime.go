@@ -15,12 +15,14 @@ import (
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/outboxjob"
 	"github.com/tandian-dev/tandian/ent/payment"
+	"github.com/tandian-dev/tandian/ent/picture"
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/ent/visitday"
 	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
@@ -204,6 +206,16 @@ func init() {
 	paymentDescAttempt := paymentFields[2].Descriptor()
 	// payment.AttemptValidator is a validator for the "attempt" field. It is called by the builders before save.
 	payment.AttemptValidator = paymentDescAttempt.Validators[0].(func(int) error)
+	pictureFields := schema.Picture{}.Fields()
+	_ = pictureFields
+	// pictureDescHash is the schema descriptor for hash field.
+	pictureDescHash := pictureFields[1].Descriptor()
+	// picture.HashValidator is a validator for the "hash" field. It is called by the builders before save.
+	picture.HashValidator = pictureDescHash.Validators[0].(func(string) error)
+	// pictureDescStored is the schema descriptor for stored field.
+	pictureDescStored := pictureFields[7].Descriptor()
+	// picture.DefaultStored holds the default value on creation for the stored field.
+	picture.DefaultStored = pictureDescStored.Default.(bool)
 	sessionFields := schema.Session{}.Fields()
 	_ = sessionFields
 	// sessionDescCreatedAt is the schema descriptor for created_at field.
@@ -412,6 +424,12 @@ func init() {
 	user.DefaultUpdatedAt = userDescUpdatedAt.Default.(func() time.Time)
 	// user.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.
 	user.UpdateDefaultUpdatedAt = userDescUpdatedAt.UpdateDefault.(func() time.Time)
+	visitdayFields := schema.VisitDay{}.Fields()
+	_ = visitdayFields
+	// visitdayDescCounter is the schema descriptor for counter field.
+	visitdayDescCounter := visitdayFields[6].Descriptor()
+	// visitday.CounterValidator is a validator for the "counter" field. It is called by the builders before save.
+	visitday.CounterValidator = visitdayDescCounter.Validators[0].(func(string) error)
 	voucherFields := schema.Voucher{}.Fields()
 	_ = voucherFields
 	// voucherDescExternalID is the schema descriptor for external_id field.

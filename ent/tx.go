@@ -14,6 +14,8 @@ import (
 // Tx is a transactional client that is created by calling Client.Tx().
 type Tx struct {
 	config
+	// CheckInMonth is the client for interacting with the CheckInMonth builders.
+	CheckInMonth *CheckInMonthClient
 	// Comment is the client for interacting with the Comment builders.
 	Comment *CommentClient
 	// FeedHead is the client for interacting with the FeedHead builders.
@@ -40,6 +42,10 @@ type Tx struct {
 	OutboxJob *OutboxJobClient
 	// Payment is the client for interacting with the Payment builders.
 	Payment *PaymentClient
+	// Picture is the client for interacting with the Picture builders.
+	Picture *PictureClient
+	// PictureUse is the client for interacting with the PictureUse builders.
+	PictureUse *PictureUseClient
 	// Session is the client for interacting with the Session builders.
 	Session *SessionClient
 	// Setting is the client for interacting with the Setting builders.
@@ -50,6 +56,8 @@ type Tx struct {
 	ShopType *ShopTypeClient
 	// User is the client for interacting with the User builders.
 	User *UserClient
+	// VisitDay is the client for interacting with the VisitDay builders.
+	VisitDay *VisitDayClient
 	// Voucher is the client for interacting with the Voucher builders.
 	Voucher *VoucherClient
 
@@ -183,6 +191,7 @@ func (tx *Tx) Client() *Client {
 }
 
 func (tx *Tx) init() {
+	tx.CheckInMonth = NewCheckInMonthClient(tx.config)
 	tx.Comment = NewCommentClient(tx.config)
 	tx.FeedHead = NewFeedHeadClient(tx.config)
 	tx.FlashSale = NewFlashSaleClient(tx.config)
@@ -196,11 +205,14 @@ func (tx *Tx) init() {
 	tx.Order = NewOrderClient(tx.config)
 	tx.OutboxJob = NewOutboxJobClient(tx.config)
 	tx.Payment = NewPaymentClient(tx.config)
+	tx.Picture = NewPictureClient(tx.config)
+	tx.PictureUse = NewPictureUseClient(tx.config)
 	tx.Session = NewSessionClient(tx.config)
 	tx.Setting = NewSettingClient(tx.config)
 	tx.Shop = NewShopClient(tx.config)
 	tx.ShopType = NewShopTypeClient(tx.config)
 	tx.User = NewUserClient(tx.config)
+	tx.VisitDay = NewVisitDayClient(tx.config)
 	tx.Voucher = NewVoucherClient(tx.config)
 }
 
@@ -211,7 +223,7 @@ func (tx *Tx) init() {
 // of them in order to commit or rollback the transaction.
 //
 // If a closed transaction is embedded in one of the generated entities, and the entity
-// applies a query, for example: Comment.QueryXXX(), the query will be executed
+// applies a query, for example: CheckInMonth.QueryXXX(), the query will be executed
 // through the driver which created this transaction.
 //
 // Note that txDriver is not goroutine safe.

@@ -52,6 +52,9 @@ func complexity(c *generated.ComplexityRoot) {
 	c.Shop.Vouchers = func(child int) int { return times(assumedList, child) }
 	c.Shop.SalesByDay = days
 	c.Query.SalesByDay = days
+	c.Shop.VisitsByDay, c.Query.SiteStats = days, days
+	c.Shop.Visits = func(child int, from, to calendar.Date) int { return days(0, from, to) + child }
+	c.CheckInMonth.Days = func(child int) int { return times(31, child) }
 	c.Query.FlashSales = func(child int, _ []voucher.Phase, first int, _ *page.Cursor) int { return times(first, child) }
 	c.Query.CacheStats = func(child int) int { return times(assumedList, child) }
 	c.Query.QueueStats = func(child int) int { return times(assumedList, child) }
@@ -63,11 +66,11 @@ func complexity(c *generated.ComplexityRoot) {
 // up to 5000 members and asks for each of them elsewhere.
 const commonCost = 200
 
-// salesCost is what a look at sales costs beside its days, in fields.
-const salesCost = 50
+// daysCost is what a look at sales or visits costs beside its days, in fields.
+const daysCost = 50
 
 func days(child int, from, to calendar.Date) int {
-	return salesCost + times(min(calendar.Days(from, to), order.MaxSalesDays), child)
+	return daysCost + times(min(calendar.Days(from, to), order.MaxSalesDays), child)
 }
 
 // times is 1 + n·child. A page size that is out of bounds is refused by the

@@ -8,15 +8,18 @@ import (
 
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/like"
+	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/visit"
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
@@ -33,6 +36,9 @@ type Rooms struct {
 	Comments     *comment.Service
 	CommentLikes *like.Service
 	Follows      *follow.Service
+	Media        *media.Service
+	CheckIns     *checkin.Service
+	Visits       *visit.Service
 	Live         *live.Hub
 	Caches       Caches
 	Queues       Queues

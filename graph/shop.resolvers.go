@@ -44,7 +44,11 @@ func (r *queryResolver) Shop(ctx context.Context, id scalar.ID) (*shop.Shop, err
 	if err != nil {
 		return nil, err
 	}
-	return byKey(ctx, n, r.rooms.Shops.ByID)
+	found, err := byKey(ctx, n, r.rooms.Shops.ByID)
+	if found != nil {
+		r.rooms.Visits.SawShop(ctx, n)
+	}
+	return found, err
 }
 
 func (r *queryResolver) Shops(ctx context.Context, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) (*shop.Page, error) {

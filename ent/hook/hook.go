@@ -9,6 +9,18 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 )
 
+// The CheckInMonthFunc type is an adapter to allow the use of ordinary
+// function as CheckInMonth mutator.
+type CheckInMonthFunc func(context.Context, *ent.CheckInMonthMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f CheckInMonthFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.CheckInMonthMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.CheckInMonthMutation", m)
+}
+
 // The CommentFunc type is an adapter to allow the use of ordinary
 // function as Comment mutator.
 type CommentFunc func(context.Context, *ent.CommentMutation) (ent.Value, error)
@@ -165,6 +177,30 @@ func (f PaymentFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, err
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PaymentMutation", m)
 }
 
+// The PictureFunc type is an adapter to allow the use of ordinary
+// function as Picture mutator.
+type PictureFunc func(context.Context, *ent.PictureMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f PictureFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.PictureMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PictureMutation", m)
+}
+
+// The PictureUseFunc type is an adapter to allow the use of ordinary
+// function as PictureUse mutator.
+type PictureUseFunc func(context.Context, *ent.PictureUseMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f PictureUseFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.PictureUseMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PictureUseMutation", m)
+}
+
 // The SessionFunc type is an adapter to allow the use of ordinary
 // function as Session mutator.
 type SessionFunc func(context.Context, *ent.SessionMutation) (ent.Value, error)
@@ -223,6 +259,18 @@ func (f UserFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error)
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.UserMutation", m)
+}
+
+// The VisitDayFunc type is an adapter to allow the use of ordinary
+// function as VisitDay mutator.
+type VisitDayFunc func(context.Context, *ent.VisitDayMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f VisitDayFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.VisitDayMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.VisitDayMutation", m)
 }
 
 // The VoucherFunc type is an adapter to allow the use of ordinary

@@ -9,6 +9,27 @@ import (
 )
 
 var (
+	// CheckInsColumns holds the columns for the "check_ins" table.
+	CheckInsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "user_id", Type: field.TypeInt64},
+		{Name: "month", Type: field.TypeInt},
+		{Name: "days", Type: field.TypeInt64},
+		{Name: "points", Type: field.TypeInt},
+	}
+	// CheckInsTable holds the schema information for the "check_ins" table.
+	CheckInsTable = &schema.Table{
+		Name:       "check_ins",
+		Columns:    CheckInsColumns,
+		PrimaryKey: []*schema.Column{CheckInsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "check_in_month",
+				Unique:  true,
+				Columns: []*schema.Column{CheckInsColumns[1], CheckInsColumns[2]},
+			},
+		},
+	}
 	// CommentsColumns holds the columns for the "comments" table.
 	CommentsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -506,6 +527,62 @@ var (
 			},
 		},
 	}
+	// PicturesColumns holds the columns for the "pictures" table.
+	PicturesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "hash", Type: field.TypeString, Unique: true, Size: 64},
+		{Name: "format", Type: field.TypeEnum, Enums: []string{"JPEG", "PNG"}},
+		{Name: "width", Type: field.TypeInt},
+		{Name: "height", Type: field.TypeInt},
+		{Name: "bytes", Type: field.TypeInt},
+		{Name: "uploader_id", Type: field.TypeInt64, Nullable: true},
+		{Name: "stored", Type: field.TypeBool, Default: false},
+		{Name: "created_at", Type: field.TypeInt64},
+		{Name: "touched_at", Type: field.TypeInt64},
+	}
+	// PicturesTable holds the schema information for the "pictures" table.
+	PicturesTable = &schema.Table{
+		Name:       "pictures",
+		Columns:    PicturesColumns,
+		PrimaryKey: []*schema.Column{PicturesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "picture_touched_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{PicturesColumns[9], PicturesColumns[0]},
+			},
+			{
+				Name:    "picture_uploader_id_created_at",
+				Unique:  false,
+				Columns: []*schema.Column{PicturesColumns[6], PicturesColumns[8]},
+			},
+		},
+	}
+	// PictureUsesColumns holds the columns for the "picture_uses" table.
+	PictureUsesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "picture_id", Type: field.TypeInt64},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"SHOP", "SHOP_TYPE", "NOTE", "USER"}},
+		{Name: "owner_id", Type: field.TypeInt64},
+	}
+	// PictureUsesTable holds the schema information for the "picture_uses" table.
+	PictureUsesTable = &schema.Table{
+		Name:       "picture_uses",
+		Columns:    PictureUsesColumns,
+		PrimaryKey: []*schema.Column{PictureUsesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "picture_use_once",
+				Unique:  true,
+				Columns: []*schema.Column{PictureUsesColumns[2], PictureUsesColumns[3], PictureUsesColumns[1]},
+			},
+			{
+				Name:    "pictureuse_picture_id",
+				Unique:  false,
+				Columns: []*schema.Column{PictureUsesColumns[1]},
+			},
+		},
+	}
 	// SessionsColumns holds the columns for the "sessions" table.
 	SessionsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString, Size: 43},
@@ -714,6 +791,30 @@ var (
 		Columns:    UsersColumns,
 		PrimaryKey: []*schema.Column{UsersColumns[0]},
 	}
+	// VisitDaysColumns holds the columns for the "visit_days" table.
+	VisitDaysColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "shop_id", Type: field.TypeInt64},
+		{Name: "day", Type: field.TypeInt},
+		{Name: "uniques", Type: field.TypeInt},
+		{Name: "views", Type: field.TypeInt64},
+		{Name: "sketch", Type: field.TypeBytes},
+		{Name: "counter", Type: field.TypeString, Size: 40},
+		{Name: "counted", Type: field.TypeInt64},
+	}
+	// VisitDaysTable holds the schema information for the "visit_days" table.
+	VisitDaysTable = &schema.Table{
+		Name:       "visit_days",
+		Columns:    VisitDaysColumns,
+		PrimaryKey: []*schema.Column{VisitDaysColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "visit_day",
+				Unique:  true,
+				Columns: []*schema.Column{VisitDaysColumns[1], VisitDaysColumns[2]},
+			},
+		},
+	}
 	// VouchersColumns holds the columns for the "vouchers" table.
 	VouchersColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -759,6 +860,7 @@ var (
 	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
+		CheckInsTable,
 		CommentsTable,
 		FeedHeadTable,
 		FlashSalesTable,
@@ -772,16 +874,22 @@ var (
 		OrdersTable,
 		OutboxJobsTable,
 		PaymentsTable,
+		PicturesTable,
+		PictureUsesTable,
 		SessionsTable,
 		SettingsTable,
 		ShopsTable,
 		ShopTypesTable,
 		UsersTable,
+		VisitDaysTable,
 		VouchersTable,
 	}
 )
 
 func init() {
+	CheckInsTable.Annotation = &entsql.Annotation{
+		Table: "check_ins",
+	}
 	CommentsTable.Annotation = &entsql.Annotation{}
 	CommentsTable.Annotation.Checks = map[string]string{
 		"comments_not_negative": "like_count >= 0 AND reply_count >= 0",
@@ -830,11 +938,17 @@ func init() {
 	PaymentsTable.Annotation = &entsql.Annotation{
 		Table: "payments",
 	}
+	PictureUsesTable.Annotation = &entsql.Annotation{
+		Table: "picture_uses",
+	}
 	SessionsTable.ForeignKeys[0].RefTable = UsersTable
 	SettingsTable.Annotation = &entsql.Annotation{
 		Table: "settings",
 	}
 	ShopsTable.ForeignKeys[0].RefTable = ShopTypesTable
 	ShopsTable.ForeignKeys[1].RefTable = UsersTable
+	VisitDaysTable.Annotation = &entsql.Annotation{
+		Table: "visit_days",
+	}
 	VouchersTable.ForeignKeys[0].RefTable = ShopsTable
 }

@@ -6,6 +6,9 @@ import (
 	"entgo.io/ent/dialect/sql"
 )
 
+// CheckInMonth is the predicate function for checkinmonth builders.
+type CheckInMonth func(*sql.Selector)
+
 // Comment is the predicate function for comment builders.
 type Comment func(*sql.Selector)
 
@@ -45,6 +48,12 @@ type OutboxJob func(*sql.Selector)
 // Payment is the predicate function for payment builders.
 type Payment func(*sql.Selector)
 
+// Picture is the predicate function for picture builders.
+type Picture func(*sql.Selector)
+
+// PictureUse is the predicate function for pictureuse builders.
+type PictureUse func(*sql.Selector)
+
 // Session is the predicate function for session builders.
 type Session func(*sql.Selector)
 
@@ -59,6 +68,9 @@ type ShopType func(*sql.Selector)
 
 // User is the predicate function for user builders.
 type User func(*sql.Selector)
+
+// VisitDay is the predicate function for visitday builders.
+type VisitDay func(*sql.Selector)
 
 // Voucher is the predicate function for voucher builders.
 type Voucher func(*sql.Selector)

@@ -17,6 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -26,6 +27,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/visit"
 	"github.com/tandian-dev/tandian/internal/voucher"
 	gqlparser "github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -84,6 +86,19 @@ type ComplexityRoot struct {
 	CancelOrderPayload struct {
 		Order      func(childComplexity int) int
 		UserErrors func(childComplexity int) int
+	}
+
+	CheckInMonth struct {
+		Count  func(childComplexity int) int
+		Days   func(childComplexity int) int
+		Month  func(childComplexity int) int
+		Streak func(childComplexity int) int
+	}
+
+	CheckInPayload struct {
+		CheckIns     func(childComplexity int) int
+		PointsEarned func(childComplexity int) int
+		UserErrors   func(childComplexity int) int
 	}
 
 	Comment struct {
@@ -213,6 +228,7 @@ type ComplexityRoot struct {
 	Mutation struct {
 		AddComment         func(childComplexity int, input model.AddCommentInput) int
 		CancelOrder        func(childComplexity int, orderID scalar.ID) int
+		CheckIn            func(childComplexity int) int
 		CreateFlashVoucher func(childComplexity int, input model.CreateFlashVoucherInput) int
 		CreateShop         func(childComplexity int, input model.CreateShopInput) int
 		CreateVoucher      func(childComplexity int, input model.CreateVoucherInput) int
@@ -236,6 +252,7 @@ type ComplexityRoot struct {
 		UpdateProfile      func(childComplexity int, input model.UpdateProfileInput) int
 		UpdateShop         func(childComplexity int, input model.UpdateShopInput) int
 		UpdateVoucher      func(childComplexity int, input model.UpdateVoucherInput) int
+		UploadImage        func(childComplexity int, file graphql.Upload) int
 	}
 
 	Note struct {
@@ -340,6 +357,7 @@ type ComplexityRoot struct {
 		Shop          func(childComplexity int, id scalar.ID) int
 		ShopTypes     func(childComplexity int) int
 		Shops         func(childComplexity int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) int
+		SiteStats     func(childComplexity int, from calendar.Date, to calendar.Date) int
 		User          func(childComplexity int, id scalar.ID) int
 		Voucher       func(childComplexity int, id scalar.ID) int
 	}
@@ -388,6 +406,8 @@ type ComplexityRoot struct {
 		Score        func(childComplexity int) int
 		Sold         func(childComplexity int) int
 		Type         func(childComplexity int) int
+		Visits       func(childComplexity int, from calendar.Date, to calendar.Date) int
+		VisitsByDay  func(childComplexity int, from calendar.Date, to calendar.Date) int
 		Vouchers     func(childComplexity int) int
 	}
 
@@ -449,10 +469,16 @@ type ComplexityRoot struct {
 		Voucher    func(childComplexity int) int
 	}
 
+	UploadImagePayload struct {
+		Image      func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	User struct {
 		AvatarURL       func(childComplexity int) int
 		Bio             func(childComplexity int) int
 		Birthday        func(childComplexity int) int
+		CheckIns        func(childComplexity int, month *string) int
 		City            func(childComplexity int) int
 		CommonFollowees func(childComplexity int, first int, after *page.Cursor) int
 		FolloweeCount   func(childComplexity int) int
@@ -487,6 +513,12 @@ type ComplexityRoot struct {
 		Code    func(childComplexity int) int
 		Field   func(childComplexity int) int
 		Message func(childComplexity int) int
+	}
+
+	VisitStats struct {
+		Date           func(childComplexity int) int
+		UniqueVisitors func(childComplexity int) int
+		Views          func(childComplexity int) int
 	}
 }
 
@@ -525,11 +557,13 @@ type MutationResolver interface {
 	Logout(ctx context.Context) (*model.LogoutPayload, error)
 	SetPassword(ctx context.Context, password string) (*model.SetPasswordPayload, error)
 	UpdateProfile(ctx context.Context, input model.UpdateProfileInput) (*model.UpdateProfilePayload, error)
+	CheckIn(ctx context.Context) (*model.CheckInPayload, error)
 	AddComment(ctx context.Context, input model.AddCommentInput) (*model.AddCommentPayload, error)
 	LikeComment(ctx context.Context, id scalar.ID) (*model.LikeCommentPayload, error)
 	UnlikeComment(ctx context.Context, id scalar.ID) (*model.UnlikeCommentPayload, error)
 	Follow(ctx context.Context, userID scalar.ID) (*model.FollowPayload, error)
 	Unfollow(ctx context.Context, userID scalar.ID) (*model.UnfollowPayload, error)
+	UploadImage(ctx context.Context, file graphql.Upload) (*model.UploadImagePayload, error)
 	PublishNote(ctx context.Context, input model.PublishNoteInput) (*model.PublishNotePayload, error)
 	DeleteNote(ctx context.Context, id scalar.ID) (*model.DeleteNotePayload, error)
 	LikeNote(ctx context.Context, id scalar.ID) (*model.LikeNotePayload, error)
@@ -587,6 +621,7 @@ type QueryResolver interface {
 	ShopTypes(ctx context.Context) ([]shop.Type, error)
 	Shop(ctx context.Context, id scalar.ID) (*shop.Shop, error)
 	Shops(ctx context.Context, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) (*shop.Page, error)
+	SiteStats(ctx context.Context, from calendar.Date, to calendar.Date) ([]visit.Stats, error)
 	Voucher(ctx context.Context, id scalar.ID) (voucher.Kind, error)
 	FlashSales(ctx context.Context, phase []voucher.Phase, first int, after *page.Cursor) (*voucher.Page, error)
 	ServerTime(ctx context.Context) (*time.Time, error)
@@ -597,6 +632,8 @@ type ShopResolver interface {
 	Notes(ctx context.Context, objs []*shop.Shop, first int, after *page.Cursor) ([]*note.Page, error)
 	Orders(ctx context.Context, obj *shop.Shop, status []order.Status, first int, after *page.Cursor) (*order.Page, error)
 	SalesByDay(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) ([]order.DaySales, error)
+	Visits(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) (*visit.Stats, error)
+	VisitsByDay(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) ([]visit.Stats, error)
 	Vouchers(ctx context.Context, objs []*shop.Shop) ([][]voucher.Kind, error)
 }
 type ShopEdgeResolver interface {
@@ -610,6 +647,7 @@ type UserResolver interface {
 	Phone(ctx context.Context, obj *account.User) (*string, error)
 
 	Shops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error)
+	CheckIns(ctx context.Context, objs []*account.User, month *string) ([]*checkin.Month, error)
 
 	IsFollowed(ctx context.Context, objs []*account.User) ([]bool, error)
 	Followers(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*account.Page, error)
@@ -715,6 +753,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CancelOrderPayload.UserErrors(childComplexity), true
+
+	case "CheckInMonth.count":
+		if e.ComplexityRoot.CheckInMonth.Count == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CheckInMonth.Count(childComplexity), true
+	case "CheckInMonth.days":
+		if e.ComplexityRoot.CheckInMonth.Days == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CheckInMonth.Days(childComplexity), true
+	case "CheckInMonth.month":
+		if e.ComplexityRoot.CheckInMonth.Month == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CheckInMonth.Month(childComplexity), true
+	case "CheckInMonth.streak":
+		if e.ComplexityRoot.CheckInMonth.Streak == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CheckInMonth.Streak(childComplexity), true
+
+	case "CheckInPayload.checkIns":
+		if e.ComplexityRoot.CheckInPayload.CheckIns == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CheckInPayload.CheckIns(childComplexity), true
+	case "CheckInPayload.pointsEarned":
+		if e.ComplexityRoot.CheckInPayload.PointsEarned == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CheckInPayload.PointsEarned(childComplexity), true
+	case "CheckInPayload.userErrors":
+		if e.ComplexityRoot.CheckInPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CheckInPayload.UserErrors(childComplexity), true
 
 	case "Comment.author":
 		if e.ComplexityRoot.Comment.Author == nil {
@@ -1147,6 +1229,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CancelOrder(childComplexity, args["orderId"].(scalar.ID)), true
+	case "Mutation.checkIn":
+		if e.ComplexityRoot.Mutation.CheckIn == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Mutation.CheckIn(childComplexity), true
 	case "Mutation.createFlashVoucher":
 		if e.ComplexityRoot.Mutation.CreateFlashVoucher == nil {
 			break
@@ -1395,6 +1483,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateVoucher(childComplexity, args["input"].(model.UpdateVoucherInput)), true
+	case "Mutation.uploadImage":
+		if e.ComplexityRoot.Mutation.UploadImage == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_uploadImage_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UploadImage(childComplexity, args["file"].(graphql.Upload)), true
 
 	case "Note.author":
 		if e.ComplexityRoot.Note.Author == nil {
@@ -1881,6 +1980,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Shops(childComplexity, args["filter"].(*model.ShopFilter), args["near"].(*model.NearInput), args["orderBy"].(*shop.Order), args["first"].(int), args["after"].(*page.Cursor)), true
+	case "Query.siteStats":
+		if e.ComplexityRoot.Query.SiteStats == nil {
+			break
+		}
+
+		args, err := ec.field_Query_siteStats_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.SiteStats(childComplexity, args["from"].(calendar.Date), args["to"].(calendar.Date)), true
 	case "Query.user":
 		if e.ComplexityRoot.Query.User == nil {
 			break
@@ -2092,6 +2202,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Shop.Type(childComplexity), true
+	case "Shop.visits":
+		if e.ComplexityRoot.Shop.Visits == nil {
+			break
+		}
+
+		args, err := ec.field_Shop_visits_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Shop.Visits(childComplexity, args["from"].(calendar.Date), args["to"].(calendar.Date)), true
+	case "Shop.visitsByDay":
+		if e.ComplexityRoot.Shop.VisitsByDay == nil {
+			break
+		}
+
+		args, err := ec.field_Shop_visitsByDay_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Shop.VisitsByDay(childComplexity, args["from"].(calendar.Date), args["to"].(calendar.Date)), true
 	case "Shop.vouchers":
 		if e.ComplexityRoot.Shop.Vouchers == nil {
 			break
@@ -2270,6 +2402,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UpdateVoucherPayload.Voucher(childComplexity), true
 
+	case "UploadImagePayload.image":
+		if e.ComplexityRoot.UploadImagePayload.Image == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UploadImagePayload.Image(childComplexity), true
+	case "UploadImagePayload.userErrors":
+		if e.ComplexityRoot.UploadImagePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UploadImagePayload.UserErrors(childComplexity), true
+
 	case "User.avatarUrl":
 		if e.ComplexityRoot.User.AvatarURL == nil {
 			break
@@ -2288,6 +2433,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Birthday(childComplexity), true
+	case "User.checkIns":
+		if e.ComplexityRoot.User.CheckIns == nil {
+			break
+		}
+
+		args, err := ec.field_User_checkIns_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.CheckIns(childComplexity, args["month"].(*string)), true
 	case "User.city":
 		if e.ComplexityRoot.User.City == nil {
 			break
@@ -2472,6 +2628,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UserError.Message(childComplexity), true
 
+	case "VisitStats.date":
+		if e.ComplexityRoot.VisitStats.Date == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VisitStats.Date(childComplexity), true
+	case "VisitStats.uniqueVisitors":
+		if e.ComplexityRoot.VisitStats.UniqueVisitors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VisitStats.UniqueVisitors(childComplexity), true
+	case "VisitStats.views":
+		if e.ComplexityRoot.VisitStats.Views == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VisitStats.Views(childComplexity), true
+
 	}
 	return 0, false
 }
@@ -2627,7 +2802,7 @@ type User implements Node {
   birthday: Date
   "A member's standing, 0 to 9: it begins at 0, 100, 300, 1000, 3000, 10000, 30000, 100000, 300000 and 1000000 points."
   level: Int!
-  "Earned by paid orders: one for each 100 minor units. At most a minute old."
+  "Earned by check-ins, and by paid orders: one for each 100 minor units. Those of orders are at most a minute old."
   points: Int!
   "The shops that the user owns, last added first. Only for the user: null for anyone else."
   shops(
@@ -2776,6 +2951,45 @@ extend type Query {
   the hottest first. Another instance has figures of its own.
   """
   hotKeys("How many at most, 1 to 100; anything else is BAD_USER_INPUT." top: Int! = 20): [HotKey!]! @auth(role: ADMIN)
+}
+`, BuiltIn: false},
+	{Name: "../schema/checkin.graphqls", Input: `"The check-ins of a month."
+type CheckInMonth {
+  "The month, as yyyy-mm."
+  month: String!
+  "The days of the month with a check-in, ascending."
+  days: [Int!]!
+  "How many days that are."
+  count: Int!
+  """
+  How many days in a row up to today have a check-in, over months and years; up to
+  yesterday as long as today has none. 0 after a day that was missed. It is that of now,
+  whatever the month.
+  """
+  streak: Int!
+}
+
+extend type User {
+  """
+  The user's check-ins of a month, in the server's time zone. Only for the user: null for
+  anyone else.
+  """
+  checkIns("The month as yyyy-mm, this month if not given; anything else is BAD_USER_INPUT." month: String): CheckInMonth
+}
+
+"What became of a check-in."
+type CheckInPayload {
+  "The check-ins of this month."
+  checkIns: CheckInMonth
+  "The points that it earned: 0 if the user had checked in today."
+  pointsEarned: Int!
+  "Always empty."
+  userErrors: [UserError!]!
+}
+
+extend type Mutation {
+  "Checks in for today, in the server's time zone. A second time on a day changes nothing."
+  checkIn: CheckInPayload! @auth
 }
 `, BuiltIn: false},
 	{Name: "../schema/comment.graphqls", Input: `"What somebody wrote about a note, or in reply to another comment on it. Two levels are shown: comments on the note, and below each all replies, also those to replies."
@@ -2943,6 +3157,32 @@ extend type Mutation {
   follow("The global id of a user." userId: ID!): FollowPayload! @auth
   "Ends it. Where there is nothing to end, it changes nothing."
   unfollow("The global id of a user." userId: ID!): UnfollowPayload! @auth
+}
+`, BuiltIn: false},
+	{Name: "../schema/media.graphqls", Input: `"""
+A file of a multipart request, as the GraphQL multipart request specification has it:
+null in the variables, and the file in a part of its own.
+"""
+scalar Upload
+
+"What became of an uploaded image."
+type UploadImagePayload {
+  "The image: its url is for publishNote, createShop, updateShop and updateProfile. Null if it was not taken."
+  image: Image
+  "Why it was not taken: IMAGE_REJECTED, LIMIT_REACHED (too many in an hour)."
+  userErrors: [UserError!]!
+}
+
+extend type Mutation {
+  """
+  Takes a picture: JPEG, PNG or WebP by its content, whatever its name says; at most 10
+  MB and 24 megapixels, 12 with 16 bits a channel. It is turned upright and encoded anew,
+  in a screen size of at most 1600 pixels and as a thumbnail; nothing else of the file is
+  kept, so no place or camera. The same picture has the same url again. What nothing shows
+  for a day is deleted. UNAVAILABLE when too many pictures wait at the moment. Nobody signed
+  in is refused before the file is read.
+  """
+  uploadImage("The picture." file: Upload!): UploadImagePayload! @auth
 }
 `, BuiltIn: false},
 	{Name: "../schema/note.graphqls", Input: `"What somebody wrote about a shop. It never changes; it can be deleted, and is null everywhere then."
@@ -3643,6 +3883,47 @@ extend type Mutation {
   updateShop("What to change." input: UpdateShopInput!): UpdateShopPayload! @auth(role: MERCHANT)
 }
 `, BuiltIn: false},
+	{Name: "../schema/visit.graphqls", Input: `"How often something was visited."
+type VisitStats {
+  "The day; null for a range of days."
+  date: Date
+  """
+  How many different people, of whom one counts once in the whole range. It is an
+  estimate, with a standard error of 0.81 %. People who are signed in are known by their
+  account, others by a cookie. What says of itself that it is a bot is left out.
+  """
+  uniqueVisitors: Int!
+  "How many views."
+  views: Int!
+}
+
+extend type Shop {
+  "Visits to the shop in a range of days, in which a person counts once. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  visits(
+    "The first day."
+    from: Date!
+    "The last day; at most 366 days in all."
+    to: Date!
+  ): VisitStats! @auth(role: MERCHANT)
+  "Visits to the shop, one entry a day. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  visitsByDay(
+    "The first day."
+    from: Date!
+    "The last day; at most 366 days in all."
+    to: Date!
+  ): [VisitStats!]! @auth(role: MERCHANT)
+}
+
+extend type Query {
+  "Visits to the whole site, one entry a day."
+  siteStats(
+    "The first day."
+    from: Date!
+    "The last day; at most 366 days in all."
+    to: Date!
+  ): [VisitStats!]! @auth(role: ADMIN)
+}
+`, BuiltIn: false},
 	{Name: "../schema/voucher.graphqls", Input: `"A moment, as RFC 3339 with a zone, such as 2026-03-01T12:00:00Z; as input of the years 1970 to 9998."
 scalar Time
 
@@ -3966,6 +4247,32 @@ func (ec *executionContext) childFields_CancelOrderPayload(ctx context.Context, 
 		return ec.fieldContext_CancelOrderPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CancelOrderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CheckInMonth(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "month":
+		return ec.fieldContext_CheckInMonth_month(ctx, field)
+	case "days":
+		return ec.fieldContext_CheckInMonth_days(ctx, field)
+	case "count":
+		return ec.fieldContext_CheckInMonth_count(ctx, field)
+	case "streak":
+		return ec.fieldContext_CheckInMonth_streak(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CheckInMonth", field.Name)
+}
+
+func (ec *executionContext) childFields_CheckInPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "checkIns":
+		return ec.fieldContext_CheckInPayload_checkIns(ctx, field)
+	case "pointsEarned":
+		return ec.fieldContext_CheckInPayload_pointsEarned(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CheckInPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CheckInPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Comment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4450,6 +4757,10 @@ func (ec *executionContext) childFields_Shop(ctx context.Context, field graphql.
 		return ec.fieldContext_Shop_orders(ctx, field)
 	case "salesByDay":
 		return ec.fieldContext_Shop_salesByDay(ctx, field)
+	case "visits":
+		return ec.fieldContext_Shop_visits(ctx, field)
+	case "visitsByDay":
+		return ec.fieldContext_Shop_visitsByDay(ctx, field)
 	case "vouchers":
 		return ec.fieldContext_Shop_vouchers(ctx, field)
 	}
@@ -4562,6 +4873,16 @@ func (ec *executionContext) childFields_UpdateVoucherPayload(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type UpdateVoucherPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_UploadImagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "image":
+		return ec.fieldContext_UploadImagePayload_image(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UploadImagePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UploadImagePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_User(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -4588,6 +4909,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_points(ctx, field)
 	case "shops":
 		return ec.fieldContext_User_shops(ctx, field)
+	case "checkIns":
+		return ec.fieldContext_User_checkIns(ctx, field)
 	case "followerCount":
 		return ec.fieldContext_User_followerCount(ctx, field)
 	case "followeeCount":
@@ -4640,6 +4963,18 @@ func (ec *executionContext) childFields_UserError(ctx context.Context, field gra
 		return ec.fieldContext_UserError_field(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UserError", field.Name)
+}
+
+func (ec *executionContext) childFields_VisitStats(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "date":
+		return ec.fieldContext_VisitStats_date(ctx, field)
+	case "uniqueVisitors":
+		return ec.fieldContext_VisitStats_uniqueVisitors(ctx, field)
+	case "views":
+		return ec.fieldContext_VisitStats_views(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type VisitStats", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5146,6 +5481,20 @@ func (ec *executionContext) field_Mutation_updateVoucher_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_uploadImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "file",
+		func(ctx context.Context, v any) (graphql.Upload, error) {
+			return ec.unmarshalNUpload2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚐUpload(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["file"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Note_comments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5414,6 +5763,28 @@ func (ec *executionContext) field_Query_shops_args(ctx context.Context, rawArgs 
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_siteStats_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
+		func(ctx context.Context, v any) (calendar.Date, error) {
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["from"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
+		func(ctx context.Context, v any) (calendar.Date, error) {
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["to"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Query_user_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5516,6 +5887,50 @@ func (ec *executionContext) field_Shop_salesByDay_args(ctx context.Context, rawA
 	return args, nil
 }
 
+func (ec *executionContext) field_Shop_visitsByDay_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
+		func(ctx context.Context, v any) (calendar.Date, error) {
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["from"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
+		func(ctx context.Context, v any) (calendar.Date, error) {
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["to"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Shop_visits_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
+		func(ctx context.Context, v any) (calendar.Date, error) {
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["from"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
+		func(ctx context.Context, v any) (calendar.Date, error) {
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["to"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Subscription_orderUpdates_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5541,6 +5956,20 @@ func (ec *executionContext) field_Subscription_stockUpdates_args(ctx context.Con
 		return nil, err
 	}
 	args["voucherId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_User_checkIns_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "month",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["month"] = arg0
 	return args, nil
 }
 
@@ -6046,6 +6475,185 @@ func (ec *executionContext) _CancelOrderPayload_userErrors(ctx context.Context, 
 func (ec *executionContext) fieldContext_CancelOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "CancelOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CheckInMonth_month(ctx context.Context, field graphql.CollectedField, obj *checkin.Month) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CheckInMonth_month(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Month, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CheckInMonth_month(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CheckInMonth", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _CheckInMonth_days(ctx context.Context, field graphql.CollectedField, obj *checkin.Month) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CheckInMonth_days(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Days, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []int) graphql.Marshaler {
+			return ec.marshalNInt2ᚕintᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CheckInMonth_days(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CheckInMonth", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _CheckInMonth_count(ctx context.Context, field graphql.CollectedField, obj *checkin.Month) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CheckInMonth_count(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Count(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CheckInMonth_count(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CheckInMonth", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _CheckInMonth_streak(ctx context.Context, field graphql.CollectedField, obj *checkin.Month) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CheckInMonth_streak(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Streak, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CheckInMonth_streak(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CheckInMonth", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _CheckInPayload_checkIns(ctx context.Context, field graphql.CollectedField, obj *model.CheckInPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CheckInPayload_checkIns(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CheckIns, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *checkin.Month) graphql.Marshaler {
+			return ec.marshalOCheckInMonth2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcheckinᚐMonth(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CheckInPayload_checkIns(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CheckInPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CheckInMonth(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CheckInPayload_pointsEarned(ctx context.Context, field graphql.CollectedField, obj *model.CheckInPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CheckInPayload_pointsEarned(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PointsEarned, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CheckInPayload_pointsEarned(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CheckInPayload", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _CheckInPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.CheckInPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CheckInPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CheckInPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CheckInPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -8261,6 +8869,56 @@ func (ec *executionContext) fieldContext_Mutation_updateProfile(ctx context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_checkIn(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_checkIn(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Mutation().CheckIn(ctx)
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.CheckInPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.CheckInPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CheckInPayload) graphql.Marshaler {
+			return ec.marshalNCheckInPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCheckInPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_checkIn(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CheckInPayload(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_addComment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8565,6 +9223,68 @@ func (ec *executionContext) fieldContext_Mutation_unfollow(ctx context.Context, 
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_unfollow_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_uploadImage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_uploadImage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UploadImage(ctx, fc.Args["file"].(graphql.Upload))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.UploadImagePayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.UploadImagePayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UploadImagePayload) graphql.Marshaler {
+			return ec.marshalNUploadImagePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUploadImagePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_uploadImage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UploadImagePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_uploadImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -11874,6 +12594,68 @@ func (ec *executionContext) fieldContext_Query_shops(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_siteStats(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_siteStats(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().SiteStats(ctx, fc.Args["from"].(calendar.Date), fc.Args["to"].(calendar.Date))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "ADMIN")
+				if err != nil {
+					var zeroVal []visit.Stats
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal []visit.Stats
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v []visit.Stats) graphql.Marshaler {
+			return ec.marshalNVisitStats2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvisitᚐStatsᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_siteStats(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VisitStats(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_siteStats_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_voucher(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12940,6 +13722,130 @@ func (ec *executionContext) fieldContext_Shop_salesByDay(ctx context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _Shop_visits(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_visits(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Shop().Visits(ctx, obj, fc.Args["from"].(calendar.Date), fc.Args["to"].(calendar.Date))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "MERCHANT")
+				if err != nil {
+					var zeroVal *visit.Stats
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *visit.Stats
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, obj, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *visit.Stats) graphql.Marshaler {
+			return ec.marshalNVisitStats2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvisitᚐStats(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_visits(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Shop",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VisitStats(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Shop_visits_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Shop_visitsByDay(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Shop_visitsByDay(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Shop().VisitsByDay(ctx, obj, fc.Args["from"].(calendar.Date), fc.Args["to"].(calendar.Date))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "MERCHANT")
+				if err != nil {
+					var zeroVal []visit.Stats
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal []visit.Stats
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, obj, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v []visit.Stats) graphql.Marshaler {
+			return ec.marshalNVisitStats2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvisitᚐStatsᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Shop_visitsByDay(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Shop",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VisitStats(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Shop_visitsByDay_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Shop_vouchers(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13806,6 +14712,70 @@ func (ec *executionContext) fieldContext_UpdateVoucherPayload_userErrors(_ conte
 	return fc, nil
 }
 
+func (ec *executionContext) _UploadImagePayload_image(ctx context.Context, field graphql.CollectedField, obj *model.UploadImagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UploadImagePayload_image(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Image, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *mediapath.Image) graphql.Marshaler {
+			return ec.marshalOImage2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋmediapathᚐImage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UploadImagePayload_image(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UploadImagePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Image(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UploadImagePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.UploadImagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UploadImagePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UploadImagePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UploadImagePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _User_id(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14123,6 +15093,73 @@ func (ec *executionContext) resolveBatch_User_shops(ctx context.Context, field g
 		results,
 		err,
 		"User.shops",
+	)
+}
+
+func (ec *executionContext) _User_checkIns(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_checkIns(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_checkIns(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *checkin.Month) graphql.Marshaler {
+			return ec.marshalOCheckInMonth2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcheckinᚐMonth(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_checkIns(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CheckInMonth(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_checkIns_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_checkIns(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.CheckIns(ctx, batch.Parents, fc.Args["month"].(*string))
+		})
+		return graphql.ResolveBatchGroupResult[*checkin.Month](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.checkIns",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.CheckIns(ctx, []*account.User{obj}, fc.Args["month"].(*string))
+	return graphql.ResolveBatchSingleResult[*checkin.Month](
+		ctx,
+		results,
+		err,
+		"User.checkIns",
 	)
 }
 
@@ -14785,6 +15822,75 @@ func (ec *executionContext) _UserError_field(ctx context.Context, field graphql.
 }
 func (ec *executionContext) fieldContext_UserError_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("UserError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _VisitStats_date(ctx context.Context, field graphql.CollectedField, obj *visit.Stats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VisitStats_date(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Date, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *calendar.Date) graphql.Marshaler {
+			return ec.marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_VisitStats_date(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VisitStats", field, false, false, errors.New("field of type Date does not have child fields"))
+}
+
+func (ec *executionContext) _VisitStats_uniqueVisitors(ctx context.Context, field graphql.CollectedField, obj *visit.Stats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VisitStats_uniqueVisitors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UniqueVisitors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VisitStats_uniqueVisitors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VisitStats", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _VisitStats_views(ctx context.Context, field graphql.CollectedField, obj *visit.Stats) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VisitStats_views(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Views, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VisitStats_views(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VisitStats", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) ___Directive_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -16912,6 +18018,107 @@ func (ec *executionContext) _CancelOrderPayload(ctx context.Context, sel ast.Sel
 	return out
 }
 
+var checkInMonthImplementors = []string{"CheckInMonth"}
+
+func (ec *executionContext) _CheckInMonth(ctx context.Context, sel ast.SelectionSet, obj *checkin.Month) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, checkInMonthImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CheckInMonth")
+		case "month":
+			out.Values[i] = ec._CheckInMonth_month(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "days":
+			out.Values[i] = ec._CheckInMonth_days(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "count":
+			out.Values[i] = ec._CheckInMonth_count(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "streak":
+			out.Values[i] = ec._CheckInMonth_streak(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var checkInPayloadImplementors = []string{"CheckInPayload"}
+
+func (ec *executionContext) _CheckInPayload(ctx context.Context, sel ast.SelectionSet, obj *model.CheckInPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, checkInPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CheckInPayload")
+		case "checkIns":
+			out.Values[i] = ec._CheckInPayload_checkIns(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pointsEarned":
+			out.Values[i] = ec._CheckInPayload_pointsEarned(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._CheckInPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var commentImplementors = []string{"Comment", "Node"}
 
 func (ec *executionContext) _Comment(ctx context.Context, sel ast.SelectionSet, obj *comment.Comment) graphql.Marshaler {
@@ -18310,6 +19517,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "checkIn":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_checkIn(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "addComment":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_addComment(ctx, field)
@@ -18341,6 +19555,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "unfollow":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_unfollow(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "uploadImage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_uploadImage(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -19840,6 +21061,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "siteStats":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_siteStats(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "voucher":
 			field := field
 
@@ -20362,6 +21605,82 @@ func (ec *executionContext) _Shop(ctx context.Context, sel ast.SelectionSet, obj
 					}
 				}()
 				res = ec._Shop_salesByDay(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "visits":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_visits(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "visitsByDay":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Shop_visitsByDay(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -20949,6 +22268,49 @@ func (ec *executionContext) _UpdateVoucherPayload(ctx context.Context, sel ast.S
 	return out
 }
 
+var uploadImagePayloadImplementors = []string{"UploadImagePayload"}
+
+func (ec *executionContext) _UploadImagePayload(ctx context.Context, sel ast.SelectionSet, obj *model.UploadImagePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, uploadImagePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UploadImagePayload")
+		case "image":
+			out.Values[i] = ec._UploadImagePayload_image(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UploadImagePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var userImplementors = []string{"User", "Node"}
 
 func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj *account.User) graphql.Marshaler {
@@ -21059,6 +22421,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 					}
 				}()
 				res = ec._User_shops(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "checkIns":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_checkIns(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -21495,6 +22895,54 @@ func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet
 		case "field":
 			out.Values[i] = ec._UserError_field(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var visitStatsImplementors = []string{"VisitStats"}
+
+func (ec *executionContext) _VisitStats(ctx context.Context, sel ast.SelectionSet, obj *visit.Stats) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, visitStatsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("VisitStats")
+		case "date":
+			out.Values[i] = ec._VisitStats_date(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "uniqueVisitors":
+			out.Values[i] = ec._VisitStats_uniqueVisitors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "views":
+			out.Values[i] = ec._VisitStats_views(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -21971,6 +23419,16 @@ func (ec *executionContext) marshalNCancelOrderPayload2ᚖgithubᚗcomᚋtandian
 	return ec._CancelOrderPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNCheckInPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐCheckInPayload(ctx context.Context, sel ast.SelectionSet, v *model.CheckInPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CheckInPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNComment2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐComment(ctx context.Context, sel ast.SelectionSet, v *comment.Comment) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -22350,6 +23808,35 @@ func (ec *executionContext) marshalNInt2int(ctx context.Context, sel ast.Selecti
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNInt2ᚕintᚄ(ctx context.Context, v any) ([]int, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]int, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNInt2int(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNInt2ᚕintᚄ(ctx context.Context, sel ast.SelectionSet, v []int) graphql.Marshaler {
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNInt2int(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalNLikeCommentPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐLikeCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.LikeCommentPayload) graphql.Marshaler {
@@ -22994,6 +24481,32 @@ func (ec *executionContext) marshalNUpdateVoucherPayload2ᚖgithubᚗcomᚋtandi
 	return ec._UpdateVoucherPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) unmarshalNUpload2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚐUpload(ctx context.Context, v any) (graphql.Upload, error) {
+	res, err := graphql.UnmarshalUpload(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUpload2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚐUpload(ctx context.Context, sel ast.SelectionSet, v graphql.Upload) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalUpload(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNUploadImagePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐUploadImagePayload(ctx context.Context, sel ast.SelectionSet, v *model.UploadImagePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UploadImagePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNUser2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx context.Context, sel ast.SelectionSet, v account.User) graphql.Marshaler {
 	return ec._User(ctx, sel, &v)
 }
@@ -23080,6 +24593,36 @@ func (ec *executionContext) marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋ
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNVisitStats2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvisitᚐStats(ctx context.Context, sel ast.SelectionSet, v visit.Stats) graphql.Marshaler {
+	return ec._VisitStats(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNVisitStats2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvisitᚐStatsᚄ(ctx context.Context, sel ast.SelectionSet, v []visit.Stats) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNVisitStats2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvisitᚐStats(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNVisitStats2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvisitᚐStats(ctx context.Context, sel ast.SelectionSet, v *visit.Stats) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._VisitStats(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNVoucher2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐKind(ctx context.Context, sel ast.SelectionSet, v voucher.Kind) graphql.Marshaler {
@@ -23323,6 +24866,13 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	return res
 }
 
+func (ec *executionContext) marshalOCheckInMonth2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcheckinᚐMonth(ctx context.Context, sel ast.SelectionSet, v *checkin.Month) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CheckInMonth(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOComment2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋcommentᚐComment(ctx context.Context, sel ast.SelectionSet, v *comment.Comment) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -23430,6 +24980,13 @@ func (ec *executionContext) marshalOID2ᚖgithubᚗcomᚋtandianᚑdevᚋtandian
 		return graphql.Null
 	}
 	return v
+}
+
+func (ec *executionContext) marshalOImage2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋmediapathᚐImage(ctx context.Context, sel ast.SelectionSet, v *mediapath.Image) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Image(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOInt2ᚖint(ctx context.Context, v any) (*int, error) {

@@ -8,10 +8,12 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
@@ -61,6 +63,16 @@ type CancelOrderPayload struct {
 	// The order as it is now, cancelled or not. Null if there is none.
 	Order *order.Order `json:"order,omitempty"`
 	// NOT_FOUND, ORDER_NOT_CANCELLABLE.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What became of a check-in.
+type CheckInPayload struct {
+	// The check-ins of this month.
+	CheckIns *checkin.Month `json:"checkIns,omitempty"`
+	// The points that it earned: 0 if the user had checked in today.
+	PointsEarned int `json:"pointsEarned"`
+	// Always empty.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -455,5 +467,13 @@ type UpdateVoucherPayload struct {
 	// The voucher, changed; null if nothing was.
 	Voucher voucher.Kind `json:"voucher,omitempty"`
 	// Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was changed.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// What became of an uploaded image.
+type UploadImagePayload struct {
+	// The image: its url is for publishNote, createShop, updateShop and updateProfile. Null if it was not taken.
+	Image *mediapath.Image `json:"image,omitempty"`
+	// Why it was not taken: IMAGE_REJECTED, LIMIT_REACHED (too many in an hour).
 	UserErrors []fault.UserError `json:"userErrors"`
 }

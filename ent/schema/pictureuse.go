@@ -1,0 +1,36 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/field"
+	"entgo.io/ent/schema/index"
+)
+
+// PictureUse is that something shows a [Picture]: written in the transaction that has it
+// do so, so that what is used is never collected.
+type PictureUse struct{ ent.Schema }
+
+// Annotations of a use.
+func (PictureUse) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Table("picture_uses")}
+}
+
+// Fields of a use.
+func (PictureUse) Fields() []ent.Field {
+	return []ent.Field{
+		field.Int64("id"),
+		field.Int64("picture_id").Immutable(),
+		field.Enum("kind").Values("SHOP", "SHOP_TYPE", "NOTE", "USER").Immutable().Comment("of what shows it"),
+		field.Int64("owner_id").Immutable().Comment("the id of what shows it"),
+	}
+}
+
+// Indexes of a use: those of a thing, and of a picture.
+func (PictureUse) Indexes() []ent.Index {
+	return []ent.Index{
+		index.Fields("kind", "owner_id", "picture_id").Unique().StorageKey("picture_use_once"),
+		index.Fields("picture_id"),
+	}
+}
