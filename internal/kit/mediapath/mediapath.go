@@ -5,6 +5,7 @@ package mediapath
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -37,7 +38,59 @@ func ImageOf(path string, width, height int) Image {
 		}
 		return &n
 	}
-	return Image{URL: path, Width: known(width), Height: known(height), ThumbnailURL: path}
+	i := Image{URL: path, Width: known(width), Height: known(height), ThumbnailURL: path}
+	if name, ok := Parse(path); ok {
+		name.Small = true
+		i.ThumbnailURL = name.Path()
+	}
+	return i
+}
+
+// A Size is that of a picture in pixels.
+type Size struct{ Width, Height int }
+
+// A Name is what a picture that is kept here is called: by its content, and by its row.
+type Name struct {
+	Hash  string // the first 160 bits of the SHA-256 of its file, in hexadecimal
+	ID    int64  // of its row: what is collected and uploaded again has another one
+	PNG   bool   // else it is a JPEG
+	Small bool   // its thumbnail
+}
+
+var named = regexp.MustCompile(`^([0-9a-f]{40})-([1-9a-z][0-9a-z]{0,12})(-small)?\.(jpg|png)$`) //nolint:gochecknoglobals // a constant that Go cannot say
+
+// Parse reads the path of a picture as [Name.Path] writes it, and no other.
+func Parse(path string) (n Name, ok bool) {
+	file, below := strings.CutPrefix(path, "/media/")
+	parts := named.FindStringSubmatch(file)
+	if !below || parts == nil {
+		return Name{}, false
+	}
+	id, err := strconv.ParseInt(parts[2], 36, 64)
+	return Name{Hash: parts[1], ID: id, PNG: parts[4] == "png", Small: parts[3] != ""}, err == nil
+}
+
+// File is the name of the file.
+func (n Name) File() string {
+	small, extension := "", ".jpg"
+	if n.Small {
+		small = "-small"
+	}
+	if n.PNG {
+		extension = ".png"
+	}
+	return n.Hash + "-" + strconv.FormatInt(n.ID, 36) + small + extension
+}
+
+// Path is where the file is served.
+func (n Name) Path() string { return "/media/" + n.File() }
+
+// Type is the content type of the file.
+func (n Name) Type() string {
+	if n.PNG {
+		return "image/png"
+	}
+	return "image/jpeg"
 }
 
 // MaxImages is how many pictures one thing has at most.
