@@ -22,6 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
@@ -107,10 +108,20 @@ const (
 	CodeThrottled      fault.Code = "CODE_THROTTLED"
 )
 
-// Config tunes a Service. The zero value sends no codes and has no limits by
-// address.
+// Pictures are those that users show.
+type Pictures interface {
+	// Known returns the sizes of those among some paths that are kept here, by path.
+	Known(ctx context.Context, paths []string) (map[string]mediapath.Size, error)
+	// Show says in tx which pictures users show from now on, by id of the user. It is a
+	// [fault.UserErrors] if one of them is not kept here.
+	Show(ctx context.Context, tx *ent.Tx, shown map[int64][]string) error
+}
+
+// Config tunes a Service. All but Pictures may be left out: then it sends no codes and has
+// no limits by address.
 type Config struct {
 	Prefix            string // of the Redis keys
+	Pictures          Pictures
 	Sender            Sender // of login codes; nil for none
 	CodesPerAddress   int    // login codes an hour for one client address; 0 for any number
 	LoginsPerAddress  int    // tries to log in an hour from one client address; 0 for any number

@@ -78,7 +78,7 @@ func open(t *testing.T, on storetest.Stores, cfg Config) process {
 		from.Secrets.Add(password)
 	}
 	outbox := &mailbox{heard: from.Secrets}
-	cfg.Prefix = storetest.Prefix
+	cfg.Prefix, cfg.Pictures = storetest.Prefix, storetest.AnyPictures{}
 	if cfg.Sender == nil {
 		cfg.Sender = outbox
 	}

@@ -41,25 +41,55 @@ type Changes struct {
 func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User, error) {
 	ctx, span := observe.Span(ctx, "account.UpdateProfile")
 	defer span.End()
-	if err := s.change(s.db.User.UpdateOneID(v.ID), c).OrNil(); err != nil {
+	wrong := s.change(s.db.User.UpdateOneID(v.ID), c)
+	avatar, err := s.avatar(ctx, c.AvatarURL, &wrong)
+	if err != nil {
+		return nil, err
+	}
+	if err := wrong.OrNil(); err != nil {
 		return nil, err
 	}
 	// Not until the client hangs up: what was committed must be forgotten.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	row, err := s.update(ctx, v.ID, func(u *ent.UserUpdateOne) { _ = s.change(u, c) }) // nothing is wrong with it, see above
+	row, err := s.update(ctx, v.ID, func(tx *ent.Tx, u *ent.UserUpdateOne) error {
+		_ = s.change(u, c) // nothing is wrong with it, see above
+		if !c.AvatarURL.Given {
+			return nil
+		}
+		return s.cfg.Pictures.Show(ctx, tx, map[int64][]string{v.ID: avatar})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("update the profile of user %d: %w", v.ID, err)
 	}
 	return fromRow(row), nil
 }
 
+// avatar is the picture that a change sets, in a list; none if it clears it. What is wrong
+// with it is added to wrong.
+func (s *Service) avatar(ctx context.Context, f patch.Field[string], wrong *fault.UserErrors) (paths []string, err error) {
+	if f.Value == nil {
+		return nil, nil
+	}
+	paths = []string{*f.Value}
+	known, err := s.cfg.Pictures.Known(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	if why := mediapath.Missing(paths, known); why != "" {
+		wrong.Add(mediapath.Rejected, "avatarUrl", "%s", why)
+	}
+	return paths, nil
+}
+
 // update changes one user and shows everybody the row as it is then.
-func (s *Service) update(ctx context.Context, id int64, change func(*ent.UserUpdateOne)) (row *ent.User, err error) {
+func (s *Service) update(ctx context.Context, id int64, change func(*ent.Tx, *ent.UserUpdateOne) error) (row *ent.User, err error) {
 	var job []outbox.Ticket
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		u := tx.User.UpdateOneID(id).AddVersion(1)
-		change(u)
+		if err := change(tx, u); err != nil {
+			return err
+		}
 		if row, err = u.Save(ctx); err != nil {
 			return err
 		}
@@ -101,8 +131,6 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserError
 	if c.AvatarURL.Given {
 		if url := c.AvatarURL.Value; url == nil {
 			u.ClearAvatarURL()
-		} else if !mediapath.Valid(*url) {
-			wrong.Add(mediapath.Rejected, "avatarUrl", "This is no picture that was uploaded here.")
 		} else {
 			u.SetAvatarURL(*url)
 		}
@@ -138,7 +166,10 @@ func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh
 		return nil, false, err
 	}
 	id := row.ID
-	row, err = s.update(ctx, id, func(u *ent.UserUpdateOne) { u.SetRole(entuser.Role(role)) })
+	row, err = s.update(ctx, id, func(_ *ent.Tx, u *ent.UserUpdateOne) error {
+		u.SetRole(entuser.Role(role))
+		return nil
+	})
 	if err != nil {
 		return nil, fresh, fmt.Errorf("give user %d the role %s: %w", id, role, err)
 	}
@@ -164,8 +195,9 @@ func (s *Service) Furnish(ctx context.Context, password string, accounts ...Furn
 	for i, a := range accounts {
 		row, _, err := s.register(ctx, a.Phone)
 		if err == nil {
-			row, err = s.update(ctx, row.ID, func(u *ent.UserUpdateOne) {
+			row, err = s.update(ctx, row.ID, func(_ *ent.Tx, u *ent.UserUpdateOne) error {
 				u.SetNickname(a.Nickname).SetRole(entuser.Role(a.Role)).SetPasswordHash(hash)
+				return nil
 			})
 		}
 		if err != nil {

@@ -92,6 +92,7 @@ type Draft struct {
 	Role       Role
 	City       string // "" is unknown
 	Bio        string // "" is none
+	AvatarURL  string // the path of a picture that is kept here; "" is none
 }
 
 const bulk = 500 // rows in one statement
@@ -103,7 +104,7 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft, progress func(done 
 	var jobs []outbox.Ticket
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		for batch := range slices.Chunk(drafts, bulk) {
-			some, err := plantRows(ctx, tx, batch)
+			some, err := s.plantRows(ctx, tx, batch)
 			if err != nil {
 				return err
 			}
@@ -121,25 +122,32 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft, progress func(done 
 	return ids, nil
 }
 
-func plantRows(ctx context.Context, tx *ent.Tx, batch []Draft) ([]int64, error) {
+func (s *Service) plantRows(ctx context.Context, tx *ent.Tx, batch []Draft) ([]int64, error) {
 	names := make([]string, len(batch))
 	writes := make([]*ent.UserCreate, len(batch))
 	for i, d := range batch {
 		names[i] = d.ExternalID
 		writes[i] = tx.User.Create().SetExternalID(d.ExternalID).SetNickname(d.Nickname).SetRole(entuser.Role(d.Role)).
-			SetNillableCity(optional.OrNil(d.City)).SetNillableBio(optional.OrNil(d.Bio))
+			SetNillableCity(optional.OrNil(d.City)).SetNillableBio(optional.OrNil(d.Bio)).SetNillableAvatarURL(optional.OrNil(d.AvatarURL))
 	}
 	err := tx.User.CreateBulk(writes...).OnConflictColumns(entuser.FieldExternalID).DoNothing().Exec(ctx)
 	if err != nil && !errors.Is(err, stdsql.ErrNoRows) { // all of them are there
 		return nil, fmt.Errorf("insert %d users: %w", len(batch), err)
 	}
-	rows, err := tx.User.Query().Where(entuser.ExternalIDIn(names...)).Select(entuser.FieldID, entuser.FieldExternalID).All(ctx)
+	rows, err := tx.User.Query().Where(entuser.ExternalIDIn(names...)).Select(entuser.FieldID, entuser.FieldExternalID, entuser.FieldAvatarURL).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select %d users: %w", len(batch), err)
 	}
 	byName := make(map[string]int64, len(rows))
+	shown := map[int64][]string{}
 	for _, r := range rows {
 		byName[*r.ExternalID] = r.ID
+		if r.AvatarURL != nil {
+			shown[r.ID] = []string{*r.AvatarURL}
+		}
+	}
+	if err := s.cfg.Pictures.Show(ctx, tx, shown); err != nil {
+		return nil, err
 	}
 	ids := make([]int64, len(batch))
 	for i, name := range names {

@@ -120,7 +120,7 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	say(w, http.StatusOK, text)
 }
 
-// api is what needs an open house: GraphQL and the pages.
+// api is what needs an open house: GraphQL, pictures and the pages.
 func (a *App) api(house *House) (http.Handler, *door.Door, error) {
 	graphQL, err := a.graphQL(house)
 	if err != nil {
@@ -129,6 +129,7 @@ func (a *App) api(house *House) (http.Handler, *door.Door, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", graphQL)
 	mux.Handle("/webhooks/payment", house.Orders.Webhook(a.cfg.PaymentWebhookSecret))
+	mux.Handle("/media/", house.Media)
 	a.site.Register(mux)
 	return mux, graphQL, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/like"
+	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
@@ -19,7 +20,7 @@ import (
 // openPeople builds the rooms of what people write and whom they follow.
 func (h *House) openPeople(client *ent.Client) {
 	counted := countedUsers{h.Accounts}
-	h.Notes = note.New(client, h.DB.Dialect, h.hub, h.outbox, h.Shops, counted)
+	h.Notes = note.New(client, h.DB.Dialect, h.hub, h.outbox, h.Shops, counted, h.Media.For(media.OfNote))
 	h.NoteLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Note, h.Notes, nil)
 	h.Comments = comment.New(client, h.DB.Dialect, h.hub, h.outbox, h.Notes, h.Shops, nil)
 	h.CommentLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Comment, h.Comments, nil)

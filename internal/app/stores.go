@@ -28,6 +28,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -101,12 +102,17 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	if err != nil {
 		return err
 	}
+	pictures, err := h.openMedia(ctx, cfg, client, reg, log)
+	if err != nil {
+		return err
+	}
 	h.Rooms = graph.Rooms{
+		Media: pictures,
 		Accounts: account.New(client, h.State, h.hub, h.outbox, account.Config{
-			Prefix: cfg.RedisPrefix, Sender: sender,
+			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.For(media.OfUser),
 			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress,
 		}, reg, log),
-		Shops:  shop.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, cfg.RedisPrefix, reg, log),
+		Shops:  shop.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, pictures.For(media.OfShop), pictures.For(media.OfShopType), cfg.RedisPrefix, reg, log),
 		Caches: h.hub,
 	}
 	if err := h.openSales(ctx, cfg, client, reg, log); err != nil {

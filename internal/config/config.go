@@ -13,6 +13,7 @@ import (
 	"math"
 	"net"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/urfave/cli/v3"
 
+	"github.com/tandian-dev/tandian/internal/kit/blob"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
@@ -59,6 +61,10 @@ type Config struct {
 	PaymentWebhookSecret string        // signs what a payment provider posts; "" accepts nothing
 	Zone                 string        // IANA name of the zone whose days count; "" is that of the machine
 
+	MediaURL       string // where pictures are kept, see blob.Open; "" is the folder media in DataDir
+	UploadsPerUser int    // pictures that a user may add in an hour; 0 is no limit
+	DemoPictures   bool   // whether the demo town has pictures, which are drawn at the first start
+
 	TrustedProxies  []string // networks and addresses whose X-Forwarded-For is believed
 	CORSOrigins     []string // foreign origins whose pages may use the API
 	RateAnonymous   int      // requests a second of one client address; twice as many at once; 0 is no limit
@@ -85,6 +91,7 @@ func Default() Config {
 		RedisReadLimit: 50_000, L1Bytes: -1, LogReader: "auto",
 		CodesPerAddress: 200, LoginsPerAddress: 600,
 		PayWithin: 15 * time.Minute, OrderWait: 150 * time.Millisecond, OrderListSize: 200, OrderListStripes: 128,
+		UploadsPerUser: 200, DemoPictures: true,
 		RateAnonymous: 1000, RateUser: 200, AbsentReads: 50, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 5000,
 		Run: []string{"api", "workers"}, Introspection: true,
 		StartTimeout: time.Minute, StopTimeout: 15 * time.Second,
@@ -132,6 +139,12 @@ func (c *Config) Flags() []cli.Flag {
 		number("order-list-stripes", "locks under which lists of orders are read from the database: how many may be read at once over all instances", &c.OrderListStripes),
 		text("payment-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted to /webhooks/payment, which decides payments by ALIPAY and WECHAT; if empty it is 404, and all payments are made up; better by the environment, where other users do not see it", &c.PaymentWebhookSecret),
 		text("zone", "IANA `NAME` of the time zone whose days count, such as Asia/Shanghai; the machine's if empty", &c.Zone),
+		text("media-url", "`URL` of where pictures are kept, the same for all instances: file:///FOLDER, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=NAME with keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; the folder media in --data-dir if empty", &c.MediaURL),
+		number("uploads-per-user", "pictures that a user may add in an hour; 0 is no limit", &c.UploadsPerUser),
+		&cli.BoolFlag{
+			Name: "demo-pictures", Value: c.DemoPictures, Usage: "draw pictures for the demo town at the first start",
+			Destination: &c.DemoPictures, Sources: env("demo-pictures"),
+		},
 		list("trusted-proxies", "`NETWORKS` or addresses of proxies whose X-Forwarded-For is believed", &c.TrustedProxies),
 		list("cors-origins", "foreign `ORIGINS`, such as https://app.example.com, whose pages may use the API", &c.CORSOrigins),
 		number("rate-anonymous", "requests a second of one client address at most, twice as many in a burst; 0 is no limit", &c.RateAnonymous),
@@ -222,7 +235,12 @@ func (c *Config) Check() error {
 	}
 	c.checkCodes(refuse)
 	c.checkOrders(refuse)
-	for name, n := range map[string]int{"codes-per-address": c.CodesPerAddress, "logins-per-address": c.LoginsPerAddress} {
+	if c.MediaURL != "" {
+		if err := blob.CheckURL(c.MediaURL); err != nil {
+			refuse("media-url", "%v", err)
+		}
+	}
+	for name, n := range map[string]int{"codes-per-address": c.CodesPerAddress, "logins-per-address": c.LoginsPerAddress, "uploads-per-user": c.UploadsPerUser} {
 		if n < 0 || n > 1_000_000 {
 			refuse(name, "%d is not 0 to 1000000", n)
 		}
@@ -340,6 +358,15 @@ func (c *Config) Location() (*time.Location, error) {
 		return time.Local, nil
 	}
 	return time.LoadLocation(c.Zone)
+}
+
+// Media is where pictures are kept, as [blob.Open] has it.
+func (c *Config) Media() (string, error) {
+	if c.MediaURL != "" {
+		return c.MediaURL, nil
+	}
+	dir, err := filepath.Abs(filepath.Join(c.DataDir, "media"))
+	return (&url.URL{Scheme: "file", Path: dir}).String(), err
 }
 
 // Level is the log level.

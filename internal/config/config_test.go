@@ -117,6 +117,10 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"payment-webhook-secret": {"secret of payment 1", "secret of payment 2"},
 		"zone":                   {"Asia/Shanghai", "UTC"},
 
+		"media-url":        {"file:///m1", "s3://m2"},
+		"uploads-per-user": {"151", "152"},
+		"demo-pictures":    {"false", "true"},
+
 		"cors-origins":      {"https://a.example,https://b.example", "https://c.example"},
 		"rate-anonymous":    {"51", "52"},
 		"rate-user":         {"61", "62"},
@@ -141,6 +145,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		PayWithin: 13 * time.Minute, OrderListSize: 131, OrderListStripes: 141, PaymentWebhookSecret: "secret of payment 1", Zone: "Asia/Shanghai",
 		CodesPerAddress: 31, LoginsPerAddress: 41, TrustedProxies: []string{"10.0.0.1", "10.1.0.0/16"},
 		CORSOrigins: []string{"https://a.example", "https://b.example"}, Limits: []string{"depth=5", "body=2MB"},
+		MediaURL: "file:///m1", UploadsPerUser: 151,
 		RateAnonymous: 51, RateUser: 61, AbsentReads: 101, ConnsPerAddress: 71, ConnsPerUser: 81, Conns: 91,
 		Run: []string{"api"}, Introspection: false, StartTimeout: 3 * time.Second, StopTimeout: 5 * time.Second,
 		LogFormat: "json", LogLevel: "debug",
@@ -154,6 +159,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		PaymentWebhookSecret: "secret of payment 2", Zone: "UTC",
 		CodesPerAddress: 32, LoginsPerAddress: 42, TrustedProxies: []string{"10.0.0.2", "10.2.0.0/16"},
 		CORSOrigins: []string{"https://c.example"}, Limits: []string{"depth=6"},
+		MediaURL: "s3://m2", UploadsPerUser: 152, DemoPictures: true,
 		RateAnonymous: 52, RateUser: 62, AbsentReads: 102, ConnsPerAddress: 72, ConnsPerUser: 82, Conns: 92,
 		Run: []string{"workers"}, Introspection: true, StartTimeout: 4 * time.Second, StopTimeout: 6 * time.Second,
 		LogFormat: "text", LogLevel: "error",

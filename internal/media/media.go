@@ -1,18 +1,120 @@
-// Package media takes pictures and serves them.
+// Package media takes pictures from people, and from the program itself, keeps them in a
+// blob store, and serves them below /media.
+//
+// Nothing of a file that was sent is kept but what it looks like. It is known by its
+// content and not by its name; it is measured before it is decoded, and decoded one at a
+// time, so that no picture takes more memory than there is; and it is encoded anew, which
+// leaves out places, cameras, comments and whatever else a file may carry.
+//
+// A picture has a row and two files: one for the screen and a thumbnail. Its name has the
+// hash of its content in it, so it never changes and may be cached for ever, and the same
+// picture has the same name again. What shows a picture says so in the transaction in
+// which it begins to ([Shelf.Show]); what nothing shows for a day is collected
+// (collect.go).
 package media
 
 import (
 	"context"
-	"errors"
+	"image"
 	"io"
+	"log/slog"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/blob"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// Service is the room.
-type Service struct{}
+const (
+	// readTimeout bounds one statement that looks.
+	readTimeout = 2 * time.Second
+	// writeTimeout bounds what stores a picture, its two files included.
+	writeTimeout = 8 * time.Second
+)
 
-// Upload takes a picture of a user.
+// Config tunes a Service.
+type Config struct {
+	PerHour int // pictures that a user may add in an hour; 0 is any number
+}
+
+// Service answers for pictures. It is safe for concurrent use.
+type Service struct {
+	db      *ent.Client
+	blobs   blob.Store
+	outbox  *outbox.Box
+	cfg     Config
+	log     *slog.Logger
+	slot    chan struct{} // who has it decodes
+	now     func() time.Time
+	patient time.Duration // how long somebody waits for the slot
+	uploads *prometheus.CounterVec
+	gone    prometheus.Counter
+}
+
+// What became of an upload, as a metric.
+const (
+	uploadStored   = "stored"
+	uploadRejected = "rejected"
+	uploadBusy     = "busy"
+	uploadFailed   = "failed"
+)
+
+// New builds a Service. It starts nothing and closes nothing: what it is given belongs to
+// the caller.
+func New(db *ent.Client, blobs blob.Store, box *outbox.Box, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+	s := &Service{
+		db: db, blobs: blobs, outbox: box, cfg: cfg, log: log, slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience,
+		uploads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_media_uploads_total", Help: "Pictures that were sent, by what became of them.",
+		}, []string{"outcome"}),
+		gone: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tandian_media_collected_total", Help: "Pictures that nothing showed and that were deleted.",
+		}),
+	}
+	for _, outcome := range []string{uploadStored, uploadRejected, uploadBusy, uploadFailed} {
+		s.uploads.WithLabelValues(outcome)
+	}
+	reg.MustRegister(s.uploads, s.gone)
+	s.openOutbox()
+	return s
+}
+
+// Upload takes a picture of a user, of at most [MaxBytes], and returns it as it is served.
+// The same picture is the same again.
+//
+// What is no picture, or a too large one, is a [fault.UserErrors] with
+// [mediapath.Rejected]; so is one too many in an hour, with LimitReached. If others keep
+// the decoder busy it is a [fault.Unavailable]. Any other error means that the database or
+// the blob store failed.
 func (s *Service) Upload(ctx context.Context, user int64, file io.ReadSeeker) (*mediapath.Image, error) {
-	return nil, errors.ErrUnsupported
+	ctx, span := observe.Span(ctx, "media.Upload")
+	defer span.End()
+	if err := s.mayAdd(ctx, user); err != nil {
+		return nil, err
+	}
+	made, err := s.decode(ctx, file)
+	if err != nil {
+		s.uploads.WithLabelValues(outcomeOf(err)).Inc()
+		return nil, err
+	}
+	kept, err := s.keep(ctx, &user, made)
+	if err != nil {
+		s.uploads.WithLabelValues(uploadFailed).Inc()
+		return nil, err
+	}
+	s.uploads.WithLabelValues(uploadStored).Inc()
+	return &kept[0], nil
+}
+
+// Keep keeps pictures that the program has drawn, and returns them in their order.
+func (s *Service) Keep(ctx context.Context, drawn []image.Image) ([]mediapath.Image, error) {
+	made, err := encodeAll(drawn)
+	if err != nil {
+		return nil, err
+	}
+	return s.keep(ctx, nil, made...)
 }

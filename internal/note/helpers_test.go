@@ -123,7 +123,7 @@ func open(t *testing.T, on storetest.Stores) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Wait)
-	p.Service = New(from.DB, from.Dialect, hub, p.box, p.others, p.others)
+	p.Service = New(from.DB, from.Dialect, hub, p.box, p.others, p.others, storetest.AnyPictures{})
 	p.now = func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load()) * time.Millisecond) }
 	return p
 }

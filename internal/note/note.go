@@ -68,6 +68,15 @@ type Users interface {
 	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
 }
 
+// Pictures are those that notes show.
+type Pictures interface {
+	// Known returns the sizes of those among some paths that are kept here, by path.
+	Known(ctx context.Context, paths []string) (map[string]mediapath.Size, error)
+	// Show says in tx which pictures notes show from now on, by id of the note. It is a
+	// [fault.UserErrors] if one of them is not kept here.
+	Show(ctx context.Context, tx *ent.Tx, shown map[int64][]string) error
+}
+
 //go:embed sql/*.sql
 var files embed.FS
 
@@ -81,6 +90,7 @@ type Service struct {
 	outbox   *outbox.Box
 	shops    Shops
 	users    Users
+	pictures Pictures
 	now      func() time.Time
 	sql      statements
 	press    *press
@@ -94,8 +104,8 @@ type Service struct {
 
 // New builds a Service. It starts nothing and closes nothing: what it is given belongs
 // to the caller. The dialect is that of db, as ent calls it.
-func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users) *Service {
-	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, now: time.Now}
+func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users, pictures Pictures) *Service {
+	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, pictures: pictures, now: time.Now}
 	err := sqlfile.Read(files, dialectOf, map[string]*string{
 		"take": &s.sql.take, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops, "counts": &s.sql.counts,
 	})

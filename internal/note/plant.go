@@ -9,7 +9,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entnote "github.com/tandian-dev/tandian/ent/note"
-	"github.com/tandian-dev/tandian/ent/schema"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
 // A Seedling is a note of a seed or the demo town, before the database has given it an
@@ -20,7 +20,7 @@ type Seedling struct {
 	ShopID     int64
 	Title      string
 	Content    string
-	Images     []string // paths below /media
+	Images     []string // paths of pictures that are kept here
 	At         time.Time
 }
 
@@ -37,10 +37,18 @@ func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(don
 	defer cancel()
 	var told announcement
 	var fresh []*ent.Note
+	var paths []string
+	for _, n := range notes {
+		paths = append(paths, n.Images...)
+	}
+	known, err := s.pictures.Known(ctx, slices.Compact(slices.Sorted(slices.Values(paths))))
+	if err != nil {
+		return nil, 0, err
+	}
 	err = s.tx(ctx, func(tx *ent.Tx) (err error) {
 		ids, fresh = nil, nil
 		for batch := range slices.Chunk(notes, bulk) {
-			some, rows, err := plantRows(ctx, tx, batch)
+			some, rows, err := plantRows(ctx, tx, batch, known)
 			if err != nil {
 				return err
 			}
@@ -49,6 +57,9 @@ func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(don
 		}
 		if len(fresh) == 0 {
 			return nil
+		}
+		if err := s.pictures.Show(ctx, tx, shownBy(fresh)); err != nil {
+			return err
 		}
 		if told, err = s.prepare(ctx, tx, fresh, 1); err != nil {
 			return err
@@ -74,7 +85,7 @@ func idsOf(rows []*ent.Note) []int64 {
 
 // plantRows stores those of a batch that are missing, and returns all ids and the new
 // rows.
-func plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling) (ids []int64, fresh []*ent.Note, err error) {
+func plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling, known map[string]mediapath.Size) (ids []int64, fresh []*ent.Note, err error) {
 	names := make([]string, len(batch))
 	for i, n := range batch {
 		names[i] = n.ExternalID
@@ -92,12 +103,8 @@ func plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling) (ids []int64, 
 		if _, ok := byName[n.ExternalID]; ok {
 			continue
 		}
-		images := make([]schema.Image, len(n.Images))
-		for i, path := range n.Images {
-			images[i].URL = path
-		}
 		writes = append(writes, tx.Note.Create().SetExternalID(n.ExternalID).SetAuthorID(n.AuthorID).SetShopID(n.ShopID).
-			SetTitle(n.Title).SetContent(n.Content).SetImages(images).SetCreatedAt(n.At.UnixMilli()))
+			SetTitle(n.Title).SetContent(n.Content).SetImages(imagesOf(n.Images, known)).SetCreatedAt(n.At.UnixMilli()))
 	}
 	if len(writes) > 0 {
 		if fresh, err = insert(ctx, tx, writes); err != nil {

@@ -40,6 +40,7 @@ type publication struct {
 	ctx    context.Context // of its publisher
 	author int64
 	draft  Draft // checked
+	images []schema.Image
 	done   chan struct{}
 
 	row *ent.Note
@@ -48,8 +49,8 @@ type publication struct {
 
 // do publishes, and returns when it is told. Who goes while nobody has begun takes the note
 // back; after that it is published, and waited for: what prints has a deadline.
-func (p *press) do(ctx context.Context, author int64, d Draft) (*ent.Note, error) {
-	one := &publication{ctx: ctx, author: author, draft: d, done: make(chan struct{})}
+func (p *press) do(ctx context.Context, author int64, d Draft, images []schema.Image) (*ent.Note, error) {
+	one := &publication{ctx: ctx, author: author, draft: d, images: images, done: make(chan struct{})}
 	p.mu.Lock()
 	if len(p.waiting) >= mostWaiting {
 		p.mu.Unlock()
@@ -138,15 +139,14 @@ func (s *Service) store(ctx context.Context, all []*publication) (told announcem
 	err = s.tx(ctx, func(tx *ent.Tx) (err error) {
 		writes := make([]*ent.NoteCreate, len(all))
 		for i, one := range all {
-			images := make([]schema.Image, len(one.draft.Images))
-			for i, path := range one.draft.Images {
-				images[i].URL = path
-			}
 			writes[i] = tx.Note.Create().SetAuthorID(one.author).SetShopID(one.draft.ShopID).SetTitle(one.draft.Title).
-				SetContent(one.draft.Content).SetImages(images).SetCreatedAt(s.now().UnixMilli())
+				SetContent(one.draft.Content).SetImages(one.images).SetCreatedAt(s.now().UnixMilli())
 		}
 		rows, err := insert(ctx, tx, writes)
 		if err != nil {
+			return err
+		}
+		if err := s.pictures.Show(ctx, tx, shownBy(rows)); err != nil {
 			return err
 		}
 		if told, err = s.prepare(ctx, tx, rows, 1); err != nil {

@@ -10,6 +10,7 @@ import (
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/ent/noteevent"
+	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -37,14 +38,11 @@ type Draft struct {
 }
 
 // check brings the texts into the form in which they are stored, and says everything
-// that is wrong with the draft.
+// that is wrong with them.
 func (d Draft) check() (Draft, fault.UserErrors) {
 	var wrong fault.UserErrors
 	d.Title = checkText(&wrong, "title", d.Title, text.Line, MaxTitle)
 	d.Content = checkText(&wrong, "content", d.Content, text.Paragraphs, MaxContent)
-	if why := mediapath.Check(d.Images); why != "" {
-		wrong.Add(mediapath.Rejected, "images", "%s", why)
-	}
 	return d, wrong
 }
 
@@ -63,6 +61,23 @@ func checkText(wrong *fault.UserErrors, field, written string, clean func(string
 	return t
 }
 
+// images are the pictures at some paths, as a row has them; what is wrong with them is
+// added to wrong.
+func (s *Service) images(ctx context.Context, paths []string, wrong *fault.UserErrors) ([]schema.Image, error) {
+	why := mediapath.Check(paths)
+	if why == "" {
+		known, err := s.pictures.Known(ctx, paths)
+		if err != nil {
+			return nil, err
+		}
+		if why = mediapath.Missing(paths, known); why == "" {
+			return imagesOf(paths, known), nil
+		}
+	}
+	wrong.Add(mediapath.Rejected, "images", "%s", why)
+	return nil, nil
+}
+
 // Publish stores a note and returns it as stored. When it returns, every list of its
 // author and its shop shows it; the hot ones within two seconds.
 //
@@ -73,6 +88,10 @@ func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, er
 	ctx, span := observe.Span(ctx, "note.Publish")
 	defer span.End()
 	d, wrong := d.check()
+	images, err := s.images(ctx, d.Images, &wrong)
+	if err != nil {
+		return nil, err
+	}
 	_, known, err := s.shops.OwnerOf(ctx, d.ShopID)
 	if err != nil {
 		return nil, fmt.Errorf("look for shop %d: %w", d.ShopID, err)
@@ -83,7 +102,7 @@ func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, er
 	if err := wrong.OrNil(); err != nil {
 		return nil, err
 	}
-	row, err := s.press.do(ctx, author, d) // not until the client hangs up: what was committed must be made known
+	row, err := s.press.do(ctx, author, d, images) // not until the client hangs up: what was committed must be made known
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +160,9 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (ann
 		err = errors.New("its counts are missing")
 	}
 	if err != nil {
+		return announcement{}, err
+	}
+	if err := s.pictures.Show(ctx, tx, map[int64][]string{id: nil}); err != nil {
 		return announcement{}, err
 	}
 	if err := tx.NoteCount.Update().Where(notecount.ID(id)).SetDeleted(true).AddVersion(1).Exec(ctx); err != nil {

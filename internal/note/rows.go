@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
@@ -17,6 +18,26 @@ func fromRow(r *ent.Note) *Note {
 		n.Images = append(n.Images, mediapath.ImageOf(i.URL, i.Width, i.Height))
 	}
 	return n
+}
+
+// imagesOf are pictures whose sizes are known, as a row has them.
+func imagesOf(paths []string, known map[string]mediapath.Size) []schema.Image {
+	images := make([]schema.Image, len(paths))
+	for i, path := range paths {
+		images[i] = schema.Image{URL: path, Width: known[path].Width, Height: known[path].Height}
+	}
+	return images
+}
+
+// shownBy are the pictures that notes show, by note.
+func shownBy(rows []*ent.Note) map[int64][]string {
+	shown := map[int64][]string{}
+	for _, r := range rows {
+		for _, i := range r.Images {
+			shown[r.ID] = append(shown[r.ID], i.URL)
+		}
+	}
+	return shown
 }
 
 func countsOf(r *ent.NoteCount) Counts {

@@ -1,6 +1,7 @@
 package shop
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/tandian-dev/tandian/ent"
@@ -50,8 +51,8 @@ func (s *Service) hasType(ctx context.Context, c Changes) (bool, error) {
 }
 
 // check says everything that is wrong with clean changes of a row; typed is
-// whether their type exists. For a shop that is new the row is empty.
-func (c Changes) check(have *ent.Shop, typed bool) fault.UserErrors {
+// whether their type exists, known are those of their pictures that do. For a shop that is new the row is empty.
+func (c Changes) check(have *ent.Shop, typed bool, known map[string]mediapath.Size) fault.UserErrors {
 	var wrong fault.UserErrors
 	// An imported shop may have no address, and a form may send that back.
 	noAddress := have.ID != 0 && have.Address == "" && c.Address.Value != nil
@@ -59,7 +60,7 @@ func (c Changes) check(have *ent.Shop, typed bool) fault.UserErrors {
 	if c.TypeID.Given && !typed {
 		wrong.Add(fault.InvalidInput, "typeId", "There is no such shop type.")
 	}
-	checkImages(&wrong, c.Images)
+	checkImages(&wrong, c.Images, known)
 	checkText(&wrong, "area", "area", c.Area, false, MaxArea)
 	checkText(&wrong, "address", "address", c.Address, !noAddress, MaxAddress)
 	if at := c.At; at.Given && (at.Value == nil || !at.Value.Valid()) {
@@ -83,8 +84,9 @@ func checkText(wrong *fault.UserErrors, field, what string, f patch.Field[string
 	}
 }
 
-func checkImages(wrong *fault.UserErrors, f patch.Field[[]string]) {
-	if why := mediapath.Check(optional.Value(f.Value)); why != "" {
+func checkImages(wrong *fault.UserErrors, f patch.Field[[]string], known map[string]mediapath.Size) {
+	paths := optional.Value(f.Value)
+	if why := cmp.Or(mediapath.Check(paths), mediapath.Missing(paths, known)); why != "" {
 		wrong.Add(mediapath.Rejected, "images", "%s", why)
 	}
 }

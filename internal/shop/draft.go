@@ -18,6 +18,9 @@ type Draft struct {
 	// OwnerID is the user to whom the shop will belong if the draft adds it; 0
 	// is nobody. It never changes the owner of a stored shop.
 	OwnerID int64
+	// Images are paths of pictures that are kept here. Like the owner, they are for a shop
+	// that the draft adds.
+	Images []string
 }
 
 // A Tally counts what became of a run of drafts.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
@@ -13,6 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -81,16 +81,23 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(&ent.Shop{}, typed).OrNil(); err != nil {
+	known, err := s.known(ctx, c)
+	if err != nil {
 		return nil, err
 	}
-	row := c.apply(ent.Shop{})
+	if err := c.check(&ent.Shop{}, typed, known).OrNil(); err != nil {
+		return nil, err
+	}
+	row := c.apply(ent.Shop{}, known)
 	var stored *ent.Shop
 	var job []outbox.Ticket
 	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
 		insert := tx.Shop.Create().SetOwnerID(by.UserID)
 		write(insert.Mutation(), &row)
 		if stored, err = insert.Save(whole); err != nil {
+			return err
+		}
+		if err := s.pictures.Show(whole, tx, map[int64][]string{stored.ID: d.Images}); err != nil {
 			return err
 		}
 		job, err = outbox.AddBatch(whole, s.outbox, tx, shopsChanged, stored.ID)
@@ -122,10 +129,14 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 	if err != nil {
 		return nil, err
 	}
+	known, err := s.known(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	var row *ent.Shop
 	var job []outbox.Ticket
 	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
-		row, job, err = s.update(ctx, tx, by, id, c, typed)
+		row, job, err = s.update(ctx, tx, by, id, c, typed, known)
 		return err
 	})
 	if err != nil {
@@ -136,7 +147,7 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 }
 
 // update is the transaction of Update. Without a change there is no job.
-func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool) (*ent.Shop, []outbox.Ticket, error) {
+func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool, known map[string]mediapath.Size) (*ent.Shop, []outbox.Ticket, error) {
 	one := tx.Shop.Query().Where(entshop.ID(id))
 	one.Modify(store.ForUpdate)
 	row, err := one.Only(ctx)
@@ -148,12 +159,17 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	case !by.Any && (row.OwnerID == nil || *row.OwnerID != by.UserID):
 		return nil, nil, fault.New(fault.Forbidden, "Only its owner may change a shop.")
 	}
-	if err := c.check(row, typed).OrNil(); err != nil {
+	if err := c.check(row, typed, known).OrNil(); err != nil {
 		return nil, nil, err
 	}
-	next := c.apply(*row)
+	next := c.apply(*row, known)
 	if next.Search == row.Search && reflect.DeepEqual(fromRow(&next), fromRow(row)) {
 		return row, nil, nil
+	}
+	if c.Images.Given {
+		if err := s.pictures.Show(ctx, tx, map[int64][]string{id: optional.Value(c.Images.Value)}); err != nil {
+			return nil, nil, err
+		}
 	}
 	change := tx.Shop.UpdateOneID(id)
 	write(change.Mutation(), &next)
@@ -166,7 +182,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 }
 
 // apply returns the row as checked changes make it.
-func (c Changes) apply(r ent.Shop) ent.Shop {
+func (c Changes) apply(r ent.Shop, known map[string]mediapath.Size) ent.Shop {
 	set(&r.Name, c.Name)
 	set(&r.TypeID, c.TypeID)
 	set(&r.Address, c.Address)
@@ -177,7 +193,7 @@ func (c Changes) apply(r ent.Shop) ent.Shop {
 	set(&at, c.At)
 	r.Lat, r.Lng, r.Geo = at.Lat, at.Lng, geo.Hash(at)
 	if c.Images.Given {
-		r.Images = images(optional.Value(c.Images.Value), r.Images)
+		r.Images = imagesOf(optional.Value(c.Images.Value), known)
 	}
 	r.Search = searchText(r.Name, optional.Value(r.Area), r.Address)
 	return r
@@ -195,15 +211,16 @@ func setOrClear[T any](to **T, f patch.Field[T]) {
 	}
 }
 
-// images are the elements of the column for these paths. One that is there
-// already keeps what is known of it.
-func images(paths []string, have []schema.Image) []schema.Image {
+// known looks for the pictures that changes name.
+func (s *Service) known(ctx context.Context, c Changes) (map[string]mediapath.Size, error) {
+	return s.pictures.Known(ctx, optional.Value(c.Images.Value))
+}
+
+// imagesOf are the elements of the column for these paths.
+func imagesOf(paths []string, known map[string]mediapath.Size) []schema.Image {
 	list := make([]schema.Image, len(paths))
 	for i, path := range paths {
-		list[i].URL = path
-		if j := slices.IndexFunc(have, func(h schema.Image) bool { return h.URL == path }); j >= 0 {
-			list[i] = have[j]
-		}
+		list[i] = schema.Image{URL: path, Width: known[path].Width, Height: known[path].Height}
 	}
 	return list
 }

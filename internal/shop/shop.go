@@ -63,15 +63,27 @@ type Service struct {
 	outbox  *outbox.Box
 	log     *slog.Logger
 
+	pictures Pictures // of shops
+	icons    Pictures // of types
+
 	maxByGEO, nearestSorted int // the constants of these names, but for tests
+}
+
+// Pictures are those that shops and their types show.
+type Pictures interface {
+	// Known returns the sizes of those among some paths that are kept here, by path.
+	Known(ctx context.Context, paths []string) (map[string]mediapath.Size, error)
+	// Show says in tx which pictures things show from now on, by id of the thing. It is a
+	// [fault.UserErrors] if one of them is not kept here.
+	Show(ctx context.Context, tx *ent.Tx, shown map[int64][]string) error
 }
 
 // New builds a Service. It starts nothing and closes nothing: what it is given
 // belongs to the caller. Its background work is [Service.Run]. Redis keys
 // begin with prefix; dialect is that of db, as ent calls it.
-func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
+func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, pictures, icons Pictures, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
 	s := &Service{
-		db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log), outbox: box, log: log,
+		db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log), outbox: box, pictures: pictures, icons: icons, log: log,
 		maxByGEO: maxByGEO, nearestSorted: nearestSorted,
 	}
 	s.openCaches(hub)

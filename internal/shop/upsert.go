@@ -11,6 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/text"
@@ -38,6 +39,10 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 	if err != nil {
 		return Tally{}, err
 	}
+	known, err := s.knownTo(ctx, drafts)
+	if err != nil {
+		return Tally{}, err
+	}
 	for i := range drafts {
 		if err := drafts[i].check(types); err != nil {
 			return Tally{}, fmt.Errorf("draft %d (%s): %w", i, drafts[i].ExternalID, err)
@@ -52,7 +57,7 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		done := 0
 		for batch := range slices.Chunk(drafts, upsertBatch) {
-			written, tally, err := upsertRows(ctx, tx, batch, types)
+			written, tally, err := s.upsertRows(ctx, tx, batch, types, known)
 			if err != nil {
 				return err
 			}
@@ -84,6 +89,15 @@ func (s *Service) tellAll(ctx context.Context, ids []int64, stored []placed) (er
 		}
 	}
 	return err
+}
+
+// knownTo looks for the pictures that drafts name.
+func (s *Service) knownTo(ctx context.Context, drafts []Draft) (map[string]mediapath.Size, error) {
+	var paths []string
+	for _, d := range drafts {
+		paths = append(paths, d.Images...)
+	}
+	return s.pictures.Known(ctx, slices.Compact(slices.Sorted(slices.Values(paths))))
 }
 
 func (s *Service) typesByKey(ctx context.Context) (map[string]int64, error) {
@@ -136,7 +150,7 @@ func sortedUnique(drafts []Draft) []Draft {
 
 // upsertRows writes one batch and returns what it wrote. Rows that are as the draft says are not touched,
 // which also keeps the database from burning an id for each of them.
-func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string]int64) ([]placed, Tally, error) {
+func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string]int64, known map[string]mediapath.Size) ([]placed, Tally, error) {
 	before, err := rowsOf(ctx, tx, batch)
 	if err != nil {
 		return nil, Tally{}, err
@@ -155,7 +169,7 @@ func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string
 		default:
 			tally.Changed++
 		}
-		writes, written = append(writes, d.create(tx, types)), append(written, d.ExternalID)
+		writes, written = append(writes, d.create(tx, types, known)), append(written, d.ExternalID)
 	}
 	after := before
 	if len(writes) > 0 {
@@ -166,6 +180,15 @@ func upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string
 		if after, err = rowsOf(ctx, tx, batch); err != nil {
 			return nil, Tally{}, err
 		}
+	}
+	shown := map[int64][]string{}
+	for _, d := range batch {
+		if before[d.ExternalID] == nil && len(d.Images) > 0 && after[d.ExternalID] != nil {
+			shown[after[d.ExternalID].ID] = d.Images
+		}
+	}
+	if err := s.pictures.Show(ctx, tx, shown); err != nil {
+		return nil, Tally{}, err
 	}
 	done := make([]placed, len(written))
 	for i, name := range written {
@@ -205,17 +228,17 @@ func (d *Draft) is(r *ent.Shop, types map[string]int64) bool {
 		r.Search == searchText(d.Name, d.Area, d.Address)
 }
 
-func (d *Draft) create(tx *ent.Tx, types map[string]int64) *ent.ShopCreate {
+func (d *Draft) create(tx *ent.Tx, types map[string]int64, known map[string]mediapath.Size) *ent.ShopCreate {
 	return tx.Shop.Create().
 		SetExternalID(d.ExternalID).SetNillableOwnerID(optional.OrNil(d.OwnerID)).SetTypeID(types[d.Type]).SetName(d.Name).
 		SetNillableArea(optional.OrNil(d.Area)).SetAddress(d.Address).
 		SetLat(d.Lat).SetLng(d.Lng).SetGeo(geo.Hash(d.at())).
 		SetNillableAvgPrice(d.AvgPrice).SetScore(d.Score).SetNillableOpenHours(optional.OrNil(d.OpenHours)).
-		SetSearch(searchText(d.Name, d.Area, d.Address))
+		SetSearch(searchText(d.Name, d.Area, d.Address)).SetImages(imagesOf(d.Images, known))
 }
 
 // setFromDraft names the columns that a draft decides on a row that exists: all
-// but the owner.
+// but the owner and the pictures.
 func setFromDraft(u *ent.ShopUpsert) {
 	u.UpdateTypeID().UpdateName().UpdateArea().UpdateAddress().UpdateLat().UpdateLng().UpdateGeo().
 		UpdateAvgPrice().UpdateScore().UpdateOpenHours().UpdateSearch().UpdateUpdatedAt().AddVersion(1)

@@ -19,7 +19,7 @@ type Limits struct {
 	QueryString   int           // bytes of the query string of a GET; 16 KB
 	BodyTime      time.Duration // from the headers to the end of the body; 10 s
 	Memory        int           // bytes that large requests and answers may take together, as estimated; 64 MB. A caller has a quarter
-	UploadBody    int           // bytes of a multipart body; 10 MB
+	UploadBody    int           // bytes of a multipart body; 11 MB
 	UploadTime    time.Duration // like BodyTime, of a multipart body; 60 s
 	UploadFiles   int           // files in a multipart body; 4
 	Uploads       int           // multipart bodies being read or run at once; 16. A caller has a quarter
@@ -107,7 +107,7 @@ func (l *Limits) all() []limit {
 		number("query-string", &l.QueryString, 16*kb),
 		span("body-time", &l.BodyTime, 10*time.Second),
 		number("memory", &l.Memory, 64*mb),
-		number("upload-body", &l.UploadBody, 10*mb),
+		number("upload-body", &l.UploadBody, 11*mb),
 		span("upload-time", &l.UploadTime, time.Minute),
 		number("upload-files", &l.UploadFiles, 4),
 		number("uploads", &l.Uploads, 16),

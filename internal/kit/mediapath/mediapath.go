@@ -93,6 +93,20 @@ func (n Name) Type() string {
 	return "image/jpeg"
 }
 
+// NotHere is said of a path that names no picture which is kept here.
+const NotHere = "An image must be one that was uploaded here."
+
+// Missing says for people that some of the paths are not among those that are known, ""
+// if all are.
+func Missing(paths []string, known map[string]Size) string {
+	for _, path := range paths {
+		if _, ok := known[path]; !ok {
+			return NotHere
+		}
+	}
+	return ""
+}
+
 // MaxImages is how many pictures one thing has at most.
 const MaxImages = 9
 
@@ -104,7 +118,7 @@ func Check(paths []string) string {
 	case len(paths) > MaxImages:
 		return "There can be at most 9 images."
 	case slices.ContainsFunc(paths, bad):
-		return "An image must be one that was uploaded here."
+		return NotHere
 	case len(slices.Compact(slices.Sorted(slices.Values(paths)))) < len(paths):
 		return "An image stands in the list twice."
 	}

@@ -62,6 +62,7 @@ func Real(tb testing.TB) *Stack {
 func base(tb testing.TB) config.Config {
 	cfg := config.Default()
 	cfg.Addr, cfg.DataDir, cfg.LogFormat, cfg.LogReader = "127.0.0.1:0", tb.TempDir(), "json", "off"
+	cfg.DemoPictures = false // they take longer than all the rest of a start
 	return cfg
 }
 

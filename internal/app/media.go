@@ -1,0 +1,52 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/blob"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/media"
+)
+
+// openMedia opens the blob store, waits for it, and builds the room of pictures.
+func (h *House) openMedia(ctx context.Context, cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) (*media.Service, error) {
+	place, err := cfg.Media()
+	if err != nil {
+		return nil, fmt.Errorf("where pictures are kept: %w", err)
+	}
+	blobs, err := awaitBlobs(ctx, place, log)
+	if err != nil {
+		return nil, fmt.Errorf("pictures: %w", err)
+	}
+	if cfg.DatabaseURL != "" && cfg.RedisURL != "" && strings.HasPrefix(place, "file:") {
+		log.InfoContext(ctx, "pictures are kept in a folder: all instances need the same one, or a bucket by --media-url", "folder", blobs.String())
+	}
+	s := media.New(client, blobs, h.outbox, media.Config{PerHour: cfg.UploadsPerUser}, reg, log)
+	h.workers["pictures"] = s.Run
+	return s, nil
+}
+
+const blobPause = time.Second // between two tries to open a bucket
+
+// awaitBlobs opens the blob store as soon as it answers.
+func awaitBlobs(ctx context.Context, place string, log *slog.Logger) (blob.Store, error) {
+	for {
+		blobs, err := blob.Open(ctx, place)
+		if err == nil || !errors.Is(err, blob.ErrAway) {
+			return blobs, err
+		}
+		log.WarnContext(ctx, "waiting for the blob store", "err", err)
+		if clock.Sleep(ctx, blobPause) != nil {
+			return nil, err
+		}
+	}
+}

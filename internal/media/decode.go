@@ -1,0 +1,223 @@
+package media
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/image/webp"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+)
+
+// Bounds of a picture that is sent.
+const (
+	MaxBytes      = 10 << 20
+	MaxPixels     = 24_000_000
+	MaxPixelsDeep = 12_000_000 // with 16 bits a channel
+
+	// mostMemory is what decoding one picture may take, in bytes. The process has 256 MB,
+	// at rest it takes 70. All that MaxPixels allows fits but for the largest progressive
+	// JPEGs, whose coefficients lie in memory until the last scan.
+	mostMemory = 160 << 20
+	// mostScans bounds the scans of a JPEG: each may go over all its pixels, and costs a
+	// file a few bytes. Encoders make ten or so.
+	mostScans = 40
+
+	// tidyFrom is from what size of a picture on its memory goes back at once, and not when
+	// the garbage collector finds it: the next one begins with what there was before.
+	tidyFrom = 8 << 20
+
+	slotPatience = 3 * time.Second
+)
+
+// errBusy is what somebody hears when others decode.
+var errBusy = fault.New(fault.Unavailable, "Too many pictures at the moment. Please try again.").In(2 * time.Second)
+
+func rejected(format string, args ...any) error {
+	return fault.Refuse(mediapath.Rejected, fmt.Sprintf(format, args...), "file")
+}
+
+func outcomeOf(err error) string {
+	var refused fault.UserErrors
+	switch {
+	case errors.Is(err, errBusy):
+		return uploadBusy
+	case errors.As(err, &refused):
+		return uploadRejected
+	}
+	return uploadFailed
+}
+
+// A kind is a format that is taken.
+type kind struct {
+	name   string
+	magic  func(head []byte) bool
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+}
+
+// kinds are all formats. They stand here and not in a register of the process, which any
+// import may add to.
+func kinds() []kind {
+	return []kind{
+		{"JPEG", func(head []byte) bool { return bytes.HasPrefix(head, []byte("\xff\xd8\xff")) }, jpeg.DecodeConfig, jpeg.Decode},
+		{"PNG", func(head []byte) bool { return bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n")) }, png.DecodeConfig, png.Decode},
+		{"WebP", func(head []byte) bool {
+			return bytes.HasPrefix(head, []byte("RIFF")) && bytes.HasPrefix(head[8:], []byte("WEBP"))
+		}, webp.DecodeConfig, webp.Decode},
+	}
+}
+
+const headBytes = 12
+
+// sniff says by its first bytes what a file is.
+func sniff(file io.ReadSeeker) (kind, error) {
+	head := make([]byte, headBytes)
+	if _, err := io.ReadFull(file, head); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return kind{}, fmt.Errorf("read a picture: %w", err)
+	}
+	for _, k := range kinds() {
+		if k.magic(head) {
+			return k, nil
+		}
+	}
+	return kind{}, rejected("This is no JPEG, PNG or WebP.")
+}
+
+// decode makes what is kept of a file, when it is its turn.
+func (s *Service) decode(ctx context.Context, file io.ReadSeeker) (encoded, error) {
+	size, err := file.Seek(0, io.SeekEnd)
+	if err == nil && size > MaxBytes {
+		return encoded{}, rejected("A picture has at most %d MB.", MaxBytes>>20)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return encoded{}, fmt.Errorf("read a picture: %w", err)
+	}
+	k, err := sniff(file)
+	if err != nil {
+		return encoded{}, err
+	}
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return encoded{}, err
+	}
+	defer leave()
+	return k.take(ctx, file)
+}
+
+// enter waits for the slot.
+func (s *Service) enter(ctx context.Context) (leave func(), err error) {
+	patience := time.NewTimer(s.patient)
+	defer patience.Stop()
+	select {
+	case s.slot <- struct{}{}:
+		return func() { <-s.slot }, nil
+	case <-patience.C:
+		return nil, errBusy
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// take measures a picture, decodes it, turns it upright and encodes it anew.
+func (k kind) take(ctx context.Context, file io.ReadSeeker) (encoded, error) {
+	c, err := k.measure(file)
+	if err != nil {
+		return encoded{}, err
+	}
+	if c.Width*c.Height*4 >= tidyFrom {
+		defer debug.FreeOSMemory()
+	}
+	turned := orientation(k, file)
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return encoded{}, fmt.Errorf("read a picture: %w", err)
+	}
+	decoded, err := k.decode(bufio.NewReader(&untilDone{ctx, file}))
+	switch {
+	case ctx.Err() != nil:
+		return encoded{}, ctx.Err()
+	case err != nil:
+		return encoded{}, rejected("The %s is damaged, or of a sort that is not known here.", k.name)
+	case decoded.Bounds().Dx() != c.Width || decoded.Bounds().Dy() != c.Height:
+		return encoded{}, rejected("The %s has another size than it says.", k.name)
+	}
+	screen := shrink(decoded, screenSize)
+	return encode(turn(screen, turned))
+}
+
+// measure reads the size of a picture and refuses what would take too much.
+func (k kind) measure(file io.ReadSeeker) (image.Config, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return image.Config{}, fmt.Errorf("read a picture: %w", err)
+	}
+	c, err := k.config(bufio.NewReader(file))
+	pixels, most := int64(c.Width)*int64(c.Height), int64(MaxPixels)
+	if deep(c.ColorModel) {
+		most = MaxPixelsDeep
+	}
+	switch {
+	case err != nil:
+		return c, rejected("The %s is damaged, or of a sort that is not known here.", k.name)
+	case pixels <= 0:
+		return c, rejected("The %s is empty.", k.name)
+	case pixels > most:
+		return c, rejected("A picture has at most %d megapixels, %d with 16 bits a channel.", MaxPixels/1_000_000, MaxPixelsDeep/1_000_000)
+	}
+	bytesEach, err := k.weigh(file, c)
+	if err != nil {
+		return c, err
+	}
+	if bytesEach*float64(pixels) > mostMemory {
+		return c, rejected("The %s is too large to be decoded. Save it smaller, or not progressive.", k.name)
+	}
+	return c, nil
+}
+
+func deep(m color.Model) bool {
+	return m == color.RGBA64Model || m == color.NRGBA64Model || m == color.Gray16Model
+}
+
+// weigh says how many bytes each pixel takes while a picture is decoded, or refuses one
+// that would take for ever.
+func (k kind) weigh(file io.ReadSeeker, c image.Config) (float64, error) {
+	switch {
+	case k.name == "JPEG":
+		f, err := frameOf(file)
+		if err != nil {
+			return 0, err
+		}
+		return f.bytesEach(), nil
+	case k.name == "PNG" && deep(c.ColorModel):
+		return 12, nil // interlaced: the whole, and half of it that is being put in
+	case k.name == "PNG":
+		return 6, nil
+	}
+	return 6.6, nil // WebP: a lossless alpha channel beside the colours
+}
+
+// untilDone reads as long as somebody waits for it.
+type untilDone struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}

@@ -1,0 +1,185 @@
+package media
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/blob"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// process is one process of the room, over a folder that a test can break.
+type process struct {
+	*Service
+	storetest.Process
+	box   *outbox.Box
+	files *breakable
+}
+
+// open starts a process on stores, and on a folder that processes may share.
+func open(t *testing.T, on storetest.Stores, dir string) *process {
+	t.Helper()
+	from := storetest.Open(t, on)
+	folder, err := blob.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{Process: from, box: from.NewOutbox(t), files: &breakable{Store: folder}}
+	p.Service = New(from.DB, p.files, p.box, Config{}, prometheus.NewRegistry(), from.Log)
+	return p
+}
+
+var errBroken = errors.New("the disk is full")
+
+// breakable is a store whose writing and deleting can fail.
+type breakable struct {
+	blob.Store
+	mu     sync.Mutex
+	broken bool
+}
+
+func (b *breakable) set(broken bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.broken = broken
+}
+
+func (b *breakable) err() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.broken {
+		return errBroken
+	}
+	return nil
+}
+
+func (b *breakable) Put(ctx context.Context, name, contentType string, content []byte) error {
+	if err := b.err(); err != nil {
+		return err
+	}
+	return b.Store.Put(ctx, name, contentType, content)
+}
+
+func (b *breakable) Delete(ctx context.Context, name string) error {
+	if err := b.err(); err != nil {
+		return err
+	}
+	return b.Store.Delete(ctx, name)
+}
+
+// bare is a Service that decodes, and keeps nothing.
+func bare() *Service {
+	return &Service{slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience, log: slog.New(slog.DiscardHandler)}
+}
+
+// refusedFor is the code of the first reason why something was refused, "" for none.
+func refusedFor(err error) fault.Code {
+	var why fault.UserErrors
+	if errors.As(err, &why) {
+		return why[0].Code
+	}
+	return ""
+}
+
+// painted is a picture whose four quarters have colours of their own.
+func painted(w, h int) *image.NRGBA {
+	img := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			img.SetNRGBA(x, y, quarter(x*2/w, y*2/h))
+		}
+	}
+	return img
+}
+
+// quarter is the colour of one: left or right, top or bottom.
+func quarter(right, bottom int) color.NRGBA {
+	return [2][2]color.NRGBA{
+		{{R: 255, A: 255}, {G: 255, A: 255}},                 // left: red above green
+		{{B: 255, A: 255}, {R: 255, G: 255, B: 255, A: 255}}, // right: blue above white
+	}[right][bottom]
+}
+
+func pngOf(img image.Image) []byte {
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+func jpegOf(img image.Image) []byte {
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: 95}); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+func testdata(t *testing.T, name string) []byte {
+	t.Helper()
+	file, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// contentOf reads a file of the store.
+func (p *process) contentOf(t *testing.T, path string) []byte {
+	t.Helper()
+	name, ok := mediapath.Parse(path)
+	if !ok {
+		t.Fatalf("%s is no picture", path)
+	}
+	f, err := p.files.Get(t.Context(), name.File())
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	defer func() { _ = f.Close() }()
+	content, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// upload sends a picture that is taken.
+func (p *process) upload(t *testing.T, user int64, file []byte) *mediapath.Image {
+	t.Helper()
+	image, err := p.Upload(t.Context(), user, bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+// show has something show pictures, in a transaction.
+func (p *process) show(ctx context.Context, k Kind, owner int64, paths ...string) error {
+	return ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error {
+		return p.For(k).Show(ctx, tx, map[int64][]string{owner: paths})
+	})
+}
+
+func crc(b []byte) uint32 { return crc32.ChecksumIEEE(b) }

@@ -1,0 +1,155 @@
+package media
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/picture"
+	"github.com/tandian-dev/tandian/ent/pictureuse"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// Kind is what shows a picture.
+type Kind = pictureuse.Kind
+
+// All kinds.
+const (
+	OfShop     = pictureuse.KindSHOP
+	OfShopType = pictureuse.KindSHOP_TYPE
+	OfNote     = pictureuse.KindNOTE
+	OfUser     = pictureuse.KindUSER
+)
+
+// A Shelf is the pictures as those need them who show some. It is safe for concurrent
+// use.
+type Shelf struct {
+	s    *Service
+	kind Kind
+}
+
+// For returns the pictures for things of a kind.
+func (s *Service) For(k Kind) Shelf { return Shelf{s, k} }
+
+// Known returns the sizes of those pictures among some paths that are kept here, by path.
+func (h Shelf) Known(ctx context.Context, paths []string) (map[string]mediapath.Size, error) {
+	names, ids := namesOf(paths)
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	rows, err := h.s.db.Picture.Query().Where(picture.IDIn(ids...), picture.Stored(true)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for %d pictures: %w", len(ids), err)
+	}
+	known := make(map[string]mediapath.Size, len(rows))
+	for _, r := range rows {
+		path := nameOf(r).Path()
+		if _, asked := names[path]; asked {
+			known[path] = mediapath.Size{Width: r.Width, Height: r.Height}
+		}
+	}
+	return known, nil
+}
+
+// bulk is how many rows one statement writes or names.
+const bulk = 500
+
+// Show says in tx which pictures things show from now on: those of each id, and no others.
+// A path that names no picture which is kept here is a [fault.UserErrors]; of a thing that
+// shows it already it stays. The rows of the pictures stay locked, shared, until tx ends:
+// none of them is collected meanwhile. They may be locked behind any others: who locks
+// them for himself alone, the collector and an upload of the same, waits for nobody then.
+func (h Shelf) Show(ctx context.Context, tx *ent.Tx, shown map[int64][]string) error {
+	for owners := range slices.Chunk(slices.Sorted(maps.Keys(shown)), bulk) {
+		if err := h.show(ctx, tx, owners, shown); err != nil {
+			return fmt.Errorf("write down what pictures %d things show: %w", len(owners), err)
+		}
+	}
+	return nil
+}
+
+func (h Shelf) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[int64][]string) error {
+	var paths []string
+	for _, owner := range owners {
+		paths = append(paths, shown[owner]...)
+	}
+	names, ids := namesOf(paths)
+	there, err := lock(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
+	before, err := tx.PictureUse.Query().Where(pictureuse.KindEQ(h.kind), pictureuse.OwnerIDIn(owners...)).All(ctx)
+	if err != nil {
+		return fmt.Errorf("select what they show: %w", err)
+	}
+	have := make(map[[2]int64]int64, len(before)) // owner and picture → the use
+	for _, use := range before {
+		have[[2]int64{use.OwnerID, use.PictureID}] = use.ID
+	}
+	var writes []*ent.PictureUseCreate
+	for _, owner := range owners {
+		for _, path := range shown[owner] {
+			id := names[path].ID
+			if !there[names[path]] {
+				return fault.Refuse(mediapath.Rejected, "A picture is not here any more: upload it again.", "images")
+			}
+			use := [2]int64{owner, id}
+			if _, ok := have[use]; !ok {
+				writes = append(writes, tx.PictureUse.Create().SetKind(h.kind).SetOwnerID(owner).SetPictureID(id))
+			}
+			delete(have, use)
+		}
+	}
+	for some := range slices.Chunk(slices.Collect(maps.Values(have)), bulk) {
+		if _, err := tx.PictureUse.Delete().Where(pictureuse.IDIn(some...)).Exec(ctx); err != nil {
+			return fmt.Errorf("delete what they show no more: %w", err)
+		}
+	}
+	for some := range slices.Chunk(writes, bulk) {
+		if err := tx.PictureUse.CreateBulk(some...).Exec(ctx); err != nil {
+			return fmt.Errorf("insert what they show: %w", err)
+		}
+	}
+	return nil
+}
+
+// lock locks the rows of pictures, in one order, and returns the names of those that are
+// stored.
+func lock(ctx context.Context, tx *ent.Tx, ids []int64) (map[mediapath.Name]bool, error) {
+	there := make(map[mediapath.Name]bool, len(ids))
+	for some := range slices.Chunk(ids, bulk) {
+		one := tx.Picture.Query().Where(picture.IDIn(some...), picture.Stored(true)).Order(ent.Asc(picture.FieldID))
+		one.Modify(store.ForShare)
+		rows, err := one.All(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("lock %d pictures: %w", len(some), err)
+		}
+		for _, r := range rows {
+			there[nameOf(r)] = true
+		}
+	}
+	return there, nil
+}
+
+// namesOf reads paths, and returns the ids in them, sorted, each once.
+func namesOf(paths []string) (names map[string]mediapath.Name, ids []int64) {
+	names = make(map[string]mediapath.Name, len(paths))
+	for _, path := range paths {
+		if n, ok := mediapath.Parse(path); ok && !n.Small {
+			names[path] = n
+			ids = append(ids, n.ID)
+		}
+	}
+	slices.Sort(ids)
+	return names, slices.Compact(ids)
+}
+
+func nameOf(r *ent.Picture) mediapath.Name {
+	return mediapath.Name{Hash: r.Hash, ID: r.ID, PNG: r.Format == picture.FormatPNG}
+}

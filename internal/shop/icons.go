@@ -1,0 +1,69 @@
+package shop
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/shoptype"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+// WithoutIcon returns the keys of the types of [Catalogue] that have no picture, in its
+// order.
+func (s *Service) WithoutIcon(ctx context.Context) ([]string, error) {
+	rows, err := s.db.ShopType.Query().Where(shoptype.IconURLIsNil()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select shop types without icons: %w", err)
+	}
+	bare := map[string]bool{}
+	for _, r := range rows {
+		bare[r.Key] = true
+	}
+	var keys []string
+	for _, k := range Catalogue() {
+		if bare[k.Key] {
+			keys = append(keys, k.Key)
+		}
+	}
+	return keys, nil
+}
+
+// PlantIcons gives types pictures, which are kept here, by the key of the type. Types that
+// have one keep it.
+func (s *Service) PlantIcons(ctx context.Context, paths map[string]string) error {
+	var ids []int64
+	var job []outbox.Ticket
+	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+		ids = nil
+		shown := map[int64][]string{}
+		for key, path := range paths {
+			row, err := tx.ShopType.Query().Where(shoptype.Key(key), shoptype.IconURLIsNil()).Only(ctx)
+			if ent.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := tx.ShopType.UpdateOne(row).SetIconURL(path).Exec(ctx); err != nil {
+				return err
+			}
+			ids, shown[row.ID] = append(ids, row.ID), []string{path}
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		err := s.icons.Show(ctx, tx, shown)
+		if err == nil {
+			job, err = outbox.AddBatch(ctx, s.outbox, tx, typesChanged, ids...)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("give %d shop types icons: %w", len(paths), err)
+	}
+	if len(ids) > 0 {
+		s.outbox.Settle(ctx, s.TypesChanged(ctx, ids...), job...)
+	}
+	return nil
+}
