@@ -7,7 +7,6 @@ import (
 	"image/draw"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"golang.org/x/image/vector"
@@ -112,56 +111,47 @@ func (p pen) fill(c paint, outlines ...[]point) {
 	}
 }
 
-// bow is a piece of a circle: angles in radians, from the right by the bottom.
-func bow(x, y, r, from, to float64) []point {
+// bow is a piece of an ellipse: angles in radians, from the right by the bottom.
+func bow(x, y, rx, ry, from, to float64) []point {
 	out := make([]point, 33)
 	for i := range out {
 		sin, cos := math.Sincos(from + (to-from)*float64(i)/32)
-		out[i] = point{x + r*cos, y + r*sin}
+		out[i] = point{x + rx*cos, y + ry*sin}
 	}
 	return out
 }
 
-// dome is the upper half of an ellipse, or with a negative ry the lower one.
-func dome(x, y, rx, ry float64) []point {
-	out := bow(0, 0, 1, math.Pi, 2*math.Pi)
-	for i, q := range out {
-		out[i] = point{x + rx*q.x, y + ry*q.y}
-	}
-	return out
-}
-
+func circle(x, y, r float64) []point { return ellipse(x, y, r, r) }
 func ellipse(x, y, rx, ry float64) []point {
 	return append(dome(x, y, rx, ry), dome(x, y, -rx, -ry)...)
 }
-func circle(x, y, r float64) []point { return ellipse(x, y, r, r) }
+
+// dome is the upper half of an ellipse, or with a negative ry the lower one.
+func dome(x, y, rx, ry float64) []point { return bow(x, y, rx, ry, math.Pi, 2*math.Pi) }
 
 // arc is a band along a piece of a circle.
 func arc(x, y, r, width, from, to float64) []point {
-	return append(bow(x, y, r+width/2, from, to), bow(x, y, r-width/2, to, from)...)
+	return append(bow(x, y, r+width/2, r+width/2, from, to), bow(x, y, r-width/2, r-width/2, to, from)...)
 }
 
 // box is a rectangle with corners of a radius.
 func box(x, y, w, h, r float64) []point {
 	var out []point
 	for i, c := range poly(x+r, y+r, x+w-r, y+r, x+w-r, y+h-r, x+r, y+h-r) {
-		out = append(out, bow(c.x, c.y, r, float64(i+2)*math.Pi/2, float64(i+3)*math.Pi/2)...)
+		out = append(out, bow(c.x, c.y, r, r, float64(i+2)*math.Pi/2, float64(i+3)*math.Pi/2)...)
 	}
 	return out
 }
 
 // leaf is pointed at both ends and as wide as said in its middle.
 func leaf(ax, ay, bx, by, width float64) []point {
-	var out, back []point
-	for i := range 17 {
-		t := float64(i) / 16
-		off := width / 2 * math.Sin(math.Pi*t) / math.Hypot(bx-ax, by-ay)
-		x, y := ax+(bx-ax)*t, ay+(by-ay)*t
-		out = append(out, point{x - off*(by-ay), y + off*(bx-ax)})
-		back = append(back, point{x + off*(by-ay), y - off*(bx-ax)})
+	out := make([]point, 32)
+	for i := range out {
+		t := 1 - math.Abs(float64(i)/16-1) // to the other end and back
+		off := math.Copysign(width/2*math.Sin(math.Pi*t)/math.Hypot(bx-ax, by-ay), float64(16-i))
+		out[i] = point{ax + (bx-ax)*t - off*(by-ay), ay + (by-ay)*t + off*(bx-ax)}
 	}
-	slices.Reverse(back)
-	return append(out, back...)
+	return out
 }
 
 func poly(xy ...float64) []point {
@@ -175,9 +165,8 @@ func poly(xy ...float64) []point {
 // line joins points, x and y in turn, with round ends.
 func line(width float64, xy ...float64) (out [][]point) {
 	for i := 0; i+3 < len(xy); i += 2 {
-		along := math.Atan2(xy[i+3]-xy[i+1], xy[i+2]-xy[i])
-		out = append(out, append(bow(xy[i], xy[i+1], width/2, along+math.Pi/2, along+1.5*math.Pi),
-			bow(xy[i+2], xy[i+3], width/2, along-math.Pi/2, along+math.Pi/2)...))
+		along, r := math.Atan2(xy[i+3]-xy[i+1], xy[i+2]-xy[i]), width/2
+		out = append(out, append(bow(xy[i], xy[i+1], r, r, along+math.Pi/2, along+1.5*math.Pi), bow(xy[i+2], xy[i+3], r, r, along-math.Pi/2, along+math.Pi/2)...))
 	}
 	return out
 }

@@ -3,19 +3,13 @@ package town
 import (
 	"image"
 	"math"
-	"math/rand/v2"
 )
 
 var (
-	discs  = [][2]uint32{{0xF7C59F, 0xEF8E6B}, {0xA9D6C8, 0x5FA594}, {0xB9CDEB, 0x6F8FC4}, {0xF4DE9C, 0xE3AE4C}, {0xD9C2E6, 0x9A76B8}, {0xF3B8C1, 0xD9748B}, {0xC5DDA4, 0x86AD5D}}
-	skins  = []uint32{0xF8DCC4, 0xF1C9A5, 0xE0AC80, 0xC48A5E, 0x9A6643, 0x704A35}
-	hairs  = []uint32{0x2B2426, 0x4A3228, 0x7A4B2C, 0xB5793F, 0xD9B36C, 0x8C8C94, 0xB5563A}
-	furs   = []uint32{0xD99A5B, 0x8F8A87, 0xF2E6D3, 0x6B5044, 0xB9785A, 0xC9C3BD}
-	woods  = [][2]uint32{{0xB98558, 0xA87448}, {0x7E563C, 0x6E4931}, {0xD9B98F, 0xCBA97D}, {0x9AA3A0, 0x8C9592}}
-	broths = []uint32{0xC9682B, 0xE0B15A, 0x9A4A2A, 0xD8C9A0}
-	pasta  = []uint32{0xF3DCA0, 0xEBCD85, 0xF8E7B8}
-	leaves = []uint32{0x5E9C3A, 0x7DB84E, 0xA3CF6B, 0x3F7F3A, 0x6B3A5A}
-	plates = [][2]uint32{{0xFBF7EF, 0xE6DFD2}, {0x34495E, 0x2A3B4D}, {0xDCE8E4, 0xB9CDC6}, {0xF0D9C0, 0xD9B896}, {0x3C3A3B, 0x2E2C2D}}
+	discs = [][2]uint32{{0xF7C59F, 0xEF8E6B}, {0xA9D6C8, 0x5FA594}, {0xB9CDEB, 0x6F8FC4}, {0xF4DE9C, 0xE3AE4C}, {0xD9C2E6, 0x9A76B8}, {0xF3B8C1, 0xD9748B}, {0xC5DDA4, 0x86AD5D}}
+	skins = []uint32{0xF8DCC4, 0xF1C9A5, 0xE0AC80, 0xC48A5E, 0x9A6643, 0x704A35}
+	hairs = []uint32{0x2B2426, 0x4A3228, 0x7A4B2C, 0xB5793F, 0xD9B36C, 0x8C8C94, 0xB5563A}
+	furs  = []uint32{0xD99A5B, 0x8F8A87, 0xF2E6D3, 0x6B5044, 0xB9785A, 0xC9C3BD}
 )
 
 // The parts of faces, of ink: 0 hair or fur, 1 skin or muzzle, 2 clothes, 3 dark, 4 light or rose.
@@ -36,30 +30,12 @@ var (
 	animal = "ink 2; box -62 62 124 120 50; ink 0; disc 0 0 77 66; ink 1; disc 0 28 38 29; ink 3; both disc 34 -8 7 9; both arc 9 27 9 4 0.2 3; disc 0 16 10 7.5; ink 5; disc 36 -11 2.6; disc -32 -11 2.6"
 )
 
-// Food and what it is eaten with. Each has inks of its own.
-var (
-	tools = []string{
-		"ink 3; line 13 -13 -230 -9 20; line 13 13 -230 9 20; ink 2; line 10 -11 0 -9 240; line 10 11 0 9 240",
-		"ink 1; box -52 -220 104 440 0; ink 0; line 15 0 -40 0 180; box -24 -116 48 84 22; both line 7 18 -176 18 -96; both line 7 6 -176 6 -96",
-	}
-	eggsAndMeat = "disc -112 -62 62 54; disc -96 62 58 52; ink 1; disc -108 -60 31; disc -94 64 29; ink 2; disc 118 -80 70 34; ink 3; arc 118 -80 24 6 0 4;" +
-		"ink 2; disc 126 -34 70 34; ink 3; arc 126 -34 24 6 0 4; ink 2; disc 122 14 70 34; ink 3; arc 122 14 24 6 0 4"
-	toppings = []string{
-		"ink 1; disc 4 6 36; ink 0; disc 0 0 35; ink 2; disc 0 0 27; ink 0; disc 0 -13 5 8; both disc 12 8 6",
-		"ink 1; box -15 -12 40 40 6; ink 3; box -20 -20 40 40 6", "ink 4; disc 0 0 14; ink 3; disc -3 -3 4",
-	}
-	cup = "ink 1; disc 8 14 176; ink 0; box 130 -24 130 48 22; disc 0 0 170; ink 2; disc 0 0 148; ink 3; arc 0 0 138 12 0 6.3; ink 5; box -236 40 80 68 16;" +
-		"ink 4; line 13 -90 226 110 226; disc -104 226 42 27; ink 6;"
-	milk = []string{
-		"both disc 42 -28 52; poly -89 -6 89 -6 0 104; disc 0 -4 40", "arc 0 14 104 12 0 6.3; arc 0 2 76 12 0 6.3; arc 0 -9 48 12 0 6.3; disc 0 -18 22",
-		"line 7 0 -118 0 112; both leaf 0 80 80 30 26; both leaf 0 40 86 -14 26; both leaf 0 -4 74 -54 24; both leaf 0 -44 54 -88 20",
-	}
-)
-
 // DrawAvatar draws somebody's picture, a face of a person or an animal on a coloured
 // disc: 256×256, opaque.
-func DrawAvatar(seed uint64) image.Image {
-	rnd, p := dice(seed, 'a'), newPen(256, 256)
+func DrawAvatar(seed uint64) image.Image { return drawAvatar(newPen(256, 256), seed) }
+
+func drawAvatar(p pen, seed uint64) image.Image {
+	rnd := dice(seed, 'a')
 	disc, shirt, dark := one(rnd, discs), flat(one(rnd, goods)), flat(0x2F2A2E)
 	c := gradient(disc[0], disc[1])
 	p.fill(c, box(0, 0, 256, 256, 0))
@@ -70,62 +46,6 @@ func DrawAvatar(seed uint64) image.Image {
 		words := one(rnd, heads) + person + one(rnd, fringes) + one(rnd, eyes) + one(rnd, mouths) + one(rnd, glasses)
 		p.at(128, 132, 1, 0).sketch(words, flat(one(rnd, hairs)), flat(one(rnd, skins)), shirt, dark, white, white)
 	}
-	p.fill(c.toward(flat(0xFFFFFF), 0.72), box(0, 0, 256, 256, 0), bow(128, 128, 122, 2*math.Pi, 0)) // all but the disc
+	p.fill(c.toward(flat(0xFFFFFF), 0.72), box(0, 0, 256, 256, 0), bow(128, 128, 122, 122, 2*math.Pi, 0)) // all but the disc
 	return p.img
-}
-
-// DrawDish draws a plate, a bowl or a cup on a table, seen from above, as people
-// put it into a note: 800×800, opaque.
-func DrawDish(seed uint64) image.Image {
-	rnd, p := dice(seed, 'd'), newPen(800, 800)
-	wood, ware := one(rnd, woods), one(rnd, plates)
-	for y := 0.0; y < 800; y += 160 {
-		p.fill(gradient(wood[0], wood[1]).toward(dusk, spread(rnd, 0, 0.1)), box(0, y, 800, 160, 0))
-		p.fill(flat(0x2A1A10).thin(0.4), box(0, y-2, 800, 3, 0))
-	}
-	p.at(one(rnd, []float64{62, 738}), 400, 1, spread(rnd, -0.1, 0.1)).sketch(one(rnd, tools), gradient(0xF2F4F5, 0xB4BABF), flat(one(rnd, flowers)).toward(white, 0.4), flat(0xC99A62), flat(0x7A2F25))
-	p = p.at(400, 400, spread(rnd, 0.94, 1.06), spread(rnd, -3, 3))
-	pen{p.img, 412, 420, p.scale, 0}.fill(flat(0x000000).thin(0.25), circle(0, 0, 304))
-	p.fill(gradient(ware[0], ware[1]), circle(0, 0, 300))
-	p.fill(flat(one(rnd, goods)), arc(0, 0, 284, 5, 0, 2*math.Pi))
-	p.fill(gradient(ware[1], ware[0]), circle(0, 0, 246))
-	one(rnd, []func(pen, *rand.Rand){noodles, salad, coffee})(p, rnd)
-	return p.img
-}
-
-// scatter calls for n places of a disc, evenly spread, from the edge to the middle.
-func scatter(n int, r float64, put func(x, y float64)) {
-	for i := n; i > 0; i-- {
-		sin, cos := math.Sincos(2.39996 * float64(i)) // the golden angle
-		put(r*math.Sqrt(float64(i)/float64(n))*cos, r*math.Sqrt(float64(i)/float64(n))*sin)
-	}
-}
-
-func noodles(p pen, rnd *rand.Rand) {
-	p.fill(flat(one(rnd, broths)), circle(0, 0, 244))
-	for range 70 {
-		x, y, r, from := spread(rnd, -90, 90), spread(rnd, -90, 90), spread(rnd, 34, 104), spread(rnd, 0, 6)
-		p.fill(flat(0x9C6A2E).thin(0.5), arc(x+2, y+3, r, 10, from, from+2.4))
-		p.fill(flat(one(rnd, pasta)), arc(x, y, r, 8, from, from+2.4))
-	}
-	p.sketch(eggsAndMeat, white, gradient(0xF7B733, 0xE88D1D), gradient(0xC0745A, 0x96492F), flat(0xE7B79C))
-	scatter(50, 205, func(x, y float64) {
-		p.fill(flat(one(rnd, greens)), arc(x+spread(rnd, -9, 9), y, spread(rnd, 5, 8), 4, 0, 2*math.Pi))
-	})
-}
-
-func salad(p pen, rnd *rand.Rand) {
-	scatter(90, 216, func(x, y float64) {
-		l, c := p.at(x, y, 1, math.Atan2(y, x)+spread(rnd, -0.9, 0.9)), flat(one(rnd, leaves))
-		l.sketch("leaf -44 0 44 0 52; ink 1; line 2.5 -44 0 44 0", c, c.toward(white, 0.35))
-	})
-	c := flat(one(rnd, flowers))
-	scatter(24, 190, func(x, y float64) {
-		p.at(x, y, spread(rnd, 0.8, 1.1), spread(rnd, 0, 6)).sketch(one(rnd, toppings), c, flat(0x2A3A1A).thin(0.35), c.toward(white, 0.4), white, flat(0x3A2A4A))
-	})
-}
-
-func coffee(p pen, rnd *rand.Rand) {
-	p.sketch(cup+one(rnd, milk), flat(one(rnd, plates)[0]), flat(0x000000).thin(0.2), gradient(0x8A4F28, 0x6B3818), flat(0xC98E55),
-		gradient(0xF2F4F5, 0xA8AEB4), gradient(0xD9A25E, 0xB8793A), flat(0xF8E9D0))
 }

@@ -23,19 +23,9 @@ var daylight = []hour{
 	{gradient(0x141B3C, 0x3C4878), gradient(0xFFC766, 0xFFE3A1), 0xF5F1DA, 100, 0.52},
 }
 
-// walls are a wall's colour and that of its frames and ledges.
-var walls = [][2]uint32{
-	{0xF0DEC0, 0x8A5B3C},
-	{0xE8C9B0, 0x6B3F35},
-	{0xD6E0D2, 0x47604F},
-	{0xF3E9DA, 0x3F4C5A},
-	{0xCAD7E3, 0x44546E},
-	{0xD98F6F, 0xF6E7D2},
-	{0xB7674D, 0xF1DFC8},
-	{0xEFD48D, 0x7A5A2E},
-}
-
+// The colours of walls come with those of their frames and ledges.
 var (
+	walls       = [][2]uint32{{0xF0DEC0, 0x8A5B3C}, {0xE8C9B0, 0x6B3F35}, {0xD6E0D2, 0x47604F}, {0xF3E9DA, 0x3F4C5A}, {0xCAD7E3, 0x44546E}, {0xD98F6F, 0xF6E7D2}, {0xB7674D, 0xF1DFC8}, {0xEFD48D, 0x7A5A2E}}
 	white, dusk = flat(0xFFF6E2), flat(0x232B55)
 	greens      = []uint32{0x5E8F4B, 0x4B7F58, 0x7BA552, 0x3F7350}
 	flowers     = []uint32{0xE4577A, 0xF2B33D, 0xF5F0E6, 0xB56BC9, 0xEF7F4D}
@@ -64,10 +54,12 @@ const (
 
 // DrawShop draws the front of a shop of a type, by its key in the catalogue, in a
 // street: 960×640, opaque. The seed varies the house, the hour and what stands around.
-func DrawShop(kind string, seed uint64) image.Image {
+func DrawShop(kind string, seed uint64) image.Image { return drawShop(newPen(960, 640), kind, seed) }
+
+func drawShop(p pen, kind string, seed uint64) image.Image {
 	subject := fnv.New64a()
 	subject.Write([]byte(kind))
-	s := scene{pen: newPen(960, 640), rnd: dice(seed, subject.Sum64()), look: lookOf(kind)}
+	s := scene{pen: p, rnd: dice(seed, subject.Sum64()), look: lookOf(kind)}
 	s.hour = one(s.rnd, daylight)
 	colours := one(s.rnd, walls)
 	s.wall, s.trim, s.wide = s.tone(colours[0]), s.tone(colours[1]), spread(s.rnd, 560, 720)
@@ -133,8 +125,9 @@ func (s scene) drawFront() {
 	s.fill(tile.toward(white, 0.15), box(door, 385, 116, 163, 3))
 	s.fill(s.room, box(door+11, 396, 94, 104, 2))
 	s.at(door+58, 450, 0.9, 0).sketch(s.glyph, tile, s.room)
-	s.drawPane(l+40, door-18)
-	s.drawPane(door+134, l+w-40)
+	for _, pane := range [][2]float64{{l + 40, door - 18}, {door + 134, l + w - 40}} {
+		s.drawPane(pane[0], pane[1]-pane[0])
+	}
 	s.fill(s.trim, box(l-6, 262, w+12, 76, 6))
 	s.fill(tile, box(l+2, 269, w-4, 62, 4))
 	s.at(l+w/2, 300, 0.92, 0).sketch(s.glyph, white, tile)
@@ -147,18 +140,18 @@ func (s scene) drawFront() {
 	}
 }
 
-// drawPane draws a shop window, if there is room for one, and what is behind it.
-func (s scene) drawPane(from, to float64) {
-	n := math.Floor((to - from) / 62)
+// drawPane draws a shop window, if it would be wide enough, and what is behind it.
+func (s scene) drawPane(x, w float64) {
+	n := math.Floor(w / 62)
 	if n < 1 {
 		return
 	}
-	s.fill(s.tone(0xFFF4E0).toward(s.trim, 0.2), box(from-7, 385, to-from+14, 141, 4))
-	s.fill(s.room, box(from, 392, to-from, 126, 0))
-	for x := from + (to-from)/n/2; x < to; x += (to - from) / n {
-		s.at(x, 516, 1, 0).sketch(s.inside, s.tone(0x8A5F41), s.tone(s.tile), flat(0xFFF0CC), s.tone(one(s.rnd, goods)), s.tone(one(s.rnd, goods)), s.tone(0x5B626B))
+	s.fill(s.tone(0xFFF4E0).toward(s.trim, 0.2), box(x-7, 385, w+14, 141, 4))
+	s.fill(s.room, box(x, 392, w, 126, 0))
+	for i := 0.5; i < n; i++ {
+		s.at(x+w*i/n, 516, 1, 0).sketch(s.inside, s.tone(0x8A5F41), s.tone(s.tile), flat(0xFFF0CC), s.tone(one(s.rnd, goods)), s.tone(one(s.rnd, goods)), s.tone(0x5B626B))
 	}
-	s.fill(flat(0xFFFFFF).thin(0.2), poly(from+44, 392, from+68, 392, from+24, 518, from, 518))
+	s.fill(flat(0xFFFFFF).thin(0.2), poly(x+44, 392, x+68, 392, x+24, 518, x, 518))
 }
 
 func (s scene) drawStreet() {
