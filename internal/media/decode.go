@@ -27,15 +27,15 @@ const (
 	MaxPixelsDeep = 12_000_000 // with 16 bits a channel
 
 	// mostMemory is what decoding one picture may take, in bytes. The process has 256 MB,
-	// at rest it takes 70. All that MaxPixels allows fits but for the largest progressive
-	// JPEGs, whose coefficients lie in memory until the last scan.
-	mostMemory = 160 << 20
+	// at rest it takes 75. What MaxPixels allows fits, but for progressive JPEGs of more
+	// than 20 megapixels, whose coefficients lie in memory until the last scan, and for the
+	// largest PNGs that are interlaced and WebPs with an alpha channel of its own.
+	mostMemory = 144 << 20
 	// mostScans bounds the scans of a JPEG: each may go over all its pixels, and costs a
 	// file a few bytes. Encoders make ten or so.
 	mostScans = 40
 
-	// tidyFrom is from what size of a picture on its memory goes back at once, and not when
-	// the garbage collector finds it: the next one begins with what there was before.
+	// tidyFrom is from how many bytes of pixels on a picture is made room for, see makeRoom.
 	tidyFrom = 8 << 20
 
 	slotPatience = 3 * time.Second
@@ -140,7 +140,7 @@ func (k kind) take(ctx context.Context, file io.ReadSeeker) (encoded, error) {
 		return encoded{}, err
 	}
 	if c.Width*c.Height*4 >= tidyFrom {
-		defer debug.FreeOSMemory()
+		defer makeRoom()()
 	}
 	turned := orientation(k, file)
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -201,13 +201,52 @@ func (k kind) weigh(file io.ReadSeeker, c image.Config) (float64, error) {
 			return 0, err
 		}
 		return f.bytesEach(), nil
-	case k.name == "PNG" && deep(c.ColorModel):
-		return 12, nil // interlaced: the whole, and half of it that is being put in
 	case k.name == "PNG":
-		return 6, nil
+		return weighPNG(file, c)
 	}
-	return 6.6, nil // WebP: a lossless alpha channel beside the colours
+	return webpBytes, nil
 }
+
+// webpBytes is what each pixel of a WebP takes at most: a lossless alpha channel, which is
+// decoded as four, beside the colours.
+const webpBytes = 6.2
+
+// weighPNG says how many bytes each pixel of a PNG takes. Of one that is interlaced, half
+// of the picture is in memory twice while it is put in.
+func weighPNG(file io.ReadSeeker, c image.Config) (float64, error) {
+	const interlaced = 28 // where its header says so
+	if _, err := file.Seek(interlaced, io.SeekStart); err != nil {
+		return 0, fmt.Errorf("read a picture: %w", err)
+	}
+	var twice [1]byte
+	if _, err := io.ReadFull(file, twice[:]); err != nil {
+		return 0, fmt.Errorf("read a picture: %w", err)
+	}
+	each := 4.0
+	if deep(c.ColorModel) {
+		each = 8
+	}
+	if twice[0] != 0 {
+		each *= 1.5
+	}
+	return each, nil
+}
+
+// makeRoom has the process give back what it does not need before a large picture is
+// decoded, and the picture's memory at once after it: the garbage collector would take its
+// time, and the next one would begin beside it. In between it collects early, for as long as
+// most of what lives is a picture the others may not fill as much again with garbage.
+func makeRoom() (done func()) {
+	debug.FreeOSMemory()
+	before := debug.SetGCPercent(earlyGC)
+	return func() {
+		debug.SetGCPercent(before)
+		debug.FreeOSMemory()
+	}
+}
+
+// earlyGC is after how many percent of what lives the garbage is collected meanwhile.
+const earlyGC = 20
 
 // untilDone reads as long as somebody waits for it.
 type untilDone struct {

@@ -223,6 +223,8 @@ func TestATooLargePictureIsRefusedBeforeItIsDecoded(t *testing.T) {
 		{"the largest JPEG", jpegHead(0xc0, 65535, 65535, 0x11), mediapath.Rejected},
 		{"progressive, 20 megapixels", jpegHead(0xc2, 5000, 4000, 0x22), ""},
 		{"progressive, 24 megapixels", jpegHead(0xc2, 6000, 4000, 0x22), mediapath.Rejected},
+		{"interlaced, 23 megapixels", interlaced(pngHead(5750, 4000, 8, 2)), ""},
+		{"interlaced, 12 megapixels of 16 bits", interlaced(pngHead(4000, 3000, 16, 6)), ""},
 		{"progressive, every pixel in colour", jpegHead(0xc2, 4000, 3000, 0x11), mediapath.Rejected},
 		{"nothing", pngHead(0, 0, 8, 2), mediapath.Rejected},
 	} {
@@ -351,4 +353,11 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		})
 	}
+}
+
+// interlaced makes a PNG without pixels say that it has them in another order.
+func interlaced(file []byte) []byte {
+	file[28] = 1
+	head := file[8:29]
+	return append(append(bytes.Clone(file[:8]), withCRC(head)...), file[33:]...)
 }

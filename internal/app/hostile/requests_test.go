@@ -8,6 +8,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
 	"io"
 	"net/http"
 	"strings"
@@ -306,7 +310,37 @@ func floodsOfUploads() []attack {
 			const files = `{"query":"query($a:Upload){me{id}}","variables":{"a":null}}`
 			s.send(32, 200, func(int) *http.Request { return s.upload(s.session, files, good, 9<<20) })
 		}},
+		{"pictures that take much to decode", []string{answered}, func(s *script) {
+			const takes = `{"query":"mutation($a:Upload!){uploadImage(file:$a){image{url} userErrors{code message}}}","variables":{"a":null}}`
+			all := largePictures()
+			s.send(6, 24, func(n int) *http.Request {
+				file := all[n%len(all)]
+				return s.uploadOf(s.session, takes, good, bytes.NewReader(file), int64(len(file)))
+			})
+		}},
 	}
+}
+
+// largePictures are some of the most pixels that there may be, of each sort: 24 megapixels
+// in colour, in colour that one can look through, sampled as cameras do; 12 with 16 bits a
+// channel.
+func largePictures() (files [][]byte) {
+	whole, deep := image.Rect(0, 0, 6000, 4000), image.Rect(0, 0, 4000, 3000)
+	glass := image.NewNRGBA(whole)
+	glass.SetNRGBA(1, 1, color.NRGBA{R: 1, A: 9})
+	fast := png.Encoder{CompressionLevel: png.BestSpeed}
+	for _, img := range []image.Image{image.NewRGBA(whole), glass, image.NewNRGBA64(deep), image.NewRGBA64(deep)} {
+		var b bytes.Buffer
+		if err := fast.Encode(&b, img); err != nil {
+			panic(err) // it is a test's own
+		}
+		files = append(files, b.Bytes())
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, image.NewRGBA(whole), nil); err != nil {
+		panic(err)
+	}
+	return append(files, b.Bytes())
 }
 
 // documents sends documents in turn.
@@ -365,10 +399,15 @@ func (s *script) request(method string, body io.Reader, length int64) *http.Requ
 
 // upload is a multipart request with one file of so many bytes.
 func (s *script) upload(session, operations, places string, size int64) *http.Request {
+	return s.uploadOf(session, operations, places, endless(size), size)
+}
+
+// uploadOf is the same with the file itself.
+func (s *script) uploadOf(session, operations, places string, file io.Reader, size int64) *http.Request {
 	const part = "--b\r\nContent-Disposition: form-data; name=%q%s\r\n\r\n"
 	head := fmt.Sprintf(part+"%s\r\n"+part+"%s\r\n"+part, "operations", "", operations, "map", "", places, "0", `; filename="a.png"`)
 	const tail = "\r\n--b--\r\n"
-	r := s.request(http.MethodPost, io.MultiReader(strings.NewReader(head), endless(size), strings.NewReader(tail)), int64(len(head)+len(tail))+size)
+	r := s.request(http.MethodPost, io.MultiReader(strings.NewReader(head), file, strings.NewReader(tail)), int64(len(head)+len(tail))+size)
 	r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 	r.Header.Set("GraphQL-Require-Preflight", "1")
 	if session != "" {
