@@ -26,7 +26,8 @@ func Level(points int) int {
 
 // AddPoints adds to the points of users, by id, negative numbers too. Users that do
 // not exist are overlooked. What adds here has to be in the sum that the scan of points
-// compares (internal/order/sql/count_points.sql): else the scan takes it back. After the commit the tickets go to [Service.Announce].
+// compares, of paid orders and check-ins (internal/order/sql/count_points.sql): else the
+// scan takes it back. After the commit the tickets go to [Service.Announce].
 func (s *Service) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error) {
 	if len(points) == 0 {
 		return nil, nil

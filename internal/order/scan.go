@@ -30,12 +30,13 @@ const (
 	mostScanned = 100_000          // users whom a scan remembers, not to compare their lists twice
 )
 
-// Scans are what this room compares: lists, and what it counts orders into.
+// Scans are what this room compares: lists, and what it counts orders into. Points come
+// from check-ins too; who compares them has to know both.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
 		{Name: "order-lists", What: "order lists in Redis of who ordered in the last day, and marks of queued orders, with the orders", Rate: scanLists, Redis: true, Run: s.scanLists},
 		{Name: "sold", What: "pieces sold of each shop, with the paid orders", Rate: scanCounts, Run: s.soldCounter().scan},
-		{Name: "points", What: "points of each user, with the paid orders", Rate: scanCounts, Run: s.pointsCounter().scan},
+		{Name: "points", What: "points of each user, with the paid orders and the check-ins", Rate: scanCounts, Run: s.pointsCounter().scan},
 	}
 }
 
@@ -188,6 +189,7 @@ type counter struct {
 	s        *Service
 	noun     string // whose: "shop"
 	unit     string // what it counts
+	truth    string // what says how many
 	text     string // the statement of a page
 	args     []any  // of it, behind the first two
 	lock     func(ctx context.Context, tx *ent.Tx, id int64) error
@@ -197,7 +199,7 @@ type counter struct {
 
 func (s *Service) soldCounter() counter {
 	return counter{
-		s: s, noun: "shop", unit: "pieces sold", text: sqlfile.Statement(countSold),
+		s: s, noun: "shop", unit: "pieces sold", truth: "the orders", text: sqlfile.Statement(countSold),
 		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
 			row := tx.Shop.Query().Where(entshop.ID(id))
 			row.Modify(store.ForUpdate)
@@ -210,7 +212,7 @@ func (s *Service) soldCounter() counter {
 
 func (s *Service) pointsCounter() counter {
 	return counter{
-		s: s, noun: "user", unit: "points", text: sqlfile.Statement(countPoints), args: []any{perPoint},
+		s: s, noun: "user", unit: "points", truth: "orders and check-ins", text: sqlfile.Statement(countPoints), args: []any{perPoint},
 		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
 			row := tx.User.Query().Where(entuser.ID(id))
 			row.Modify(store.ForUpdate)
@@ -221,7 +223,7 @@ func (s *Service) pointsCounter() counter {
 	}
 }
 
-// A drift is a counter that is not what the orders say.
+// A drift is a counter that is not what the rows say.
 type drift struct {
 	id        int64
 	is, wants int
@@ -238,7 +240,7 @@ func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
 // look says how a counter differs.
 func (c counter) look(d drift) (id int64, differs string) {
 	if d.is != d.wants {
-		differs = fmt.Sprintf("%s %d: it has %d %s, and the orders say %d", c.noun, d.id, d.is, c.unit, d.wants)
+		differs = fmt.Sprintf("%s %d: it has %d %s, and %s say %d", c.noun, d.id, d.is, c.unit, c.truth, d.wants)
 	}
 	return d.id, differs
 }
@@ -259,8 +261,9 @@ func (c counter) page(ctx context.Context, db sqlfile.Querier, after int64, most
 	return page, nil
 }
 
-// mend sets a counter to what the orders say while its row is locked: who tallies adds
-// to it before or after, and marks his orders as counted in the same transaction.
+// mend sets a counter to what the rows say while its own is locked: who tallies adds to it
+// before or after, and marks his orders as counted in the same transaction; who checks in
+// adds to it in the transaction of his check-in.
 func (c counter) mend(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -227,12 +229,25 @@ func TestTheScansMendWhatOrdersAreCountedInto(t *testing.T) {
 		if got := p.db.User.GetX(ctx, bob).Points; got != 0 {
 			t.Errorf("Bob has %d points, want none", got)
 		}
+		// Check-ins earn points too.
+		p.db.CheckInMonth.Create().SetUserID(ann).SetMonth(202610).SetDays(1 << 31).SetPoints(5).ExecX(ctx)
+		p.db.CheckInMonth.Create().SetUserID(ann).SetMonth(202611).SetDays(6).SetPoints(10).ExecX(ctx)
+		p.db.CheckInMonth.Create().SetUserID(bob).SetMonth(202611).SetDays(2).SetPoints(5).ExecX(ctx)
+		p.db.User.UpdateOneID(ann).AddPoints(15).ExecX(ctx)
+		if o := scanOf(t, p.Service, "points", true); !slices.Equal(o.Lines, []string{fmt.Sprintf("user %d: it has 0 points, and orders and check-ins say 5", bob)}) {
+			t.Errorf("it found %v", o.Lines)
+		}
+		findsAndMends(t, p.Service, p.from, "points", 1)
+		check(3, 21)
+		if got := p.db.User.GetX(ctx, bob).Points; got != 5 {
+			t.Errorf("Bob has %d points, want 5", got)
+		}
 		// What is refunded is counted out of it.
 		p.db.Order.Update().Where(entorder.Tallied(true)).SetStatus(entorder.StatusREFUNDED).ExecX(ctx)
 		if _, err := p.tally(ctx); err != nil {
 			t.Fatal(err)
 		}
-		check(1, 10)
+		check(1, 25)
 		findsAndMends(t, p.Service, p.from, "sold", 0)
 		findsAndMends(t, p.Service, p.from, "points", 0)
 	})
