@@ -119,6 +119,9 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 		return err
 	}
 	h.openPeople(client)
+	if err := h.openCheckIns(cfg, client); err != nil {
+		return err
+	}
 	h.openScans(client, reg, log)
 	h.Queues = queues{h.outbox, h.sales, log}
 	h.workers["sessions"] = h.Accounts.Run

@@ -1,9 +1,39 @@
 // Package checkin lets people check in, once a day.
+//
+// The rows of the table check_ins are the truth: one for each user and month, whose days
+// are bits. One statement sets the bit of today and earns the points, or finds it set and
+// earns nothing, whatever Redis says.
+//
+// Redis has a bitmap for each user and month, of the last 13 months. It answers which
+// days a month has, and how many days in a row there are. Its bit 0 is the mark that it
+// has all that the row had; a bitmap without the mark counts as missing, and the next
+// reader rebuilds it from the row. Bits are only ever added, here and there, so whoever
+// is slow takes nothing back: all that is told may be told late, twice and in any order.
 package checkin
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"embed"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+// Points is what each check-in earns.
+const Points = 5
+
+const (
+	// readTimeout bounds one answer, with its round trips and statements.
+	readTimeout = 2 * time.Second
+	// writeTimeout bounds one check-in, with what follows its commit.
+	writeTimeout = 5 * time.Second
 )
 
 // A Month is on which days of a month somebody checked in.
@@ -16,15 +46,58 @@ type Month struct {
 // Count is how many days have a check-in.
 func (m *Month) Count() int { return len(m.Days) }
 
-// Service is the room.
-type Service struct{}
-
-// CheckIn checks a user in for today.
-func (s *Service) CheckIn(ctx context.Context, user int64) (m *Month, earned int, err error) {
-	return nil, 0, errors.ErrUnsupported
+// Users are those who check in, as this room needs them.
+type Users interface {
+	// AddPoints adds to the points of users, by id, and locks their rows until tx ends.
+	AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error)
+	// Announce tells of it after the commit.
+	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
 }
 
-// Month returns a user's check-ins of a month, as yyyy-mm; "" is this month.
-func (s *Service) Month(ctx context.Context, user int64, month string) (*Month, error) {
-	return nil, errors.ErrUnsupported
+// Config is what a Service needs besides its stores.
+type Config struct {
+	Prefix   string           // of the keys in Redis
+	Dialect  string           // of the database, as ent calls it
+	Zone     *time.Location   // whose days count; default UTC
+	Users    Users            // required
+	Now      func() time.Time // default time.Now
+	Bitfield bool             // Redis serves BITFIELD_RO, which the embedded one does not
 }
+
+// Service is the room. It is safe for concurrent use.
+type Service struct {
+	db      *ent.Client
+	outbox  *outbox.Box
+	users   Users
+	zone    *time.Location
+	now     func() time.Time
+	bitmaps bitmaps
+	pause   time.Duration // between the two looks of the scan at a bitmap
+	sql     statements
+}
+
+// statements are the texts of sql/, in the dialect of the database.
+type statements struct{ checkIn, plant string }
+
+//go:embed sql/*.sql
+var files embed.FS
+
+// New builds the Service, of which a box has one. It starts nothing and closes nothing:
+// what it is given belongs to the caller.
+func New(client *ent.Client, rdb redis.UniversalClient, box *outbox.Box, cfg Config) *Service {
+	s := &Service{
+		db: client, outbox: box, users: cfg.Users, zone: cmp.Or(cfg.Zone, time.UTC), now: cfg.Now,
+		bitmaps: newBitmaps(rdb, cfg.Prefix, cfg.Bitfield), pause: secondLook,
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if err := sqlfile.Read(files, cfg.Dialect, map[string]*string{"check_in": &s.sql.checkIn, "plant": &s.sql.plant}); err != nil {
+		panic(fmt.Sprintf("checkin: %v", err))
+	}
+	box.Handle(topic, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.changed)})
+	return s
+}
+
+// today is the day that it is in the zone.
+func (s *Service) today() calendar.Date { return calendar.DateOf(s.now().In(s.zone)) }

@@ -1,0 +1,32 @@
+package checkin
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+// topic of this room's jobs in the outbox. A job has the months that changed.
+const topic = "check-ins"
+
+// changed tells Redis what a writer could not, or what it lost: it completes the bitmaps
+// of months by their rows. It may be repeated, late too, and in any order.
+func (s *Service) changed(ctx context.Context, places ...place) error {
+	rows, err := rowsOf(ctx, s.db.CheckInMonth, places)
+	if err != nil {
+		return outbox.Later(err)
+	}
+	byUser := make(map[int64]map[month]days)
+	for p, d := range rows {
+		if byUser[p.User] == nil {
+			byUser[p.User] = make(map[month]days)
+		}
+		byUser[p.User][p.Month] = d
+	}
+	var errs []error
+	for user, months := range byUser {
+		errs = append(errs, s.bitmaps.complete(ctx, user, months))
+	}
+	return outbox.Later(errors.Join(errs...)) // Redis is away
+}

@@ -1,0 +1,250 @@
+package checkin
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// The days of the zone count, whatever UTC says.
+func TestADayEndsAtMidnightOfTheZone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		for _, tt := range []struct {
+			name, zone   string
+			last, first  string // moments of one day and the next
+			month, after string // what is shown then
+			days, later  []int
+		}{
+			{"east of UTC", "Asia/Shanghai", "2026-05-10T15:59:59Z", "2026-05-10T16:00:00Z", "2026-05", "2026-05", []int{10}, []int{10, 11}},
+			{"west of UTC, at the end of a month", "America/New_York", "2026-07-01T03:59:59Z", "2026-07-01T04:00:00Z", "2026-06", "2026-07", []int{30}, []int{1}},
+			{"a day of 23 hours", "America/New_York", "2026-03-08T05:00:00Z", "2026-03-09T04:00:00Z", "2026-03", "2026-03", []int{8}, []int{8, 9}},
+			{"the last second of a day of 25 hours", "America/New_York", "2026-11-02T04:59:59Z", "2026-11-02T05:00:00Z", "2026-11", "2026-11", []int{1}, []int{1, 2}},
+			{"a day without a midnight", "America/Santiago", "2026-09-06T03:59:59Z", "2026-09-06T04:00:00Z", "2026-09", "2026-09", []int{5}, []int{5, 6}},
+			{"a leap day", "Asia/Tokyo", "2028-02-29T14:59:59Z", "2028-02-29T15:00:00Z", "2028-02", "2028-03", []int{29}, []int{1}},
+			{"the end of a year", "Pacific/Auckland", "2026-12-31T10:59:59Z", "2026-12-31T11:00:00Z", "2026-12", "2027-01", []int{31}, []int{1}},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				p := open(t, on, tt.zone)
+				ann := p.user(t)
+				p.at(t, tt.last)
+				wantMonth(t, p.checks(t, ann, Points), &Month{tt.month, tt.days, 1})
+				p.checks(t, ann, 0)
+				p.at(t, tt.first)
+				wantMonth(t, p.checks(t, ann, Points), &Month{tt.after, tt.later, 2})
+				p.shows(t, ann, "", &Month{tt.after, tt.later, 2})
+				p.checks(t, ann, 0)
+				if n := p.points(t, ann); n != 2*Points {
+					t.Errorf("%d points, want %d", n, 2*Points)
+				}
+			})
+		}
+	})
+}
+
+// From the 28th of December to the 5th of January, twice a day, with a day missed. A
+// streak that ends at the border of a month, or counts months by days, shows it here.
+func TestAWeekAroundNewYear(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, "Asia/Shanghai")
+		ann, bob := p.user(t), p.user(t)
+		p.at(t, "2026-12-28T08:00:00+08:00")
+		december, january := []int{}, []int{}
+		for n, day := range []int{28, 29, 30, 31, 1, 2, 3} {
+			if n > 0 { // the day is open: it is as it was yesterday
+				shown := &Month{"2026-12", december, n}
+				if day < 28 {
+					shown = &Month{"2027-01", january, n}
+				}
+				p.shows(t, ann, "", shown)
+			}
+			m := &Month{Streak: n + 1}
+			if day >= 28 {
+				december = append(december, day)
+				m.Month, m.Days = "2026-12", december
+			} else {
+				january = append(january, day)
+				m.Month, m.Days = "2027-01", january
+			}
+			wantMonth(t, p.checks(t, ann, Points), m)
+			p.pass(15*time.Hour + 59*time.Minute) // 23:59
+			p.checks(t, ann, 0)
+			p.shows(t, ann, "", m)
+			p.shows(t, ann, "2026-12", &Month{"2026-12", december, n + 1})
+			p.pass(8*time.Hour + time.Minute)
+		}
+		p.pass(24 * time.Hour) // the 5th: the 4th was missed
+		p.shows(t, ann, "", &Month{"2027-01", []int{1, 2, 3}, 0})
+		wantMonth(t, p.checks(t, ann, Points), &Month{"2027-01", []int{1, 2, 3, 5}, 1})
+		p.shows(t, ann, "2027-02", &Month{"2027-02", []int{}, 1})
+		p.shows(t, bob, "", &Month{"2027-01", []int{}, 0})
+		if n := p.points(t, ann); n != 8*Points {
+			t.Errorf("%d points, want %d", n, 8*Points)
+		}
+	})
+}
+
+func TestAMonthIsAskedForAsItIsWritten(t *testing.T) {
+	p := open(t, storetest.Real(t), "UTC")
+	for _, text := range []string{"2026", "2026-1", "2026-00", "2026-13", "0000-01", "2026-01-01", "202601", "01-2026", " 2026-01", "2026-01 ", "２026-01", "-026-01", "2026/01", "now"} {
+		if _, err := p.Month(t.Context(), 1, text); fault.KindOf(err) != fault.BadUserInput {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"0001-01", "9999-12", "2026-11"} {
+		p.shows(t, 1, text, &Month{text, []int{}, 0})
+	}
+}
+
+func TestOfManyTapsAtOnceOneEarns(t *testing.T) {
+	const taps = 200
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		a, b := open(t, on, "UTC"), (*process)(nil)
+		if b = a; on.Redis.Dial == nil {
+			b = open(t, on, "UTC")
+		}
+		ann := a.user(t)
+		var mu sync.Mutex
+		sum := 0
+		var g errgroup.Group
+		for i := range taps {
+			g.Go(func() error {
+				m, earned, err := []*process{a, b}[i%2].CheckIn(t.Context(), ann)
+				if err != nil {
+					return err
+				}
+				if !cmp.Equal(m, &Month{"2026-11", []int{23}, 1}) {
+					t.Errorf("%+v", m)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				sum += earned
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if n := a.points(t, ann); sum != Points || n != Points {
+			t.Errorf("%d were earned, and there are %d points, want %d", sum, n, Points)
+		}
+		row := a.db.CheckInMonth.Query().OnlyX(t.Context())
+		if row.Points != Points || days(row.Days) != on23 || row.Month != 202611 { //nolint:gosec // bits
+			t.Errorf("the row is %v", row)
+		}
+	})
+}
+
+const on23 = days(1 << 23)
+
+func TestACheckInWithoutItsPointsIsNone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, "UTC")
+		ann := p.user(t)
+		p.people.fails = errors.New("no luck")
+		if _, _, err := p.CheckIn(t.Context(), ann); !errors.Is(err, p.people.fails) {
+			t.Errorf("%v", err)
+		}
+		p.people.fails = nil
+		p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
+		p.checks(t, ann, Points)
+		if d := cmp.Diff([]int64{ann}, p.people.told); d != "" {
+			t.Errorf("told of (-want +got):\n%s", d)
+		}
+	})
+}
+
+// Redis is away while somebody checks in, and back with a bitmap that says it is whole:
+// the one who checked in sees it at once, and everybody when the outbox has told it.
+func TestRedisAwayTheRowsAnswerAndTheOutboxTells(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, "UTC")
+		ann := p.user(t)
+		p.plants(t, ann, "2025-01-01", "2026-11-22")
+		p.shows(t, ann, "", &Month{"2026-11", upTo(22), 691})
+		p.wire.away.Store(true)
+		wantMonth(t, p.checks(t, ann, Points), &Month{"2026-11", upTo(23), 692})
+		p.checks(t, ann, 0)
+		for ask, want := range map[string][]int{"": upTo(23), "2026-10": upTo(31), "2025-02": upTo(28), "2027-01": {}} {
+			month := ask
+			if ask == "" {
+				month = "2026-11"
+			}
+			if _, statements := p.cost(t, func() { p.shows(t, ann, ask, &Month{month, want, 692}) }); statements != 1 {
+				t.Errorf("%q without Redis is %d statements, want 1", ask, statements)
+			}
+		}
+		if n := p.waits(t); n != 1 {
+			t.Errorf("%d jobs wait, want 1", n)
+		}
+		p.wire.away.Store(false)
+		testkit.Eventually(t, 20*time.Second, func() bool { return p.from.Redis.Ping(t.Context()).Err() == nil })
+		p.shows(t, ann, "", &Month{"2026-11", upTo(22), 691}) // behind
+		storetest.Relay(t, p.box)
+		testkit.Eventually(t, 20*time.Second, func() bool {
+			m, err := p.Month(t.Context(), ann, "")
+			return err == nil && m.Streak == 692
+		})
+	})
+}
+
+// A failover loses the last write under a mark that says "whole": a repeated tap tells it
+// again, and so does the replay of the outbox.
+func TestAWriteThatRedisLostIsToldAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, "UTC")
+		ann := p.user(t)
+		p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
+		p.checks(t, ann, Points)
+		p.box.Wait()
+		lose := func() {
+			if err := p.from.Redis.SetBit(t.Context(), p.bitmaps.keys.month(ann, 202611), 23, 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+			p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
+		}
+		lose()
+		p.checks(t, ann, 0)
+		p.shows(t, ann, "", &Month{"2026-11", []int{23}, 1})
+		lose()
+		storetest.Relay(t, p.box)
+		if n, err := p.box.Replay(t.Context(), time.Minute); n != 1 || err != nil {
+			t.Fatalf("%d jobs are done again, %v", n, err)
+		}
+		p.shows(t, ann, "", &Month{"2026-11", []int{23}, 1})
+		p.shows(t, ann, "2026-10", &Month{"2026-10", []int{}, 1})
+	})
+}
+
+// The client goes away after the commit: Redis and the users are told all the same.
+func TestACheckInOutlivesItsRequest(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, "UTC")
+		ann := p.user(t)
+		p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if earned, err := p.change(context.WithoutCancel(ctx), ann, p.today()); earned != Points || err != nil {
+			t.Fatalf("%d, %v", earned, err)
+		}
+		if p.shows(t, ann, "", &Month{"2026-11", []int{23}, 1}); p.waits(t) != 0 || len(p.people.told) != 1 {
+			t.Errorf("%d jobs wait, %v were told", p.waits(t), p.people.told)
+		}
+	})
+}
+
+func upTo(n int) []int {
+	list := []int{}
+	for day := 1; day <= n; day++ {
+		list = append(list, day)
+	}
+	return list
+}

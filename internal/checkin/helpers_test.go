@@ -1,0 +1,254 @@
+package checkin
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	_ "time/tzdata" // the zones of the tests
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestMain(m *testing.M) {
+	store.Hush() // each refused connection would be a line
+	os.Exit(m.Run())
+}
+
+// people are the users, as their room has them.
+type people struct {
+	mu    sync.Mutex
+	told  []int64
+	fails error // of AddPoints
+}
+
+func (p *people) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error) {
+	if p.fails != nil {
+		return nil, p.fails
+	}
+	for id, n := range points {
+		if err := tx.User.Update().Where(entuser.ID(id)).AddPoints(n).Exec(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func (p *people) Announce(_ context.Context, ids []int64, _ []outbox.Ticket) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told = append(p.told, ids...)
+}
+
+// wire is a way to Redis that counts what goes over it, and can be cut.
+type wire struct {
+	away  atomic.Bool
+	trips atomic.Int64
+}
+
+var errCut = errors.New("the wire is cut")
+
+func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if w.away.Load() {
+			cmd.SetErr(errCut)
+			return errCut
+		}
+		w.trips.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if w.away.Load() {
+			for _, cmd := range cmds {
+				cmd.SetErr(errCut)
+			}
+			return errCut
+		}
+		w.trips.Add(1)
+		return next(ctx, cmds)
+	}
+}
+
+// A process is the room as one of several processes has it, with a clock that the test moves.
+type process struct {
+	*Service
+	clock  atomic.Pointer[time.Time]
+	people *people
+	box    *outbox.Box
+	wire   *wire
+	from   storetest.Process
+}
+
+func open(t *testing.T, on storetest.Stores, zone string) *process {
+	t.Helper()
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := storetest.Open(t, on)
+	p := &process{people: &people{}, wire: &wire{}, box: from.NewOutbox(t), from: from}
+	from.Redis.AddHook(p.wire)
+	p.Service = New(from.DB, from.Redis, p.box, Config{
+		Prefix: storetest.Prefix, Dialect: from.Dialect, Zone: loc, Users: p.people, Bitfield: on.Redis.Dial == nil,
+		Now: func() time.Time { return *p.clock.Load() },
+	})
+	p.pause = 0
+	p.at(t, "2026-11-23T12:00:00Z")
+	return p
+}
+
+// at sets the clock.
+func (p *process) at(t *testing.T, moment string) {
+	t.Helper()
+	now, err := time.Parse(time.RFC3339, moment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.clock.Store(&now)
+}
+
+// pass moves the clock.
+func (p *process) pass(d time.Duration) {
+	now := p.clock.Load().Add(d)
+	p.clock.Store(&now)
+}
+
+// user stores a user without points.
+func (p *process) user(t *testing.T) int64 {
+	t.Helper()
+	return p.db.User.Create().SetNickname("Ann").SaveX(t.Context()).ID
+}
+
+func (p *process) points(t *testing.T, user int64) int {
+	t.Helper()
+	return p.db.User.GetX(t.Context(), user).Points
+}
+
+// checks checks a user in, and wants it to earn so much.
+func (p *process) checks(t *testing.T, user int64, earns int) *Month {
+	t.Helper()
+	m, earned, err := p.CheckIn(t.Context(), user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if earned != earns {
+		t.Errorf("at %v it earned %d, want %d", *p.clock.Load(), earned, earns)
+	}
+	return m
+}
+
+// shows wants a month to be like this.
+func (p *process) shows(t *testing.T, user int64, ask string, want *Month) {
+	t.Helper()
+	got, err := p.Month(t.Context(), user, ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantMonth(t, got, want)
+}
+
+func wantMonth(t *testing.T, got, want *Month) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("month (-want +got):\n%s", d)
+	}
+}
+
+// plants stores check-ins of a user on all days from one to another.
+func (p *process) plants(t *testing.T, user int64, from, to string) {
+	t.Helper()
+	var drafts []Draft
+	for at, end := date(t, from), date(t, to); !end.Before(at); at = dayAfter(at) {
+		drafts = append(drafts, Draft{user, at})
+	}
+	if _, err := p.Plant(t.Context(), drafts); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func date(t *testing.T, text string) calendar.Date {
+	t.Helper()
+	d, err := calendar.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func dayAfter(d calendar.Date) calendar.Date {
+	return calendar.DateOf(time.Date(d.Year, d.Month, d.Day+1, 0, 0, 0, 0, time.UTC))
+}
+
+// flush has Redis lose everything.
+func (p *process) flush(t *testing.T, user int64) {
+	t.Helper()
+	for m := p.oldest(); m <= monthOf(p.today()); m = m.before(-1) {
+		if err := p.from.Redis.Unlink(t.Context(), p.bitmaps.keys.month(user, m)).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// kept is what Redis has of a month, with the mark.
+func (p *process) kept(t *testing.T, user int64, m month) days {
+	t.Helper()
+	found, err := p.bitmaps.read(t.Context(), []place{{user, m}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found[place{user, m}]
+}
+
+// cost is what do asks of the stores: round trips to Redis, and statements.
+func (p *process) cost(t *testing.T, do func()) (trips, statements int) {
+	t.Helper()
+	before, sent := p.wire.trips.Load(), p.statements(t)
+	do()
+	return int(p.wire.trips.Load() - before), p.statements(t) - sent
+}
+
+func (p *process) statements(t *testing.T) (n int) {
+	t.Helper()
+	families, err := p.from.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "tandian_sql_statement_seconds" {
+			for _, m := range f.GetMetric() {
+				n += int(m.GetHistogram().GetSampleCount()) //nolint:gosec // few
+			}
+		}
+	}
+	return n
+}
+
+// waits is how many jobs of the outbox wait for somebody.
+func (p *process) waits(t *testing.T) (n int64) {
+	t.Helper()
+	p.box.Wait()
+	topics, err := p.box.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range topics {
+		n += one.Waiting
+	}
+	return n
+}

@@ -1,0 +1,191 @@
+package checkin
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+const (
+	plantBatch   = 500         // months, or users, of one statement
+	plantTimeout = time.Minute // of one call
+)
+
+// Draft is a check-in of a seed.
+type Draft struct {
+	User int64
+	Day  calendar.Date
+}
+
+// Plant stores check-ins with their points, and returns how many were added: a day that is
+// there stays, and earns nothing. It is one transaction, with two statements for 500
+// months, and it locks the users until its end. So a call of some thousand drafts is a
+// good size, and to repeat one that failed does no harm.
+func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+	defer cancel()
+	all, err := draftedMonths(drafts)
+	if err != nil {
+		return 0, err
+	}
+	var more map[int64]int // points by user
+	var changed []place
+	var users, jobs []outbox.Ticket
+	err = ent.WithTxAgain(ctx, s.db, store.Undone, func(tx *ent.Tx) error {
+		more, changed, users, jobs = make(map[int64]int), nil, nil, nil
+		for part := range slices.Chunk(all, plantBatch) {
+			fresh, err := s.insert(ctx, tx, part)
+			if err != nil {
+				return err
+			}
+			for _, d := range fresh {
+				more[d.User] += d.Points
+				if d.Month >= s.oldest() { // what is older is never read from Redis
+					changed = append(changed, d.place)
+				}
+			}
+		}
+		if users, err = s.earn(ctx, tx, more); err != nil {
+			return err
+		}
+		jobs, err = outbox.AddBatch(ctx, s.outbox, tx, topic, changed...)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("plant %d check-ins: %w", len(drafts), err)
+	}
+	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer end()
+	s.users.Announce(ctx, slices.Sorted(maps.Keys(more)), users)
+	var errs []error
+	for part := range slices.Chunk(changed, plantBatch) {
+		errs = append(errs, s.changed(ctx, part...))
+	}
+	s.outbox.Settle(ctx, errors.Join(errs...), jobs...)
+	for _, n := range more {
+		added += n / Points
+	}
+	return added, nil
+}
+
+// oldest is the first of the months that Redis keeps.
+func (s *Service) oldest() month { return monthOf(s.today()).before(recent - 1) }
+
+// A draftedMonth is a month of a user with its drafts, as sql/plant takes it.
+type draftedMonth struct {
+	place
+	Days   days `json:"days"`
+	Points int  `json:"points"`
+}
+
+// draftedMonths puts drafts together by month, in the order of users: in one order, lest
+// two calls wait for each other.
+func draftedMonths(drafts []Draft) ([]draftedMonth, error) {
+	of := make(map[place]days)
+	for _, d := range drafts {
+		p := place{d.User, monthOf(d.Day)}
+		if d.Day.Day < 1 || d.Day.Day > p.Month.last() {
+			return nil, fmt.Errorf("plant check-ins: user %d has one on %v, which is no day", d.User, d.Day)
+		}
+		of[p] |= only(d.Day.Day)
+	}
+	all := make([]draftedMonth, 0, len(of))
+	for p, d := range of {
+		all = append(all, draftedMonth{place: p, Days: d})
+	}
+	slices.SortFunc(all, func(a, b draftedMonth) int {
+		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Month, b.Month))
+	})
+	return all, nil
+}
+
+// insert stores what is new of some months, and returns that. Where somebody checks in
+// between its two statements, it looks again: by then it holds the locks of all these months.
+func (s *Service) insert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (stored []draftedMonth, err error) {
+	for len(all) > 0 {
+		fresh, err := unknown(ctx, tx, all)
+		if err != nil {
+			return nil, err
+		}
+		done, err := s.upsert(ctx, tx, fresh)
+		if err != nil {
+			return nil, fmt.Errorf("insert %d months: %w", len(fresh), err)
+		}
+		all = nil
+		for _, d := range fresh {
+			if done[d.place] {
+				stored = append(stored, d)
+			} else {
+				all = append(all, d)
+			}
+		}
+	}
+	return stored, nil
+}
+
+// unknown is what the rows do not have yet of some months, with its points.
+func unknown(ctx context.Context, tx *ent.Tx, all []draftedMonth) (fresh []draftedMonth, err error) {
+	places := make([]place, len(all))
+	for i, d := range all {
+		places[i] = d.place
+	}
+	rows, err := rowsOf(ctx, tx.CheckInMonth, places)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range all {
+		if d.Days &^= rows[d.place]; d.Days != 0 {
+			d.Points = Points * d.Days.count()
+			fresh = append(fresh, d)
+		}
+	}
+	return fresh, nil
+}
+
+// upsert stores months by one statement, and says which: not those that have one of the
+// days by now.
+func (s *Service) upsert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (done map[place]bool, err error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return nil, err
+	}
+	done = make(map[place]bool, len(all))
+	return done, sqlfile.Each(ctx, tx, s.sql.plant, []any{string(text)}, func(rows *sql.Rows) error {
+		var p place
+		err := rows.Scan(&p.User, &p.Month)
+		done[p] = true
+		return err
+	})
+}
+
+// earn adds points to users, in the order of their ids.
+func (s *Service) earn(ctx context.Context, tx *ent.Tx, more map[int64]int) ([]outbox.Ticket, error) {
+	var tickets []outbox.Ticket
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(more)), plantBatch) {
+		part := make(map[int64]int, len(ids))
+		for _, id := range ids {
+			part[id] = more[id]
+		}
+		told, err := s.users.AddPoints(ctx, tx, part)
+		if err != nil {
+			return nil, fmt.Errorf("add the points of %d users: %w", len(ids), err)
+		}
+		tickets = append(tickets, told...)
+	}
+	return tickets, nil
+}

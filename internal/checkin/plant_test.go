@@ -1,0 +1,83 @@
+package checkin
+
+import (
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestPlantedCheckInsAreAddedOnce(t *testing.T) {
+	const users = 700 // more than a batch
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, "UTC")
+		ann := p.user(t)
+		p.shows(t, ann, "", &Month{"2026-11", []int{}, 0}) // Redis has an empty one
+		p.checks(t, ann, Points)
+		drafts := []Draft{{ann, date(t, "2026-11-23")}, {ann, date(t, "2026-11-22")}, {ann, date(t, "2026-11-22")}, {ann, date(t, "2025-02-01")}, {ann, date(t, "2026-10-31")}}
+		for user := range int64(users) {
+			drafts = append(drafts, Draft{ann + 1 + user, date(t, "2026-11-01")})
+		}
+		for _, want := range []int{users + 3, 0} {
+			if n, err := p.Plant(t.Context(), drafts); n != want || err != nil {
+				t.Errorf("%d were added, %v, want %d", n, err, want)
+			}
+		}
+		p.shows(t, ann, "", &Month{"2026-11", []int{22, 23}, 2})
+		p.shows(t, ann, "2026-10", &Month{"2026-10", []int{31}, 2})
+		p.shows(t, ann, "2025-02", &Month{"2025-02", []int{1}, 2})
+		p.shows(t, ann+users, "", &Month{"2026-11", []int{1}, 0})
+		if n, rows := p.points(t, ann), p.rowPoints(t, ann); n != 4*Points || rows != n {
+			t.Errorf("%d points, and %d in the rows, want %d", n, rows, 4*Points)
+		}
+		if n := p.waits(t); n != 0 {
+			t.Errorf("%d jobs wait", n)
+		}
+		if _, err := p.Plant(t.Context(), []Draft{{ann, calendar.Date{Year: 2026, Month: 2, Day: 29}}}); err == nil {
+			t.Error("there is no such day")
+		}
+	})
+}
+
+// Two plant the same while people check in: each day earns once.
+func TestPlantsAndTapsAtOnceEarnOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, "UTC")
+		const users = 40
+		var ids []int64
+		var drafts []Draft
+		for range users {
+			ids = append(ids, p.user(t))
+			drafts = append(drafts, Draft{ids[len(ids)-1], p.today()})
+		}
+		var g errgroup.Group
+		for range 2 {
+			g.Go(func() error { _, err := p.Plant(t.Context(), drafts); return err })
+		}
+		for _, id := range ids {
+			g.Go(func() error { _, _, err := p.CheckIn(t.Context(), id); return err })
+		}
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			p.shows(t, id, "", &Month{"2026-11", []int{23}, 1})
+			if n := p.points(t, id); n != Points {
+				t.Errorf("user %d has %d points, want %d", id, n, Points)
+			}
+		}
+	})
+}
+
+// rowPoints are the points of a user's months.
+func (p *process) rowPoints(t *testing.T, user int64) (n int) {
+	t.Helper()
+	for _, row := range p.db.CheckInMonth.Query().AllX(t.Context()) {
+		if row.UserID == user {
+			n += row.Points
+		}
+	}
+	return n
+}

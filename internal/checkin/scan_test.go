@@ -1,0 +1,136 @@
+package checkin
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// scanned runs the scan.
+func (p *process) scanned(t *testing.T, dry bool) reconcile.Outcome {
+	t.Helper()
+	scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+	scans.Add(p.Scans()...)
+	o, err := scans.Once(t.Context(), scans.All()[0], reconcile.Options{Dry: dry, Rate: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// findsAndMends wants a dry run to find so much and to change nothing, the next run to
+// mend all of it, and the one after to find nothing.
+func (p *process) findsAndMends(t *testing.T, want ...string) {
+	t.Helper()
+	p.box.Wait()
+	before := storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)
+	dry := p.scanned(t, true)
+	if d := cmp.Diff(want, dry.Lines); d != "" || dry.Mended != 0 || dry.Compared == 0 {
+		t.Errorf("the dry run: %+v, lines (-want +got):\n%s", dry, d)
+	}
+	if d := cmp.Diff(before, storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)); d != "" {
+		t.Errorf("the dry run changed something (-before +after):\n%s", d)
+	}
+	if run := p.scanned(t, false); run.Found != len(want) || run.Mended != len(want) {
+		t.Errorf("the run: %+v, want %d findings and all of them mended", run, len(want))
+	}
+	if again := p.scanned(t, false); again.Found != 0 {
+		t.Errorf("afterwards: %+v, want nothing", again)
+	}
+}
+
+func TestTheScanMendsWrongBitmaps(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, "UTC")
+		set := func(user int64, bit int64, value int) {
+			t.Helper()
+			if err := p.from.Redis.SetBit(t.Context(), p.bitmaps.keys.month(user, 202611), bit, value).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, tt := range []struct {
+			name string
+			harm func(user int64)
+			want []string
+		}{
+			{"a right one", func(int64) {}, nil},
+			{"one that is not in Redis", func(user int64) { p.flush(t, user) }, nil},
+			{"one without a mark", func(user int64) { set(user, 0, 0); set(user, 21, 0) }, nil},
+			{"a day too many", func(user int64) { set(user, 3, 1) }, []string{"user 1, 2026-11: the bitmap has days [3], and the row has not"}},
+			{"a day is missing", func(user int64) { set(user, 21, 0) }, []string{"user 1, 2026-11: the bitmap lacks days [21]"}},
+			{"both", func(user int64) { set(user, 31, 1); set(user, 20, 0) }, []string{"user 1, 2026-11: the bitmap lacks days [20], and has days [31], which the row has not"}},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				p.flush(t, 1)
+				p.plants(t, 1, "2026-11-20", "2026-11-23")
+				p.plants(t, 2, "2026-11-23", "2026-11-23")
+				p.shows(t, 1, "", &Month{"2026-11", []int{20, 21, 22, 23}, 4})
+				tt.harm(1)
+				p.findsAndMends(t, tt.want...)
+				p.shows(t, 1, "", &Month{"2026-11", []int{20, 21, 22, 23}, 4})
+			})
+		}
+	})
+}
+
+func TestTheScanWalksOverManyPages(t *testing.T) {
+	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
+		const users = 3*scanPage + 7
+		p := open(t, on, "UTC")
+		var drafts []Draft
+		for user := range int64(users) {
+			drafts = append(drafts, Draft{user + 1, p.today()})
+		}
+		if _, err := p.Plant(t.Context(), drafts); err != nil {
+			t.Fatal(err)
+		}
+		for _, user := range []int64{1, 100, 101, users} {
+			if err := p.from.Redis.SetBit(t.Context(), p.bitmaps.keys.month(user, 202611), 1, 1).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o := p.scanned(t, false); o.Compared != users || o.Found != 4 || o.Mended != 4 {
+			t.Errorf("%+v, want %d compared, and 4 found and mended", o, users)
+		}
+	})
+}
+
+// A bitmap that is behind for a moment is not wrong.
+func TestABitmapThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, "UTC")
+		p.plants(t, 1, "2026-11-20", "2026-11-20")
+		if _, err := p.db.CheckInMonth.Update().SetDays(int64(only(20) | only(23))).Save(t.Context()); err != nil { // committed, and not told yet
+			t.Fatal(err)
+		}
+		if wrong, err := p.flaws(t.Context(), []place{{1, 202611}}); err != nil || len(wrong) != 1 {
+			t.Fatalf("%v, %v: the test tests nothing", wrong, err)
+		}
+		p.pause = 500 * time.Millisecond
+		done := make(chan reconcile.Outcome)
+		go func() { done <- p.scanned(t, false) }()
+		if err := p.bitmaps.add(t.Context(), 1, date(t, "2026-11-23")); err != nil {
+			t.Fatal(err)
+		}
+		if o := <-done; o.Compared != 1 || o.Found != 0 {
+			t.Errorf("%+v", o)
+		}
+	})
+}
+
+func TestAKeyIsReadAsItIsWritten(t *testing.T) {
+	k := keys{"td"}
+	for key, want := range map[string]bool{
+		k.month(7, 202611): true, "td:checkin:{7}:000101": true,
+		"td:checkin:{7}:2026": false, "td:checkin:{07}:202611": false, "td:checkin:{7}:202611:l": false, "td:visit:{7}:202611": false, "xx:checkin:{7}:202611": false,
+	} {
+		if p, ok := k.parse(key); ok != want || ok && k.month(p.User, p.Month) != key {
+			t.Errorf("%s is %v, %v", key, p, ok)
+		}
+	}
+}
