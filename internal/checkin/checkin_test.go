@@ -145,6 +145,35 @@ func TestOfManyTapsAtOnceOneEarns(t *testing.T) {
 
 const on23 = days(1 << 23)
 
+// Two taps both found nothing; the statement lets one of them earn.
+func TestWhoLooksTooEarlyEarnsNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, "UTC")
+		ann := p.user(t)
+		for _, want := range []int{Points, 0} {
+			if earned, err := p.change(t.Context(), ann, p.today()); earned != want || err != nil {
+				t.Errorf("it earned %d, %v, want %d", earned, err, want)
+			}
+		}
+		if n := p.points(t, ann); n != Points {
+			t.Errorf("%d points, want %d", n, Points)
+		}
+	})
+}
+
+// Redis takes no writes, and has a bitmap of before that says it is whole.
+func TestWhoChecksInSeesItThoughRedisCouldNotBeTold(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, "UTC")
+		ann := p.user(t)
+		p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
+		p.wire.deaf.Store(true)
+		for _, earns := range []int{Points, 0} {
+			wantMonth(t, p.checks(t, ann, earns), &Month{"2026-11", []int{23}, 1})
+		}
+	})
+}
+
 func TestACheckInWithoutItsPointsIsNone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")

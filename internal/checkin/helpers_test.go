@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -54,7 +55,9 @@ func (p *people) Announce(_ context.Context, ids []int64, _ []outbox.Ticket) {
 // wire is a way to Redis that counts what goes over it, and can be cut.
 type wire struct {
 	away  atomic.Bool
+	deaf  atomic.Bool // to scripts
 	trips atomic.Int64
+	after atomic.Pointer[func()] // runs once, after the next pipeline
 }
 
 var errCut = errors.New("the wire is cut")
@@ -63,7 +66,7 @@ func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if w.away.Load() {
+		if w.away.Load() || w.deaf.Load() && strings.HasPrefix(cmd.Name(), "eval") {
 			cmd.SetErr(errCut)
 			return errCut
 		}
@@ -81,7 +84,11 @@ func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 			return errCut
 		}
 		w.trips.Add(1)
-		return next(ctx, cmds)
+		err := next(ctx, cmds)
+		if after := w.after.Swap(nil); after != nil {
+			(*after)()
+		}
+		return err
 	}
 }
 

@@ -1,8 +1,8 @@
 package checkin
 
 import (
+	"context"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -111,14 +111,18 @@ func TestABitmapThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 		if wrong, err := p.flaws(t.Context(), []place{{1, 202611}}); err != nil || len(wrong) != 1 {
 			t.Fatalf("%v, %v: the test tests nothing", wrong, err)
 		}
-		p.pause = 500 * time.Millisecond
-		done := make(chan reconcile.Outcome)
-		go func() { done <- p.scanned(t, false) }()
-		if err := p.bitmaps.add(t.Context(), 1, date(t, "2026-11-23")); err != nil {
-			t.Fatal(err)
+		told := func() {
+			if err := p.bitmaps.add(t.Context(), 1, date(t, "2026-11-23")); err != nil {
+				t.Error(err)
+			}
 		}
-		if o := <-done; o.Compared != 1 || o.Found != 0 {
-			t.Errorf("%+v", o)
+		scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+		scan := reconcile.Scan{Name: "page", What: "one", Run: func(ctx context.Context, r *reconcile.Run) error {
+			p.wire.after.Store(&told) // behind the first look
+			return p.comparePage(ctx, r, []place{{1, 202611}})
+		}}
+		if o, err := scans.Once(t.Context(), scan, reconcile.Options{}); err != nil || o.Compared != 1 || o.Found != 0 {
+			t.Errorf("%+v, %v", o, err)
 		}
 	})
 }
