@@ -122,14 +122,15 @@ func TestAMerchantsShopIsSeenByEveryInstance(t *testing.T) {
 	}
 	shows("荷塘 小面", looks(here, typ(1), "湖滨"))
 
+	pictures := []string{uploadURL(t, owner, 30), uploadURL(t, owner.At(b), 31)}
 	var changed shopAnswer
 	owner.At(b).Must(t, updateShop, map[string]any{"input": map[string]any{
 		"id": id, "name": "Lotus Pond", "typeId": typ(2), "area": nil, "location": map[string]any{"lat": 11.5, "lng": 21.5},
-		"avgPrice": 4200, "openHours": "10:00-22:00", "images": []string{"/media/a/1.webp", "/media/a/2.webp"},
+		"avgPrice": 4200, "openHours": "10:00-22:00", "images": pictures,
 	}}, &changed)
 	want := map[string]any{
 		"id": id, "name": "Lotus Pond", "address": "1 Street", "area": nil, "openHours": "10:00-22:00", "avgPrice": 4200.0,
-		"images": []any{map[string]any{"url": "/media/a/1.webp"}, map[string]any{"url": "/media/a/2.webp"}},
+		"images": []any{map[string]any{"url": pictures[0]}, map[string]any{"url": pictures[1]}},
 		"type":   map[string]any{"id": typ(2)}, "location": map[string]any{"lat": 11.5, "lng": 21.5},
 	}
 	if d := gocmp.Diff(want, changed.UpdateShop.Shop); d != "" || len(changed.UpdateShop.UserErrors) > 0 {

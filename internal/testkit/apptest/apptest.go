@@ -7,8 +7,10 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
+	"mime/multipart"
 	"net/http"
 	"regexp"
 	"strings"
@@ -314,6 +316,45 @@ func (s *Server) Do(tb testing.TB, query string, variables map[string]any, data 
 		if err := json.Unmarshal(a.Data, data); err != nil {
 			tb.Fatalf("answer does not fit: %v\n%s", err, text)
 		}
+	}
+	return a
+}
+
+// Upload sends a file as the variable file of a mutation, as the GraphQL multipart request
+// specification has it. Errors are for the caller to look at.
+func (s *Server) Upload(tb testing.TB, query, filename string, content []byte) (a Answer) {
+	tb.Helper()
+	operations, err := json.Marshal(map[string]any{"query": query, "variables": map[string]any{"file": nil}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var body bytes.Buffer
+	parts := multipart.NewWriter(&body)
+	file := io.Discard
+	err = errors.Join(parts.WriteField("operations", string(operations)), parts.WriteField("map", `{"0":["variables.file"]}`))
+	if err == nil {
+		file, err = parts.CreateFormFile("0", filename)
+	}
+	if err == nil {
+		_, err = file.Write(content)
+	}
+	if err = errors.Join(err, parts.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(tb.Context(), http.MethodPost, s.URL+"/graphql", &body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	req.Header = s.header.Clone()
+	req.Header.Set("Content-Type", parts.FormDataContentType())
+	req.Header.Set("GraphQL-Require-Preflight", "1")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if err := json.NewDecoder(res.Body).Decode(&a); err != nil {
+		tb.Fatalf("answer %d is no JSON: %v", res.StatusCode, err)
 	}
 	return a
 }

@@ -1,0 +1,308 @@
+package app_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+const uploadImage = `mutation U($file: Upload!) { uploadImage(file: $file) { image { url width height thumbnailUrl } userErrors { code message field } } }`
+
+// uploaded is what became of an upload.
+type uploaded struct {
+	UploadImage struct {
+		Image *struct {
+			URL, ThumbnailURL string
+			Width, Height     int
+		}
+		UserErrors []apptest.UserError
+	}
+}
+
+// upload sends a file as the GraphQL multipart request specification has it.
+func upload(t *testing.T, s *apptest.Server, filename string, file []byte) (got uploaded) {
+	t.Helper()
+	a := s.Upload(t, uploadImage, filename, file)
+	if len(a.Errors) > 0 {
+		t.Fatalf("%s: %+v", filename, a.Errors)
+	}
+	if err := json.Unmarshal(a.Data, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// uploadURL is the url of a picture that is taken, of a width of its own.
+func uploadURL(t *testing.T, s *apptest.Server, width int) string {
+	t.Helper()
+	got := upload(t, s, "a.png", pictureOf(width, 20))
+	if got.UploadImage.Image == nil {
+		t.Fatalf("it is not taken: %+v", got.UploadImage.UserErrors)
+	}
+	return got.UploadImage.Image.URL
+}
+
+func pictureOf(w, h int) []byte {
+	img := image.NewRGBA(image.Rect(0, 0, w, h))
+	for i := range img.Pix {
+		img.Pix[i] = byte(i*7) | 0x80
+		if i%4 == 3 {
+			img.Pix[i] = 255
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+func get(t *testing.T, url string) (*http.Response, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, body
+}
+
+func TestAPictureGoesFromItsUploadIntoNotesShopsAndProfiles(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 2)
+		s := stack.Start(t)
+		ann := s.As(m.customers[0].token)
+		got := upload(t, ann, "../../etc/passwd.exe", pictureOf(2000, 1000)).UploadImage
+		if got.Image == nil || got.Image.Width != 1600 || got.Image.Height != 800 || len(got.UserErrors) > 0 {
+			t.Fatalf("it is %+v", got)
+		}
+		for url, size := range map[string]image.Point{got.Image.URL: {X: 1600, Y: 800}, got.Image.ThumbnailURL: {X: 320, Y: 160}} {
+			res, body := get(t, s.URL+url)
+			c, err := jpeg.DecodeConfig(bytes.NewReader(body))
+			if err != nil || (image.Point{X: c.Width, Y: c.Height}) != size {
+				t.Errorf("%s: %v, %v", url, c, err)
+			}
+			if res.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" || res.Header.Get("X-Content-Type-Options") != "nosniff" || res.Header.Get("Content-Type") != "image/jpeg" {
+				t.Errorf("%s: %v", url, res.Header)
+			}
+		}
+		var note struct {
+			PublishNote struct {
+				Note       *struct{ Images []struct{ URL, ThumbnailURL string; Width int } }
+				UserErrors []apptest.UserError
+			}
+		}
+		publish := func(urls ...string) {
+			t.Helper()
+			note.PublishNote.Note = nil
+			ann.Must(t, `mutation P($i: PublishNoteInput!) { publishNote(input: $i) { note { images { url thumbnailUrl width } } userErrors { code field } } }`,
+				map[string]any{"i": map[string]any{"shopId": m.shop, "title": "A", "content": "A", "images": urls}}, &note)
+		}
+		publish(got.Image.URL)
+		if n := note.PublishNote.Note; n == nil || len(n.Images) != 1 || n.Images[0].ThumbnailURL != got.Image.ThumbnailURL || n.Images[0].Width != 1600 {
+			t.Errorf("the note is %+v, %+v", n, note.PublishNote.UserErrors)
+		}
+		for _, url := range []string{"/media/a.webp", "https://example.com" + got.Image.URL, strings.Replace(got.Image.URL, ".jpg", ".png", 1), got.Image.ThumbnailURL} {
+			publish(url)
+			if e := note.PublishNote.UserErrors; len(e) != 1 || e[0].Code != "IMAGE_REJECTED" || strings.Join(e[0].Field, ".") != "input.images" {
+				t.Errorf("a note of %s: %+v", url, e)
+			}
+		}
+		var profile struct {
+			UpdateProfile struct {
+				User       *struct{ AvatarURL *string }
+				UserErrors []apptest.UserError
+			}
+		}
+		const update = `mutation P($i: UpdateProfileInput!) { updateProfile(input: $i) { user { avatarUrl } userErrors { code field } } }`
+		ann.Must(t, update, map[string]any{"i": map[string]any{"avatarUrl": got.Image.URL}}, &profile)
+		if u := profile.UpdateProfile.User; u == nil || u.AvatarURL == nil || *u.AvatarURL != got.Image.URL {
+			t.Errorf("the profile is %+v", profile.UpdateProfile)
+		}
+		ann.Must(t, update, map[string]any{"i": map[string]any{"avatarUrl": "/media/a.webp"}}, &profile)
+		if e := profile.UpdateProfile.UserErrors; len(e) != 1 || e[0].Code != "IMAGE_REJECTED" {
+			t.Errorf("an avatar that is not here: %+v", e)
+		}
+		var shop shopAnswer
+		s.As(m.owner.token).Must(t, updateShop, map[string]any{"input": map[string]any{"id": m.shop, "images": []string{got.Image.URL}}}, &shop)
+		if len(shop.UpdateShop.UserErrors) > 0 {
+			t.Errorf("the shop: %+v", shop.UpdateShop.UserErrors)
+		}
+		s.As(m.owner.token).Must(t, updateShop, map[string]any{"input": map[string]any{"id": m.shop, "images": []string{"/media/a.webp"}}}, &shop)
+		if e := shop.UpdateShop.UserErrors; len(e) != 1 || e[0].Code != "IMAGE_REJECTED" {
+			t.Errorf("a picture that is not here: %+v", e)
+		}
+	})
+}
+
+// Nothing of the file is needed for the refusal: it comes while the server waits for it.
+func TestWhoIsNotSignedInIsRefusedBeforeTheFileIsRead(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(8 * time.Second)) // less than the server waits for a body
+	_, err = fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\nGraphQL-Require-Preflight: 1\r\nExpect: 100-continue\r\nContent-Length: 9000000\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, _ := io.ReadAll(res.Body)
+	if res.StatusCode != http.StatusUnauthorized || !strings.Contains(string(body), "UNAUTHENTICATED") {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+}
+
+// testdata/hostile has pictures that are none, that are more than they say, or that take
+// more than they may. The first word of a file's name says what must become of it.
+func TestHostilePicturesAreRefusedAndHarmNobody(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	ann, _ := s.Login(t, "+99900000101")
+	files, err := filepath.Glob("testdata/hostile/*")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, path := range files {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(path)
+		got := upload(t, ann, name, content).UploadImage
+		word, _, _ := strings.Cut(name, "-")
+		switch {
+		case word == "rejected" && (got.Image != nil || len(got.UserErrors) != 1 || got.UserErrors[0].Code != "IMAGE_REJECTED" || strings.Join(got.UserErrors[0].Field, ".") != "file"):
+			t.Errorf("%s is not refused: %+v", name, got)
+		case word == "taken":
+			if got.Image == nil {
+				t.Errorf("%s is refused: %+v", name, got.UserErrors)
+				continue
+			}
+			for _, url := range []string{got.Image.URL, got.Image.ThumbnailURL} {
+				_, body := get(t, s.URL+url)
+				if _, _, err := image.DecodeConfig(bytes.NewReader(body)); err != nil {
+					t.Errorf("%s: what is served is no picture: %v", name, err)
+				}
+				for _, rest := range []string{"<script", "PK\x03\x04", "Exif", "GPS", "<?php"} {
+					if bytes.Contains(body, []byte(rest)) {
+						t.Errorf("%s: %q is kept", name, rest)
+					}
+				}
+			}
+		case word != "rejected":
+			t.Errorf("nobody says what must become of %s", name)
+		}
+	}
+}
+
+func TestPicturesAreKeptInABucketWhereOneIsNamed(t *testing.T) {
+	backend := s3mem.New()
+	if err := backend.CreateBucket("pictures"); err != nil {
+		t.Fatal(err)
+	}
+	bucket := httptest.NewServer(gofakes3.New(backend).Server())
+	defer bucket.Close()
+	t.Setenv("AWS_ACCESS_KEY_ID", "somebody")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "whom nobody knows")
+	stack := apptest.Real(t)
+	stack.Config.MediaURL = "s3://pictures/town?region=eu-1&endpoint=" + bucket.URL
+	a, b := stack.Start(t), stack.Start(t)
+	ann, _ := a.Login(t, "+99900000102")
+	url := uploadURL(t, ann, 40)
+	res, body := get(t, b.URL+url)
+	if res.StatusCode != http.StatusOK || len(body) == 0 {
+		t.Fatalf("another instance answers %d", res.StatusCode)
+	}
+	if _, err := os.Stat(filepath.Join(stack.Config.DataDir, "media")); err == nil {
+		t.Error("there is a folder, too")
+	}
+	bucket.Close()
+	if res, _ := get(t, b.URL+url); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("without the bucket: %d, %v", res.StatusCode, res.Header)
+	}
+	if got := ann.Upload(t, uploadImage, "a.png", pictureOf(41, 20)); len(got.Errors) != 1 || got.Errors[0].Extensions.Code != "UNAVAILABLE" {
+		t.Errorf("an upload without the bucket: %+v", got.Errors)
+	}
+}
+
+func TestTheDemoTownHasPictures(t *testing.T) {
+	stack := apptest.Embedded(t)
+	stack.Config.DemoPictures = true
+	s := stack.Start(t)
+	var seen struct {
+		ShopTypes []struct{ IconURL *string }
+		Shops     struct{ Edges []struct{ Node struct{ Images []struct{ URL, ThumbnailURL string } } } }
+		HotNotes  struct{ Edges []struct{ Node struct {
+			Images []struct{ URL string }
+			Author struct{ AvatarURL *string }
+		} } }
+	}
+	s.Must(t, `{ shopTypes { iconUrl } shops(first: 50) { edges { node { images { url thumbnailUrl } } } } hotNotes(first: 50) { edges { node { images { url } author { avatarUrl } } } } }`, nil, &seen)
+	urls := map[string]bool{}
+	for _, typ := range seen.ShopTypes {
+		if typ.IconURL == nil {
+			t.Fatal("a type has no icon")
+		}
+		urls[*typ.IconURL] = true
+	}
+	if len(urls) != len(seen.ShopTypes) {
+		t.Errorf("%d types have %d icons", len(seen.ShopTypes), len(urls))
+	}
+	shops, notes, faces := 0, 0, 0
+	for _, e := range seen.Shops.Edges {
+		for _, i := range e.Node.Images {
+			urls[i.URL], urls[i.ThumbnailURL] = true, true
+			shops++
+		}
+	}
+	for _, e := range seen.HotNotes.Edges {
+		for _, i := range e.Node.Images {
+			urls[i.URL] = true
+			notes++
+		}
+		if url := e.Node.Author.AvatarURL; url != nil {
+			urls[*url] = true
+			faces++
+		}
+	}
+	if shops < len(seen.Shops.Edges) || notes == 0 || faces == 0 {
+		t.Errorf("%d shops have %d pictures, notes %d, authors %d", len(seen.Shops.Edges), shops, notes, faces)
+	}
+	for url := range urls {
+		if res, _ := get(t, s.URL+url); res.StatusCode != http.StatusOK {
+			t.Errorf("%s is %d", url, res.StatusCode)
+		}
+	}
+}
