@@ -41,7 +41,8 @@
 //
 // # Differences that a guard cannot hide
 //
-// TYPE of a HyperLogLog is "hll", and GET cannot read its bytes. An error that a command raises inside
+// A HyperLogLog has the bytes of Redis and counts the same, but PFADD, PFCOUNT and PFMERGE are not
+// served in scripts and transactions, and PFCOUNT not of several keys. An error that a command raises inside
 // a script arrives as "ERR Error compiling script …", so scripts should return numbers or
 // redis.error_reply. GEO distances differ by 2 in 100 000. Pending entries whose message was trimmed
 // vanish from XPENDING. cjson.encode({}) is "[]". INFO answers at once even between MULTI and EXEC.

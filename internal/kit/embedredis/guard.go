@@ -18,9 +18,13 @@ const maxString = 64 << 20
 
 // guard sees every command before miniredis does, also those of scripts, and answers itself what
 // miniredis must not see. It runs without the database lock in a connection and with it in a script,
-// so it may not touch the database.
+// so it may not touch the database, unless it knows which.
 func (s *Server) guard(c *server.Peer, cmd string, args ...string) bool {
-	if why := s.refusal(cmd, args); why != "" {
+	why := s.refusal(cmd, args)
+	if why == "" && isHyperLogLog(cmd) && !onItsOwn(c) {
+		why = notServed(cmd + " in a script or a transaction")
+	}
+	if why != "" {
 		s.spoil(c)
 		c.WriteError("ERR " + why)
 		return true
@@ -31,6 +35,9 @@ func (s *Server) guard(c *server.Peer, cmd string, args ...string) bool {
 		return true
 	case cmd == "INFO":
 		c.WriteBulk(s.info(args))
+		return true
+	case isHyperLogLog(cmd):
+		s.hyperLogLog(c, cmd, args)
 		return true
 	}
 	return false
