@@ -88,6 +88,17 @@ func (p Proxies) ClientAddr(r *http.Request) netip.Addr {
 	return client
 }
 
+// HTTPS reports whether a client sent r by https: to this server, or to a trusted proxy
+// that says so in X-Forwarded-Proto.
+func (p Proxies) HTTPS(r *http.Request) bool {
+	if r.TLS != nil {
+		return true
+	}
+	peer, ok := parseHop(r.RemoteAddr)
+	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
+	return ok && p.trusts(peer) && strings.EqualFold(strings.TrimSpace(first), "https")
+}
+
 func (p Proxies) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(a) })
 }

@@ -78,6 +78,7 @@ type Door struct {
 	cfg     Config
 	log     *slog.Logger
 	server  *handler.Server
+	csrf    *http.CrossOriginProtection
 	front   http.Handler
 	metrics *metrics
 	docs    *documents
@@ -125,6 +126,9 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	d.server.SetErrorPresenter(d.present)
 	d.server.SetRecoverFunc(d.recovered)
 	d.server.Use(d.docs)
+	if d.csrf, err = d.protection(); err != nil {
+		return nil, err
+	}
 	d.front, err = d.wrapped()
 	return d, err
 }

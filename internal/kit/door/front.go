@@ -33,21 +33,9 @@ func (d *Door) wrapped() (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compression: %w", err)
 	}
-	csrf := http.NewCrossOriginProtection()
-	for _, origin := range d.cfg.Origins {
-		if err := CheckOrigin(origin); err != nil {
-			return nil, err
-		}
-		if err := csrf.AddTrustedOrigin(origin); err != nil {
-			return nil, fmt.Errorf("origin %s: %w", origin, err)
-		}
-	}
-	csrf.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.refuse(w, r, http.StatusForbidden, refusal(codeCSRF, "This page's origin may not send requests here."))
-	}))
 	plain := http.HandlerFunc(d.receive)
 	packed := compressed(plain)
-	inner := csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	inner := d.csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isUpgrade(r) {
 			plain.ServeHTTP(w, r)
 			return
@@ -65,6 +53,23 @@ func (d *Door) wrapped() (http.Handler, error) {
 		ExposedHeaders: []string{"X-Request-Id", "Retry-After"},
 		MaxAge:         int((2 * time.Hour).Seconds()), // browsers take no more
 	}).Handler(inner), nil
+}
+
+// protection refuses what a page of a foreign origin makes a browser ask.
+func (d *Door) protection() (*http.CrossOriginProtection, error) {
+	csrf := http.NewCrossOriginProtection()
+	for _, origin := range d.cfg.Origins {
+		if err := CheckOrigin(origin); err != nil {
+			return nil, err
+		}
+		if err := csrf.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("origin %s: %w", origin, err)
+		}
+	}
+	csrf.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.refuse(w, r, http.StatusForbidden, refusal(codeCSRF, "This page's origin may not send requests here."))
+	}))
+	return csrf, nil
 }
 
 // bodyTime bounds the time for a body that nobody reads, for the server waits for

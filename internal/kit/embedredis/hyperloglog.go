@@ -18,7 +18,7 @@ import (
 
 // In the words of Redis.
 var (
-	errNoSketch  = errors.New("WRONGTYPE Key is not a valid HyperLogLog string value.") //nolint:staticcheck // with its full stop
+	errNoSketch  = errors.New("WRONGTYPE Key is not a valid HyperLogLog string value.") //nolint:staticcheck,revive // with its full stop
 	errWrongType = errors.New("WRONGTYPE Operation against a key holding the wrong kind of value")
 )
 

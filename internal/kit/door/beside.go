@@ -1,0 +1,39 @@
+package door
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// Beside guards a handler that stands beside the schema, on the same origin: requests
+// that a page of a foreign origin makes a browser send are 403, who asks is found out as
+// for an operation, and each request counts against the same rate, 429. Then next may ask
+// [CallerOf], and has the context of [Admission].Enter. What else is to be bounded, the
+// method, the body and its size, is for next to look at; only the time for a body is
+// bounded here. A refusal is JSON as the door's own are.
+func (d *Door) Beside(next http.Handler) http.Handler {
+	return d.bodyTime(d.csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := d.welcome(r)
+		if err != nil {
+			d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{err}}, mediaJSON), err)
+			return
+		}
+		ctx := context.WithValue(r.Context(), callerKey{}, c)
+		if c.admission.Enter != nil {
+			ctx = c.admission.Enter(ctx)
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})))
+}
+
+// CallerOf says who sent the request or the operation that ctx belongs to: the user,
+// [Admission].User, "" for nobody known; and the network of the client, by which limits
+// count, "" where there is no request.
+func CallerOf(ctx context.Context) (user, network string) {
+	c := callerOf(ctx)
+	return c.admission.User, strings.TrimPrefix(c.network, "a:")
+}
