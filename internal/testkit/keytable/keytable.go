@@ -205,6 +205,9 @@ func placeholders() map[string]string {
 		"N":      `[1-9][0-9]*`,           // note
 		"LOCK":   `[a-z][a-z0-9:_-]*`,     // name of a lock
 		"YYYYMM": `[0-9]{6}`,              // month
+		"SHOP":   `site|[1-9][0-9]*`,      // a shop, or the site
+		"DAY":    `[0-9]{8}`,              // yyyymmdd
+		"RANDOM": `[A-Z2-7]{26}`,          // a name that is used once
 		"H":      `[A-Za-z0-9_-]{1,43}`,   // digest of what a client wants once
 	}
 }

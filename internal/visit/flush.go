@@ -1,0 +1,183 @@
+package visit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	flushEvery    = time.Second
+	flushTimeout  = 2 * time.Second
+	farewell      = 5 * time.Second // for the last flush
+	batchCommands = 498             // of a pipeline, with two more at its end
+	batchVisitors = 500             // of a PFADD
+	batchShops    = 500             // of a question for shops
+)
+
+// Run sends what this process recorded to Redis, once a second, until ctx ends; then once
+// more, and it returns nil. What could not be sent is sent with the next: views may count
+// twice then, if Redis had them and its answer was lost.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.note(ctx, doingFlush, s.Flush(ctx))
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+			defer cancel()
+			s.note(last, doingFlush, s.Flush(last))
+			return nil
+		}
+	}
+}
+
+func (s *Service) note(ctx context.Context, doing string, err error) {
+	if err != nil {
+		s.failures.Note(ctx, doing, err)
+	}
+}
+
+// Flush sends what was recorded until now to Redis. One at a time: [Service.Run] does.
+func (s *Service) Flush(ctx context.Context) error {
+	taken := s.waiting.take()
+	if len(taken) == 0 {
+		return nil
+	}
+	err := s.dropUnknown(ctx, taken)
+	var batch []sending
+	commands := 0
+	for b, t := range taken {
+		one := sending{bucket: b, tally: t}
+		if n := one.commands(); commands+n > batchCommands && len(batch) > 0 {
+			err = errors.Join(err, s.send(ctx, batch))
+			batch, commands = nil, 0
+		}
+		batch = append(batch, one)
+		commands += one.commands()
+	}
+	if len(batch) > 0 {
+		err = errors.Join(err, s.send(ctx, batch))
+	}
+	return err
+}
+
+// dropUnknown leaves out shops that do not exist, so that strangers cannot make keys. Those
+// that it cannot tell of wait for the next flush; the site does not.
+func (s *Service) dropUnknown(ctx context.Context, taken map[bucket]*tally) error {
+	var shops []int64
+	for b := range taken {
+		if b.shop != site {
+			shops = append(shops, b.shop)
+		}
+	}
+	slices.Sort(shops)
+	shops = slices.Compact(shops)
+	known, asked := map[int64]bool{}, map[int64]bool{}
+	var failed error
+	for part := range slices.Chunk(shops, batchShops) {
+		found, err := s.cfg.Shops.Known(ctx, part)
+		if err != nil {
+			failed = fmt.Errorf("ask which of %d shops exist: %w", len(part), err)
+			break
+		}
+		for _, id := range part {
+			asked[id], known[id] = true, found[id]
+		}
+	}
+	for b, t := range taken {
+		switch {
+		case b.shop == site || known[b.shop]:
+			continue
+		case asked[b.shop]:
+			s.counts.unknown.Add(float64(t.views))
+		default:
+			s.waiting.giveBack(b, t)
+		}
+		delete(taken, b)
+	}
+	return failed
+}
+
+// sending is a bucket on its way, and what is asked of Redis for it.
+type sending struct {
+	bucket   bucket
+	tally    *tally
+	views    *redis.IntCmd // nil if there are none
+	visitors []redis.Cmder
+	rest     []redis.Cmder
+}
+
+// commands is how many a bucket needs.
+func (one sending) commands() int {
+	return 6 + (len(one.tally.visitors)+batchVisitors-1)/batchVisitors
+}
+
+// send sends some buckets in one pipeline. What Redis did not confirm of each waits for
+// the next flush.
+func (s *Service) send(ctx context.Context, batch []sending) error {
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	micros := s.cfg.Now().UnixMicro()
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i := range batch {
+			s.ask(ctx, p, &batch[i], micros+int64(i))
+		}
+		p.ZRemRangeByRank(ctx, s.keys.dirty(), 0, -maxDirty-1)
+		p.Expire(ctx, s.keys.dirty(), keep)
+		return nil
+	})
+	if err == nil {
+		return nil
+	}
+	for _, one := range batch {
+		if left, missing := one.missing(); missing {
+			s.waiting.giveBack(one.bucket, left)
+		}
+	}
+	return fmt.Errorf("send visits of %d shops and days to Redis: %w", len(batch), err)
+}
+
+// ask adds the commands of a bucket to a pipeline. The counter has its name before it
+// counts, and the day is dirty after it did.
+func (s *Service) ask(ctx context.Context, p redis.Pipeliner, one *sending, micros int64) {
+	views, visitors := s.keys.views(one.bucket), s.keys.visitors(one.bucket)
+	if one.tally.views > 0 {
+		one.rest = append(one.rest, p.HSetNX(ctx, views, "c", newName()))
+		one.views = p.HIncrBy(ctx, views, "n", one.tally.views)
+		one.rest = append(one.rest, p.Expire(ctx, views, keep))
+	}
+	all := make([]any, 0, len(one.tally.visitors))
+	for visitor := range one.tally.visitors {
+		all = append(all, visitor)
+	}
+	for part := range slices.Chunk(all, batchVisitors) {
+		one.visitors = append(one.visitors, p.PFAdd(ctx, visitors, part...))
+	}
+	if len(all) > 0 {
+		one.rest = append(one.rest, p.Expire(ctx, visitors, keep))
+	}
+	one.rest = append(one.rest, p.ZAdd(ctx, s.keys.dirty(), redis.Z{Score: float64(micros), Member: memberOf(one.bucket)}))
+}
+
+// missing returns what of a bucket Redis did not confirm.
+func (one sending) missing() (left *tally, missing bool) {
+	failed := func(c redis.Cmder) bool { return c.Err() != nil }
+	left = &tally{}
+	if one.views != nil && failed(one.views) {
+		left.views, missing = one.tally.views, true
+	}
+	if slices.ContainsFunc(one.visitors, failed) {
+		left.visitors, missing = one.tally.visitors, true
+	}
+	if slices.ContainsFunc(one.rest, failed) {
+		missing = true // a bucket without views is dirty again, and has its end
+	}
+	return left, missing
+}

@@ -1,0 +1,150 @@
+package visit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestMain(m *testing.M) {
+	store.Hush() // each refused connection would be a line
+	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit))
+}
+
+// shops are those below 1000, unless the database is away.
+type shops struct {
+	mu    sync.Mutex
+	err   error
+	asked int
+}
+
+func (s *shops) Known(_ context.Context, ids []int64) (map[int64]bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	known := map[int64]bool{}
+	for _, id := range ids {
+		known[id] = id < 1000
+	}
+	return known, s.err
+}
+
+// hand is a clock that a test moves.
+type hand struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (h *hand) Now() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+func (h *hand) move(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+// A process is a Service as one of several processes has it.
+type process struct {
+	*Service
+	from  storetest.Process
+	shops *shops
+	clock *hand
+}
+
+// noon is when most tests begin.
+func noon() *hand { return &hand{now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)} }
+
+func today() calendar.Date { return calendar.Date{Year: 2026, Month: 11, Day: 23} }
+
+// before is a day some days ago.
+func before(days int) calendar.Date {
+	return calendar.DateOf(time.Date(2026, 11, 23-days, 0, 0, 0, 0, time.UTC))
+}
+
+// open starts a process on stores, with a clock that processes may share.
+func open(t *testing.T, on storetest.Stores, clock *hand, change ...func(*Config)) process {
+	t.Helper()
+	from := storetest.Open(t, on)
+	p := process{from: from, shops: &shops{}, clock: clock}
+	cfg := Config{Prefix: storetest.Prefix, Shops: p.shops, Now: clock.Now}
+	for _, c := range change {
+		c(&cfg)
+	}
+	p.Service = New(from.DB, from.Redis, cfg, from.Registry, from.Log)
+	must(t, p.LearnSecret(t.Context()))
+	return p
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// person is somebody with our cookie.
+func person(n int) Visitor { return Visitor{Key: Cookie(fmt.Sprintf("person-%d", n)), Beacon: true} }
+
+// come has people n to m-1 look at a shop, and flushes.
+func (p process) come(t *testing.T, shop int64, n, m int) {
+	t.Helper()
+	for i := n; i < m; i++ {
+		p.Page(person(i), shop)
+	}
+	must(t, p.Flush(t.Context()))
+}
+
+// ofShop is what is said of a shop in a range: different people, views.
+func (p process) ofShop(t *testing.T, shop int64, from, to calendar.Date) [2]int {
+	t.Helper()
+	stats, err := p.OfShop(t.Context(), shop, from, to)
+	must(t, err)
+	if stats.Date != nil {
+		t.Errorf("a range has the day %v", stats.Date)
+	}
+	return [2]int{stats.UniqueVisitors, stats.Views}
+}
+
+// days are different people and views of each day.
+func (p process) days(t *testing.T, shop int64, from, to calendar.Date) string {
+	t.Helper()
+	list, err := p.OfShopByDay(t.Context(), shop, from, to)
+	must(t, err)
+	return text(list)
+}
+
+func text(list []Stats) string {
+	var b strings.Builder
+	for i, s := range list {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d/%d", s.UniqueVisitors, s.Views)
+	}
+	return b.String()
+}
+
+// forget empties Redis, as one that lost all that it had.
+func (p process) forget(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	must(t, store.KeyScan{}.Each(ctx, p.from.Redis, func(k store.Key) { must(t, p.from.Redis.Unlink(ctx, k.Name).Err()) }))
+}
+
+// about reports whether a count is within 2 %.
+func about(got, want int) bool { return math.Abs(float64(got)-float64(want)) <= 0.02*float64(want) }

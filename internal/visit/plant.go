@@ -1,0 +1,55 @@
+package visit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/visitday"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/hyperloglog"
+)
+
+const (
+	plantTimeout = 30 * time.Second // of one statement
+	plantRows    = 100              // of a statement
+)
+
+// A Day is how a shop was visited on a day, as a seed describes it.
+type Day struct {
+	Shop     int64 // 0 is the site
+	Date     calendar.Date
+	Visitors []string // their keys
+	Views    int64
+}
+
+// Plant stores days that are not stored yet, and leaves the others as they are. It does
+// not look whether there are such shops.
+func (s *Service) Plant(ctx context.Context, days []Day) error {
+	for part := range slices.Chunk(days, plantRows) {
+		if err := s.plant(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) plant(ctx context.Context, days []Day) error {
+	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+	defer cancel()
+	writes := make([]*ent.VisitDayCreate, len(days))
+	for i, d := range days {
+		sketch := new(hyperloglog.Sketch)
+		for _, visitor := range d.Visitors {
+			sketch.Add([]byte(visitor))
+		}
+		writes[i] = newRow(s.db, bucket{d.Shop, dayOf(d.Date)}).SetViews(d.Views).SetUniques(int(sketch.Count())).SetSketch(sketch.Bytes())
+	}
+	err := s.db.VisitDay.CreateBulk(writes...).OnConflictColumns(visitday.FieldShopID, visitday.FieldDay).DoNothing().Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("plant %d days of visits: %w", len(days), err)
+	}
+	return nil
+}

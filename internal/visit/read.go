@@ -1,0 +1,226 @@
+package visit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/hyperloglog"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+)
+
+// MaxDays is how many days one question is about.
+const MaxDays = 366
+
+// OfShop returns the visits to a shop in a range of days, both ends included, in which a
+// person counts once. It is as fresh as the last flush of each process: a second. Another
+// range than one of 1 to [MaxDays] days is a fault.
+//
+// It costs one statement and two round trips: what Redis has of the days that it keeps,
+// and PFMERGE of these and of the rows of the others. Any other error means that the
+// database or Redis failed: rows alone do not know who came a moment ago.
+func (s *Service) OfShop(ctx context.Context, shop int64, from, to calendar.Date) (*Stats, error) {
+	ctx, span := observe.Span(ctx, "visit.OfShop")
+	defer span.End()
+	days, err := daysOf(from, to)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.rowsOf(ctx, shop, dayOf(from), dayOf(to), true) // before Redis: see viewsOf
+	if err != nil {
+		return nil, err
+	}
+	live, err := s.liveOf(ctx, shop, days)
+	if err != nil {
+		return nil, err
+	}
+	stats, history, keys := &Stats{}, new(hyperloglog.Sketch), []string(nil)
+	for _, date := range days {
+		row, now := rows[dayOf(date)], live[dayOf(date)]
+		stats.Views += viewsOf(row, now)
+		if now != nil {
+			keys = append(keys, s.keys.visitors(bucket{shop, dayOf(date)}))
+		}
+		if row != nil && !now.hasAllOf(row) {
+			history.Merge(s.read(ctx, row.Sketch))
+		}
+	}
+	n, err := s.merged(ctx, shop, history, keys)
+	stats.UniqueVisitors = int(n)
+	return stats, err
+}
+
+// OfShopByDay returns the visits to a shop on each day of a range, in order. It is as
+// fresh as OfShop, and fails as it does. It costs one statement and a round trip, and one
+// more of each if Redis forgot something on one of these days.
+func (s *Service) OfShopByDay(ctx context.Context, shop int64, from, to calendar.Date) ([]Stats, error) {
+	ctx, span := observe.Span(ctx, "visit.OfShopByDay")
+	defer span.End()
+	return s.byDay(ctx, shop, from, to)
+}
+
+// OfSite is [Service.OfShopByDay] of the whole site.
+func (s *Service) OfSite(ctx context.Context, from, to calendar.Date) ([]Stats, error) {
+	ctx, span := observe.Span(ctx, "visit.OfSite")
+	defer span.End()
+	return s.byDay(ctx, site, from, to)
+}
+
+func (s *Service) byDay(ctx context.Context, shop int64, from, to calendar.Date) ([]Stats, error) {
+	days, err := daysOf(from, to)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.rowsOf(ctx, shop, dayOf(from), dayOf(to), false)
+	if err != nil {
+		return nil, err
+	}
+	live, err := s.liveOf(ctx, shop, days)
+	if err != nil {
+		return nil, err
+	}
+	stats, halves := make([]Stats, len(days)), map[int]*Stats{}
+	for i, date := range days {
+		day := dayOf(date)
+		row, now := rows[day], live[day]
+		stats[i] = Stats{Date: &days[i], Views: viewsOf(row, now)}
+		switch {
+		case now == nil && row == nil: // nobody came
+		case now == nil:
+			stats[i].UniqueVisitors = row.Uniques
+		case row == nil || now.hasAllOf(row):
+			stats[i].UniqueVisitors = int(now.visitors)
+		default:
+			halves[day] = &stats[i]
+		}
+	}
+	return stats, s.mergeHalves(ctx, shop, halves)
+}
+
+// mergeHalves counts the visitors of days of which the row and Redis know different ones.
+func (s *Service) mergeHalves(ctx context.Context, shop int64, halves map[int]*Stats) error {
+	if len(halves) == 0 {
+		return nil
+	}
+	from, to := 0, 0
+	days := make([]bucket, 0, len(halves))
+	for day := range halves {
+		if from == 0 {
+			from, to = day, day
+		}
+		from, to = min(from, day), max(to, day)
+		days = append(days, bucket{shop, day})
+	}
+	rows, err := s.rowsOf(ctx, shop, from, to, true)
+	if err != nil {
+		return err
+	}
+	found, err := s.stored(ctx, days)
+	if err != nil {
+		return err
+	}
+	for day, stats := range halves {
+		all := s.read(ctx, found[bucket{shop, day}].sketch)
+		if row := rows[day]; row != nil {
+			all.Merge(s.read(ctx, row.Sketch))
+		}
+		stats.UniqueVisitors = int(all.Count())
+	}
+	return nil
+}
+
+// daysOf lists the days of a range, or says what is wrong with it.
+func daysOf(from, to calendar.Date) ([]calendar.Date, error) {
+	n := calendar.Days(from, to)
+	if n < 1 || n > MaxDays {
+		return nil, fault.BadInput("1 to %d days, not %d", MaxDays, n)
+	}
+	days := make([]calendar.Date, n)
+	for i := range days {
+		days[i] = calendar.DateOf(time.Date(from.Year, from.Month, from.Day+i, 0, 0, 0, 0, time.UTC))
+	}
+	return days, nil
+}
+
+// liveDay is what Redis has of a day now.
+type liveDay struct {
+	redisDay
+	visitors int64
+}
+
+// hasAllOf reports whether Redis knows all visitors that a row knows: it was rolled up
+// since it last forgot, and reminded then.
+func (d *liveDay) hasAllOf(row *ent.VisitDay) bool { return d != nil && d.counter == row.Counter }
+
+// viewsOf adds up what a row and Redis know. Either may be nil. The row was read first:
+// what was rolled up since is in what Redis has beyond it.
+func viewsOf(row *ent.VisitDay, now *liveDay) int {
+	var n int64
+	if row != nil {
+		n = row.Views
+	}
+	if now != nil {
+		n += beyond(row, now.redisDay)
+	}
+	return int(n)
+}
+
+// liveOf reads what Redis has of those of the days that it may still keep, in one round
+// trip.
+func (s *Service) liveOf(ctx context.Context, shop int64, days []calendar.Date) (map[int]*liveDay, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTime)
+	defer cancel()
+	// Zones and clocks of other processes may be a day ahead.
+	now := s.cfg.Now().In(s.cfg.Zone)
+	oldest, newest := dayOf(calendar.DateOf(now.Add(-keep).AddDate(0, 0, -1))), dayOf(calendar.DateOf(now.AddDate(0, 0, 1)))
+	pipe := s.rdb.Pipeline()
+	views, visitors := map[int]*redis.SliceCmd{}, map[int]*redis.IntCmd{}
+	for _, date := range days {
+		if day := dayOf(date); oldest <= day && day <= newest {
+			b := bucket{shop, day}
+			views[day], visitors[day] = pipe.HMGet(ctx, s.keys.views(b), "n", "c"), pipe.PFCount(ctx, s.keys.visitors(b))
+		}
+	}
+	if len(views) == 0 {
+		return nil, nil
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("read the visits of %s from Redis: %w", nameOf(shop), err)
+	}
+	found := map[int]*liveDay{}
+	for day, answer := range views {
+		one, err := dayIn(answer)
+		if err != nil {
+			return nil, err
+		}
+		if n := visitors[day].Val(); n > 0 || one.views > 0 {
+			found[day] = &liveDay{one, n}
+		}
+	}
+	return found, nil
+}
+
+// merged counts who is in a sketch or under keys of a shop: they are merged under a key
+// that nobody else has, in one round trip.
+func (s *Service) merged(ctx context.Context, shop int64, history *hyperloglog.Sketch, keys []string) (int64, error) {
+	if len(keys) == 0 {
+		return history.Count(), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, redisTime)
+	defer cancel()
+	to := s.keys.merged(shop)
+	pipe := s.rdb.Pipeline()
+	pipe.Set(ctx, to, history.Bytes(), keepTmp)
+	pipe.PFMerge(ctx, to, keys...)
+	n := pipe.PFCount(ctx, to)
+	pipe.Unlink(ctx, to)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return 0, fmt.Errorf("merge %d days of %s: %w", len(keys), nameOf(shop), err)
+	}
+	return n.Val(), nil
+}

@@ -1,0 +1,268 @@
+package visit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/hyperloglog"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+const (
+	rollEvery   = time.Minute
+	rollTimeout = 10 * time.Second // of a page
+	rollPage    = 100              // days, of up to 12 KB each
+	redisTime   = time.Second      // of a round trip
+
+	// quiet is how long a day must not have been flushed before it is clean: longer than
+	// clocks differ, and than a flush is under way. A busy day stays dirty until it is over.
+	quiet = 10 * time.Second
+)
+
+// Work rolls up, once a minute, until ctx ends, and returns nil. Any number of processes
+// may do so: rows are locked, and say how much of which counter they have.
+func (s *Service) Work(ctx context.Context) error {
+	for clock.Sleep(ctx, clock.About(rollEvery)) == nil {
+		if err := s.RollUp(ctx); err != nil && ctx.Err() == nil {
+			s.note(ctx, doingRollUp, err)
+		}
+	}
+	return nil
+}
+
+// RollUp stores what changed in Redis since it was last rolled up, in pages. It may be
+// repeated, and cut short: a row knows what it has.
+func (s *Service) RollUp(ctx context.Context) error {
+	after := "-inf"
+	for {
+		read, cancel := context.WithTimeout(ctx, redisTime)
+		page, err := s.rdb.ZRangeArgsWithScores(read, redis.ZRangeArgs{
+			Key: s.keys.dirty(), Start: after, Stop: "+inf", ByScore: true, Count: rollPage,
+		}).Result()
+		cancel()
+		if err != nil {
+			return fmt.Errorf("read which days to roll up: %w", err)
+		}
+		if err := s.rollPage(ctx, page); err != nil {
+			return err
+		}
+		if len(page) < rollPage {
+			return nil
+		}
+		after = "(" + decimal(page[len(page)-1].Score)
+	}
+}
+
+// rollPage rolls up some days and forgets those that are clean then.
+func (s *Service) rollPage(ctx context.Context, page []redis.Z) error {
+	if len(page) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, rollTimeout)
+	defer cancel()
+	began := s.cfg.Now()
+	var days []bucket
+	for _, z := range page {
+		if b, ok := parseMember(z.Member); ok { // else it is not ours
+			days = append(days, b)
+		}
+	}
+	slices.SortFunc(days, byDay)
+	unnamed := map[bucket]bool{}
+	err := ent.WithTxAgain(ctx, s.db, store.Undone, func(tx *ent.Tx) error {
+		clear(unnamed)
+		return s.store(ctx, tx, days, unnamed)
+	})
+	if err != nil {
+		return fmt.Errorf("roll up %d days of visits: %w", len(days), err)
+	}
+	var clean []any
+	for _, z := range page {
+		b, _ := parseMember(z.Member)
+		if began.Sub(time.UnixMicro(int64(z.Score))) >= quiet && !unnamed[b] {
+			clean = append(clean, z.Member, decimal(z.Score))
+		}
+	}
+	if len(clean) == 0 {
+		return nil
+	}
+	if err := s.rolled.Run(ctx, s.rdb, []string{s.keys.dirty()}, clean...).Err(); err != nil {
+		return fmt.Errorf("forget days that were rolled up: %w", err)
+	}
+	return nil
+}
+
+// store writes down what Redis has of days. It reads Redis while it has the locks of the
+// rows: another process has read before it, and stored that, or reads after it.
+func (s *Service) store(ctx context.Context, tx *ent.Tx, days []bucket, unnamed map[bucket]bool) error {
+	rows, err := lockRows(ctx, tx, days)
+	if err != nil {
+		return err
+	}
+	found, err := s.stored(ctx, days)
+	if err != nil {
+		return err
+	}
+	var changed []*ent.VisitDay
+	forgotten := map[bucket][]byte{}
+	for _, b := range days {
+		if found[b].counter == "" && found[b].views > 0 {
+			unnamed[b] = true
+		}
+		row := rows[b]
+		if row == nil {
+			continue // somebody removed it just now
+		}
+		more, forgot := s.take(ctx, row, found[b])
+		if more {
+			changed = append(changed, row)
+		}
+		if forgot {
+			forgotten[b] = row.Sketch
+		}
+	}
+	if err := s.remind(ctx, forgotten); err != nil {
+		return err
+	}
+	return saveRows(ctx, tx, changed)
+}
+
+// remind gives Redis back the visitors of days that it forgot and that go on. After that
+// a row whose counter is that of Redis has no visitor whom Redis does not have, which
+// readers rely on.
+func (s *Service) remind(ctx context.Context, forgotten map[bucket][]byte) error {
+	if len(forgotten) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, redisTime)
+	defer cancel()
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for b, sketch := range forgotten {
+			from, to := s.keys.merged(b.shop), s.keys.visitors(b)
+			p.Set(ctx, from, sketch, keepTmp)
+			p.PFMerge(ctx, to, from)
+			p.Expire(ctx, to, keep)
+			p.Unlink(ctx, from)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("give %d days of visitors back to Redis: %w", len(forgotten), err)
+	}
+	return nil
+}
+
+// redisDay is what Redis has of a day.
+type redisDay struct {
+	views   int64
+	counter string // its name; "" if there is none
+	sketch  []byte // none if nobody asked for it, or there is none
+}
+
+// stored reads days from Redis, with their visitors. A counter without a name, whose name
+// was lost with all the rest just before it counted, gets another one: who rolls it up
+// next can tell it from others.
+func (s *Service) stored(ctx context.Context, days []bucket) (map[bucket]redisDay, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTime)
+	defer cancel()
+	pipe := s.rdb.Pipeline()
+	views, sketches := make([]*redis.SliceCmd, len(days)), make([]*redis.StringCmd, len(days))
+	for i, b := range days {
+		views[i], sketches[i] = pipe.HMGet(ctx, s.keys.views(b), "n", "c"), pipe.Get(ctx, s.keys.visitors(b))
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("read %d days from Redis: %w", len(days), err)
+	}
+	found := make(map[bucket]redisDay, len(days))
+	for i, b := range days {
+		sketch, err := sketches[i].Bytes()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, fmt.Errorf("read the visitors of %s from Redis: %w", memberOf(b), err)
+		}
+		day, err := dayIn(views[i])
+		if err != nil {
+			return nil, err
+		}
+		day.sketch = sketch
+		found[b] = day
+		if day.counter == "" && day.views > 0 {
+			if err := s.rdb.HSetNX(ctx, s.keys.views(b), "c", newName()).Err(); err != nil {
+				return nil, fmt.Errorf("name a counter of views: %w", err)
+			}
+		}
+	}
+	return found, nil
+}
+
+// dayIn reads the counter of views.
+func dayIn(answer *redis.SliceCmd) (redisDay, error) {
+	values, err := answer.Result()
+	if err != nil || len(values) != 2 {
+		return redisDay{}, fmt.Errorf("read a counter of views from Redis: %w", err)
+	}
+	number, _ := values[0].(string)
+	name, _ := values[1].(string)
+	n, _ := strconv.ParseInt(number, 10, 64) // HINCRBY wrote it; none is 0
+	return redisDay{views: n, counter: name}, nil
+}
+
+// take adds what Redis has of a day to its row. It reports whether that changed the row,
+// and whether Redis, which counts that day, does not know visitors whom the row has.
+func (s *Service) take(ctx context.Context, row *ent.VisitDay, day redisDay) (changed, forgot bool) {
+	if day.counter != "" && (day.counter != row.Counter || day.views != row.Counted) {
+		row.Views += beyond(row, day)
+		row.Counter, row.Counted, changed = day.counter, day.views, true
+	}
+	theirs, ours := s.read(ctx, day.sketch), s.read(ctx, row.Sketch)
+	both := *ours
+	both.Merge(theirs)
+	if both != *ours || len(row.Sketch) == 0 {
+		row.Sketch, row.Uniques, changed = both.Bytes(), int(both.Count()), true
+	}
+	return changed, day.counter != "" && both != *theirs
+}
+
+// beyond is how many views Redis has that are not in a row. A counter that went back, as
+// that of a replica which lagged behind, has none.
+func beyond(row *ent.VisitDay, day redisDay) int64 {
+	if row == nil || row.Counter != day.counter {
+		return day.views
+	}
+	return max(0, day.views-row.Counted)
+}
+
+// read reads a sketch. What is none, whoever wrote that, is noted and counts as empty.
+func (s *Service) read(ctx context.Context, b []byte) *hyperloglog.Sketch {
+	sketch, err := hyperloglog.Parse(b)
+	if err != nil {
+		s.note(ctx, doingRead, err)
+		return new(hyperloglog.Sketch)
+	}
+	return sketch
+}
+
+// memberOf is a day among those that are to be rolled up.
+func memberOf(b bucket) string { return nameOf(b.shop) + ":" + strconv.Itoa(b.day) }
+
+func parseMember(member any) (b bucket, ok bool) {
+	text, _ := member.(string)
+	name, day, _ := strings.Cut(text, ":")
+	var err, err2 error
+	if name != nameOf(site) {
+		b.shop, err = strconv.ParseInt(name, 10, 64)
+	}
+	b.day, err2 = strconv.Atoi(day)
+	return b, err == nil && err2 == nil && memberOf(b) == text
+}
+
+// decimal is a whole number that was a score.
+func decimal(score float64) string { return strconv.FormatInt(int64(score), 10) }

@@ -1,0 +1,515 @@
+package visit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tandian-dev/tandian/ent/visitday"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+const tea, cake = int64(1), int64(2) // shops
+
+func TestAPersonCountsOnceInARangeOfDays(t *testing.T) {
+	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
+		clock := noon()
+		clock.move(-2 * 24 * time.Hour)
+		p := open(t, on, clock)
+		p.come(t, tea, 0, 20)
+		clock.move(24 * time.Hour)
+		p.come(t, tea, 10, 30)
+		p.come(t, tea, 10, 20)
+		clock.move(24 * time.Hour)
+		p.come(t, cake, 0, 5)
+		for _, when := range []string{"live", "rolled up", "after Redis forgot"} {
+			switch when {
+			case "rolled up":
+				must(t, p.RollUp(t.Context()))
+			case "after Redis forgot":
+				p.forget(t)
+			}
+			if got := p.ofShop(t, tea, before(2), today()); got != [2]int{30, 50} {
+				t.Errorf("%s: %v, want 30 people and 50 views", when, got)
+			}
+			if got := p.ofShop(t, tea, before(1), before(1)); got != [2]int{20, 30} {
+				t.Errorf("%s: %v on one day", when, got)
+			}
+			if got := p.days(t, tea, before(3), today()); got != "0/0, 20/20, 20/30, 0/0" {
+				t.Errorf("%s: days %s", when, got)
+			}
+			if got := p.days(t, cake, today(), before(-2)); got != "5/5, 0/0, 0/0" {
+				t.Errorf("%s: days to come %s", when, got)
+			}
+			all, err := p.OfSite(t.Context(), before(2), today())
+			if err != nil || text(all) != "20/20, 20/30, 5/5" || *all[0].Date != before(2) || *all[2].Date != today() {
+				t.Errorf("%s: the site %s, %v", when, text(all), err)
+			}
+		}
+	})
+}
+
+func TestWhatHappenedInHistoryIsReadFromRows(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		clock := noon()
+		p := open(t, on, clock)
+		p.come(t, tea, 0, 50)
+		must(t, p.RollUp(t.Context()))
+		clock.move(41 * 24 * time.Hour)
+		p.forget(t)
+		p.come(t, tea, 40, 60)
+		first, last := today(), before(-41)
+		if got := p.ofShop(t, tea, first, last); got != [2]int{60, 70} {
+			t.Errorf("over 42 days %v", got)
+		}
+		if got := p.days(t, tea, first, before(-1)); got != "50/50, 0/0" {
+			t.Errorf("then: %s", got)
+		}
+		year := calendar.Date{Year: 2026, Month: 1, Day: 1}
+		list, err := p.OfShopByDay(t.Context(), tea, year, calendar.Date{Year: 2026, Month: 12, Day: 31})
+		if err != nil || len(list) != 365 {
+			t.Errorf("%d days, %v", len(list), err)
+		}
+	})
+}
+
+func TestARedisThatForgotMidDayKeepsTheSum(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon())
+		p.come(t, tea, 0, 30)
+		must(t, p.RollUp(t.Context()))
+		p.forget(t)
+		p.come(t, tea, 20, 50)
+		want := func(when string) {
+			t.Helper()
+			if got := p.ofShop(t, tea, today(), today()); got != [2]int{50, 60} {
+				t.Errorf("%s: %v, want 50 people and 60 views", when, got)
+			}
+			if got := p.days(t, tea, today(), today()); got != "50/60" {
+				t.Errorf("%s: day %s", when, got)
+			}
+		}
+		want("before the roll-up")
+		must(t, p.RollUp(t.Context()))
+		want("after it")
+		p.forget(t)
+		want("from the row alone")
+		p.come(t, tea, 0, 10)
+		must(t, p.RollUp(t.Context()))
+		if got := p.ofShop(t, tea, today(), today()); got != [2]int{50, 70} {
+			t.Errorf("after another loss %v", got)
+		}
+	})
+}
+
+func TestRollingUpAgainAndByManyDoublesNothing(t *testing.T) {
+	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
+		clock := noon()
+		a, b := open(t, on, clock), open(t, on, clock)
+		for round := range 5 {
+			for shop := range int64(120) { // more than a page
+				a.Page(person(round), shop+1)
+				b.Page(person(round+1), shop+1)
+			}
+			must(t, a.Flush(t.Context()))
+			must(t, b.Flush(t.Context()))
+			var g errgroup.Group
+			for _, p := range []process{a, b, a, b} {
+				g.Go(func() error { return p.RollUp(t.Context()) })
+			}
+			must(t, g.Wait())
+		}
+		a.forget(t)
+		for _, shop := range []int64{1, 60, 120} {
+			if got := b.ofShop(t, shop, today(), today()); got != [2]int{6, 10} {
+				t.Errorf("shop %d: %v", shop, got)
+			}
+		}
+		if got := b.ofShop(t, site, today(), today()); got != [2]int{6, 1200} {
+			t.Errorf("the site: %v", got)
+		}
+		if n := b.from.DB.VisitDay.Query().CountX(t.Context()); n != 121 {
+			t.Errorf("%d rows", n)
+		}
+	})
+}
+
+func TestADayIsCleanOnlyOnceItWasQuiet(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		clock := noon()
+		p := open(t, on, clock)
+		dirty := func() int64 {
+			t.Helper()
+			must(t, p.RollUp(t.Context()))
+			return p.from.Redis.ZCard(t.Context(), p.keys.dirty()).Val()
+		}
+		p.come(t, tea, 0, 3)
+		if n := dirty(); n != 2 {
+			t.Errorf("%d are dirty that were just flushed", n)
+		}
+		clock.move(quiet + time.Second)
+		p.come(t, cake, 0, 3)
+		if n := dirty(); n != 2 { // the site again, and the cake shop
+			t.Errorf("%d are dirty", n)
+		}
+		clock.move(quiet + time.Second)
+		if n := dirty(); n != 0 {
+			t.Errorf("%d are dirty for ever", n)
+		}
+		p.from.Redis.ZAdd(t.Context(), p.keys.dirty(), redis.Z{Score: 1, Member: "what is this"}, redis.Z{Score: 2, Member: "01:20261123"})
+		if n := dirty(); n != 0 {
+			t.Errorf("%d stay that are not ours", n)
+		}
+	})
+}
+
+func TestACounterThatChangedMeanwhileStaysDirty(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon())
+		ctx, key := t.Context(), p.keys.dirty()
+		p.from.Redis.ZAdd(ctx, key, redis.Z{Score: 1_790_000_000_000_001, Member: "a"}, redis.Z{Score: 1_790_000_000_000_002, Member: "b"})
+		n, err := p.rolled.Run(ctx, p.from.Redis, []string{key}, "a", "1790000000000001", "b", "1790000000000001", "c", "1").Int()
+		if err != nil || n != 1 {
+			t.Errorf("%d are forgotten, %v", n, err)
+		}
+		if left, err := p.from.Redis.ZRange(ctx, key, 0, 10).Result(); err != nil || strings.Join(left, " ") != "b" {
+			t.Errorf("left is %v, %v", left, err)
+		}
+		p.forget(t)
+	})
+}
+
+func TestAReplicaThatLaggedBehindTakesNothingBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon())
+		p.come(t, tea, 0, 10)
+		must(t, p.RollUp(t.Context()))
+		p.from.Redis.HSet(t.Context(), p.keys.views(bucket{tea, 20261123}), "n", 7)
+		if got := p.ofShop(t, tea, today(), today()); got != [2]int{10, 10} {
+			t.Errorf("behind: %v", got)
+		}
+		must(t, p.RollUp(t.Context()))
+		p.come(t, tea, 10, 12)
+		must(t, p.RollUp(t.Context()))
+		if got := p.ofShop(t, tea, today(), today()); got != [2]int{12, 12} {
+			t.Errorf("after two more: %v", got)
+		}
+	})
+}
+
+func TestACounterThatLostItsNameGetsAnother(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon())
+		p.come(t, tea, 0, 10)
+		p.from.Redis.HDel(t.Context(), p.keys.views(bucket{tea, 20261123}), "c")
+		for range 3 {
+			must(t, p.RollUp(t.Context()))
+			p.clock.move(quiet)
+		}
+		p.forget(t)
+		if got := p.ofShop(t, tea, today(), today()); got != [2]int{10, 10} {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+func TestWhoCountsAndWhat(t *testing.T) {
+	app := Visitor{Key: Cookie("with-a-beacon"), Beacon: true}
+	client := Visitor{Key: User("7")}
+	bot := Visitor{Key: "s:bot", Bot: true}
+	tests := []struct {
+		name       string
+		do         func(s *Service, clock *hand)
+		site, shop int // views
+	}{
+		{"nobody", func(s *Service, _ *hand) { s.SawOperation(Visitor{}); s.SawShop(context.Background(), tea) }, 0, 0},
+		{"nobody known", func(s *Service, _ *hand) {
+			s.Page(Visitor{}, tea)
+			s.SawShop(With(context.Background(), Visitor{}), tea)
+		}, 0, 0},
+		{"a bot", func(s *Service, _ *hand) {
+			s.SawOperation(bot)
+			s.SawShop(With(context.Background(), bot), tea)
+			s.Page(bot, tea)
+		}, 0, 0},
+		{"a page of the app", func(s *Service, _ *hand) { s.Page(app, 0) }, 1, 0},
+		{"a shop's page of the app, and what it asks for it", func(s *Service, _ *hand) {
+			s.SawOperation(app)
+			s.SawShop(With(context.Background(), app), tea)
+			s.Page(app, tea)
+		}, 1, 1},
+		{"a client that asks much at once", func(s *Service, clock *hand) {
+			for range 10 {
+				s.SawOperation(client)
+				clock.move(2 * time.Second)
+			}
+		}, 1, 0},
+		{"a client that asks for a minute", func(s *Service, clock *hand) {
+			for range 60 {
+				s.SawOperation(client)
+				clock.move(time.Second)
+			}
+		}, 2, 0},
+		{"a client that looks at a shop twice", func(s *Service, _ *hand) {
+			for range 2 {
+				s.SawOperation(client)
+				s.SawShop(With(context.Background(), client), tea)
+			}
+		}, 1, 2},
+	}
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		for i, tt := range tests {
+			clock := &hand{now: time.Date(2026, 1, 1+i, 12, 0, 0, 0, time.UTC)} // a day of its own
+			p := open(t, on, clock)
+			day := calendar.DateOf(clock.now)
+			tt.do(p.Service, clock)
+			must(t, p.Flush(t.Context()))
+			if got := [2]int{p.ofShop(t, site, day, day)[1], p.ofShop(t, tea, day, day)[1]}; got != [2]int{tt.site, tt.shop} {
+				t.Errorf("%s: %v views of the site and the shop, want %d and %d", tt.name, got, tt.site, tt.shop)
+			}
+			if got := [2]float64{testutil.ToFloat64(p.counts.site), testutil.ToFloat64(p.counts.shop)}; got != [2]float64{float64(tt.site), float64(tt.shop)} {
+				t.Errorf("%s: the metrics say %v", tt.name, got)
+			}
+		}
+	})
+}
+
+func TestADayIsThatOfTheZone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		clock := &hand{now: time.Date(2026, 11, 22, 15, 59, 59, 0, time.UTC)} // a second before midnight there
+		p := open(t, on, clock, func(c *Config) { c.Zone = time.FixedZone("", 8*3600) })
+		p.Page(person(1), tea)
+		clock.move(time.Second)
+		p.Page(person(2), tea)
+		p.Page(person(1), tea)
+		must(t, p.Flush(t.Context()))
+		if got := p.days(t, tea, before(1), today()); got != "1/1, 2/2" {
+			t.Errorf("%s", got)
+		}
+	})
+}
+
+func TestARangeIsOneTo366Days(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon())
+		for _, from := range []calendar.Date{before(-1), before(366)} {
+			_, one := p.OfShop(t.Context(), tea, from, today())
+			_, each := p.OfShopByDay(t.Context(), tea, from, today())
+			_, all := p.OfSite(t.Context(), from, today())
+			for _, err := range []error{one, each, all} {
+				if fault.KindOf(err) != fault.BadUserInput {
+					t.Errorf("from %v: %v", from, err)
+				}
+			}
+		}
+		if list, err := p.OfSite(t.Context(), before(365), today()); err != nil || len(list) != 366 || *list[0].Date != before(365) || *list[365].Date != today() {
+			t.Errorf("%d days, %v", len(list), err)
+		}
+	})
+}
+
+// trips counts round trips.
+type trips struct{ n int }
+
+func (*trips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { c.n++; return next(ctx, cmd) }
+}
+
+func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { c.n++; return next(ctx, cmds) }
+}
+
+func TestAYearIsReadInThreeRoundTripsAndAFlushOf100ShopsIsTwo(t *testing.T) {
+	p := open(t, storetest.Real(t), noon())
+	p.come(t, tea, 0, 1) // opens a connection
+	for shop := range int64(100) {
+		p.Page(person(int(shop)), shop+1)
+	}
+	c := &trips{}
+	p.from.Redis.AddHook(c)
+	must(t, p.Flush(t.Context()))
+	if c.n > 2 {
+		t.Errorf("a flush takes %d round trips", c.n)
+	}
+	var year []Day
+	for i := range 366 {
+		year = append(year, Day{Shop: tea, Date: before(i), Visitors: []string{"u:1", "u:" + fmt.Sprint(i)}, Views: 2})
+	}
+	must(t, p.Plant(t.Context(), year))
+	c.n = 0
+	if got := p.ofShop(t, tea, before(365), today()); !about(got[0], 367) || got[1] != 2*366+2 {
+		t.Errorf("a year: %v", got)
+	}
+	if c.n > 3 {
+		t.Errorf("a year takes %d round trips", c.n)
+	}
+}
+
+func TestWhatRedisDidNotTakeIsSentLater(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon())
+		p.come(t, tea, 0, 1)
+		wire := &cut{}
+		p.from.Redis.AddHook(wire)
+		wire.now = true
+		p.Page(person(1), tea)
+		if p.Flush(t.Context()) == nil {
+			t.Error("a flush without Redis did not fail")
+		}
+		p.Page(person(2), tea)
+		if _, err := p.OfShop(t.Context(), tea, today(), today()); err == nil {
+			t.Error("without Redis it is known who came today")
+		}
+		wire.now = false
+		must(t, p.Flush(t.Context()))
+		if got := p.ofShop(t, tea, today(), today()); got != [2]int{3, 3} {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+// cut is a wire that can be cut.
+type cut struct{ now bool }
+
+var errCut = &net.OpError{Op: "dial", Err: errors.New("cut")}
+
+func (*cut) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if c.now {
+			cmd.SetErr(errCut)
+			return errCut
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (c *cut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !c.now {
+			return next(ctx, cmds)
+		}
+		for _, cmd := range cmds {
+			cmd.SetErr(errCut)
+		}
+		return errCut
+	}
+}
+
+func TestStrangersCannotMakeKeys(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon())
+		for i := range 700 {
+			p.Page(person(i), 5000+int64(i))
+		}
+		p.come(t, tea, 0, 1)
+		if n := testutil.ToFloat64(p.counts.unknown); n != 700 {
+			t.Errorf("%v were dropped", n)
+		}
+		if n := p.from.Redis.DBSize(t.Context()).Val(); n != 5 { // of the site, the shop, and what is dirty
+			t.Errorf("%d keys", n)
+		}
+		if p.shops.asked != 2 {
+			t.Errorf("shops were asked for %d times", p.shops.asked)
+		}
+	})
+}
+
+func TestShopsThatNobodyCanTellOfWaitAndTheSiteDoesNot(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon())
+		p.shops.err = errors.New("away")
+		p.Page(person(1), tea)
+		if p.Flush(t.Context()) == nil {
+			t.Error("it did not fail")
+		}
+		p.shops.err = nil
+		if got := [2][2]int{p.ofShop(t, site, today(), today()), p.ofShop(t, tea, today(), today())}; got != [2][2]int{{1, 1}, {0, 0}} {
+			t.Errorf("meanwhile %v", got)
+		}
+		must(t, p.Flush(t.Context()))
+		if got := p.ofShop(t, tea, today(), today()); got != [2]int{1, 1} {
+			t.Errorf("then %v", got)
+		}
+	})
+}
+
+func TestMoreVisitorsThanFitAreDroppedAndCounted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon(), func(c *Config) { c.most = 100 })
+		for i := range 150 {
+			p.Page(person(i), 0)
+		}
+		p.Page(person(3), 0) // who is there already
+		must(t, p.Flush(t.Context()))
+		if got := p.ofShop(t, site, today(), today()); got != [2]int{99, 100} {
+			t.Errorf("%v", got)
+		}
+		if n := testutil.ToFloat64(p.counts.full); n != 51 {
+			t.Errorf("%v were dropped", n)
+		}
+	})
+}
+
+func TestTheLastVisitsAreFlushedAtTheEnd(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon())
+		p.Page(person(1), tea)
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		must(t, p.Run(ctx))
+		must(t, p.Work(ctx))
+		if got := p.ofShop(t, tea, today(), today()); got != [2]int{1, 1} {
+			t.Errorf("%v", got)
+		}
+	})
+}
+
+func TestPlantedDaysStayAndAreAddedTo(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon())
+		planted := []Day{
+			{Shop: tea, Date: before(100), Visitors: []string{"u:1", "u:2"}, Views: 7},
+			{Shop: tea, Date: today(), Visitors: []string{person(1).Key, "u:1"}, Views: 3},
+		}
+		must(t, p.Plant(t.Context(), planted))
+		p.come(t, tea, 1, 3)
+		must(t, p.RollUp(t.Context()))
+		planted[0].Views = 1000
+		must(t, p.Plant(t.Context(), planted))
+		if got := p.ofShop(t, tea, before(100), today()); got != [2]int{4, 12} {
+			t.Errorf("%v", got)
+		}
+		if got := p.days(t, tea, today(), today()); got != "3/5" {
+			t.Errorf("today %s", got)
+		}
+	})
+}
+
+func TestBytesThatAreNoVisitorsStopNobody(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, noon())
+		p.come(t, tea, 0, 5)
+		must(t, p.RollUp(t.Context()))
+		p.from.DB.VisitDay.Update().Where(visitday.ShopID(tea)).SetSketch([]byte("hello")).ExecX(t.Context())
+		p.come(t, tea, 5, 7)
+		must(t, p.RollUp(t.Context()))
+		p.forget(t)
+		if got := p.ofShop(t, tea, today(), today()); got != [2]int{7, 7} {
+			t.Errorf("%v", got)
+		}
+	})
+}
