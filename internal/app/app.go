@@ -130,6 +130,9 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*door.Do
 	}
 	handler, gate, err := a.api(house)
 	if err == nil {
+		err = house.Visits.LearnSecret(ctx)
+	}
+	if err == nil {
 		err = a.settle(ctx, house)
 	}
 	if err != nil {

@@ -128,6 +128,7 @@ func (a *App) api(house *House) (http.Handler, *door.Door, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", graphQL)
+	mux.Handle("/visit", a.beacon(house, graphQL))
 	mux.Handle("/webhooks/payment", house.Orders.Webhook(a.cfg.PaymentWebhookSecret))
 	mux.Handle("/media/", house.Media)
 	a.site.Register(mux)
@@ -162,6 +163,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 	}
 	d.Use(observed)
 	d.Use(freshMutations{})
+	d.Use(visits{house.Visits})
 	if traces := a.tracing.GraphQL(); traces != nil {
 		d.Use(traces)
 	}

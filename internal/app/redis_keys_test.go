@@ -77,7 +77,7 @@ func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 	}
 	s := stack.Start(t)
 	table, seen := keytable.Read(t), watchKeys(t, stack.Config.RedisURL)
-	sent := traffic(t, stack, s) + saleTraffic(t, m, s) + noteTraffic(t, m, s)
+	sent := traffic(t, stack, s) + saleTraffic(t, m, s) + noteTraffic(t, m, s) + visitTraffic(t, m, s)
 	hub, ok := s.House().Caches.(*cache.Hub)
 	if !ok {
 		t.Fatal("the caches are no hub")
