@@ -160,6 +160,10 @@ func (c *commands) command() *cli.Command {
 						},
 					},
 					{
+						Name: "visits", Usage: "how well visitors are counted, in how many bytes, and what counting adds to a read, on a Redis of its own", Action: c.benchVisits,
+						Flags: []cli.Flag{&cli.IntFlag{Name: "visitors", Value: 1_000_000, Usage: "`NUMBER` of visitors at most, in powers of ten from 1000 on", Local: true}},
+					},
+					{
 						Name: "queue", Usage: "in a checkout of Tandian: the queue of sales beside the field's, on redis-servers of its own that it kills", Action: c.benchQueue,
 						Flags: []cli.Flag{
 							&cli.IntFlag{Name: "messages", Usage: "`NUMBER` of messages of a run, at least 100; 0 for as many as it has by itself", Local: true},
