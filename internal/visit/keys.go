@@ -33,8 +33,9 @@ func (k keys) ofDay(noun string, b bucket) string {
 	return k.prefix + noun + nameOf(b.shop) + "}:" + strconv.Itoa(b.day)
 }
 
-// merged is a new name for a HyperLogLog that a reader merges and counts. It lives for a
-// minute, if its reader does not remove it before.
+// merged is a new name for a HyperLogLog that a reader merges and counts, or that a
+// roll-up gives back to Redis. It lives for a minute, if who made it does not remove it
+// before.
 func (k keys) merged(shop int64) string {
 	return k.prefix + ":visit:tmp:{" + nameOf(shop) + "}:" + newName()
 }

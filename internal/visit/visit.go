@@ -11,8 +11,8 @@
 // The way of a visit. Recording is a mutex and a map, in the process. Once a second that
 // goes to Redis, in pipelines: a HyperLogLog and a counter for each shop and day. Once a
 // minute what changed there is rolled up into rows, bytes of the HyperLogLog included, so
-// that history outlives Redis and a Redis that forgot costs nothing but what it had not
-// given yet. Who reads merges both.
+// that history outlives Redis; a Redis that forgot a day that goes on is given back its
+// visitors then. Who reads merges both.
 //
 // What can be lost. A process that is killed loses what it had not flushed: one second of
 // its visits, or the flushes that failed before, while Redis was away; of these it keeps

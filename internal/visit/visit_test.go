@@ -213,8 +213,8 @@ func TestACounterThatLostItsNameGetsAnother(t *testing.T) {
 		p.come(t, tea, 0, 10)
 		p.from.Redis.HDel(t.Context(), p.keys.views(bucket{tea, 20261123}), "c")
 		for range 3 {
+			p.clock.move(quiet + time.Second)
 			must(t, p.RollUp(t.Context()))
-			p.clock.move(quiet)
 		}
 		p.forget(t)
 		if got := p.ofShop(t, tea, today(), today()); got != [2]int{10, 10} {
