@@ -21,6 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/bench"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/cache/cachebench"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/lock/lockbench"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -108,6 +109,9 @@ func (c *commands) command() *cli.Command {
 					&cli.IntFlag{Name: "shops", Value: 1000, Usage: "`NUMBER` of shops", Local: true},
 					&cli.IntFlag{Name: "notes", Value: 0, Usage: "`NUMBER` of notes by the users about the shops, of the last 60 days, with likes", Local: true},
 					&cli.IntFlag{Name: "follows", Value: 0, Usage: "`NUMBER` of follows among the users, at most 5000 of each", Local: true},
+					&cli.IntFlag{Name: "check-ins", Value: 0, Usage: "`NUMBER` of users who check in on some of the last 30 days", Local: true},
+					&cli.IntFlag{Name: "visits", Value: 0, Usage: "`NUMBER` of visits to the site and its shops in the last 30 days, by users and strangers", Local: true},
+					&cli.BoolFlag{Name: "pictures", Value: true, Usage: "draw pictures for shops, their types, users and notes", Local: true},
 					&cli.StringFlag{Name: "tokens", Usage: "`FILE` to write with a session for each of the users: USER_ID, ROLE and SESSION_TOKEN between tabs", Local: true},
 					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides what is made: the same one makes the same", Local: true},
 				},
@@ -260,7 +264,11 @@ func (c *commands) importShops(ctx context.Context, cmd *cli.Command) error {
 func (c *commands) seed(ctx context.Context, cmd *cli.Command) error {
 	plan := town.Plan{
 		Users: cmd.Int("users"), Shops: cmd.Int("shops"), Notes: cmd.Int("notes"), Follows: cmd.Int("follows"),
+		CheckIns: cmd.Int("check-ins"), Visits: cmd.Int("visits"), Pictures: cmd.Bool("pictures"),
 		Seed: cmd.Uint64("seed"), Tokens: cmd.String("tokens"),
+	}
+	if zone, err := c.cfg.Location(); err == nil { // else it is refused with the other settings
+		plan.Today = calendar.DateOf(time.Now().In(zone))
 	}
 	if err := plan.Check(); err != nil {
 		return usageError{err}

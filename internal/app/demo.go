@@ -26,6 +26,7 @@ func demoLogins() []account.Furnished {
 func (h *House) town() town.Rooms {
 	return town.Rooms{
 		Shops: h.Shops, Accounts: h.Accounts, Notes: h.Notes, Likes: h.NoteLikes, Follows: h.Follows, Comments: h.Comments,
+		Pictures: h.Media, Icons: h.Shops, CheckIns: h.CheckIns, Visits: h.Visits,
 	}
 }
 
@@ -64,24 +65,28 @@ func (a *App) settle(ctx context.Context, house *House) error {
 // follows some of the people.
 func (a *App) buildDemoTown(ctx context.Context, house *House, merchant, customer int64) error {
 	begin := time.Now()
-	drafts := town.Demo() //nolint:contextcheck // it reads a small file in memory
-	for i := range drafts {
-		drafts[i].OwnerID = merchant
-	}
-	tally, err := house.Shops.Upsert(ctx, drafts, func(int) {})
+	zone, err := a.cfg.Location()
 	if err != nil {
-		return fmt.Errorf("demo town: %w", err)
+		return fmt.Errorf("the zone of the demo town: %w", err)
+	}
+	rooms := house.town()
+	if !a.cfg.DemoPictures {
+		rooms.Pictures = nil
+	}
+	tally, err := town.PlantDemo(ctx, rooms, merchant)
+	if err != nil {
+		return err
 	}
 	sold, err := house.Vouchers.Plant(ctx, town.DemoVouchers(begin))
 	if err != nil {
 		return fmt.Errorf("vouchers of the demo town: %w", err)
 	}
-	talk, err := town.PlantDemoTalk(ctx, house.town(), customer, begin)
+	talk, err := town.PlantDemoTalk(ctx, rooms, customer, begin.In(zone))
 	if err != nil {
 		return err
 	}
 	a.log.InfoContext(ctx, "demo town built", "shops", tally.Added, "vouchers", sold.Added, "people", talk.People, "notes", talk.Notes,
-		"likes", talk.Likes, "follows", talk.Follows, "comments", talk.Comments, "ms", time.Since(begin).Milliseconds())
+		"likes", talk.Likes, "follows", talk.Follows, "comments", talk.Comments, "check-ins", talk.CheckIns, "visits", talk.Visits, "ms", time.Since(begin).Milliseconds())
 	return nil
 }
 

@@ -114,7 +114,12 @@ func TestAPictureGoesFromItsUploadIntoNotesShopsAndProfiles(t *testing.T) {
 		}
 		var note struct {
 			PublishNote struct {
-				Note       *struct{ Images []struct{ URL, ThumbnailURL string; Width int } }
+				Note *struct {
+					Images []struct {
+						URL, ThumbnailURL string
+						Width             int
+					}
+				}
 				UserErrors []apptest.UserError
 			}
 		}
@@ -263,11 +268,21 @@ func TestTheDemoTownHasPictures(t *testing.T) {
 	s := stack.Start(t)
 	var seen struct {
 		ShopTypes []struct{ IconURL *string }
-		Shops     struct{ Edges []struct{ Node struct{ Images []struct{ URL, ThumbnailURL string } } } }
-		HotNotes  struct{ Edges []struct{ Node struct {
-			Images []struct{ URL string }
-			Author struct{ AvatarURL *string }
-		} } }
+		Shops     struct {
+			Edges []struct {
+				Node struct {
+					Images []struct{ URL, ThumbnailURL string }
+				}
+			}
+		}
+		HotNotes struct {
+			Edges []struct {
+				Node struct {
+					Images []struct{ URL string }
+					Author struct{ AvatarURL *string }
+				}
+			}
+		}
 	}
 	s.Must(t, `{ shopTypes { iconUrl } shops(first: 50) { edges { node { images { url thumbnailUrl } } } } hotNotes(first: 50) { edges { node { images { url } author { avatarUrl } } } } }`, nil, &seen)
 	urls := map[string]bool{}

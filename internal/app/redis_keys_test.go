@@ -77,7 +77,7 @@ func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 	}
 	s := stack.Start(t)
 	table, seen := keytable.Read(t), watchKeys(t, stack.Config.RedisURL)
-	sent := traffic(t, stack, s) + saleTraffic(t, m, s) + noteTraffic(t, m, s) + visitTraffic(t, m, s)
+	sent := traffic(t, stack, s) + saleTraffic(t, m, s) + noteTraffic(t, m, s) + visitTraffic(t, m, s) + uploadTraffic(t, m, s)
 	hub, ok := s.House().Caches.(*cache.Hub)
 	if !ok {
 		t.Fatal("the caches are no hub")
@@ -270,6 +270,13 @@ func noteTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	ask(ann, `query U($id: ID!) { user(id: $id) `+lists+` hotNotes { edges { node { shop { notes { edges { node { id } } } } } } } }`, m.customers[1].id)
 	ask(ann, deleteNote, m.note(t, ann, "Milk"))
 	return sent
+}
+
+// uploadTraffic has somebody upload a picture.
+func uploadTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
+	t.Helper()
+	uploadURL(t, s.As(m.customers[0].token), 30)
+	return uploadImage
 }
 
 // rootFields are the fields of Query, Mutation and Subscription.

@@ -120,6 +120,8 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	}
 	h.openPeople(client)
 	if err := h.openCheckIns(cfg, client); err != nil {
+		return err
+	}
 	if err := h.openVisits(cfg, client, reg, log); err != nil { //nolint:contextcheck // the last roll-up comes at the end of all contexts
 		return err
 	}

@@ -26,12 +26,15 @@ func fit(w, h, most int) (int, int) {
 const strip = 16 // rows of a source that are looked at together
 
 // shrink returns a picture whose longer side has at most so many pixels, each the mean of
-// those that it stands for. It needs the memory of the result and of a few rows: the
+// those that it stands for; one that needs nothing may be returned as it is. It needs the memory of the result and of a few rows: the
 // scalers of golang.org/x/image keep 32 bytes for each pixel of an intermediate picture,
 // which is three times what decoding takes. Memory is what bounds the size of uploads.
 func shrink(src image.Image, most int) *image.RGBA {
 	from := src.Bounds()
 	w, h := fit(from.Dx(), from.Dy(), most)
+	if same, ok := src.(*image.RGBA); ok && w == from.Dx() && h == from.Dy() && from.Min == (image.Point{}) {
+		return same
+	}
 	to := image.NewRGBA(image.Rect(0, 0, w, h))
 	if w == from.Dx() && h == from.Dy() {
 		draw.Draw(to, to.Rect, src, from.Min, draw.Src)

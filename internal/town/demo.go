@@ -29,3 +29,29 @@ func Demo() []shop.Draft {
 	}
 	return file.Drafts
 }
+
+// PlantDemo stores the shops of the demo town, which belong to the merchant, with pictures
+// if something keeps them, and the icons of their types.
+func PlantDemo(ctx context.Context, rooms Rooms, merchant int64) (shop.Tally, error) {
+	drafts := Demo() //nolint:contextcheck // it reads a small file in memory
+	drawn := newAlbum(rooms.Pictures)
+	motifs := make([]motif, len(drafts))
+	for i := range drafts {
+		motifs[i] = motif{"shop", drafts[i].Type, 0} // one look of each kind: a first start should not take long
+	}
+	err := drawn.plantIcons(ctx, rooms.Icons)
+	if err == nil {
+		err = drawn.fill(ctx, motifs...)
+	}
+	if err != nil {
+		return shop.Tally{}, fmt.Errorf("pictures of the demo town: %w", err)
+	}
+	for i := range drafts {
+		drafts[i].OwnerID, drafts[i].Images = merchant, drawn.list(motifs[i])
+	}
+	tally, err := rooms.Shops.Upsert(ctx, drafts, func(int) {})
+	if err != nil {
+		return tally, fmt.Errorf("demo town: %w", err)
+	}
+	return tally, nil
+}

@@ -5,11 +5,16 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/follow"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/note"
 )
@@ -59,17 +64,17 @@ func readDemoTalk() (talk demoTalk) {
 }
 
 // Talk counts what the people of the demo town have said and done.
-type Talk struct{ People, Notes, Likes, Follows, Comments int }
+type Talk struct{ People, Notes, Likes, Follows, Comments, CheckIns, Visits int }
 
 // PlantDemoTalk fills the demo town, whose shops are stored, with people and their talk
 // of the two weeks before now. customer is the user who follows some of them. It is for
 // a town that has none of it: comments would be stored again.
 func PlantDemoTalk(ctx context.Context, rooms Rooms, customer int64, now time.Time) (Talk, error) {
-	d := demoPlanter{talk: readDemoTalk(), rooms: rooms, now: now.Truncate(time.Minute), users: map[string]int64{demoCustomer: customer}}
+	d := demoPlanter{talk: readDemoTalk(), rooms: rooms, drawn: newAlbum(rooms.Pictures), now: now.Truncate(time.Minute), users: map[string]int64{demoCustomer: customer}}
 	for _, step := range []struct {
 		of    string
 		plant func(context.Context) error
-	}{{"people", d.people}, {"follows", d.follows}, {"notes", d.notes}, {"likes", d.likes}, {"comments", d.comments}} {
+	}{{"people", d.people}, {"follows", d.follows}, {"notes", d.notes}, {"likes", d.likes}, {"comments", d.comments}, {"check-ins", d.checkIns}, {"visits", d.visits}} {
 		if err := step.plant(ctx); err != nil {
 			return d.done, fmt.Errorf("%s of the demo town: %w", step.of, err)
 		}
@@ -84,6 +89,7 @@ type demoPlanter struct {
 	now     time.Time
 	users   map[string]int64 // by name
 	noteIDs []int64          // in the order of the notes
+	drawn   *album
 	done    Talk
 }
 
@@ -100,8 +106,15 @@ func (d *demoPlanter) user(name string) (int64, error) {
 
 func (d *demoPlanter) people(ctx context.Context) error {
 	drafts := make([]account.Draft, len(d.talk.People))
+	motifs := make([]motif, len(d.talk.People))
+	for i := range motifs {
+		motifs[i] = faceMotif(i)
+	}
+	if err := d.drawn.fill(ctx, motifs...); err != nil {
+		return err
+	}
 	for i, p := range d.talk.People {
-		drafts[i] = account.Draft{ExternalID: "demo:" + p.Name, Nickname: p.Nickname, Role: account.Customer, City: p.City, Bio: p.Bio}
+		drafts[i] = account.Draft{ExternalID: "demo:" + p.Name, Nickname: p.Nickname, Role: account.Customer, City: p.City, Bio: p.Bio, AvatarURL: d.drawn.path(motifs[i])}
 	}
 	ids, err := d.rooms.Accounts.Plant(ctx, drafts, func(int) {})
 	if err != nil {
@@ -145,6 +158,13 @@ func (d *demoPlanter) notes(ctx context.Context) error {
 		return err
 	}
 	drafts := make([]note.Seedling, len(d.talk.Notes))
+	var motifs []motif
+	for i := range d.talk.Notes {
+		motifs = append(motifs, demoServed(i)...)
+	}
+	if err := d.drawn.fill(ctx, motifs...); err != nil {
+		return err
+	}
 	for i, n := range d.talk.Notes {
 		author, err := d.user(n.Author)
 		if err != nil {
@@ -155,10 +175,22 @@ func (d *demoPlanter) notes(ctx context.Context) error {
 		}
 		drafts[i] = note.Seedling{
 			ExternalID: "demo:" + n.Name, AuthorID: author, ShopID: shops[names[i]], Title: n.Title, Content: n.Content, At: d.ago(n.HoursAgo),
+			Images: d.drawn.list(demoServed(i)...),
 		}
 	}
 	d.noteIDs, d.done.Notes, err = d.rooms.Notes.Plant(ctx, drafts, func(int) {})
 	return err
+}
+
+// demoDishes is how many different dishes the notes of the demo town show.
+const demoDishes = 6
+
+// demoServed are the dishes that note i shows: two of three notes one, or two.
+func demoServed(i int) (motifs []motif) {
+	for k := range i % 3 {
+		motifs = append(motifs, motif{"dish", "", (i + 2*k) % demoDishes})
+	}
+	return motifs
 }
 
 func (d *demoPlanter) likes(ctx context.Context) error {
@@ -214,4 +246,44 @@ func (d *demoPlanter) comments(ctx context.Context) error {
 		d.done.Comments, level = d.done.Comments+len(ids), replies
 	}
 	return nil
+}
+
+// The demo login has checked in on so many days up to yesterday, so that there is a streak
+// to go on with; the others as people do.
+const demoStreak = 9
+
+func (d *demoPlanter) checkIns(ctx context.Context) error {
+	if d.rooms.CheckIns == nil {
+		return nil
+	}
+	today, rnd := calendar.DateOf(d.now), rand.New(rand.NewPCG(1, 0))
+	var drafts []checkin.Draft
+	for ago := demoStreak; ago >= 1; ago-- {
+		drafts = append(drafts, checkin.Draft{User: d.users[demoCustomer], Day: before(today, ago)})
+	}
+	for _, p := range d.talk.People {
+		drafts = append(drafts, checkInsOf(d.users[p.Name], today, rnd)...)
+	}
+	var err error
+	d.done.CheckIns, err = d.rooms.CheckIns.Plant(ctx, drafts)
+	return err
+}
+
+const demoVisits = 3000 // in a month
+
+func (d *demoPlanter) visits(ctx context.Context) error {
+	if d.rooms.Visits == nil {
+		return nil
+	}
+	names := make([]string, 0, len(d.talk.Notes))
+	for _, n := range d.talk.Notes {
+		names = append(names, "demo:"+n.Shop)
+	}
+	found, err := d.rooms.Shops.IDsOf(ctx, names)
+	if err != nil {
+		return err
+	}
+	users := slices.Sorted(maps.Values(d.users))
+	d.done.Visits = demoVisits
+	return d.rooms.Visits.Plant(ctx, visitDays(demoVisits, calendar.DateOf(d.now), users, slices.Sorted(maps.Values(found)), 1))
 }

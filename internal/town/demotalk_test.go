@@ -48,7 +48,7 @@ type demoRooms struct {
 
 func (d *demoRooms) rooms() Rooms {
 	d.sink.calls = [][]shop.Draft{Demo()}
-	return Rooms{&d.sink, &d.accounts, &d.notes, fakeLikes{fakeNotes: &d.notes}, &d.follows, &d.comments}
+	return Rooms{Shops: &d.sink, Accounts: &d.accounts, Notes: &d.notes, Likes: fakeLikes{fakeNotes: &d.notes}, Follows: &d.follows, Comments: &d.comments}
 }
 
 func TestThePeopleOfTheDemoTownTalkAboutItsShops(t *testing.T) {

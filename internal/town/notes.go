@@ -130,18 +130,25 @@ func (w *writer) fill(template string, words *noteWords) string {
 }
 
 // seedNotes stores the notes of a plan, by users and about shops, and their likes.
-func seedNotes(ctx context.Context, rooms Rooms, plan Plan, users, shops []int64, out io.Writer) error {
+func seedNotes(ctx context.Context, rooms Rooms, plan Plan, users, shops []int64, drawn *album, out io.Writer) error {
 	progress := NewProgress(out, "notes", plan.Notes)
 	defer progress.Close()
 	// Later notes are younger: what is stored later is listed as newer.
 	first, each := time.Now().Add(-noteSpan), float64(noteSpan)/float64(plan.Notes)
 	done, added, likes := 0, 0, 0
 	store := func(chunk []Writing) error {
+		var motifs []motif
+		for i := range chunk {
+			motifs = append(motifs, served(done+i)...)
+		}
+		if err := drawn.fill(ctx, motifs...); err != nil {
+			return err
+		}
 		notes := make([]note.Seedling, len(chunk))
 		for i, n := range chunk {
 			notes[i] = note.Seedling{
 				ExternalID: n.ExternalID, AuthorID: users[n.Author], ShopID: shops[n.Shop], Title: n.Title, Content: n.Content,
-				At: first.Add(time.Duration((float64(done+i) + n.Moment) * each)),
+				Images: drawn.list(served(done + i)...), At: first.Add(time.Duration((float64(done+i) + n.Moment) * each)),
 			}
 		}
 		ids, more, err := rooms.Notes.Plant(ctx, notes, func(more int) { progress.Set(done + more) })
@@ -164,6 +171,14 @@ func seedNotes(ctx context.Context, rooms Rooms, plan Plan, users, shops []int64
 		return fmt.Errorf("seed: print the tally: %w", err)
 	}
 	return nil
+}
+
+// served are the dishes that note i shows: none, one, two or three.
+func served(i int) (motifs []motif) {
+	for k := range i * 7 % 4 {
+		motifs = append(motifs, dishMotif(i*5+k*7))
+	}
+	return motifs
 }
 
 // likesOf are the likes of notes that were stored under ids.

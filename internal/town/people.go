@@ -70,7 +70,7 @@ func nickname(rnd *rand.Rand) string {
 // writes a line for each of them: the global id, the role and the token of a new
 // session, between tabs. The file appears when it is complete, for its owner
 // alone to read. It returns the ids of all of them, in their order.
-func seedPeople(ctx context.Context, accounts Accounts, plan Plan, out io.Writer) (people []int64, err error) {
+func seedPeople(ctx context.Context, accounts Accounts, plan Plan, drawn *album, out io.Writer) (people []int64, err error) {
 	tokens, err := newTokenFile(plan.Tokens)
 	if err != nil {
 		return nil, err
@@ -80,6 +80,9 @@ func seedPeople(ctx context.Context, accounts Accounts, plan Plan, out io.Writer
 	defer progress.Close()
 	done := 0
 	store := func(chunk []account.Draft) error {
+		if err := portray(ctx, drawn, chunk, done); err != nil {
+			return err
+		}
 		ids, err := accounts.Plant(ctx, chunk, func(more int) { progress.Set(done + more) })
 		if err != nil {
 			return fmt.Errorf("seed users %d to %d of %d: %w", done, done+len(chunk), plan.Users, err)
@@ -104,6 +107,27 @@ func seedPeople(ctx context.Context, accounts Accounts, plan Plan, out io.Writer
 		}
 	}
 	return people, tokens.keep()
+}
+
+// portray gives two of three users a face; the first of them stands in place first among
+// all.
+func portray(ctx context.Context, drawn *album, users []account.Draft, first int) error {
+	seen := func(i int) bool { return (first+i)%3 > 0 }
+	var motifs []motif
+	for i := range users {
+		if seen(i) {
+			motifs = append(motifs, faceMotif(first+i))
+		}
+	}
+	if err := drawn.fill(ctx, motifs...); err != nil {
+		return err
+	}
+	for i := range users {
+		if seen(i) {
+			users[i].AvatarURL = drawn.path(faceMotif(first + i))
+		}
+	}
+	return nil
 }
 
 // chunks collects what a sequence yields into slices of n, the last one shorter.

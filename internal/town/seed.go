@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -36,8 +37,12 @@ const (
 // A Plan says what a seed makes.
 type Plan struct {
 	Users, Shops int
-	Notes        int    // by the users, about the shops
-	Follows      int    // among the users
+	Notes        int // by the users, about the shops
+	Follows      int // among the users
+	CheckIns     int // users who check in on some of the days before today
+	Visits       int // to the site and its shops, on the days before today
+	Today        calendar.Date
+	Pictures     bool   // whether shops, types, users and notes have any
 	Seed         uint64 // decides what is made: the same one makes the same
 	Tokens       string // the file to write a session for each user into; "" for none
 }
@@ -47,7 +52,7 @@ func (p Plan) Check() error {
 	for _, part := range []struct {
 		what    string
 		n, most int
-	}{{"users", p.Users, MaxPeople}, {"shops", p.Shops, MaxRegion}, {"notes", p.Notes, MaxWritings}, {"follows", p.Follows, MaxBonds}} {
+	}{{"users", p.Users, MaxPeople}, {"shops", p.Shops, MaxRegion}, {"notes", p.Notes, MaxWritings}, {"follows", p.Follows, MaxBonds}, {"check-ins", p.CheckIns, MaxPeople}, {"visits", p.Visits, MaxVisits}} {
 		if part.n < 0 || part.n > part.most {
 			return fmt.Errorf("seed %d %s: the number must lie between 0 and %d", part.n, part.what, part.most)
 		}
@@ -59,6 +64,10 @@ func (p Plan) Check() error {
 		return errors.New("notes are written by users; how many?")
 	case p.Notes > 0 && p.Shops == 0:
 		return errors.New("notes are about shops; how many?")
+	case p.CheckIns > p.Users:
+		return fmt.Errorf("seed check-ins of %d users: there are %d", p.CheckIns, p.Users)
+	case p.Visits > 0 && p.Shops == 0:
+		return errors.New("visits are to shops; how many?")
 	case p.Follows > 0 && p.Users < 2:
 		return errors.New("nobody follows himself: follows are for 2 users or more")
 	case p.Follows > mostBonds(p.Users):
@@ -82,18 +91,25 @@ func Seed(ctx context.Context, rooms Rooms, plan Plan, out io.Writer) error {
 	if err := plan.Check(); err != nil {
 		return err
 	}
+	var drawn *album
+	if plan.Pictures {
+		drawn = newAlbum(rooms.Pictures)
+	}
+	if err := drawn.plantIcons(ctx, rooms.Icons); err != nil {
+		return err
+	}
 	var users []int64
 	var merchant int64
 	if plan.Users > 0 {
 		var err error
-		if users, err = seedPeople(ctx, rooms.Accounts, plan, out); err != nil {
+		if users, err = seedPeople(ctx, rooms.Accounts, plan, drawn, out); err != nil {
 			return err
 		}
 	}
 	if len(users) > seedMerchant {
 		merchant = users[seedMerchant]
 	}
-	shops, err := seedShops(ctx, rooms.Shops, plan, merchant, out)
+	shops, err := seedShops(ctx, rooms.Shops, plan, merchant, drawn, out)
 	if err != nil {
 		return err
 	}
@@ -103,24 +119,41 @@ func Seed(ctx context.Context, rooms Rooms, plan Plan, out io.Writer) error {
 		}
 	}
 	if plan.Notes > 0 {
-		return seedNotes(ctx, rooms, plan, users, shops, out)
+		if err := seedNotes(ctx, rooms, plan, users, shops, drawn, out); err != nil {
+			return err
+		}
+	}
+	if plan.CheckIns > 0 {
+		if err := seedCheckIns(ctx, rooms.CheckIns, plan, users, out); err != nil {
+			return err
+		}
+	}
+	if plan.Visits > 0 {
+		return seedVisits(ctx, rooms.Visits, plan, users, shops, out)
 	}
 	return nil
 }
 
 // seedShops stores the shops of a plan. It returns their ids, in their order, if the
-// plan has notes.
-func seedShops(ctx context.Context, into Shops, plan Plan, owner int64, out io.Writer) (ids []int64, err error) {
+// plan has notes or visits.
+func seedShops(ctx context.Context, into Shops, plan Plan, owner int64, drawn *album, out io.Writer) (ids []int64, err error) {
 	progress := NewProgress(out, "shops", plan.Shops)
 	defer progress.Close()
 	var tally shop.Tally
 	for chunk := range chunks(Region(plan.Shops, plan.Seed), seedChunk) {
-		for i := range chunk {
-			chunk[i].OwnerID = owner
-		}
 		done := tally.Total()
+		motifs := make([]motif, len(chunk))
+		for i := range chunk {
+			chunk[i].OwnerID, motifs[i] = owner, shopMotif(chunk[i].Type, done+i)
+		}
+		if err := drawn.fill(ctx, motifs...); err != nil {
+			return nil, err
+		}
+		for i := range chunk {
+			chunk[i].Images = drawn.list(motifs[i])
+		}
 		t, err := into.Upsert(ctx, chunk, func(more int) { progress.Set(done + more) })
-		if err == nil && plan.Notes > 0 {
+		if err == nil && plan.Notes+plan.Visits > 0 {
 			ids, err = appendIDs(ctx, into, ids, chunk)
 		}
 		if err != nil {

@@ -5,13 +5,17 @@ package town
 
 import (
 	"context"
+	"image"
 
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/follow"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/visit"
 )
 
 // Rooms are where things go that a town is made of. What makes nothing for a room does
@@ -23,6 +27,10 @@ type Rooms struct {
 	Likes    Likes // of notes
 	Follows  Follows
 	Comments Comments // for the demo town alone
+	Pictures Pictures // nil: the town has none
+	Icons    Icons    // of types of shops; nil: they get none
+	CheckIns CheckIns
+	Visits   Visits
 }
 
 // A Sink stores shops.
@@ -68,6 +76,33 @@ type Follows interface {
 	// Plant stores the follows that are not stored yet, in one transaction and in their
 	// order, and returns how many are new.
 	Plant(ctx context.Context, drafts []follow.Draft) (added int, err error)
+}
+
+// Pictures keep what is drawn.
+type Pictures interface {
+	// Keep keeps pictures and returns where, in their order. The same one is kept once.
+	Keep(ctx context.Context, drawn []image.Image) ([]mediapath.Image, error)
+}
+
+// Icons are the pictures of the types of shops.
+type Icons interface {
+	// WithoutIcon returns the keys of those that have none.
+	WithoutIcon(ctx context.Context) ([]string, error)
+	// PlantIcons gives those that have none the pictures at some paths, by key.
+	PlantIcons(ctx context.Context, paths map[string]string) error
+}
+
+// CheckIns store who checks in.
+type CheckIns interface {
+	// Plant stores the check-ins that are not stored yet, with the points that they earn, in
+	// one transaction, and returns how many are new.
+	Plant(ctx context.Context, drafts []checkin.Draft) (added int, err error)
+}
+
+// Visits store how often shops and the site were visited.
+type Visits interface {
+	// Plant stores the days that are not stored yet.
+	Plant(ctx context.Context, days []visit.Day) error
 }
 
 // Comments store what people say about notes.

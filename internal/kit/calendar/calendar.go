@@ -40,6 +40,9 @@ func (d Date) Before(e Date) bool {
 	return cmp.Or(cmp.Compare(d.Year, e.Year), cmp.Compare(d.Month, e.Month), cmp.Compare(d.Day, e.Day)) < 0
 }
 
+// Noon is the middle of the day in UTC: days from it on are found by [time.Time.AddDate].
+func (d Date) Noon() time.Time { return time.Date(d.Year, d.Month, d.Day, 12, 0, 0, 0, time.UTC) }
+
 // MarshalText implements encoding.TextMarshaler.
 func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
