@@ -86,7 +86,7 @@ func (a *App) buildDemoTown(ctx context.Context, house *House, merchant, custome
 		return err
 	}
 	a.log.InfoContext(ctx, "demo town built", "shops", tally.Added, "vouchers", sold.Added, "people", talk.People, "notes", talk.Notes,
-		"likes", talk.Likes, "follows", talk.Follows, "comments", talk.Comments, "check-ins", talk.CheckIns, "visits", talk.Visits, "ms", time.Since(begin).Milliseconds())
+		"likes", talk.Likes, "follows", talk.Follows, "comments", talk.Comments, "check_ins", talk.CheckIns, "visits", talk.Visits, "ms", time.Since(begin).Milliseconds())
 	return nil
 }
 

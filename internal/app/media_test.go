@@ -38,16 +38,16 @@ type uploaded struct {
 }
 
 // upload sends a file as the GraphQL multipart request specification has it.
-func upload(t *testing.T, s *apptest.Server, filename string, file []byte) (got uploaded) {
+func upload(t *testing.T, s *apptest.Server, filename string, file []byte) (made uploaded) {
 	t.Helper()
 	a := s.Upload(t, uploadImage, filename, file)
 	if len(a.Errors) > 0 {
 		t.Fatalf("%s: %+v", filename, a.Errors)
 	}
-	if err := json.Unmarshal(a.Data, &got); err != nil {
+	if err := json.Unmarshal(a.Data, &made); err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return made
 }
 
 // uploadURL is the url of a picture that is taken, of a width of its own.
@@ -75,7 +75,14 @@ func pictureOf(w, h int) []byte {
 	return b.Bytes()
 }
 
-func get(t *testing.T, url string) (*http.Response, []byte) {
+// A got is an answer that was read.
+type got struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func get(t *testing.T, url string) got {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -90,7 +97,7 @@ func get(t *testing.T, url string) (*http.Response, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return res, body
+	return got{res.StatusCode, res.Header, body}
 }
 
 func TestAPictureGoesFromItsUploadIntoNotesShopsAndProfiles(t *testing.T) {
@@ -103,13 +110,13 @@ func TestAPictureGoesFromItsUploadIntoNotesShopsAndProfiles(t *testing.T) {
 			t.Fatalf("it is %+v", got)
 		}
 		for url, size := range map[string]image.Point{got.Image.URL: {X: 1600, Y: 800}, got.Image.ThumbnailURL: {X: 320, Y: 160}} {
-			res, body := get(t, s.URL+url)
-			c, err := jpeg.DecodeConfig(bytes.NewReader(body))
+			res := get(t, s.URL+url)
+			c, err := jpeg.DecodeConfig(bytes.NewReader(res.body))
 			if err != nil || (image.Point{X: c.Width, Y: c.Height}) != size {
 				t.Errorf("%s: %v, %v", url, c, err)
 			}
-			if res.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" || res.Header.Get("X-Content-Type-Options") != "nosniff" || res.Header.Get("Content-Type") != "image/jpeg" {
-				t.Errorf("%s: %v", url, res.Header)
+			if res.header.Get("Cache-Control") != "public, max-age=31536000, immutable" || res.header.Get("X-Content-Type-Options") != "nosniff" || res.header.Get("Content-Type") != "image/jpeg" {
+				t.Errorf("%s: %v", url, res.header)
 			}
 		}
 		var note struct {
@@ -216,7 +223,7 @@ func TestHostilePicturesAreRefusedAndHarmNobody(t *testing.T) {
 				continue
 			}
 			for _, url := range []string{got.Image.URL, got.Image.ThumbnailURL} {
-				_, body := get(t, s.URL+url)
+				body := get(t, s.URL+url).body
 				if _, _, err := image.DecodeConfig(bytes.NewReader(body)); err != nil {
 					t.Errorf("%s: what is served is no picture: %v", name, err)
 				}
@@ -246,16 +253,15 @@ func TestPicturesAreKeptInABucketWhereOneIsNamed(t *testing.T) {
 	a, b := stack.Start(t), stack.Start(t)
 	ann, _ := a.Login(t, "+99900000102")
 	url := uploadURL(t, ann, 40)
-	res, body := get(t, b.URL+url)
-	if res.StatusCode != http.StatusOK || len(body) == 0 {
-		t.Fatalf("another instance answers %d", res.StatusCode)
+	if res := get(t, b.URL+url); res.status != http.StatusOK || len(res.body) == 0 {
+		t.Fatalf("another instance answers %d", res.status)
 	}
 	if _, err := os.Stat(filepath.Join(stack.Config.DataDir, "media")); err == nil {
 		t.Error("there is a folder, too")
 	}
 	bucket.Close()
-	if res, _ := get(t, b.URL+url); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("without the bucket: %d, %v", res.StatusCode, res.Header)
+	if res := get(t, b.URL+url); res.status != http.StatusServiceUnavailable || res.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("without the bucket: %d, %v", res.status, res.header)
 	}
 	if got := ann.Upload(t, uploadImage, "a.png", pictureOf(41, 20)); len(got.Errors) != 1 || got.Errors[0].Extensions.Code != "UNAVAILABLE" {
 		t.Errorf("an upload without the bucket: %+v", got.Errors)
@@ -316,8 +322,8 @@ func TestTheDemoTownHasPictures(t *testing.T) {
 		t.Errorf("%d shops have %d pictures, notes %d, authors %d", len(seen.Shops.Edges), shops, notes, faces)
 	}
 	for url := range urls {
-		if res, _ := get(t, s.URL+url); res.StatusCode != http.StatusOK {
-			t.Errorf("%s is %d", url, res.StatusCode)
+		if res := get(t, s.URL+url); res.status != http.StatusOK {
+			t.Errorf("%s is %d", url, res.status)
 		}
 	}
 }

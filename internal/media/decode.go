@@ -49,11 +49,10 @@ func rejected(format string, args ...any) error {
 }
 
 func outcomeOf(err error) string {
-	var refused fault.UserErrors
-	switch {
-	case errors.Is(err, errBusy):
+	if errors.Is(err, errBusy) {
 		return uploadBusy
-	case errors.As(err, &refused):
+	}
+	if _, refused := errors.AsType[fault.UserErrors](err); refused {
 		return uploadRejected
 	}
 	return uploadFailed
@@ -194,14 +193,14 @@ func deep(m color.Model) bool {
 // weigh says how many bytes each pixel takes while a picture is decoded, or refuses one
 // that would take for ever.
 func (k kind) weigh(file io.ReadSeeker, c image.Config) (float64, error) {
-	switch {
-	case k.name == "JPEG":
+	switch k.name {
+	case "JPEG":
 		f, err := frameOf(file)
 		if err != nil {
 			return 0, err
 		}
 		return f.bytesEach(), nil
-	case k.name == "PNG":
+	case "PNG":
 		return weighPNG(file, c)
 	}
 	return webpBytes, nil

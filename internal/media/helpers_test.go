@@ -95,8 +95,7 @@ func bare() *Service {
 
 // refusedFor is the code of the first reason why something was refused, "" for none.
 func refusedFor(err error) fault.Code {
-	var why fault.UserErrors
-	if errors.As(err, &why) {
+	if why, ok := errors.AsType[fault.UserErrors](err); ok {
 		return why[0].Code
 	}
 	return ""

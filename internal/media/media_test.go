@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"image"
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -353,38 +351,38 @@ func TestAPictureIsServedForEver(t *testing.T) {
 		p := open(t, on, t.TempDir())
 		image := p.upload(t, ann, jpegOf(painted(100, 50)))
 		glass := p.upload(t, ann, pngOf(seeThrough(painted(100, 50))))
-		ask := func(method, path string, header ...string) *http.Response {
-			r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+		ask := func(method, path string, header ...string) *httptest.ResponseRecorder {
+			q := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 			for i := 0; i < len(header); i += 2 {
-				r.Header.Set(header[i], header[i+1])
+				q.Header.Set(header[i], header[i+1])
 			}
 			w := httptest.NewRecorder()
-			p.ServeHTTP(w, r)
-			return w.Result() //nolint:bodyclose // a recorder's
+			p.ServeHTTP(w, q)
+			return w
 		}
 		for path, kind := range map[string]string{image.URL: "image/jpeg", image.ThumbnailURL: "image/jpeg", glass.URL: "image/png", glass.ThumbnailURL: "image/png"} {
 			r := ask("GET", path)
-			body, _ := io.ReadAll(r.Body)
-			if r.StatusCode != 200 || !bytes.Equal(body, p.contentOf(t, path)) {
-				t.Errorf("%s: %d, %d bytes", path, r.StatusCode, len(body))
+			body := r.Body.Bytes()
+			if r.Code != 200 || !bytes.Equal(body, p.contentOf(t, path)) {
+				t.Errorf("%s: %d, %d bytes", path, r.Code, len(body))
 			}
 			want := map[string]string{
 				"Content-Type": kind, "Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff",
 				"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Length": fmt.Sprint(len(body)), "ETag": `"` + strings.TrimPrefix(path, "/media/") + `"`,
 			}
 			for name, value := range want {
-				if got := r.Header.Get(name); got != value {
+				if got := r.Header().Get(name); got != value {
 					t.Errorf("%s: %s is %q, not %q", path, name, got, value)
 				}
 			}
-			if again := ask("GET", path, "If-None-Match", r.Header.Get("ETag")); again.StatusCode != 304 {
-				t.Errorf("%s: who has it gets %d", path, again.StatusCode)
+			if again := ask("GET", path, "If-None-Match", r.Header().Get("ETag")); again.Code != 304 {
+				t.Errorf("%s: who has it gets %d", path, again.Code)
 			}
-			if part := ask("GET", path, "Range", "bytes=0-9"); part.StatusCode != 206 || part.ContentLength != 10 {
-				t.Errorf("%s: a part is %d, %d bytes", path, part.StatusCode, part.ContentLength)
+			if part := ask("GET", path, "Range", "bytes=0-9"); part.Code != 206 || part.Body.Len() != 10 {
+				t.Errorf("%s: a part is %d, %d bytes", path, part.Code, part.Body.Len())
 			}
-			if head := ask("HEAD", path); head.StatusCode != 200 || head.Header.Get("Content-Length") != fmt.Sprint(len(body)) {
-				t.Errorf("%s: HEAD is %d", path, head.StatusCode)
+			if head := ask("HEAD", path); head.Code != 200 || head.Header().Get("Content-Length") != fmt.Sprint(len(body)) {
+				t.Errorf("%s: HEAD is %d", path, head.Code)
 			}
 		}
 		name, _ := mediapath.Parse(image.URL)
@@ -393,12 +391,12 @@ func TestAPictureIsServedForEver(t *testing.T) {
 			mediapath.Name{Hash: name.Hash, ID: name.ID + 5}.Path(): 404, image.URL + "/": 404, image.URL + "%00": 404,
 		} {
 			r := ask("GET", path)
-			if r.StatusCode != status || r.Header.Get("Cache-Control") != "no-store" || r.Header.Get("X-Content-Type-Options") != "nosniff" {
-				t.Errorf("%s: %d, %v", path, r.StatusCode, r.Header)
+			if r.Code != status || r.Header().Get("Cache-Control") != "no-store" || r.Header().Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: %d, %v", path, r.Code, r.Header())
 			}
 		}
-		if r := ask("DELETE", image.URL); r.StatusCode != 405 || r.Header.Get("Allow") != "GET, HEAD" {
-			t.Errorf("DELETE is %d", r.StatusCode)
+		if r := ask("DELETE", image.URL); r.Code != 405 || r.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("DELETE is %d", r.Code)
 		}
 	})
 }
