@@ -52,13 +52,13 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 	// Not until the client hangs up: what was committed must be forgotten.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	row, err := s.update(ctx, v.ID, func(tx *ent.Tx, u *ent.UserUpdateOne) error {
-		_ = s.change(u, c) // nothing is wrong with it, see above
+	shown := func(tx *ent.Tx) error {
 		if !c.AvatarURL.Given {
 			return nil
 		}
 		return s.cfg.Pictures.Show(ctx, tx, map[int64][]string{v.ID: avatar})
-	})
+	}
+	row, err := s.update(ctx, v.ID, func(u *ent.UserUpdateOne) { _ = s.change(u, c) }, shown) // nothing is wrong with it, see above
 	if err != nil {
 		return nil, fmt.Errorf("update the profile of user %d: %w", v.ID, err)
 	}
@@ -82,15 +82,17 @@ func (s *Service) avatar(ctx context.Context, f patch.Field[string], wrong *faul
 	return paths, nil
 }
 
-// update changes one user and shows everybody the row as it is then.
-func (s *Service) update(ctx context.Context, id int64, change func(*ent.Tx, *ent.UserUpdateOne) error) (row *ent.User, err error) {
+// update changes one user and shows everybody the row as it is then. What else belongs to
+// it is done by then, in the same transaction, which has locked the row.
+func (s *Service) update(ctx context.Context, id int64, change func(*ent.UserUpdateOne), then func(*ent.Tx) error) (row *ent.User, err error) {
 	var job []outbox.Ticket
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		u := tx.User.UpdateOneID(id).AddVersion(1)
-		if err := change(tx, u); err != nil {
+		change(u)
+		if row, err = u.Save(ctx); err != nil {
 			return err
 		}
-		if row, err = u.Save(ctx); err != nil {
+		if err := then(tx); err != nil {
 			return err
 		}
 		job, err = outbox.AddBatch(ctx, s.outbox, tx, usersChanged, id)
@@ -102,6 +104,8 @@ func (s *Service) update(ctx context.Context, id int64, change func(*ent.Tx, *en
 	s.show(ctx, row, job)
 	return row, nil
 }
+
+func nothingElse(*ent.Tx) error { return nil }
 
 // change puts the changes into a statement and says what is wrong with them.
 func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserErrors) {
@@ -166,10 +170,7 @@ func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh
 		return nil, false, err
 	}
 	id := row.ID
-	row, err = s.update(ctx, id, func(_ *ent.Tx, u *ent.UserUpdateOne) error {
-		u.SetRole(entuser.Role(role))
-		return nil
-	})
+	row, err = s.update(ctx, id, func(u *ent.UserUpdateOne) { u.SetRole(entuser.Role(role)) }, nothingElse)
 	if err != nil {
 		return nil, fresh, fmt.Errorf("give user %d the role %s: %w", id, role, err)
 	}
@@ -195,10 +196,9 @@ func (s *Service) Furnish(ctx context.Context, password string, accounts ...Furn
 	for i, a := range accounts {
 		row, _, err := s.register(ctx, a.Phone)
 		if err == nil {
-			row, err = s.update(ctx, row.ID, func(_ *ent.Tx, u *ent.UserUpdateOne) error {
+			row, err = s.update(ctx, row.ID, func(u *ent.UserUpdateOne) {
 				u.SetNickname(a.Nickname).SetRole(entuser.Role(a.Role)).SetPasswordHash(hash)
-				return nil
-			})
+			}, nothingElse)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("furnish the account of %s: %w", a.Nickname, err)

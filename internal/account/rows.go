@@ -12,6 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
@@ -142,7 +143,7 @@ func (s *Service) plantRows(ctx context.Context, tx *ent.Tx, batch []Draft) ([]i
 	shown := map[int64][]string{}
 	for _, r := range rows {
 		byName[*r.ExternalID] = r.ID
-		if r.AvatarURL != nil {
+		if _, ok := mediapath.Parse(optional.Value(r.AvatarURL)); ok {
 			shown[r.ID] = []string{*r.AvatarURL}
 		}
 	}

@@ -15,12 +15,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
@@ -326,4 +329,60 @@ func TestTheDemoTownHasPictures(t *testing.T) {
 			t.Errorf("%s is %d", url, res.status)
 		}
 	}
+}
+
+// Of two changes of an avatar at once one is the last, and the picture that is shown then
+// is written down as shown.
+func TestTheAvatarThatIsShownIsWrittenDown(t *testing.T) {
+	stack := apptest.Real(t)
+	m := opened(t, stack, 1)
+	s := stack.Start(t)
+	ann := s.As(m.customers[0].token)
+	x, y := uploadURL(t, ann, 30), uploadURL(t, ann, 31)
+	set := func(url string) {
+		a := ann.Do(t, `mutation P($i: UpdateProfileInput!) { updateProfile(input: $i) { userErrors { code } } }`, map[string]any{"i": map[string]any{"avatarUrl": url}}, nil)
+		if len(a.Errors) > 0 {
+			t.Errorf("%+v", a.Errors)
+		}
+	}
+	scans, err := s.House().Scans().Named("picture-uses")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		set(x)
+		var both sync.WaitGroup
+		for _, url := range []string{y, x} {
+			both.Go(func() { set(url) })
+		}
+		both.Wait()
+		found, err := s.House().Scans().Once(t.Context(), scans[0], reconcile.Options{Dry: true, Rate: -1})
+		if err != nil || found.Found > 0 {
+			t.Fatalf("%v, %v", found.Lines, err)
+		}
+	}
+}
+
+// What the shop shows already may be sent back, whatever became of it.
+func TestAShopKeepsThePicturesThatItHas(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 1)
+		s := stack.Start(t)
+		owner := s.As(m.owner.token)
+		const old = "/media/2025/old.webp" // of an earlier release
+		if _, err := s.House().DB.ExecContext(t.Context(), `UPDATE shops SET images = $1, version = version + 1`, `[{"url": "`+old+`", "width": 7}]`); err != nil {
+			t.Fatal(err)
+		}
+		fresh := uploadURL(t, owner, 30)
+		var shop shopAnswer
+		owner.Must(t, updateShop, map[string]any{"input": map[string]any{"id": m.shop, "images": []string{fresh, old}}}, &shop)
+		want := []any{map[string]any{"url": fresh}, map[string]any{"url": old}}
+		if d := gocmp.Diff(want, shop.UpdateShop.Shop["images"]); d != "" || len(shop.UpdateShop.UserErrors) > 0 {
+			t.Errorf("%+v\n%s", shop.UpdateShop.UserErrors, d)
+		}
+		owner.Must(t, updateShop, map[string]any{"input": map[string]any{"id": m.shop, "images": []string{"/media/2025/other.webp"}}}, &shop)
+		if e := shop.UpdateShop.UserErrors; len(e) != 1 || e[0].Code != "IMAGE_REJECTED" {
+			t.Errorf("one that it does not have: %+v", e)
+		}
+	})
 }

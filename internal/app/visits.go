@@ -92,6 +92,10 @@ func (x visits) InterceptOperation(ctx context.Context, next graphql.OperationHa
 	return next(visit.With(ctx, v))
 }
 
+// beaconHeader says that a client tells of its pages by beacons: for the operations before
+// the first of these has brought it a cookie.
+const beaconHeader = "Tandian-Beacon"
+
 // visitor is who sends an operation. The operations of a socket have no headers: by one
 // only who is signed in is known.
 func (x visits) visitor(ctx context.Context, headers http.Header) visit.Visitor {
@@ -100,6 +104,8 @@ func (x visits) visitor(ctx context.Context, headers http.Header) visit.Visitor 
 	}
 	user, network := door.CallerOf(ctx)
 	switch {
+	case headers.Get(beaconHeader) != "":
+		return visit.Visitor{Beacon: true}
 	case user != "":
 		return visit.Visitor{Key: visit.User(user), Bot: visit.IsBot(headers.Get("User-Agent"))}
 	case headers == nil:

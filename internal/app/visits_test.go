@@ -198,6 +198,7 @@ func TestWhatCountsAsAVisit(t *testing.T) {
 			{"an app's page", beacon("Cookie", "tandian_visitor=somebody-with-a-cookie"), 1, 1, 1},
 			{"the same again", beacon("Cookie", "tandian_visitor=somebody-with-a-cookie"), 1, 1, 0},
 			{"what that app asks", twice(ask(s.With("Cookie", "tandian_visitor=somebody-with-a-cookie"))), 0, 0, 0},
+			{"what an app asks before its first beacon", ask(s.With("Tandian-Beacon", "1").With("User-Agent", "a new one")), 0, 0, 0},
 			{"a client without a cookie, twice within 30 s", twice(ask(s.With("User-Agent", "curl/8"))), 1, 2, 1},
 			{"a bot that asks", ask(s.With("User-Agent", "Googlebot/2.1")), 0, 0, 0},
 			{"a bot that sends a beacon", beacon("User-Agent", "Googlebot/2.1"), 0, 0, 0},

@@ -25,15 +25,19 @@ const (
 	MaxBytes      = 10 << 20
 	MaxPixels     = 24_000_000
 	MaxPixelsDeep = 12_000_000 // with 16 bits a channel
+	MaxSide       = 30_000     // pixels: decoders hold some rows beside the picture
 
 	// mostMemory is what decoding one picture may take, in bytes. The process has 256 MB,
 	// at rest it takes 75. What MaxPixels allows fits, but for progressive JPEGs of more
-	// than 20 megapixels, whose coefficients lie in memory until the last scan, and for the
-	// largest PNGs that are interlaced and WebPs with an alpha channel of its own.
+	// than 20 megapixels, whose coefficients lie in memory until the last scan, and for those
+	// in other colours than cameras write (CMYK 18, RGB 21 megapixels).
 	mostMemory = 144 << 20
-	// mostScans bounds the scans of a JPEG: each may go over all its pixels, and costs a
-	// file a few bytes. Encoders make ten or so.
-	mostScans = 40
+	// Each scan of a JPEG may go over all its pixels, and costs a file a few bytes. Encoders
+	// make ten or so where it is progressive, else one for each component at most.
+	mostScans      = 40
+	mostScanned    = 400_000_000 // pixels, over all scans
+	mostPlainScans = 4
+	decodeTime     = 5 * time.Second // what 24 megapixels take seven times
 
 	// tidyFrom is from how many bytes of pixels on a picture is made room for, see makeRoom.
 	tidyFrom = 8 << 20
@@ -134,7 +138,7 @@ func (s *Service) enter(ctx context.Context) (leave func(), err error) {
 
 // take measures a picture, decodes it, turns it upright and encodes it anew.
 func (k kind) take(ctx context.Context, file io.ReadSeeker) (encoded, error) {
-	c, err := k.measure(file)
+	c, need, err := k.measure(file)
 	if err != nil {
 		return encoded{}, err
 	}
@@ -145,10 +149,14 @@ func (k kind) take(ctx context.Context, file io.ReadSeeker) (encoded, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return encoded{}, fmt.Errorf("read a picture: %w", err)
 	}
-	decoded, err := k.decode(bufio.NewReader(&untilDone{ctx, file}))
+	bounded, cancel := context.WithTimeout(ctx, decodeTime)
+	defer cancel()
+	decoded, err := k.decode(bufio.NewReader(watch(bounded, file, need)))
 	switch {
 	case ctx.Err() != nil:
 		return encoded{}, ctx.Err()
+	case bounded.Err() != nil:
+		return encoded{}, rejected("The %s takes too long to be decoded.", k.name)
 	case err != nil:
 		return encoded{}, rejected("The %s is damaged, or of a sort that is not known here.", k.name)
 	case decoded.Bounds().Dx() != c.Width || decoded.Bounds().Dy() != c.Height:
@@ -158,32 +166,35 @@ func (k kind) take(ctx context.Context, file io.ReadSeeker) (encoded, error) {
 	return encode(turn(screen, turned))
 }
 
-// measure reads the size of a picture and refuses what would take too much.
-func (k kind) measure(file io.ReadSeeker) (image.Config, error) {
+// measure reads the size of a picture, says how many bytes it takes to decode it, and
+// refuses what would take too much.
+func (k kind) measure(file io.ReadSeeker) (c image.Config, need int64, err error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return image.Config{}, fmt.Errorf("read a picture: %w", err)
+		return c, 0, fmt.Errorf("read a picture: %w", err)
 	}
-	c, err := k.config(bufio.NewReader(file))
+	c, err = k.config(bufio.NewReader(file))
 	pixels, most := int64(c.Width)*int64(c.Height), int64(MaxPixels)
 	if deep(c.ColorModel) {
 		most = MaxPixelsDeep
 	}
 	switch {
 	case err != nil:
-		return c, rejected("The %s is damaged, or of a sort that is not known here.", k.name)
+		return c, 0, rejected("The %s is damaged, or of a sort that is not known here.", k.name)
 	case pixels <= 0:
-		return c, rejected("The %s is empty.", k.name)
+		return c, 0, rejected("The %s is empty.", k.name)
+	case c.Width > MaxSide || c.Height > MaxSide:
+		return c, 0, rejected("A picture has at most %d pixels on a side.", MaxSide)
 	case pixels > most:
-		return c, rejected("A picture has at most %d megapixels, %d with 16 bits a channel.", MaxPixels/1_000_000, MaxPixelsDeep/1_000_000)
+		return c, 0, rejected("A picture has at most %d megapixels, %d with 16 bits a channel.", MaxPixels/1_000_000, MaxPixelsDeep/1_000_000)
 	}
 	bytesEach, err := k.weigh(file, c)
 	if err != nil {
-		return c, err
+		return c, 0, err
 	}
-	if bytesEach*float64(pixels) > mostMemory {
-		return c, rejected("The %s is too large to be decoded. Save it smaller, or not progressive.", k.name)
+	if need = int64(bytesEach * float64(pixels)); need > mostMemory {
+		return c, 0, rejected("The %s is too large to be decoded. Save it smaller, or not progressive.", k.name)
 	}
-	return c, nil
+	return c, need, nil
 }
 
 func deep(m color.Model) bool {
@@ -199,11 +210,14 @@ func (k kind) weigh(file io.ReadSeeker, c image.Config) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
+		if f.scanned(c) {
+			return 0, rejected("The JPEG has too many scans: %d.", f.scans)
+		}
 		return f.bytesEach(), nil
 	case "PNG":
 		return weighPNG(file, c)
 	}
-	return webpBytes, nil
+	return webpBytes, checkWebP(file, c)
 }
 
 // webpBytes is what each pixel of a WebP takes at most: a lossless alpha channel, which is
@@ -246,16 +260,3 @@ func makeRoom() (done func()) {
 
 // earlyGC is after how many percent of what lives the garbage is collected meanwhile.
 const earlyGC = 20
-
-// untilDone reads as long as somebody waits for it.
-type untilDone struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r *untilDone) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
-}

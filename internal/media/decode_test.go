@@ -226,13 +226,16 @@ func TestATooLargePictureIsRefusedBeforeItIsDecoded(t *testing.T) {
 		{"interlaced, 23 megapixels", interlaced(pngHead(5750, 4000, 8, 2)), ""},
 		{"interlaced, 12 megapixels of 16 bits", interlaced(pngHead(4000, 3000, 16, 6)), ""},
 		{"progressive, every pixel in colour", jpegHead(0xc2, 4000, 3000, 0x11), mediapath.Rejected},
+		{"a side of 30 000 pixels", pngHead(30_000, 800, 8, 2), ""},
+		{"a longer one", pngHead(30_001, 8, 8, 2), mediapath.Rejected},
+		{"a higher one", pngHead(8, 30_001, 8, 2), mediapath.Rejected},
 		{"nothing", pngHead(0, 0, 8, 2), mediapath.Rejected},
 	} {
 		k, err := sniff(bytes.NewReader(tt.file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = k.measure(bytes.NewReader(tt.file)); refusedFor(err) != tt.code || tt.code == "" && err != nil {
+		if _, _, err = k.measure(bytes.NewReader(tt.file)); refusedFor(err) != tt.code || tt.code == "" && err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		begin := memory()

@@ -2,8 +2,10 @@ package media
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"image"
 	"io"
 )
 
@@ -14,22 +16,38 @@ import (
 // A frame is what matters of a JPEG's structure.
 type frame struct {
 	progressive bool
+	components  int
+	plain       bool    // colours that no camera writes: RGB, or what a printer mixes
 	samples     float64 // for each pixel, over all components
 	scans       int
 }
 
 // bytesEach is what each pixel takes: its samples, and those of a progressive picture 4
-// bytes more each, until the last scan.
+// bytes more each, until the last scan. Plain colours are put together in the end, into 4
+// bytes.
 func (f frame) bytesEach() float64 {
+	each := f.samples
 	if f.progressive {
-		return f.samples * 5
+		each *= 5
 	}
-	return f.samples
+	if f.plain || f.components == 4 {
+		each += 4
+	}
+	return each
+}
+
+// scanned says whether going over all pixels in each scan takes too long.
+func (f frame) scanned(c image.Config) bool {
+	if !f.progressive {
+		return f.scans > mostPlainScans
+	}
+	return int64(f.scans)*int64(c.Width)*int64(c.Height) > mostScanned
 }
 
 const (
-	markSOS = 0xda
-	markEOI = 0xd9
+	markSOS   = 0xda
+	markEOI   = 0xd9
+	markAdobe = 0xee
 )
 
 // frameOf reads the markers of a JPEG.
@@ -89,7 +107,7 @@ func (f *frame) segment(in *bufio.Reader, mark byte) error {
 		return err
 	}
 	n := int(length[0])<<8 | int(length[1])
-	if mark < 0xc0 || mark > 0xc2 { // no frame that can be decoded
+	if mark != markAdobe && (mark < 0xc0 || mark > 0xc2) { // no frame that can be decoded
 		_, err := in.Discard(max(n-2, 0))
 		return err
 	}
@@ -97,14 +115,20 @@ func (f *frame) segment(in *bufio.Reader, mark byte) error {
 	if _, err := io.ReadFull(in, body); err != nil {
 		return err
 	}
+	if mark == markAdobe {
+		const transform = 11 // where it says how colours are put: 0 is plainly
+		f.plain = f.plain || len(body) > transform && bytes.HasPrefix(body, []byte("Adobe")) && body[transform] == 0
+		return nil
+	}
 	f.progressive = mark == 0xc2
-	f.samples = samplesOf(body)
+	f.samples, f.components = samplesOf(body)
+	f.plain = f.plain || f.components == 3 && body[6] == 'R' && body[9] == 'G' && body[12] == 'B'
 	return nil
 }
 
 // samplesOf reads from the header of a frame how many samples a pixel has: of a component
 // that is sampled half as often in both directions, a quarter.
-func samplesOf(header []byte) float64 {
+func samplesOf(header []byte) (samples float64, components int) {
 	const parameters, each = 6, 3
 	var sizes []int
 	most := 1
@@ -117,5 +141,5 @@ func samplesOf(header []byte) float64 {
 	for _, n := range sizes {
 		sum += float64(n) / float64(most)
 	}
-	return sum
+	return sum, len(sizes)
 }

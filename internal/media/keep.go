@@ -3,8 +3,6 @@ package media
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"entgo.io/ent/dialect/sql"
@@ -20,11 +18,14 @@ import (
 // LimitReached is the code of the refusal of one picture too many.
 const LimitReached fault.Code = "LIMIT_REACHED"
 
-// mayAdd refuses who has added too many pictures of late. Of many at once a few more may
-// get in.
+// mayAdd refuses who has added too many pictures of late, or has tried too often: what is
+// refused takes as long to decode. Of many at once a few more may get in.
 func (s *Service) mayAdd(ctx context.Context, user int64) error {
 	if s.cfg.PerHour == 0 {
 		return nil
+	}
+	if !s.tries.take(user, s.now(), triesFor*s.cfg.PerHour) {
+		return fault.Refuse(LimitReached, "You have tried too many pictures in the last hour. Please wait.", "file")
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -75,37 +76,22 @@ func (s *Service) put(ctx context.Context, name mediapath.Name, content []byte) 
 }
 
 // rows has a row for each picture, and returns their ids. One that is there is touched: it
-// will not be collected for a day.
+// will not be collected for a day. Each is a transaction of its own: of several that were
+// locked together, somebody who shows them might lock some first.
 func (s *Service) rows(ctx context.Context, uploader *int64, made []encoded) ([]int64, error) {
 	now, ids := s.now().UnixMilli(), make([]int64, len(made))
-	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
-		for _, i := range inOrder(made) { // lest two of them wait for each other
-			e := made[i]
-			format := picture.FormatJPEG
-			if e.png {
-				format = picture.FormatPNG
-			}
-			ids[i], err = tx.Picture.Create().SetHash(e.hash()).SetFormat(format).SetWidth(e.width).SetHeight(e.height).
-				SetBytes(len(e.screen) + len(e.small)).SetNillableUploaderID(uploader).SetCreatedAt(now).SetTouchedAt(now).
-				OnConflict(sql.ConflictColumns(picture.FieldHash)).Update(func(u *ent.PictureUpsert) { u.SetTouchedAt(now) }).ID(ctx)
-			if err != nil {
-				return err
-			}
+	for i, e := range made {
+		format := picture.FormatJPEG
+		if e.png {
+			format = picture.FormatPNG
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("write down %d pictures: %w", len(made), err)
+		var err error
+		ids[i], err = s.db.Picture.Create().SetHash(e.hash()).SetFormat(format).SetWidth(e.width).SetHeight(e.height).
+			SetBytes(len(e.screen) + len(e.small)).SetNillableUploaderID(uploader).SetCreatedAt(now).SetTouchedAt(now).
+			OnConflict(sql.ConflictColumns(picture.FieldHash)).Update(func(u *ent.PictureUpsert) { u.SetTouchedAt(now) }).ID(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("write down a picture: %w", err)
+		}
 	}
 	return ids, nil
-}
-
-// inOrder are the places of pictures, in the order of their names.
-func inOrder(made []encoded) []int {
-	places, names := make([]int, len(made)), make([]string, len(made))
-	for i, e := range made {
-		places[i], names[i] = i, e.hash()
-	}
-	slices.SortFunc(places, func(a, b int) int { return strings.Compare(names[a], names[b]) })
-	return places
 }

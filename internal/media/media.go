@@ -48,6 +48,8 @@ type Service struct {
 	outbox  *outbox.Box
 	cfg     Config
 	log     *slog.Logger
+	turns   turns
+	tries   tries
 	slot    chan struct{} // who has it decodes
 	now     func() time.Time
 	patient time.Duration // how long somebody waits for the slot
@@ -96,7 +98,12 @@ func (s *Service) Upload(ctx context.Context, user int64, file io.ReadSeeker) (*
 	if err := s.mayAdd(ctx, user); err != nil {
 		return nil, err
 	}
+	leave, err := s.turns.enter(ctx, user)
+	if err != nil {
+		return nil, err
+	}
 	made, err := s.decode(ctx, file)
+	leave()
 	if err != nil {
 		s.uploads.WithLabelValues(outcomeOf(err)).Inc()
 		return nil, err

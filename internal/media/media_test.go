@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"net/http/httptest"
@@ -122,6 +123,15 @@ func TestAUserAddsSoManyPicturesAnHour(t *testing.T) {
 		}
 		if err := add(bob, 9); err != nil {
 			t.Errorf("somebody else: %v", err)
+		}
+		for range triesFor * p.cfg.PerHour { // what is no picture is a try
+			_, err := p.Upload(t.Context(), 9, strings.NewReader("<html>"))
+			if refusedFor(err) != mediapath.Rejected {
+				t.Fatal(err)
+			}
+		}
+		if err := add(9, 3); refusedFor(err) != LimitReached {
+			t.Errorf("who has only tried: %v", err)
 		}
 		now = now.Add(time.Hour + time.Second)
 		if err := add(ann, 10); err != nil {
@@ -342,6 +352,12 @@ func TestOnlyPicturesThatAreHereAreShown(t *testing.T) {
 		}
 		if n := p.DB.PictureUse.Query().CountX(t.Context()); n != 0 {
 			t.Errorf("%d uses are written down", n)
+		}
+		for kind, field := range map[Kind]string{OfUser: "avatarUrl", OfShop: "images", OfNote: "images"} {
+			why, ok := errors.AsType[fault.UserErrors](p.show(t.Context(), kind, 1, other.Path()))
+			if !ok || fmt.Sprint(why[0].Field) != "[input "+field+"]" {
+				t.Errorf("%s: %+v", kind, why)
+			}
 		}
 	})
 }

@@ -135,11 +135,12 @@ func (s *Service) settle(ctx context.Context, r *reconcile.Run, k Kind, owner in
 		if err != nil || same(paths, uses[owner]) {
 			return err
 		}
-		known, err := Shelf{s, k}.Known(ctx, paths)
+		names, ids := namesOf(paths)
+		there, err := lock(ctx, tx, ids)
 		if err != nil {
 			return err
 		}
-		here := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { _, ok := known[path]; return !ok })
+		here := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !there[names[path]] })
 		if n := len(paths) - len(here); n > 0 {
 			r.Find(fmt.Sprintf("%s %d: it shows %d pictures that are not here", k, owner, n))
 		}

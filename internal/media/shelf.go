@@ -61,8 +61,9 @@ func (h Shelf) Known(ctx context.Context, paths []string) (map[string]mediapath.
 const bulk = 500
 
 // Show says in tx which pictures things show from now on: those of each id, and no others.
-// A path that names no picture which is kept here is a [fault.UserErrors]; of a thing that
-// shows it already it stays. The rows of the pictures stay locked, shared, until tx ends:
+// A path that names no picture which is kept here is a [fault.UserErrors]. The rows of the
+// things must be locked, or be new: of two who say it of one thing at once, the second one
+// must see what the first one wrote. The rows of the pictures stay locked, shared, until tx ends:
 // none of them is collected meanwhile. They may be locked behind any others: who locks
 // them for himself alone, the collector and an upload of the same, waits for nobody then.
 func (h Shelf) Show(ctx context.Context, tx *ent.Tx, shown map[int64][]string) error {
@@ -95,13 +96,13 @@ func (h Shelf) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[i
 	var writes []*ent.PictureUseCreate
 	for _, owner := range owners {
 		for _, path := range shown[owner] {
-			id := names[path].ID
-			if !there[names[path]] {
-				return fault.Refuse(mediapath.Rejected, "A picture is not here any more: upload it again.", "images")
+			name := names[path]
+			if !there[name] {
+				return fault.Refuse(mediapath.Rejected, "A picture is not here any more: upload it again.", h.field()...)
 			}
-			use := [2]int64{owner, id}
+			use := [2]int64{owner, name.ID}
 			if _, ok := have[use]; !ok {
-				writes = append(writes, tx.PictureUse.Create().SetKind(h.kind).SetOwnerID(owner).SetPictureID(id))
+				writes = append(writes, tx.PictureUse.Create().SetKind(h.kind).SetOwnerID(owner).SetPictureID(name.ID))
 			}
 			delete(have, use)
 		}
@@ -117,6 +118,14 @@ func (h Shelf) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[i
 		}
 	}
 	return nil
+}
+
+// field is the argument that names the pictures of a kind of thing.
+func (h Shelf) field() []string {
+	if h.kind == OfUser {
+		return []string{"input", "avatarUrl"}
+	}
+	return []string{"input", "images"}
 }
 
 // lock locks the rows of pictures, in one order, and returns the names of those that are

@@ -41,7 +41,7 @@ func shrink(src image.Image, most int) *image.RGBA {
 		return to
 	}
 	s := newShrinker(from.Dx(), from.Dy(), to)
-	rows := image.NewRGBA(image.Rect(0, 0, from.Dx(), strip))
+	rows := image.NewRGBA(image.Rect(0, 0, from.Dx(), min(strip, from.Dy())))
 	for y := 0; y < from.Dy(); y += strip {
 		n := min(strip, from.Dy()-y)
 		draw.Draw(rows, image.Rect(0, 0, from.Dx(), n), src, from.Min.Add(image.Pt(0, y)), draw.Src)

@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"time"
 
@@ -159,6 +160,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	case !by.Any && (row.OwnerID == nil || *row.OwnerID != by.UserID):
 		return nil, nil, fault.New(fault.Forbidden, "Only its owner may change a shop.")
 	}
+	known, shown := withOwn(known, row, c)
 	if err := c.check(row, typed, known).OrNil(); err != nil {
 		return nil, nil, err
 	}
@@ -167,7 +169,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 		return row, nil, nil
 	}
 	if c.Images.Given {
-		if err := s.pictures.Show(ctx, tx, map[int64][]string{id: optional.Value(c.Images.Value)}); err != nil {
+		if err := s.pictures.Show(ctx, tx, map[int64][]string{id: shown}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -214,6 +216,27 @@ func setOrClear[T any](to **T, f patch.Field[T]) {
 // known looks for the pictures that changes name.
 func (s *Service) known(ctx context.Context, c Changes) (map[string]mediapath.Size, error) {
 	return s.pictures.Known(ctx, optional.Value(c.Images.Value))
+}
+
+// withOwn adds the pictures that the row has already, which a form may send back, to those
+// that are kept here; the latter among the changes are what it shows from now on. A picture
+// of an earlier release is kept nowhere.
+func withOwn(known map[string]mediapath.Size, row *ent.Shop, c Changes) (all map[string]mediapath.Size, shown []string) {
+	all = maps.Clone(known)
+	if all == nil {
+		all = map[string]mediapath.Size{}
+	}
+	for _, i := range row.Images {
+		if _, ok := known[i.URL]; !ok {
+			all[i.URL] = mediapath.Size{Width: i.Width, Height: i.Height}
+		}
+	}
+	for _, path := range optional.Value(c.Images.Value) {
+		if _, ok := known[path]; ok {
+			shown = append(shown, path)
+		}
+	}
+	return all, shown
 }
 
 // imagesOf are the elements of the column for these paths.

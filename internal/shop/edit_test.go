@@ -204,7 +204,7 @@ func expected(d Details, id, owner int64) *Shop {
 		At: d.At, AvgPrice: d.AvgPrice, OpenHours: shown(d.OpenHours),
 	}
 	for _, path := range d.Images {
-		shop.Images = append(shop.Images, mediapath.ImageOf(path, 0, 0))
+		shop.Images = append(shop.Images, mediapath.ImageOf(path, 640, 480))
 	}
 	return shop
 }
@@ -382,7 +382,7 @@ func TestAnEditLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 			t.Errorf("the shop is %+v", got)
 		}
 		after := row(t, s, shop.ID)
-		if diff := cmp.Diff([]schema.Image{{URL: "/media/new"}, known}, after.Images); diff != "" {
+		if diff := cmp.Diff([]schema.Image{{URL: "/media/new", Width: 640, Height: 480}, known}, after.Images); diff != "" {
 			t.Errorf("images (-want +got):\n%s", diff)
 		}
 		if !after.UpdatedAt.After(before.UpdatedAt) || !after.CreatedAt.Equal(before.CreatedAt) {

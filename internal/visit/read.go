@@ -155,7 +155,9 @@ type liveDay struct {
 
 // hasAllOf reports whether Redis knows all visitors that a row knows: it was rolled up
 // since it last forgot, and reminded then.
-func (d *liveDay) hasAllOf(row *ent.VisitDay) bool { return d != nil && d.counter == row.Counter }
+func (d *liveDay) hasAllOf(row *ent.VisitDay) bool {
+	return d != nil && d.counter != "" && d.counter == row.Counter
+}
 
 // viewsOf adds up what a row and Redis know. Either may be nil. The row was read first:
 // what was rolled up since is in what Redis has beyond it.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -169,8 +170,22 @@ func TestWhatCannotBeStoredIsSaidAndLeavesNothing(t *testing.T) {
 	if err := s.Put(t.Context(), "taken", "", []byte("a")); err == nil {
 		t.Error("a folder gave way")
 	}
-	if left, err := filepath.Glob(dir + "/ta/.*"); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(dir + "/.drafts/*"); err != nil || len(left) != 0 {
 		t.Errorf("left in the folder: %v, %v", left, err)
+	}
+}
+
+func TestDraftsOfTheDeadAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir)
+	old, young := dir+"/.drafts/old", dir+"/.drafts/young"
+	before := time.Now().Add(-2 * time.Hour)
+	if err := errors.Join(os.WriteFile(old, nil, 0o600), os.WriteFile(young, nil, 0o600), os.Chtimes(old, before, before)); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir)
+	if left, err := filepath.Glob(dir + "/.drafts/*"); err != nil || len(left) != 1 || left[0] != young {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }
 
