@@ -9,7 +9,6 @@ import (
 	"context"
 
 	"github.com/99designs/gqlgen/graphql"
-
 	"github.com/tandian-dev/tandian/graph/model"
 )
 

@@ -3176,7 +3176,7 @@ type UploadImagePayload {
 extend type Mutation {
   """
   Takes a picture: JPEG, PNG or WebP by its content, whatever its name says; at most 10
-  MB and 24 megapixels, 12 with 16 bits a channel. It is turned upright and encoded anew,
+  MB, 24 megapixels, 12 with 16 bits a channel, and 30 000 pixels on a side. It is turned upright and encoded anew,
   in a screen size of at most 1600 pixels and as a thumbnail; nothing else of the file is
   kept, so no place or camera. The same picture has the same url again. What nothing shows
   for a day is deleted. UNAVAILABLE when too many pictures wait at the moment. Nobody signed

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,9 +26,6 @@ func (h *House) openMedia(ctx context.Context, cfg *config.Config, client *ent.C
 	if err != nil {
 		return nil, fmt.Errorf("pictures: %w", err)
 	}
-	if cfg.DatabaseURL != "" && cfg.RedisURL != "" && strings.HasPrefix(place, "file:") {
-		log.InfoContext(ctx, "pictures are kept in a folder: all instances need the same one, or a bucket by --media-url", "folder", blobs.String())
-	}
 	s := media.New(client, blobs, h.outbox, media.Config{PerHour: cfg.UploadsPerUser}, reg, log)
 	h.workers["pictures"] = s.Run
 	return s, nil
@@ -48,5 +44,12 @@ func awaitBlobs(ctx context.Context, place string, log *slog.Logger) (blob.Store
 		if clock.Sleep(ctx, blobPause) != nil {
 			return nil, err
 		}
+	}
+}
+
+// noteOfPictures says at the start what an operator of several instances should know.
+func (a *App) noteOfPictures() {
+	if a.cfg.MediaURL == "" && a.cfg.DatabaseURL != "" && a.cfg.RedisURL != "" {
+		a.log.Info("pictures are kept in the folder media of --data-dir: several instances need one folder for all, or a bucket, by --media-url")
 	}
 }
