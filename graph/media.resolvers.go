@@ -8,11 +8,11 @@ package graph
 import (
 	"context"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/tandian-dev/tandian/graph/model"
+	"github.com/tandian-dev/tandian/graph/scalar"
 )
 
-func (r *mutationResolver) UploadImage(ctx context.Context, file graphql.Upload) (*model.UploadImagePayload, error) {
+func (r *mutationResolver) UploadImage(ctx context.Context, file scalar.Upload) (*model.UploadImagePayload, error) {
 	image, err := r.rooms.Media.Upload(ctx, viewer(ctx).ID, file.File)
 	wrong, err := userErrors(err)
 	return &model.UploadImagePayload{Image: image, UserErrors: wrong}, err

@@ -252,7 +252,7 @@ type ComplexityRoot struct {
 		UpdateProfile      func(childComplexity int, input model.UpdateProfileInput) int
 		UpdateShop         func(childComplexity int, input model.UpdateShopInput) int
 		UpdateVoucher      func(childComplexity int, input model.UpdateVoucherInput) int
-		UploadImage        func(childComplexity int, file graphql.Upload) int
+		UploadImage        func(childComplexity int, file scalar.Upload) int
 	}
 
 	Note struct {
@@ -563,7 +563,7 @@ type MutationResolver interface {
 	UnlikeComment(ctx context.Context, id scalar.ID) (*model.UnlikeCommentPayload, error)
 	Follow(ctx context.Context, userID scalar.ID) (*model.FollowPayload, error)
 	Unfollow(ctx context.Context, userID scalar.ID) (*model.UnfollowPayload, error)
-	UploadImage(ctx context.Context, file graphql.Upload) (*model.UploadImagePayload, error)
+	UploadImage(ctx context.Context, file scalar.Upload) (*model.UploadImagePayload, error)
 	PublishNote(ctx context.Context, input model.PublishNoteInput) (*model.PublishNotePayload, error)
 	DeleteNote(ctx context.Context, id scalar.ID) (*model.DeleteNotePayload, error)
 	LikeNote(ctx context.Context, id scalar.ID) (*model.LikeNotePayload, error)
@@ -1493,7 +1493,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.UploadImage(childComplexity, args["file"].(graphql.Upload)), true
+		return e.ComplexityRoot.Mutation.UploadImage(childComplexity, args["file"].(scalar.Upload)), true
 
 	case "Note.author":
 		if e.ComplexityRoot.Note.Author == nil {
@@ -5485,8 +5485,8 @@ func (ec *executionContext) field_Mutation_uploadImage_args(ctx context.Context,
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "file",
-		func(ctx context.Context, v any) (graphql.Upload, error) {
-			return ec.unmarshalNUpload2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚐUpload(ctx, v)
+		func(ctx context.Context, v any) (scalar.Upload, error) {
+			return ec.unmarshalNUpload2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐUpload(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9239,7 +9239,7 @@ func (ec *executionContext) _Mutation_uploadImage(ctx context.Context, field gra
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UploadImage(ctx, fc.Args["file"].(graphql.Upload))
+			return ec.Resolvers.Mutation().UploadImage(ctx, fc.Args["file"].(scalar.Upload))
 		},
 		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
 			directive0 := next
@@ -24481,14 +24481,14 @@ func (ec *executionContext) marshalNUpdateVoucherPayload2ᚖgithubᚗcomᚋtandi
 	return ec._UpdateVoucherPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNUpload2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚐUpload(ctx context.Context, v any) (graphql.Upload, error) {
-	res, err := graphql.UnmarshalUpload(v)
+func (ec *executionContext) unmarshalNUpload2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐUpload(ctx context.Context, v any) (scalar.Upload, error) {
+	res, err := scalar.UnmarshalUpload(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNUpload2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚐUpload(ctx context.Context, sel ast.SelectionSet, v graphql.Upload) graphql.Marshaler {
+func (ec *executionContext) marshalNUpload2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐUpload(ctx context.Context, sel ast.SelectionSet, v scalar.Upload) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalUpload(v)
+	res := scalar.MarshalUpload(v)
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
