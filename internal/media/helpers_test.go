@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/jpeg"
 	"image/png"
 	"io"
@@ -104,9 +105,11 @@ func refusedFor(err error) fault.Code {
 // painted is a picture whose four quarters have colours of their own.
 func painted(w, h int) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
-	for y := range h {
-		for x := range w {
-			img.SetNRGBA(x, y, quarter(x*2/w, y*2/h))
+	middle := image.Pt((w+1)/2, (h+1)/2)
+	for right := range 2 {
+		for bottom := range 2 {
+			from := image.Pt(right*middle.X, bottom*middle.Y)
+			draw.Draw(img, image.Rectangle{Min: from, Max: from.Add(middle)}, image.NewUniform(quarter(right, bottom)), image.Point{}, draw.Src)
 		}
 	}
 	return img

@@ -27,7 +27,7 @@ func TestTheSamePictureHasTheSameName(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		dir := t.TempDir()
 		p, other := open(t, on, dir), open(t, on, dir)
-		file := jpegOf(painted(2000, 1000))
+		file := jpegOf(painted(1700, 850))
 		first := p.upload(t, ann, file)
 		if *first.Width != 1600 || *first.Height != 800 || !mediapath.Valid(first.URL) || first.ThumbnailURL == first.URL {
 			t.Errorf("it is %+v", first)
@@ -37,7 +37,7 @@ func TestTheSamePictureHasTheSameName(t *testing.T) {
 				t.Errorf("once more it is another one: %s", diff)
 			}
 		}
-		if another := p.upload(t, ann, jpegOf(painted(2000, 1001))); another.URL == first.URL {
+		if another := p.upload(t, ann, jpegOf(painted(1700, 851))); another.URL == first.URL {
 			t.Error("another one has its name")
 		}
 		for _, path := range []string{first.URL, first.ThumbnailURL} {
