@@ -117,7 +117,7 @@ func seeThrough(img *image.NRGBA) *image.NRGBA {
 }
 
 func TestASmallerPictureLooksTheSame(t *testing.T) {
-	for _, size := range [][2]int{{1601, 1601}, {1700, 1234}, {2403, 1801}, {700, 3301}} {
+	for _, size := range [][2]int{{1601, 1601}, {1703, 1234}, {301, 3301}} {
 		screen, small, _ := decoded(t, jpegOf(painted(size[0], size[1])))
 		if got := quarters(screen) + quarters(small); got != "rbgwrbgw" {
 			t.Errorf("%v looks like %s", size, got)
