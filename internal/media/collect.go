@@ -90,14 +90,8 @@ func (s *Service) collect(ctx context.Context, at mark) (n int, next mark, err e
 		if files, err = s.deleteRows(ctx, tx, rows); err != nil {
 			return err
 		}
-		for _, file := range files {
-			one, err := s.outbox.Add(ctx, tx, picturesGone, []string{file})
-			if err != nil {
-				return err
-			}
-			job = append(job, one)
-		}
-		return nil
+		job, err = outbox.AddBatch(ctx, s.outbox, tx, picturesGone, files...)
+		return err
 	})
 	if err != nil {
 		return 0, mark{}, fmt.Errorf("collect pictures: %w", err)

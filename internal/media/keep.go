@@ -10,7 +10,6 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/picture"
-	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
@@ -43,19 +42,20 @@ func (s *Service) mayAdd(ctx context.Context, user int64) error {
 // that they are not stored yet; then files; then the rows say so. Whatever dies between,
 // the collector finds the row, and with it the files.
 func (s *Service) keep(ctx context.Context, uploader *int64, made ...encoded) ([]mediapath.Image, error) {
-	_, ctx, cancel := clock.Split(ctx, writeTimeout, writeTimeout) // what was decoded is stored, also if the client has gone
+	// What was decoded is stored, also if the client has gone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	ids, err := s.rows(ctx, uploader, made)
+	names, err := s.rows(ctx, uploader, made)
 	if err != nil {
 		return nil, err
 	}
-	images := make([]mediapath.Image, len(made))
+	ids, images := make([]int64, len(made)), make([]mediapath.Image, len(made))
 	var files errgroup.Group
 	files.SetLimit(filesAtOnce)
 	for i, e := range made {
-		screen := mediapath.Name{Hash: e.hash(), ID: ids[i], PNG: e.png}
-		small := screen
+		screen, small := names[i], names[i]
 		small.Small = true
+		ids[i] = screen.ID
 		images[i] = mediapath.ImageOf(screen.Path(), e.width, e.height)
 		files.Go(func() error { return s.put(ctx, screen, e.screen) })
 		files.Go(func() error { return s.put(ctx, small, e.small) })
@@ -75,23 +75,24 @@ func (s *Service) put(ctx context.Context, name mediapath.Name, content []byte) 
 	return s.blobs.Put(ctx, name.File(), name.Type(), content)
 }
 
-// rows has a row for each picture, and returns their ids. One that is there is touched: it
+// rows has a row for each picture, and returns their names. One that is there is touched: it
 // will not be collected for a day. Each is a transaction of its own: of several that were
 // locked together, somebody who shows them might lock some first.
-func (s *Service) rows(ctx context.Context, uploader *int64, made []encoded) ([]int64, error) {
-	now, ids := s.now().UnixMilli(), make([]int64, len(made))
+func (s *Service) rows(ctx context.Context, uploader *int64, made []encoded) ([]mediapath.Name, error) {
+	now, names := s.now().UnixMilli(), make([]mediapath.Name, len(made))
 	for i, e := range made {
 		format := picture.FormatJPEG
 		if e.png {
 			format = picture.FormatPNG
 		}
-		var err error
-		ids[i], err = s.db.Picture.Create().SetHash(e.hash()).SetFormat(format).SetWidth(e.width).SetHeight(e.height).
+		hash := e.hash()
+		id, err := s.db.Picture.Create().SetHash(hash).SetFormat(format).SetWidth(e.width).SetHeight(e.height).
 			SetBytes(len(e.screen) + len(e.small)).SetNillableUploaderID(uploader).SetCreatedAt(now).SetTouchedAt(now).
 			OnConflict(sql.ConflictColumns(picture.FieldHash)).Update(func(u *ent.PictureUpsert) { u.SetTouchedAt(now) }).ID(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("write down a picture: %w", err)
 		}
+		names[i] = mediapath.Name{Hash: hash, ID: id, PNG: e.png}
 	}
-	return ids, nil
+	return names, nil
 }
