@@ -14,11 +14,6 @@ import (
 // lastDays is how many days before today check-ins and visits of a seed lie in.
 const lastDays = 30
 
-// before is the day so many days before another.
-func before(day calendar.Date, days int) calendar.Date {
-	return calendar.DateOf(day.Noon().AddDate(0, 0, -days))
-}
-
 // checkInsOf are the check-ins of somebody in the days before today: some come nearly every
 // day, most now and then, and whoever came yesterday is likelier to come again.
 func checkInsOf(user int64, today calendar.Date, rnd *rand.Rand) (drafts []checkin.Draft) {
@@ -30,7 +25,7 @@ func checkInsOf(user int64, today calendar.Date, rnd *rand.Rand) (drafts []check
 			likely += 0.5 * keen
 		}
 		if came = rnd.Float64() < likely; came {
-			drafts = append(drafts, checkin.Draft{User: user, Day: before(today, ago)})
+			drafts = append(drafts, checkin.Draft{User: user, Day: today.Add(-ago)})
 		}
 	}
 	return drafts

@@ -259,7 +259,7 @@ func (d *demoPlanter) checkIns(ctx context.Context) error {
 	today, rnd := calendar.DateOf(d.now), rand.New(rand.NewPCG(1, 0))
 	var drafts []checkin.Draft
 	for ago := demoStreak; ago >= 1; ago-- {
-		drafts = append(drafts, checkin.Draft{User: d.users[demoCustomer], Day: before(today, ago)})
+		drafts = append(drafts, checkin.Draft{User: d.users[demoCustomer], Day: today.Add(-ago)})
 	}
 	for _, p := range d.talk.People {
 		drafts = append(drafts, checkInsOf(d.users[p.Name], today, rnd)...)

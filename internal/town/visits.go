@@ -29,14 +29,14 @@ func visitDays(visits int, today calendar.Date, users, shops []int64, seed uint6
 	sum := 0.0
 	for ago := range weight {
 		weight[ago] = 0.7 + 0.6*rnd.Float64()
-		if day := before(today, ago+1).Noon().Weekday(); day == time.Saturday || day == time.Sunday {
+		if day := today.Add(-ago - 1).Weekday(); day == time.Saturday || day == time.Sunday {
 			weight[ago] *= weekend
 		}
 		sum += weight[ago]
 	}
 	var days []visit.Day
 	for ago, w := range weight {
-		days = append(days, visitDay(int(float64(visits)*w/sum+0.5), before(today, ago+1), visits/2+1, users, shops, rnd)...)
+		days = append(days, visitDay(int(float64(visits)*w/sum+0.5), today.Add(-ago-1), visits/2+1, users, shops, rnd)...)
 	}
 	return days
 }

@@ -3,7 +3,6 @@ package visit
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -142,7 +141,7 @@ func daysOf(from, to calendar.Date) ([]calendar.Date, error) {
 	}
 	days := make([]calendar.Date, n)
 	for i := range days {
-		days[i] = calendar.DateOf(time.Date(from.Year, from.Month, from.Day+i, 0, 0, 0, 0, time.UTC))
+		days[i] = from.Add(i)
 	}
 	return days, nil
 }

@@ -40,8 +40,15 @@ func (d Date) Before(e Date) bool {
 	return cmp.Or(cmp.Compare(d.Year, e.Year), cmp.Compare(d.Month, e.Month), cmp.Compare(d.Day, e.Day)) < 0
 }
 
-// Noon is the middle of the day in UTC: days from it on are found by [time.Time.AddDate].
-func (d Date) Noon() time.Time { return time.Date(d.Year, d.Month, d.Day, 12, 0, 0, 0, time.UTC) }
+// Add is the day so many days later, or earlier if they are less than none.
+func (d Date) Add(days int) Date {
+	return DateOf(time.Date(d.Year, d.Month, d.Day+days, 0, 0, 0, 0, time.UTC))
+}
+
+// Weekday is the day of the week.
+func (d Date) Weekday() time.Weekday {
+	return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC).Weekday()
+}
 
 // MarshalText implements encoding.TextMarshaler.
 func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }

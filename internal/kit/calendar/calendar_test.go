@@ -70,3 +70,26 @@ func TestDaysAreCountedWithBothEnds(t *testing.T) {
 		}
 	}
 }
+
+func TestADayHasNeighboursAndAPlaceInTheWeek(t *testing.T) {
+	for _, tt := range []struct {
+		from string
+		days int
+		want string
+		on   time.Weekday
+	}{
+		{"2026-12-31", 1, "2027-01-01", time.Friday},
+		{"2027-01-01", -1, "2026-12-31", time.Thursday},
+		{"2028-02-28", 1, "2028-02-29", time.Tuesday},
+		{"2026-11-23", 0, "2026-11-23", time.Monday},
+		{"2026-01-10", -30, "2025-12-11", time.Thursday},
+	} {
+		from, err := Parse(tt.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := from.Add(tt.days); got.String() != tt.want || got.Weekday() != tt.on {
+			t.Errorf("%d days from %s: %v, a %v", tt.days, tt.from, got, got.Weekday())
+		}
+	}
+}
