@@ -137,7 +137,7 @@ func TestHeatFades(t *testing.T) {
 }
 
 func TestAHubKnowsItsHotKeys(t *testing.T) {
-	const reads = 4000
+	const reads = exactly / 2 // with those of the other key fewer than are counted one by one
 	for _, local := range []bool{true, false} {
 		t.Run(fmt.Sprintf("local %v", local), func(t *testing.T) {
 			o := Options{Alone: true}
@@ -153,7 +153,7 @@ func TestAHubKnowsItsHotKeys(t *testing.T) {
 				}
 			}
 			got := x.Hot(1)
-			if len(got) != 1 || got[0].Key != c.nameOf(1) || got[0].Hits < reads*8/10 || got[0].Hits > reads*12/10 {
+			if len(got) != 1 || got[0].Key != c.nameOf(1) || got[0].Hits < reads*9/10 || got[0].Hits > reads*11/10 {
 				t.Errorf("the hottest is %v, want %s with about %d hits", got, c.nameOf(1), reads)
 			}
 			if got := x.Hot(10); len(got) != 2 {
