@@ -36,7 +36,7 @@ func TestGoldenDocuments(t *testing.T) {
 // in a small seeded region.
 func TestGoldenDocumentsOfPeople(t *testing.T) {
 	golden(t, "testdata/seeded", func(t *testing.T, stack *apptest.Stack) {
-		mustRun(t, stack, "seed", "--pictures=false", "--users", "20", "--shops", "4", "--notes", "30", "--follows", "60", "--seed", "1")
+		stack.Seed(t, "--users", "20", "--shops", "4", "--notes", "30", "--follows", "60", "--seed", "1")
 	})
 }
 

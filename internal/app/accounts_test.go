@@ -85,9 +85,7 @@ func TestASessionIsGoodOnEveryInstanceUntilItsLogout(t *testing.T) {
 func TestARedisThatLostEverythingSignsNobodyOut(t *testing.T) {
 	stack := apptest.Real(t)
 	path := filepath.Join(t.TempDir(), "tokens")
-	if _, errs, code := stack.Command(t, "seed", "--users", "60", "--shops", "0", "--tokens", path); code != 0 {
-		t.Fatal(errs)
-	}
+	stack.Seed(t, "--users", "60", "--shops", "0", "--tokens", path)
 	a, b := stack.Start(t), stack.Start(t)
 	people := tokens(t, path)
 	check := func(when string) {
@@ -282,13 +280,13 @@ func TestAGrantCountsOnRunningServers(t *testing.T) {
 func TestSeedMakesUsersWhoAreSignedIn(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		path := filepath.Join(t.TempDir(), "tokens.tsv")
-		seed := []string{"seed", "--users", "12", "--shops", "130", "--seed", "7", "--tokens", path}
-		if out, errs, exit := stack.Command(t, seed...); exit != 0 || !strings.Contains(out, "130 added") {
-			t.Fatalf("%d %s %s", exit, out, errs)
+		seed := []string{"--users", "12", "--shops", "130", "--seed", "7", "--tokens", path}
+		if out := stack.Seed(t, seed...); !strings.Contains(out, "130 added") {
+			t.Fatal(out)
 		}
 		first := tokens(t, path)
-		if out, errs, exit := stack.Command(t, seed...); exit != 0 || !strings.Contains(out, "0 added, 0 changed, 130 unchanged") {
-			t.Fatalf("again: %d %s %s", exit, out, errs)
+		if out := stack.Seed(t, seed...); !strings.Contains(out, "0 added, 0 changed, 130 unchanged") {
+			t.Fatalf("again: %s", out)
 		}
 		s := stack.Start(t)
 		again := tokens(t, path)
@@ -479,9 +477,7 @@ func TestGuessesStandOnceInARequest(t *testing.T) {
 func TestUsersAreReadTogether(t *testing.T) {
 	stack := apptest.Real(t)
 	path := filepath.Join(t.TempDir(), "tokens")
-	if _, errs, code := stack.Command(t, "seed", "--users", "100", "--shops", "0", "--tokens", path); code != 0 {
-		t.Fatal(errs)
-	}
+	stack.Seed(t, "--users", "100", "--shops", "0", "--tokens", path)
 	stack.Config.Run = []string{"api"} // workers read on their own
 	s := stack.Start(t)
 	quiet(t, s)

@@ -42,9 +42,7 @@ type staff struct{ nobody, customer, merchant, admin *apptest.Server }
 func hire(t *testing.T, stack *apptest.Stack) staff {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens")
-	if _, errs, code := stack.Command(t, "seed", "--users", "3", "--shops", "20", "--tokens", path); code != 0 {
-		t.Fatal(errs)
-	}
+	stack.Seed(t, "--users", "3", "--shops", "20", "--tokens", path)
 	stack.Config.Run = []string{"api"} // workers read on their own
 	s, people := stack.Start(t), tokens(t, path)
 	return staff{s, s.As(people[2].token), s.As(people[1].token), s.As(people[0].token)}

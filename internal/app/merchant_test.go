@@ -25,9 +25,7 @@ type shopAnswer struct {
 func merchants(t *testing.T, stack *apptest.Stack, s *apptest.Server) (admin, owner, other *apptest.Server) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens")
-	if _, errs, code := stack.Command(t, "seed", "--users", "2", "--shops", "0", "--tokens", path); code != 0 {
-		t.Fatal(errs)
-	}
+	stack.Seed(t, "--users", "2", "--shops", "0", "--tokens", path)
 	people := tokens(t, path)
 	if _, errs, code := stack.Command(t, "grant", "13800001111", "MERCHANT"); code != 0 {
 		t.Fatal(errs)

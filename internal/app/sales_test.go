@@ -59,9 +59,7 @@ type market struct {
 func opened(t *testing.T, stack *apptest.Stack, customers int) market {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens")
-	if _, errs, code := stack.Command(t, "seed", "--users", strconv.Itoa(customers+2), "--shops", "1", "--tokens", path); code != 0 {
-		t.Fatal(errs)
-	}
+	stack.Seed(t, "--users", strconv.Itoa(customers+2), "--shops", "1", "--tokens", path)
 	people := tokens(t, path)
 	return market{people[0], people[1], people[2:], scalar.ID{Type: "Shop", N: 1}.String()}
 }

@@ -36,13 +36,9 @@ func TestSeedMakesFollowsAndNotesAndLikes(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		seed := func(args ...string) string {
 			t.Helper()
-			out, errs, exit := stack.Command(t, append([]string{"seed", "--users", "120", "--shops", "30", "--seed", "7"}, args...)...)
-			if exit != 0 {
-				t.Fatalf("%d %s %s", exit, out, errs)
-			}
-			return out
+			return stack.Seed(t, append([]string{"--users", "120", "--shops", "30", "--seed", "7"}, args...)...)
 		}
-		if out := seed("--notes", "200", "--follows", "900"); !strings.Contains(out, "\n900 follows added, 0 unchanged\n") || !strings.Contains(out, "\n200 notes added, 0 unchanged, ") {
+		if out := seed("--notes", "200", "--follows", "900", "--pictures"); !strings.Contains(out, "\n900 follows added, 0 unchanged\n") || !strings.Contains(out, "\n200 notes added, 0 unchanged, ") {
 			t.Error(out)
 		}
 		db := stack.SQL(t)
@@ -52,8 +48,9 @@ func TestSeedMakesFollowsAndNotesAndLikes(t *testing.T) {
 		}
 		wantNumbers(t, db, map[string]int{
 			"count(*) FROM notes": 200, "count(*) FROM follows": 900, "seq FROM feed_head": 200,
-			"count(*) FROM notes WHERE external_id LIKE 'seed:7:%'": 200,
-			"count(*) FROM follows WHERE since_seq > 0":             0, // before all notes
+			"count(*) FROM notes WHERE external_id LIKE 'seed:7:%'":                                                             200,
+			"count(*) FROM follows WHERE since_seq > 0":                                                                         0, // before all notes
+			"count(*) FROM shops s WHERE NOT EXISTS (SELECT 1 FROM picture_uses u WHERE u.kind = 'SHOP' AND u.owner_id = s.id)": 0,
 		})
 		wantNumbers(t, db, miscounted)
 

@@ -24,9 +24,7 @@ const listQuery = `query List($filter: ShopFilter, $orderBy: ShopOrder, $first: 
 // A page costs the same few reads however long it is.
 func TestAPageOfShopsIsOneReadAndItsTypesAnother(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		if _, errs, code := stack.Command(t, "seed", "--shops", "200"); code != 0 {
-			t.Fatal(errs)
-		}
+		stack.Seed(t, "--shops", "200")
 		stack.Config.Run = []string{"api"} // workers read on their own
 		s := stack.Start(t)
 		quiet(t, s)

@@ -44,9 +44,7 @@ func (h *house) healthy() (time.Time, bool) { return h.since, true }
 func opened(t *testing.T, stack *apptest.Stack, customers int) *house {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens")
-	if _, errs, code := stack.Command(t, "seed", "--users", strconv.Itoa(customers+2), "--shops", "1", "--tokens", path); code != 0 {
-		t.Fatal(errs)
-	}
+	stack.Seed(t, "--users", strconv.Itoa(customers+2), "--shops", "1", "--tokens", path)
 	lines, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -175,7 +175,7 @@ func seedPeople(ctx context.Context, o Options, dir string, env []string) ([]Per
 	ctx, cancel := context.WithTimeout(ctx, seedPatience)
 	defer cancel()
 	tokens := filepath.Join(dir, "tokens.tsv")
-	cmd := exec.CommandContext(ctx, o.Binary, "seed", "--users", strconv.Itoa(o.People+2), "--shops", "1", //nolint:gosec // the caller's program
+	cmd := exec.CommandContext(ctx, o.Binary, "seed", "--pictures=false", "--users", strconv.Itoa(o.People+2), "--shops", "1", //nolint:gosec // the caller's program
 		"--seed", strconv.FormatUint(max(o.Seed, 1), 10), "--tokens", tokens)
 	cmd.Env, cmd.Dir = env, dir
 	if out, err := cmd.CombinedOutput(); err != nil {

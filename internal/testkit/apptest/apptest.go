@@ -239,6 +239,17 @@ func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, c
 	return out.String(), errs.String(), code
 }
 
+// Seed runs the command of that name, which must do well, and returns what it printed.
+// Without pictures, which take longer than all the rest of it; a later --pictures has them.
+func (s *Stack) Seed(tb testing.TB, args ...string) (stdout string) {
+	tb.Helper()
+	out, errs, code := s.Command(tb, append([]string{"seed", "--pictures=false"}, args...)...)
+	if code != 0 {
+		tb.Fatalf("seed %q: %d\n%s%s", args, code, out, errs)
+	}
+	return out
+}
+
 // An Answer is what a GraphQL request got.
 type Answer struct {
 	Data   json.RawMessage
