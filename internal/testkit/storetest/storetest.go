@@ -5,10 +5,14 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -78,22 +82,61 @@ func version(tb testing.TB) string {
 }
 
 func migrated(ctx context.Context, dsn string) error {
-	db, err := store.OpenSQL(store.SQLConfig{URL: dsn})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close() }()
-	return makeTables(ctx, db)
+	return makeTables(ctx, store.SQLConfig{URL: dsn})
 }
 
-func makeTables(ctx context.Context, db *store.SQL) error {
-	files, err := migrate.Files(db.Dialect)
+func makeTables(ctx context.Context, cfg store.SQLConfig) error {
+	db, err := store.OpenSQL(cfg)
 	if err != nil {
 		return err
 	}
-	_, err = db.Migrate(ctx, files)
-	return err
+	files, err := migrate.Files(db.Dialect)
+	if err == nil {
+		_, err = db.Migrate(ctx, files)
+	}
+	return errors.Join(err, db.Close())
 }
+
+// SQLite is a folder with an empty database that has all tables: a copy of one that
+// was migrated once in this process, because under the race detector each migration
+// of SQLite is a good part of a second.
+func SQLite(tb testing.TB) (dir string) {
+	tb.Helper()
+	from, err := emptySQLite()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dir = tb.TempDir()
+	if err := os.CopyFS(dir, from); err != nil {
+		tb.Fatal(err)
+	}
+	return dir
+}
+
+// emptySQLite is the folder of a migrated database, read into memory.
+var emptySQLite = sync.OnceValues(func() (fs.FS, error) {
+	dir, err := os.MkdirTemp("", "tandian-empty-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := makeTables(context.Background(), store.SQLConfig{DataDir: dir}); err != nil {
+		return nil, err
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	all := fstest.MapFS{}
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(dir, f.Name())) //nolint:gosec // a folder of ours
+		if err != nil {
+			return nil, err
+		}
+		all[f.Name()] = &fstest.MapFile{Data: data, Mode: 0o600}
+	}
+	return all, nil
+})
 
 // EachAndCluster is Each, and a third time with a Redis Cluster of
 // three: for what scripts and pipelines do.
@@ -149,7 +192,7 @@ func embedded(t testing.TB) Stores {
 		clock.Wait()
 		_ = s.Close()
 	})
-	return stores(store.SQLConfig{DataDir: t.TempDir()}, store.RedisConfig{URL: "redis://embedded", Role: "state", Dial: s.Dial})
+	return stores(store.SQLConfig{DataDir: SQLite(t)}, store.RedisConfig{URL: "redis://embedded", Role: "state", Dial: s.Dial})
 }
 
 // Prefix begins the Redis keys of a Process.
@@ -168,16 +211,13 @@ type Process struct {
 	Secrets  *testkit.Secrets // that the log must not show: it is searched when the test ends
 }
 
-// Open opens stores and migrates the database. All is closed with the test. The
+// Open opens stores. All is closed with the test. The
 // keys that are in Redis then must follow the table in ARCHITECTURE.md.
 func Open(t testing.TB, on Stores) Process {
 	t.Helper()
 	reg, out := prometheus.NewRegistry(), new(testkit.Log)
 	db, err := store.OpenSQL(on.SQL)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := makeTables(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
 	rdb, err := store.OpenRedis(on.Redis, store.NewRedisMetrics(reg))
