@@ -18,6 +18,15 @@ type Image struct {
 	Height int    `json:"height,omitempty"` // pixels
 }
 
+// URLs are the paths of images, in their order.
+func URLs(images []Image) []string {
+	paths := make([]string, len(images))
+	for i, image := range images {
+		paths[i] = image.URL
+	}
+	return paths
+}
+
 // Fields of a shop.
 func (Shop) Fields() []ent.Field {
 	return append([]ent.Field{

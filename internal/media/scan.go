@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
+
 	"github.com/tandian-dev/tandian/ent"
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/pictureuse"
@@ -193,6 +195,20 @@ func thingsOf(ids []int64) choice { return choice{ids: ids, most: len(ids)} }
 
 func thingLocked(id int64) choice { return choice{ids: []int64{id}, most: 1, locked: true} }
 
+// pick has a statement read what is chosen, in the order of ids: all tables of things have
+// a column of that name.
+func (c choice) pick(s *sql.Selector) {
+	const id = "id"
+	sql.FieldGT(id, c.after)(s)
+	if c.ids != nil {
+		sql.FieldIn(id, c.ids...)(s)
+	}
+	s.OrderBy(s.C(id)).Limit(c.most)
+	if c.locked {
+		store.ForUpdate(s)
+	}
+}
+
 // things reads what there is of a kind, in the order of ids. A note that was deleted is not
 // there.
 func (*Service) things(ctx context.Context, db *ent.Client, k Kind, c choice) (all []thing, err error) {
@@ -200,53 +216,25 @@ func (*Service) things(ctx context.Context, db *ent.Client, k Kind, c choice) (a
 	defer cancel()
 	switch k {
 	case OfShop:
-		q := db.Shop.Query().Where(entshop.IDGT(c.after)).Order(entshop.ByID()).Limit(c.most)
-		if c.ids != nil {
-			q.Where(entshop.IDIn(c.ids...))
-		}
-		if c.locked {
-			q.Modify(store.ForUpdate)
-		}
-		rows, e := q.Select(entshop.FieldID, entshop.FieldImages).All(ctx)
+		rows, e := db.Shop.Query().Where(c.pick).Select(entshop.FieldID, entshop.FieldImages).All(ctx)
 		err = e
 		for _, r := range rows {
-			all = append(all, thing{r.ID, urls(r.Images)})
+			all = append(all, thing{r.ID, schema.URLs(r.Images)})
 		}
 	case OfNote:
-		q := db.Note.Query().Where(entnote.IDGT(c.after), entnote.DeletedAtIsNil()).Order(entnote.ByID()).Limit(c.most)
-		if c.ids != nil {
-			q.Where(entnote.IDIn(c.ids...))
-		}
-		if c.locked {
-			q.Modify(store.ForUpdate)
-		}
-		rows, e := q.Select(entnote.FieldID, entnote.FieldImages).All(ctx)
+		rows, e := db.Note.Query().Where(c.pick, entnote.DeletedAtIsNil()).Select(entnote.FieldID, entnote.FieldImages).All(ctx)
 		err = e
 		for _, r := range rows {
-			all = append(all, thing{r.ID, urls(r.Images)})
+			all = append(all, thing{r.ID, schema.URLs(r.Images)})
 		}
 	case OfUser:
-		q := db.User.Query().Where(entuser.IDGT(c.after)).Order(entuser.ByID()).Limit(c.most)
-		if c.ids != nil {
-			q.Where(entuser.IDIn(c.ids...))
-		}
-		if c.locked {
-			q.Modify(store.ForUpdate)
-		}
-		rows, e := q.Select(entuser.FieldID, entuser.FieldAvatarURL).All(ctx)
+		rows, e := db.User.Query().Where(c.pick).Select(entuser.FieldID, entuser.FieldAvatarURL).All(ctx)
 		err = e
 		for _, r := range rows {
 			all = append(all, thing{r.ID, given(r.AvatarURL)})
 		}
 	case OfShopType:
-		q := db.ShopType.Query().Where(shoptype.IDGT(c.after)).Order(shoptype.ByID()).Limit(c.most)
-		if c.ids != nil {
-			q.Where(shoptype.IDIn(c.ids...))
-		}
-		if c.locked {
-			q.Modify(store.ForUpdate)
-		}
-		rows, e := q.Select(shoptype.FieldID, shoptype.FieldIconURL).All(ctx)
+		rows, e := db.ShopType.Query().Where(c.pick).Select(shoptype.FieldID, shoptype.FieldIconURL).All(ctx)
 		err = e
 		for _, r := range rows {
 			all = append(all, thing{r.ID, given(r.IconURL)})
@@ -256,14 +244,6 @@ func (*Service) things(ctx context.Context, db *ent.Client, k Kind, c choice) (a
 		return nil, fmt.Errorf("read what pictures are shown by a %s: %w", k, err)
 	}
 	return all, nil
-}
-
-func urls(images []schema.Image) []string {
-	paths := make([]string, len(images))
-	for i, image := range images {
-		paths[i] = image.URL
-	}
-	return paths
 }
 
 func given(path *string) []string {

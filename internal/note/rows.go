@@ -33,8 +33,8 @@ func imagesOf(paths []string, known map[string]mediapath.Size) []schema.Image {
 func shownBy(rows []*ent.Note) map[int64][]string {
 	shown := map[int64][]string{}
 	for _, r := range rows {
-		for _, i := range r.Images {
-			shown[r.ID] = append(shown[r.ID], i.URL)
+		if len(r.Images) > 0 {
+			shown[r.ID] = schema.URLs(r.Images)
 		}
 	}
 	return shown
