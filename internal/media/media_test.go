@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
@@ -459,5 +461,45 @@ func TestTheScanSetsRightWhatSomebodyChangedPastTheProgram(t *testing.T) {
 		p.DB.Picture.Delete().ExecX(ctx)
 		p.DB.PictureUse.Delete().ExecX(ctx)
 		find(false, 4, 0) // what is gone cannot be mended
+	})
+}
+
+// Three pages of users show the same picture, which is not written down for some; and it is
+// for some who are gone.
+func TestTheScanReadsAllThingsInPages(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, t.TempDir())
+		ctx := t.Context()
+		url := p.upload(t, ann, pngOf(painted(10, 5))).URL
+		var users []int64
+		for range 3 {
+			some := make([]*ent.UserCreate, scanPage-10)
+			for i := range some {
+				some[i] = p.DB.User.Create().SetNickname("Ann").SetAvatarURL(url)
+			}
+			for _, u := range p.DB.User.CreateBulk(some...).SaveX(ctx) {
+				users = append(users, u.ID)
+			}
+		}
+		last := len(users) - 1
+		wrong := []int64{users[0], users[scanPage-1], users[scanPage], users[last-1], users[last]}
+		gone := []int64{users[last] + 1, users[last] + 2}
+		shown := make(map[int64][]string, len(users))
+		for _, id := range append(users, gone...) {
+			if !slices.Contains(wrong, id) {
+				shown[id] = []string{url}
+			}
+		}
+		err := ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error { return p.For(OfUser).Show(ctx, tx, shown) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.DB.User.UpdateOneID(users[0]).SetNickname("Bob").ExecX(ctx) // it may lie behind the others now
+		for _, want := range []int{len(wrong) + len(gone), 0} {
+			r, err := reconcile.New(nil, prometheus.NewRegistry(), p.Log).Once(ctx, p.Scans()[0], reconcile.Options{})
+			if err != nil || r.Found != want || r.Mended != want {
+				t.Errorf("found %d, mended %d, not %d: %v", r.Found, r.Mended, want, err)
+			}
+		}
 	})
 }
