@@ -29,36 +29,27 @@ func (s *Service) Scans() []reconcile.Scan {
 // scan walks over the bitmaps in Redis and compares those that are marked as whole with
 // the rows. One that is not there, or has no mark, is right.
 func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
-	walking, stop := context.WithCancel(ctx)
-	defer stop()
 	var page []place
-	var failed error
-	compare := func() {
-		if failed == nil && len(page) > 0 {
-			failed = s.comparePage(ctx, r, page)
+	for k, err := range (store.KeyScan{Prefix: s.bitmaps.keys.all()}).All(ctx, s.bitmaps.rdb) {
+		if err != nil {
+			return err
 		}
-		page = page[:0]
-		if failed != nil {
-			stop() // the walk has no error of its own
-		}
-	}
-	err := store.KeyScan{Prefix: s.bitmaps.keys.all()}.Each(walking, s.bitmaps.rdb, func(k store.Key) {
 		p, ok := s.bitmaps.keys.parse(k.Name)
 		if !ok || k.Type != "string" {
-			return
+			continue
 		}
-		if page = append(page, p); len(page) == scanPage {
-			compare()
+		if page = append(page, p); len(page) < scanPage {
+			continue
 		}
-	})
-	if failed != nil {
-		return failed
+		if err := s.comparePage(ctx, r, page); err != nil {
+			return err
+		}
+		page = page[:0]
 	}
-	if err != nil {
-		return err
+	if len(page) == 0 {
+		return nil
 	}
-	compare()
-	return failed
+	return s.comparePage(ctx, r, page)
 }
 
 // comparePage finds the wrong ones of some bitmaps, and mends them. Between a commit and

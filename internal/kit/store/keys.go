@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,45 +41,65 @@ type KeyScan struct {
 	Seen   func(keys int) // told after every step how many were looked at so far; may be nil
 }
 
-// Each calls do for each key. It walks with SCAN over one node of a cluster
-// after the other and measures a hundred keys in two round trips, so no command
-// takes long. A key that is there all the time is seen; one that comes, goes or
-// changes its type meanwhile may be left out, and one may be seen twice while
-// Redis resizes its table or a cluster moves its slots. It ends with ctx, with an error.
-func (s KeyScan) Each(ctx context.Context, rdb redis.UniversalClient, do func(Key)) error {
-	nodes, err := masters(ctx, rdb)
-	if err != nil {
-		return fmt.Errorf("find the nodes of Redis: %w", err)
-	}
-	limit := rate.NewLimiter(rate.Inf, scanStep)
-	if s.Rate > 0 {
-		limit.SetLimit(rate.Limit(s.Rate))
-	}
-	seen := 0
-	for _, node := range nodes {
-		for cursor, begun := uint64(0), false; !begun || cursor != 0; begun = true {
-			var names []string
-			if names, cursor, err = node.Scan(ctx, cursor, "", scanStep).Result(); err != nil {
-				return fmt.Errorf("scan Redis: %w", err)
-			}
-			seen += len(names)
-			for step := range slices.Chunk(names, scanStep) {
-				if err := limit.WaitN(ctx, len(step)); err != nil {
-					return fmt.Errorf("scan Redis: %w", err)
+// All walks over the keys, with SCAN over one node of a cluster after the other, and
+// measures a hundred of them in two round trips, so no command takes long. A key that is
+// there all the time is seen; one that comes, goes or changes its type meanwhile may be
+// left out, and one may be seen twice while Redis resizes its table or a cluster moves its
+// slots. An error, that ctx ended among them, is the last that it yields, with no key.
+func (s KeyScan) All(ctx context.Context, rdb redis.UniversalClient) iter.Seq2[Key, error] {
+	return func(yield func(Key, error) bool) {
+		nodes, err := masters(ctx, rdb)
+		if err != nil {
+			yield(Key{}, fmt.Errorf("find the nodes of Redis: %w", err))
+			return
+		}
+		limit := rate.NewLimiter(rate.Inf, scanStep)
+		if s.Rate > 0 {
+			limit.SetLimit(rate.Limit(s.Rate))
+		}
+		seen := 0
+		for _, node := range nodes {
+			for cursor, begun := uint64(0), false; !begun || cursor != 0; begun = true {
+				var names []string
+				if names, cursor, err = node.Scan(ctx, cursor, "", scanStep).Result(); err != nil {
+					yield(Key{}, fmt.Errorf("scan Redis: %w", err))
+					return
 				}
-				step = slices.DeleteFunc(step, func(name string) bool { return !strings.HasPrefix(name, s.Prefix) })
-				keys, err := Measure(ctx, rdb, step...)
-				if err != nil {
-					return err
+				for step := range slices.Chunk(names, scanStep) {
+					keys, err := s.step(ctx, rdb, limit, step)
+					if err != nil {
+						yield(Key{}, err)
+						return
+					}
+					for _, k := range keys {
+						if !yield(k, nil) {
+							return
+						}
+					}
 				}
-				for _, k := range keys {
-					do(k)
+				if seen += len(names); s.Seen != nil {
+					s.Seen(seen)
 				}
-			}
-			if s.Seen != nil {
-				s.Seen(seen)
 			}
 		}
+	}
+}
+
+// step measures those of some keys that are asked for, when the rate allows it.
+func (s KeyScan) step(ctx context.Context, rdb redis.UniversalClient, limit *rate.Limiter, names []string) ([]Key, error) {
+	if err := limit.WaitN(ctx, len(names)); err != nil {
+		return nil, fmt.Errorf("scan Redis: %w", err)
+	}
+	return Measure(ctx, rdb, slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, s.Prefix) })...)
+}
+
+// Each calls do for each key of [KeyScan.All].
+func (s KeyScan) Each(ctx context.Context, rdb redis.UniversalClient, do func(Key)) error {
+	for k, err := range s.All(ctx, rdb) {
+		if err != nil {
+			return err
+		}
+		do(k)
 	}
 	return nil
 }
