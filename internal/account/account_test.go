@@ -64,7 +64,7 @@ type process struct {
 	*Service
 	rdb    redis.UniversalClient
 	reg    *prometheus.Registry
-	away   *atomic.Bool // Redis does not answer
+	away   *atomic.Bool // whether Redis does not answer
 	outbox *mailbox
 }
 
@@ -72,8 +72,8 @@ type process struct {
 func open(t *testing.T, on storetest.Stores, cfg Config) process {
 	t.Helper()
 	from := storetest.Open(t, on)
-	away := &atomic.Bool{}
-	from.Redis.AddHook(cut{away})
+	wire := &storetest.Wire{}
+	from.Redis.AddHook(wire)
 	for _, password := range []string{"correct horse", "wrong horse"} {
 		from.Secrets.Add(password)
 	}
@@ -83,7 +83,7 @@ func open(t *testing.T, on storetest.Stores, cfg Config) process {
 		cfg.Sender = outbox
 	}
 	s := New(from.DB, from.Redis, from.Hub, from.NewOutbox(t), cfg, from.Registry, from.Log)
-	return process{s, from.Redis, from.Registry, away, outbox}
+	return process{s, from.Redis, from.Registry, &wire.Away, outbox}
 }
 
 // jobs is how many jobs of the outbox wait for somebody.
@@ -121,35 +121,6 @@ func (p process) count(t *testing.T, name string, labels ...string) (n float64) 
 	}
 	t.Fatalf("there is no metric %s %v", name, labels)
 	return 0
-}
-
-// cut is a network that can be cut.
-type cut struct{ away *atomic.Bool }
-
-var errCut = errors.New("the cable is cut")
-
-func (c cut) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if c.away.Load() {
-			cmd.SetErr(errCut)
-			return errCut
-		}
-		return next(ctx, cmd)
-	}
-}
-
-func (c cut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if c.away.Load() {
-			for _, cmd := range cmds {
-				cmd.SetErr(errCut)
-			}
-			return errCut
-		}
-		return next(ctx, cmds)
-	}
 }
 
 const ann, ben Phone = "+8613900000001", "+8613900000002"
@@ -552,7 +523,7 @@ func TestRequireSaysWhatIsMissing(t *testing.T) {
 		want   fault.Kind // "" for nothing
 	}{
 		{Viewer{}, Customer, fault.Unauthenticated},
-		{Viewer{unknown: errCut}, Customer, fault.Unavailable},
+		{Viewer{unknown: storetest.ErrCut}, Customer, fault.Unavailable},
 		{Viewer{ID: 1, Role: Customer}, Customer, ""},
 		{Viewer{ID: 1, Role: Customer}, Merchant, fault.Forbidden},
 		{Viewer{ID: 1, Role: Merchant}, Customer, ""},

@@ -397,8 +397,8 @@ func (d deadKey) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (d deadKey) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if d.dead.Load() && slices.Contains(cmd.Args(), any(d.key)) {
-			cmd.SetErr(errCut)
-			return errCut
+			cmd.SetErr(storetest.ErrCut)
+			return storetest.ErrCut
 		}
 		return next(ctx, cmd)
 	}
@@ -414,8 +414,8 @@ func (d deadKey) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 			if !slices.Contains(cmd.Args(), any(d.key)) {
 				return false
 			}
-			cmd.SetErr(errCut)
-			failed = errCut
+			cmd.SetErr(storetest.ErrCut)
+			failed = storetest.ErrCut
 			return true
 		})
 		return errors.Join(next(ctx, rest), failed)

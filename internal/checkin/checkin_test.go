@@ -167,7 +167,7 @@ func TestWhoChecksInSeesItThoughRedisCouldNotBeTold(t *testing.T) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
 		p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
-		p.wire.deaf.Store(true)
+		p.wire.Deaf.Store(true)
 		for _, earns := range []int{Points, 0} {
 			wantMonth(t, p.checks(t, ann, earns), &Month{"2026-11", []int{23}, 1})
 		}
@@ -199,7 +199,7 @@ func TestRedisAwayTheRowsAnswerAndTheOutboxTells(t *testing.T) {
 		ann := p.user(t)
 		p.plants(t, ann, "2025-01-01", "2026-11-22")
 		p.shows(t, ann, "", &Month{"2026-11", upTo(22), 691})
-		p.wire.away.Store(true)
+		p.wire.Away.Store(true)
 		wantMonth(t, p.checks(t, ann, Points), &Month{"2026-11", upTo(23), 692})
 		p.checks(t, ann, 0)
 		for ask, want := range map[string][]int{"": upTo(23), "2026-10": upTo(31), "2025-02": upTo(28), "2027-01": {}} {
@@ -214,7 +214,7 @@ func TestRedisAwayTheRowsAnswerAndTheOutboxTells(t *testing.T) {
 		if n := p.waits(t); n != 1 {
 			t.Errorf("%d jobs wait, want 1", n)
 		}
-		p.wire.away.Store(false)
+		p.wire.Away.Store(false)
 		testkit.Eventually(t, 20*time.Second, func() bool { return p.from.Redis.Ping(t.Context()).Err() == nil })
 		p.shows(t, ann, "", &Month{"2026-11", upTo(22), 691}) // behind
 		storetest.Relay(t, p.box)

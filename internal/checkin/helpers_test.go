@@ -2,9 +2,7 @@ package checkin
 
 import (
 	"context"
-	"errors"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,7 +10,6 @@ import (
 	_ "time/tzdata" // the zones of the tests
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
@@ -52,53 +49,13 @@ func (p *people) Announce(_ context.Context, ids []int64, _ []outbox.Ticket) {
 	p.told = append(p.told, ids...)
 }
 
-// wire is a way to Redis that counts what goes over it, and can be cut.
-type wire struct {
-	away  atomic.Bool
-	deaf  atomic.Bool // to scripts
-	trips atomic.Int64
-	after atomic.Pointer[func()] // runs once, after the next pipeline
-}
-
-var errCut = errors.New("the wire is cut")
-
-func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if w.away.Load() || w.deaf.Load() && strings.HasPrefix(cmd.Name(), "eval") {
-			cmd.SetErr(errCut)
-			return errCut
-		}
-		w.trips.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if w.away.Load() {
-			for _, cmd := range cmds {
-				cmd.SetErr(errCut)
-			}
-			return errCut
-		}
-		w.trips.Add(1)
-		err := next(ctx, cmds)
-		if after := w.after.Swap(nil); after != nil {
-			(*after)()
-		}
-		return err
-	}
-}
-
 // A process is the room as one of several processes has it, with a clock that the test moves.
 type process struct {
 	*Service
 	clock  atomic.Pointer[time.Time]
 	people *people
 	box    *outbox.Box
-	wire   *wire
+	wire   *storetest.Wire
 	from   storetest.Process
 }
 
@@ -109,7 +66,7 @@ func open(t *testing.T, on storetest.Stores, zone string) *process {
 		t.Fatal(err)
 	}
 	from := storetest.Open(t, on)
-	p := &process{people: &people{}, wire: &wire{}, box: from.NewOutbox(t), from: from}
+	p := &process{people: &people{}, wire: &storetest.Wire{}, box: from.NewOutbox(t), from: from}
 	from.Redis.AddHook(p.wire)
 	p.Service = New(from.DB, from.Redis, p.box, Config{
 		Prefix: storetest.Prefix, Dialect: from.Dialect, Zone: loc, Users: p.people, Bitfield: on.Redis.Dial == nil,
@@ -181,7 +138,7 @@ func wantMonth(t *testing.T, got, want *Month) {
 func (p *process) plants(t *testing.T, user int64, from, to string) {
 	t.Helper()
 	var drafts []Draft
-	for at, end := date(t, from), date(t, to); !end.Before(at); at = dayAfter(at) {
+	for at, end := date(t, from), date(t, to); !end.Before(at); at = at.Add(1) {
 		drafts = append(drafts, Draft{user, at})
 	}
 	if _, err := p.Plant(t.Context(), drafts); err != nil {
@@ -196,10 +153,6 @@ func date(t *testing.T, text string) calendar.Date {
 		t.Fatal(err)
 	}
 	return d
-}
-
-func dayAfter(d calendar.Date) calendar.Date {
-	return calendar.DateOf(time.Date(d.Year, d.Month, d.Day+1, 0, 0, 0, 0, time.UTC))
 }
 
 // flush has Redis lose everything.
@@ -225,37 +178,11 @@ func (p *process) kept(t *testing.T, user int64, m month) days {
 // cost is what do asks of the stores: round trips to Redis, and statements.
 func (p *process) cost(t *testing.T, do func()) (trips, statements int) {
 	t.Helper()
-	before, sent := p.wire.trips.Load(), p.statements(t)
-	do()
-	return int(p.wire.trips.Load() - before), p.statements(t) - sent
-}
-
-func (p *process) statements(t *testing.T) (n int) {
-	t.Helper()
-	families, err := p.from.Registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() == "tandian_sql_statement_seconds" {
-			for _, m := range f.GetMetric() {
-				n += int(m.GetHistogram().GetSampleCount()) //nolint:gosec // few
-			}
-		}
-	}
-	return n
+	return p.from.Asked(t, p.wire, do)
 }
 
 // waits is how many jobs of the outbox wait for somebody.
-func (p *process) waits(t *testing.T) (n int64) {
+func (p *process) waits(t *testing.T) int64 {
 	t.Helper()
-	p.box.Wait()
-	topics, err := p.box.Stats(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range topics {
-		n += one.Waiting
-	}
-	return n
+	return storetest.Waiting(t, p.box)
 }

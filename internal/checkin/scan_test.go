@@ -118,7 +118,7 @@ func TestABitmapThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 		}
 		scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
 		scan := reconcile.Scan{Name: "page", What: "one", Run: func(ctx context.Context, r *reconcile.Run) error {
-			p.wire.after.Store(&told) // behind the first look
+			p.wire.After.Store(&told) // behind the first look
 			return p.comparePage(ctx, r, []place{{1, 202611}})
 		}}
 		if o, err := scans.Once(t.Context(), scan, reconcile.Options{}); err != nil || o.Compared != 1 || o.Found != 0 {

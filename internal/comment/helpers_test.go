@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/tandian-dev/tandian/ent"
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/notecount"
@@ -264,24 +262,10 @@ func reasons(err error) []string {
 }
 
 // asked counts the statements and round trips of f.
-func (p *process) asked(t *testing.T, f func()) (statements, trips uint64) {
+func (p *process) asked(t *testing.T, f func()) (statements, trips int) {
 	t.Helper()
-	statements, trips = p.metric(t, "tandian_sql_statement_seconds"), p.metric(t, "tandian_redis_round_trip_seconds")
+	const roundTrips = "tandian_redis_round_trip_seconds"
+	statements, trips = p.p.Statements(t), p.p.Observed(t, roundTrips)
 	f()
-	return p.metric(t, "tandian_sql_statement_seconds") - statements, p.metric(t, "tandian_redis_round_trip_seconds") - trips
-}
-
-// metric is how often a histogram observed something.
-func (p *process) metric(t *testing.T, name string) (n uint64) {
-	t.Helper()
-	families, err := prometheus.Gatherer(p.p.Registry).Gather()
-	must(t, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == name {
-				n += m.GetHistogram().GetSampleCount()
-			}
-		}
-	}
-	return n
+	return p.p.Statements(t) - statements, p.p.Observed(t, roundTrips) - trips
 }

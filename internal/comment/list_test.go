@@ -109,7 +109,7 @@ func TestCommentsOfManyNotesCostOneRoundTripOrOneStatement(t *testing.T) {
 			on = newestFirst(on)
 			want[note] = on[:min(5, len(on))]
 		}
-		read := func(l list, owners []int64, want map[int64][]int64, statements, trips uint64, state string) {
+		read := func(l list, owners []int64, want map[int64][]int64, statements, trips int, state string) {
 			t.Helper()
 			var found map[int64]*Page
 			gotStatements, gotTrips := other.asked(t, func() {

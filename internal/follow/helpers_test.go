@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/feedhead"
@@ -120,7 +119,8 @@ type process struct {
 	from   storetest.Process
 	box    *outbox.Box
 	people *people
-	sent   *tally
+	wire   *storetest.Wire
+	sent   *atomic.Int64 // statements that were counted
 }
 
 // open starts a process on stores. Processes with one bus hear of each other.
@@ -132,8 +132,8 @@ func open(t *testing.T, on storetest.Stores, bus stream.Bus, change ...func(*Con
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Wait)
-	p := process{from: from, box: from.NewOutbox(t), people: &people{db: from.DB}, sent: &tally{}}
-	from.Redis.AddHook(p.sent)
+	p := process{from: from, box: from.NewOutbox(t), people: &people{db: from.DB}, wire: &storetest.Wire{}, sent: &atomic.Int64{}}
+	from.Redis.AddHook(p.wire)
 	cfg := Config{Users: p.people, Head: head, ask: 3, settle: time.Millisecond}
 	for _, c := range change {
 		c(&cfg)
@@ -346,55 +346,18 @@ func refusal(err error) string {
 }
 
 // waits is how many jobs of the outbox wait for somebody.
-func (p process) waits(t *testing.T) (n int64) {
+func (p process) waits(t *testing.T) int64 {
 	t.Helper()
-	p.box.Wait()
-	topics, err := p.box.Stats(t.Context())
-	must(t, err)
-	for _, one := range topics {
-		n += one.Waiting
-	}
-	return n
+	return storetest.Waiting(t, p.box)
 }
 
 // cost is what was asked of the stores since the last time: round trips to Redis and
 // statements.
 func (p process) cost(t *testing.T) string {
 	t.Helper()
-	families, err := p.from.Registry.Gather()
-	must(t, err)
-	var statements uint64
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() == "tandian_sql_statement_seconds" {
-				statements += m.GetHistogram().GetSampleCount()
-			}
-		}
-	}
-	last := p.sent.statements.Swap(statements)
-	return fmt.Sprintf("%d round trips, %d statements", p.sent.trips.Swap(0), statements-last)
-}
-
-// tally counts round trips to Redis, and remembers statements that were counted.
-type tally struct {
-	trips      atomic.Int64
-	statements atomic.Uint64
-}
-
-func (c *tally) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c *tally) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		c.trips.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-func (c *tally) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c.trips.Add(1)
-		return next(ctx, cmds)
-	}
+	statements := p.from.Statements(t)
+	last := int(p.sent.Swap(int64(statements)))
+	return fmt.Sprintf("%d round trips, %d statements", p.wire.Trips.Swap(0), statements-last)
 }
 
 // A wire is a way to Redis that can be cut. The zero wire is whole.

@@ -6,11 +6,9 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
 	entlike "github.com/tandian-dev/tandian/ent/like"
@@ -108,54 +106,20 @@ func (r *targets) count(t *testing.T, id int64) int {
 	return r.db.NoteCount.GetX(t.Context(), id).Likes
 }
 
-// wire is a way to Redis that counts what goes over it, and can be cut.
-type wire struct {
-	away  atomic.Bool
-	trips atomic.Int64
-}
-
-var errCut = errors.New("the wire is cut")
-
-func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if w.away.Load() {
-			cmd.SetErr(errCut)
-			return errCut
-		}
-		w.trips.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if w.away.Load() {
-			for _, cmd := range cmds {
-				cmd.SetErr(errCut)
-			}
-			return errCut
-		}
-		w.trips.Add(1)
-		return next(ctx, cmds)
-	}
-}
-
 // A process is the Services of both kinds as one of several processes has them.
 type process struct {
 	notes, comments *Service
 	note, comment   *targets
 	db              *ent.Client
 	box             *outbox.Box
-	wire            *wire
+	wire            *storetest.Wire
 	from            storetest.Process
 }
 
 func open(t *testing.T, on storetest.Stores) *process {
 	t.Helper()
 	from := storetest.Open(t, on)
-	p := &process{db: from.DB, from: from, wire: &wire{}, box: from.NewOutbox(t)}
+	p := &process{db: from.DB, from: from, wire: &storetest.Wire{}, box: from.NewOutbox(t)}
 	from.Redis.AddHook(p.wire)
 	p.note, p.comment = &targets{db: p.db, kind: Note}, &targets{db: p.db, kind: Comment}
 	hub, err := cache.NewHub(from.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: from.Log})
@@ -274,39 +238,13 @@ func notFound(err error) bool {
 // cost is what do asks of the stores: round trips to Redis, and statements.
 func (p *process) cost(t *testing.T, do func()) (trips, statements int) {
 	t.Helper()
-	before, sent := p.wire.trips.Load(), p.statements(t)
-	do()
-	return int(p.wire.trips.Load() - before), p.statements(t) - sent
-}
-
-func (p *process) statements(t *testing.T) (n int) {
-	t.Helper()
-	families, err := p.from.Registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() == "tandian_sql_statement_seconds" {
-			for _, m := range f.GetMetric() {
-				n += int(m.GetHistogram().GetSampleCount()) //nolint:gosec // few
-			}
-		}
-	}
-	return n
+	return p.from.Asked(t, p.wire, do)
 }
 
 // waits is how many jobs of the outbox wait for somebody.
-func (p *process) waits(t *testing.T) (n int64) {
+func (p *process) waits(t *testing.T) int64 {
 	t.Helper()
-	p.box.Wait()
-	topics, err := p.box.Stats(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, topic := range topics {
-		n += topic.Waiting
-	}
-	return n
+	return storetest.Waiting(t, p.box)
 }
 
 func likersKey(id int64) string {

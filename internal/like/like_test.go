@@ -241,7 +241,7 @@ func TestAWriterThatDiesAfterItsCommitIsMadeUpFor(t *testing.T) {
 		if got := shown(); !slices.Equal(got, []int64{bob}) {
 			t.Fatal(got)
 		}
-		dying.wire.away.Store(true) // nobody hears its last words
+		dying.wire.Away.Store(true) // nobody hears its last words
 		like(t, dying.notes, 1, ann)
 		unlike(t, dying.notes, 2, bob)
 		if got := shown(); !slices.Equal(got, []int64{bob}) {
@@ -268,7 +268,7 @@ func TestTheRowsAnswerWhileRedisIsAway(t *testing.T) {
 			drafts = append(drafts, Draft{id + 1, ann})
 		}
 		plant(t, p.notes, drafts...)
-		p.wire.away.Store(true)
+		p.wire.Away.Store(true)
 		like(t, p.notes, 1, bob)
 		unlike(t, p.notes, 7, ann)
 		wantFirst(t, p.notes, 1, 10, ann, bob)

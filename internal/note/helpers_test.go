@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
@@ -70,45 +68,11 @@ func (o *others) Announce(context.Context, []int64, []outbox.Ticket) {}
 
 var errFails = errors.New("this user cannot be counted to")
 
-var errCut = errors.New("the wire is cut")
-
-// wire is a way to Redis that counts what goes over it, and can be cut.
-type wire struct {
-	away  atomic.Bool
-	trips atomic.Int64
-}
-
-func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if w.away.Load() {
-			cmd.SetErr(errCut)
-			return errCut
-		}
-		w.trips.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if w.away.Load() {
-			for _, cmd := range cmds {
-				cmd.SetErr(errCut)
-			}
-			return errCut
-		}
-		w.trips.Add(1)
-		return next(ctx, cmds)
-	}
-}
-
 // A process is the Service as one of several processes has it.
 type process struct {
 	*Service
 	others *others
-	wire   *wire
+	wire   *storetest.Wire
 	box    *outbox.Box
 	ahead  atomic.Int64 // milliseconds that its clock is ahead
 }
@@ -116,7 +80,7 @@ type process struct {
 func open(t *testing.T, on storetest.Stores) *process {
 	t.Helper()
 	from := storetest.Open(t, on)
-	p := &process{others: &others{comments: map[int64]int{}}, wire: &wire{}, box: from.NewOutbox(t)}
+	p := &process{others: &others{comments: map[int64]int{}}, wire: &storetest.Wire{}, box: from.NewOutbox(t)}
 	from.Redis.AddHook(p.wire)
 	hub, err := cache.NewHub(from.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: from.Log})
 	if err != nil {

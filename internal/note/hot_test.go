@@ -142,12 +142,12 @@ func TestHotNotesAreCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.db.NoteCount.Update().SetHot(1).ExecX(t.Context()) // behind the cache's back
-	p.wire.trips.Store(0)
+	p.wire.Trips.Store(0)
 	got, err := p.Hot(t.Context(), 10, "")
 	if err != nil || !slices.Equal(idsOfPage(got), reversed(ids)[:10]) {
 		t.Errorf("%v, %v", idsOfPage(got), err)
 	}
-	if n := p.wire.trips.Load(); n != 2 {
+	if n := p.wire.Trips.Load(); n != 2 {
 		t.Errorf("%d round trips, want the ranking and its rows", n)
 	}
 }
@@ -195,7 +195,7 @@ func TestListsOfManyAreReadTogether(t *testing.T) {
 	}
 	read := func(s *process, authors []int64) (trips int64) {
 		t.Helper()
-		s.wire.trips.Store(0)
+		s.wire.Trips.Store(0)
 		pages, err := s.OfAuthors(t.Context(), authors, 5, "")
 		if err != nil || len(pages) != len(authors) {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestListsOfManyAreReadTogether(t *testing.T) {
 				t.Errorf("%d notes", len(pages[a].Edges))
 			}
 		}
-		return s.wire.trips.Load()
+		return s.wire.Trips.Load()
 	}
 	read(p, authors)
 	if n := read(p, authors); n > 2 {
@@ -218,7 +218,7 @@ func TestNotesAreReadWithoutRedis(t *testing.T) {
 	p := open(t, on)
 	ann := p.user(t)
 	n := p.publish(t, ann, "Before")
-	p.wire.away.Store(true)
+	p.wire.Away.Store(true)
 	m := p.publish(t, ann, "Meanwhile") // the outbox tells of it later
 	for name, read := range map[string]func() (*Page, error){
 		"hot":      func() (*Page, error) { return p.Hot(t.Context(), 10, "") },
@@ -256,7 +256,7 @@ func TestAWriterThatDiedIsMadeUpFor(t *testing.T) {
 	if got := shown(); !slices.Equal(got, []int64{n.ID}) {
 		t.Fatal(got)
 	}
-	p.wire.away.Store(true) // it commits, and cannot say so
+	p.wire.Away.Store(true) // it commits, and cannot say so
 	if err := p.Delete(context.WithoutCancel(t.Context()), Editor{UserID: ann}, n.ID); err != nil {
 		t.Fatal(err)
 	}

@@ -274,17 +274,9 @@ func codes(err error) string {
 }
 
 // waits is how many jobs of the outbox wait for somebody.
-func (p process) waits(t *testing.T) (n int64) {
+func (p process) waits(t *testing.T) int64 {
 	t.Helper()
-	p.box.Wait()
-	topics, err := p.box.Stats(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, topic := range topics {
-		n += topic.Waiting
-	}
-	return n
+	return storetest.Waiting(t, p.box)
 }
 
 func waitFor(t *testing.T, cond func() bool) {

@@ -11,17 +11,9 @@ import (
 )
 
 // jobs is how many jobs of the outbox wait for somebody.
-func jobs(t *testing.T, s *Service) (n int64) {
+func jobs(t *testing.T, s *Service) int64 {
 	t.Helper()
-	s.outbox.Wait()
-	list, err := s.outbox.Stats(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, topic := range list {
-		n += topic.Waiting
-	}
-	return n
+	return storetest.Waiting(t, s.outbox)
 }
 
 func TestAnEditHoldsWhileRedisIsAwayAndIsToldByAnotherProcess(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -361,9 +360,9 @@ func TestWhatRedisDidNotTakeIsSentLater(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		p.come(t, tea, 0, 1)
-		wire := &cut{}
+		wire := &storetest.Wire{}
 		p.from.Redis.AddHook(wire)
-		wire.now = true
+		wire.Away.Store(true)
 		p.Page(person(1), tea)
 		if p.Flush(t.Context()) == nil {
 			t.Error("a flush without Redis did not fail")
@@ -372,41 +371,12 @@ func TestWhatRedisDidNotTakeIsSentLater(t *testing.T) {
 		if _, err := p.OfShop(t.Context(), tea, today(), today()); err == nil {
 			t.Error("without Redis it is known who came today")
 		}
-		wire.now = false
+		wire.Away.Store(false)
 		must(t, p.Flush(t.Context()))
 		if got := p.ofShop(t, tea, today(), today()); got != [2]int{3, 3} {
 			t.Errorf("%v", got)
 		}
 	})
-}
-
-// cut is a wire that can be cut.
-type cut struct{ now bool }
-
-var errCut = &net.OpError{Op: "dial", Err: errors.New("cut")}
-
-func (*cut) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c *cut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if c.now {
-			cmd.SetErr(errCut)
-			return errCut
-		}
-		return next(ctx, cmd)
-	}
-}
-
-func (c *cut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if !c.now {
-			return next(ctx, cmds)
-		}
-		for _, cmd := range cmds {
-			cmd.SetErr(errCut)
-		}
-		return errCut
-	}
 }
 
 func TestStrangersCannotMakeKeys(t *testing.T) {
