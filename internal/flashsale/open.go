@@ -22,7 +22,8 @@ const keepAfter = 24 * time.Hour
 // at is where a row's sale lies.
 func at(row *ent.FlashSale) place { return place{row.ID, row.Partition, row.Buckets} }
 
-// versionOf reads what a row says; its voucher must have been read with it.
+// versionOf reads what a row says. Its voucher must have been read with it, or after it:
+// whether it is on sale may be newer than the number of the edit then, and never older.
 func versionOf(row *ent.FlashSale) version {
 	return version{
 		place: at(row), initial: row.InitialStock, begin: row.BeginsAt, end: row.EndsAt,

@@ -92,12 +92,16 @@ func (s *sales) Restore(_ context.Context, id int64, by int, edit int64) error {
 	return nil
 }
 
+// Apply reads the sale, with the number of its edit, before the voucher, as the room of
+// sales does: what it reads may be newer than the number, and never older.
 func (s of) Apply(ctx context.Context, ids ...int64) error {
 	for _, id := range ids {
-		row, err := s.db.Voucher.Query().Where(entvoucher.ID(id)).WithSale().Only(ctx)
+		sale, err := s.db.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Only(ctx)
 		if err != nil {
 			return err
 		}
+		row := sale.Edges.Voucher
+		row.Edges.Sale = sale
 		if err := s.apply(row); err != nil {
 			return err
 		}
