@@ -267,13 +267,11 @@ func (c *commands) seed(ctx context.Context, cmd *cli.Command) error {
 		CheckIns: cmd.Int("check-ins"), Visits: cmd.Int("visits"), Pictures: cmd.Bool("pictures"),
 		Seed: cmd.Uint64("seed"), Tokens: cmd.String("tokens"),
 	}
-	if zone, err := c.cfg.Location(); err == nil { // else it is refused with the other settings
-		plan.Today = calendar.DateOf(time.Now().In(zone))
-	}
 	if err := plan.Check(); err != nil {
 		return usageError{err}
 	}
 	return c.withHouse(ctx, func(h *House) error {
+		plan.Today = calendar.DateOf(time.Now().In(h.zone))
 		return town.Seed(ctx, h.town(), plan, c.stdout)
 	})
 }

@@ -65,10 +65,6 @@ func (a *App) settle(ctx context.Context, house *House) error {
 // follows some of the people.
 func (a *App) buildDemoTown(ctx context.Context, house *House, merchant, customer int64) error {
 	begin := time.Now()
-	zone, err := a.cfg.Location()
-	if err != nil {
-		return fmt.Errorf("the zone of the demo town: %w", err)
-	}
 	rooms := house.town()
 	if !a.cfg.DemoPictures {
 		rooms.Pictures = nil
@@ -81,7 +77,7 @@ func (a *App) buildDemoTown(ctx context.Context, house *House, merchant, custome
 	if err != nil {
 		return fmt.Errorf("vouchers of the demo town: %w", err)
 	}
-	talk, err := town.PlantDemoTalk(ctx, rooms, customer, begin.In(zone))
+	talk, err := town.PlantDemoTalk(ctx, rooms, customer, begin.In(house.zone))
 	if err != nil {
 		return err
 	}

@@ -54,10 +54,6 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 	if err != nil {
 		return err
 	}
-	zone, err := cfg.Location()
-	if err != nil {
-		return fmt.Errorf("zone: %w", err)
-	}
 	h.Live = live.New(h.bus, live.Options{Registerer: reg, Log: log})
 	h.chores["live hints"] = h.Live.Run
 
@@ -67,7 +63,7 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 	})
 	h.Orders = order.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, locks, order.Config{
 		Prefix: cfg.RedisPrefix, Vouchers: orderedVouchers{h.Vouchers}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
-		Provider: payments(cfg), PayWithin: cfg.PayWithin, Zone: zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
+		Provider: payments(cfg), PayWithin: cfg.PayWithin, Zone: h.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
 		Tell: h.Live.Tell, StockKey: voucher.StockKey,
 	}, reg, log)
 	sales, err := flashsale.New(ctx, client, h.outbox, numbers, announced{h.Orders}, flashsale.Config{

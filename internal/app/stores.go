@@ -40,6 +40,7 @@ type House struct {
 	Cache redis.UniversalClient // what may be evicted; may be the same client
 	graph.Rooms
 
+	zone       *time.Location // whose days count
 	bus        stream.Bus
 	hub        *cache.Hub
 	outbox     *outbox.Box
@@ -98,6 +99,10 @@ func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 
 // build builds the rooms and says what they do in the background.
 func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Client, out io.Writer, reg prometheus.Registerer, log *slog.Logger) error {
+	var err error
+	if h.zone, err = cfg.Location(); err != nil {
+		return fmt.Errorf("zone: %w", err)
+	}
 	sender, err := h.codeSender(cfg, out)
 	if err != nil {
 		return err
@@ -119,12 +124,8 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 		return err
 	}
 	h.openPeople(client)
-	if err := h.openCheckIns(cfg, client); err != nil {
-		return err
-	}
-	if err := h.openVisits(cfg, client, reg, log); err != nil { //nolint:contextcheck // the last roll-up comes at the end of all contexts
-		return err
-	}
+	h.openCheckIns(cfg, client)
+	h.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up comes at the end of all contexts
 	h.openScans(client, reg, log)
 	h.Queues = queues{h.outbox, h.sales, log}
 	h.workers["sessions"] = h.Accounts.Run

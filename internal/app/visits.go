@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 
@@ -21,12 +20,8 @@ import (
 // How visits are counted at the door: who sends a request, and what counts.
 
 // openVisits builds the room that counts visits.
-func (h *House) openVisits(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) error {
-	zone, err := cfg.Location()
-	if err != nil {
-		return fmt.Errorf("zone: %w", err)
-	}
-	h.Visits = visit.New(client, h.State, visit.Config{Prefix: cfg.RedisPrefix, Zone: zone, Shops: visitedShops{h.Shops}}, reg, log)
+func (h *House) openVisits(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) {
+	h.Visits = visit.New(client, h.State, visit.Config{Prefix: cfg.RedisPrefix, Zone: h.zone, Shops: visitedShops{h.Shops}}, reg, log)
 	h.chores["visits"] = h.Visits.Run
 	h.workers["visit roll-up"] = h.Visits.Work
 	if cfg.RedisURL == "" {
@@ -38,7 +33,6 @@ func (h *House) openVisits(cfg *config.Config, client *ent.Client, reg prometheu
 			return h.Visits.RollUp(ctx)
 		})
 	}
-	return nil
 }
 
 // visitedShops are the shops as visits need them.

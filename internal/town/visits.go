@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
@@ -56,9 +57,9 @@ func visitDay(visits int, date calendar.Date, strangers int, users, shops []int6
 		days[i].Visitors = append(days[i].Visitors, visitor)
 	}
 	for range visits {
-		visitor := fmt.Sprintf("v:seed-%d", rank(rnd, strangers, flatVisitors))
+		visitor := visit.Cookie(fmt.Sprintf("seed-%d", rank(rnd, strangers, flatVisitors)))
 		if len(users) > 0 && rnd.Float64() < signedIn {
-			visitor = fmt.Sprintf("u:%d", users[rank(rnd, len(users), flatVisitors)])
+			visitor = visit.User(strconv.FormatInt(users[rank(rnd, len(users), flatVisitors)], 10))
 		}
 		see(0, visitor)
 		if len(shops) > 0 && rnd.Float64() < shopVisits {
