@@ -11,7 +11,6 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
-	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
@@ -82,12 +81,7 @@ func open(t *testing.T, on storetest.Stores) *process {
 	from := storetest.Open(t, on)
 	p := &process{others: &others{comments: map[int64]int{}}, wire: &storetest.Wire{}, box: from.NewOutbox(t)}
 	from.Redis.AddHook(p.wire)
-	hub, err := cache.NewHub(from.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: from.Log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(hub.Wait)
-	p.Service = New(from.DB, from.Dialect, hub, p.box, p.others, p.others, storetest.AnyPictures{})
+	p.Service = New(from.DB, from.Dialect, from.Hub, p.box, p.others, p.others, storetest.AnyPictures{})
 	p.now = func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load()) * time.Millisecond) }
 	return p
 }

@@ -55,9 +55,10 @@ func TestAnEditHoldsWhileRedisIsAwayAndIsToldByAnotherProcess(t *testing.T) {
 }
 
 func TestAnEditIsQuickEnoughWhenRedisNeverAnswers(t *testing.T) {
-	eachWire(t, func(t *testing.T, process func(*wire) *Service) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		on.Redis.Timeout = 500 * time.Millisecond // as long as a server waits, or longer
 		var w wire
-		s := process(&w)
+		s := processes(t, on)(&w)
 		ann, d := user(t, s), noodles(kinds(t, s)["cafe"])
 		w.become(mute)
 		defer w.become(cut)

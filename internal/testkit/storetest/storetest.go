@@ -228,7 +228,7 @@ func Open(t testing.TB, on Stores) Process {
 		DB: ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(reg, nil)))), SQL: db, Dialect: db.Dialect, Redis: rdb, Registry: reg,
 		Log: slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})), Secrets: &testkit.Secrets{},
 	}
-	if p.Hub, err = cache.NewHub(rdb, cache.Options{Prefix: Prefix, Log: p.Log}); err != nil {
+	if p.Hub, err = cache.NewHub(rdb, cache.Options{Prefix: Prefix, RedisTimeout: on.Redis.Timeout, Log: p.Log}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
