@@ -412,7 +412,7 @@ func (c *Cache[K, V]) Put(ctx context.Context, k K, v V) (kept bool, err error) 
 		return false, c.Invalidate(ctx, k)
 	}
 	wants := c.wants([]K{k})
-	cmd := c.hub.run(ctx, putScript, []call{{wants[0].name, []any{f.record, f.life.Milliseconds()}}})[0]
+	cmd := c.hub.run(ctx, putScript, []call{{key: wants[0].name, args: []any{f.record, f.life.Milliseconds()}}})[0]
 	c.forget(wants)
 	code, err := cmd.Int64()
 	if err != nil {

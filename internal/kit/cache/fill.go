@@ -156,7 +156,7 @@ func (c *Cache[K, V]) acquire(l *load, token string, list []*flight[K, V]) (gran
 			if at.rejected != nil {
 				rejects = "1"
 			}
-			calls[i] = call{at.name, []any{token, c.policy.LeaseTTL.Milliseconds(), at.rejected, rejects}}
+			calls[i] = call{key: at.name, args: []any{token, c.policy.LeaseTTL.Milliseconds(), at.rejected, rejects}}
 		}
 		var failed error
 		for i, cmd := range c.hub.run(l.ctx, acquireScript, calls) {
@@ -308,7 +308,7 @@ func (c *Cache[K, V]) store(ctx context.Context, token string, granted []*flight
 		calls := make([]call, len(part))
 		for i, at := range part {
 			r := records[start+i]
-			calls[i] = call{at.name, []any{token, r.record, r.life.Milliseconds()}}
+			calls[i] = call{key: at.name, args: []any{token, r.record, r.life.Milliseconds()}}
 		}
 		var failed error
 		for i, cmd := range c.hub.run(ctx, storeScript, calls) {

@@ -22,10 +22,12 @@ var (
 	storeScript   = redis.NewScript(storeLua)
 )
 
-// call is one run of a script on one key, its lease and these arguments.
+// call is one run of a script on one key, its lease and more keys of its slot, with these
+// arguments.
 type call struct {
 	key  string
 	args []any
+	more []string
 }
 
 // run sends up to 500 calls of a script in one round trip and returns one
@@ -62,7 +64,7 @@ func (h *Hub) send(ctx context.Context, s *redis.Script, calls []call) []*redis.
 	pipe := h.rdb.Pipeline()
 	cmds := make([]*redis.Cmd, len(calls))
 	for i, c := range calls {
-		cmds[i] = s.EvalSha(ctx, pipe, []string{c.key, leaseOf(c.key)}, c.args...)
+		cmds[i] = s.EvalSha(ctx, pipe, append([]string{c.key, leaseOf(c.key)}, c.more...), c.args...)
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	return cmds

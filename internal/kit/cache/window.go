@@ -209,7 +209,7 @@ func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 	for k, entries := range lists {
 		err = cmp.Or(err, checkScores(entries))
 		for part := range slices.Chunk(entries, batch) {
-			calls = append(calls, call{w.nameOf(k), appendEntries([]any{w.policy.Size, markCut}, part)})
+			calls = append(calls, call{key: w.nameOf(k), args: appendEntries([]any{w.policy.Size, markCut}, part)})
 			most = max(most, len(part))
 		}
 		n += len(entries)
@@ -286,7 +286,7 @@ func (w *Window[K]) remove(ctx context.Context, k K, pairs []any) error {
 	fewest := (w.policy.Size + 1) / 2
 	for part := range slices.Chunk(pairs, 2*batch) {
 		args := append([]any{fewest}, part...)
-		if err := w.write(ctx, windowRemoveScript, []call{{w.nameOf(k), args}}); err != nil {
+		if err := w.write(ctx, windowRemoveScript, []call{{key: w.nameOf(k), args: args}}); err != nil {
 			return fmt.Errorf("remove %d members from window %s: %w", len(pairs)/2, w.policy.Name, err)
 		}
 	}

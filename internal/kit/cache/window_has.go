@@ -72,7 +72,7 @@ func (w *Window[K]) ask(ctx context.Context, k K, members []string) (Membership,
 		for _, member := range part {
 			args = append(args, stored(member))
 		}
-		calls[i] = call{name, args}
+		calls[i] = call{key: name, args: args}
 	}
 	m, cut := Membership{Has: make(map[string]bool), Whole: true}, false
 	for i, cmd := range w.hub.run(ctx, windowHasScript, calls) {

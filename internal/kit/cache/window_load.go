@@ -25,6 +25,8 @@ var (
 	windowStoreLua string
 	//go:embed lua/window_has.lua
 	windowHasLua string
+	//go:embed lua/window_put.lua
+	windowPutLua string
 	//go:embed lua/window_add.lua
 	windowAddLua string
 	//go:embed lua/window_remove.lua
@@ -33,7 +35,7 @@ var (
 	windowReadScript   = redis.NewScript(windowReadLua)
 	windowStoreScript  = redis.NewScript(windowStoreLua)
 	windowHasScript    = redis.NewScript(windowHasLua)
-	windowAddScript    = redis.NewScript(windowAddLua)
+	windowAddScript    = redis.NewScript(windowPutLua + windowAddLua)
 	windowRemoveScript = redis.NewScript(windowRemoveLua)
 )
 
@@ -87,7 +89,7 @@ func (w *Window[K]) read(ctx context.Context, ks []K, part pageRange, token stri
 	calls := make([]call, len(ks))
 	for i, k := range ks {
 		life, renew := w.lives()
-		calls[i] = call{w.nameOf(k), []any{part.from, part.count, life, renew, token, w.policy.LeaseTTL.Milliseconds()}}
+		calls[i] = call{key: w.nameOf(k), args: []any{part.from, part.count, life, renew, token, w.policy.LeaseTTL.Milliseconds()}}
 	}
 	answers := make([]windowAnswer, len(ks))
 	var failed error
@@ -353,7 +355,7 @@ func (w *Window[K]) storeSome(ctx context.Context, token string, ks []K, loaded 
 			mark = markWhole
 		}
 		life, _ := w.lives()
-		calls[i] = call{w.nameOf(k), appendEntries([]any{token, mark, life}, loaded[i].entries)}
+		calls[i] = call{key: w.nameOf(k), args: appendEntries([]any{token, mark, life, ""}, loaded[i].entries)}
 	}
 	var failed error
 	for i, cmd := range w.hub.run(ctx, windowStoreScript, calls) {

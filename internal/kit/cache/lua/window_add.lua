@@ -1,7 +1,6 @@
--- window_add: put entries into a window that is there, and keep its newest N.
--- Where there is none, take the lease away instead: a load that is under way may
--- have read the list before these entries were in it. A set made here would look
--- like the whole list and hold only these entries.
+-- window_add: put entries into a window that is there, and keep its newest N
+-- (window_put.lua, which stands before this). A set made here where there is none would
+-- look like the whole list and hold only these entries.
 --
 -- KEYS[1]  <prefix>:<name>:{<k>}    sorted set, the window (see window_read.lua)
 -- KEYS[2]  <prefix>:<name>:{<k>}:l  string, the lease: token of one load
@@ -14,28 +13,4 @@
 --
 -- Both keys share the hash tag {<k>}: one slot. O(entries · log N). The window's
 -- life is not prolonged.
-local mark = redis.pcall('ZSCORE', KEYS[1], '')
-if type(mark) ~= 'string' then
-  redis.call('UNLINK', KEYS[1], KEYS[2])
-  return 0
-end
-local floor = mark ~= '-inf' and redis.call('ZRANGE', KEYS[1], 1, 1, 'WITHSCORES')
-redis.call('ZADD', KEYS[1], unpack(ARGV, 3))
-if floor then
-  -- Below the oldest entry others may be missing, so nothing may be kept there. An
-  -- oldest entry that was given another score marks that place no longer.
-  if redis.call('ZSCORE', KEYS[1], floor[1]) ~= floor[2] then
-    redis.call('UNLINK', KEYS[1], KEYS[2])
-    return 0
-  end
-  local below = redis.call('ZRANK', KEYS[1], floor[1]) - 1
-  if below > 0 then
-    redis.call('ZREMRANGEBYRANK', KEYS[1], 1, below)
-  end
-end
-local excess = redis.call('ZCARD', KEYS[1]) - 1 - ARGV[1]
-if excess > 0 then
-  redis.call('ZREMRANGEBYRANK', KEYS[1], 1, excess)
-  redis.call('ZADD', KEYS[1], ARGV[2], '')
-end
-return 1
+return put(tonumber(ARGV[1]), ARGV[2], 3)

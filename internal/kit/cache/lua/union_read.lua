@@ -1,0 +1,93 @@
+-- union_read: read the newest entries of a union at and below a score, of the sources that
+-- it has right now; where there is no union, take the right to load it.
+--
+-- KEYS[1]  <prefix>:<name>:{<k>}     sorted set, a window (see window_read.lua) of entries
+--                                    SOURCE/ITEM
+-- KEYS[2]  <prefix>:<name>:{<k>}:l   string, the lease: token of one load
+-- KEYS[3]  <prefix>:<name>:{<k>}:s   string: score of the newest source whose entries it holds
+-- KEYS[4]  <prefix>:<other>:{<k>}    sorted set, a window: the sources, by when they joined
+-- ARGV[1]  highest score wanted
+-- ARGV[2]  most entries, at least 1
+-- ARGV[3]  life to give the union, milliseconds, at least 1,
+-- ARGV[4]  when it has less than this many left
+-- ARGV[5]  life to give the window of sources, milliseconds, at least 1,
+-- ARGV[6]  when it has less than this many left
+-- ARGV[7]  token of this load
+-- ARGV[8]  life of the lease, milliseconds, at least 1
+-- ARGV[9…] names: is each of them among the sources? Up to some thousands.
+--
+-- returns  {newest, count, floor, n, member, score, …, has, has, …}
+--                 newest: score of the newest source; count: of sources; floor: the score
+--                 from which on the union holds everything, "" if it holds all; n: entries,
+--                 whose members and scores follow; has: 1 or 0 for each name
+--          {newest, seen}  the union is there, but a source joined since: it holds those up to
+--                 the score seen
+--          0      there is no union; granted, the caller loads
+--          n > 0  there is none; another load holds the lease for n more milliseconds
+--          -1     there is no window of the sources
+--          -2     the window of the sources does not hold all of them
+--
+-- What does not belong to a source any more is passed over, not removed: the source may
+-- join again. All keys share the hash tag {<k>}: one slot. O(log N + entries passed +
+-- names). A lease never exists without a life.
+local sources = redis.pcall('ZSCORE', KEYS[4], '')
+if type(sources) ~= 'string' then
+  return -1
+end
+if sources ~= '-inf' then
+  return -2
+end
+if redis.call('PTTL', KEYS[4]) < tonumber(ARGV[6]) then
+  redis.call('PEXPIRE', KEYS[4], ARGV[5])
+end
+local mark = redis.pcall('ZSCORE', KEYS[1], '')
+local seen = redis.pcall('GET', KEYS[3])
+if type(mark) ~= 'string' or type(seen) ~= 'string' then
+  local holder = redis.call('GET', KEYS[2])
+  if not holder then
+    redis.call('SET', KEYS[2], ARGV[7], 'PX', ARGV[8])
+    return 0
+  end
+  return math.max(redis.call('PTTL', KEYS[2]), 1)
+end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) or redis.call('PTTL', KEYS[3]) < tonumber(ARGV[4]) then
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  redis.call('PEXPIRE', KEYS[3], ARGV[3])
+end
+local count = redis.call('ZCARD', KEYS[4]) - 1
+local newest = count > 0 and redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2] or '0'
+if tonumber(newest) > tonumber(seen) then
+  return {newest, seen}
+end
+local floor = mark ~= '-inf' and redis.call('ZRANGE', KEYS[1], 1, 1, 'WITHSCORES')[2] or ''
+local answer, n, passed, step = {newest, count, floor, 0}, 0, 0, math.min(tonumber(ARGV[2]) + 8, 500)
+while n < tonumber(ARGV[2]) do
+  local part = redis.call('ZRANGE', KEYS[1], ARGV[1], '-9007199254740991', 'BYSCORE', 'REV',
+    'LIMIT', passed, step, 'WITHSCORES')
+  local names = {}
+  for i = 1, #part, 2 do
+    names[#names + 1] = string.match(part[i], '^[^/]*')
+  end
+  if #names == 0 then
+    break
+  end
+  local joined = redis.call('ZMSCORE', KEYS[4], unpack(names))
+  for i = 1, #names do
+    if joined[i] and n < tonumber(ARGV[2]) then
+      n = n + 1
+      answer[#answer + 1] = part[2 * i - 1]
+      answer[#answer + 1] = part[2 * i]
+    end
+  end
+  if #names < step then
+    break
+  end
+  passed, step = passed + #names, 500
+end
+answer[4] = n
+for first = 9, #ARGV, 500 do
+  for _, score in ipairs(redis.call('ZMSCORE', KEYS[4], unpack(ARGV, first, math.min(first + 499, #ARGV)))) do
+    answer[#answer + 1] = score and 1 or 0
+  end
+end
+return answer
