@@ -17,7 +17,9 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/tandian-dev/tandian/ent/checkinmonth"
 	"github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/fanout"
 	"github.com/tandian-dev/tandian/ent/feedhead"
+	"github.com/tandian-dev/tandian/ent/feedstar"
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/ent/follow"
 	"github.com/tandian-dev/tandian/ent/idsegment"
@@ -51,8 +53,12 @@ type Client struct {
 	CheckInMonth *CheckInMonthClient
 	// Comment is the client for interacting with the Comment builders.
 	Comment *CommentClient
+	// FanOut is the client for interacting with the FanOut builders.
+	FanOut *FanOutClient
 	// FeedHead is the client for interacting with the FeedHead builders.
 	FeedHead *FeedHeadClient
+	// FeedStar is the client for interacting with the FeedStar builders.
+	FeedStar *FeedStarClient
 	// FlashSale is the client for interacting with the FlashSale builders.
 	FlashSale *FlashSaleClient
 	// Follow is the client for interacting with the Follow builders.
@@ -106,7 +112,9 @@ func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
 	c.CheckInMonth = NewCheckInMonthClient(c.config)
 	c.Comment = NewCommentClient(c.config)
+	c.FanOut = NewFanOutClient(c.config)
 	c.FeedHead = NewFeedHeadClient(c.config)
+	c.FeedStar = NewFeedStarClient(c.config)
 	c.FlashSale = NewFlashSaleClient(c.config)
 	c.Follow = NewFollowClient(c.config)
 	c.IDSegment = NewIDSegmentClient(c.config)
@@ -221,7 +229,9 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		config:       cfg,
 		CheckInMonth: NewCheckInMonthClient(cfg),
 		Comment:      NewCommentClient(cfg),
+		FanOut:       NewFanOutClient(cfg),
 		FeedHead:     NewFeedHeadClient(cfg),
+		FeedStar:     NewFeedStarClient(cfg),
 		FlashSale:    NewFlashSaleClient(cfg),
 		Follow:       NewFollowClient(cfg),
 		IDSegment:    NewIDSegmentClient(cfg),
@@ -263,7 +273,9 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		config:       cfg,
 		CheckInMonth: NewCheckInMonthClient(cfg),
 		Comment:      NewCommentClient(cfg),
+		FanOut:       NewFanOutClient(cfg),
 		FeedHead:     NewFeedHeadClient(cfg),
+		FeedStar:     NewFeedStarClient(cfg),
 		FlashSale:    NewFlashSaleClient(cfg),
 		Follow:       NewFollowClient(cfg),
 		IDSegment:    NewIDSegmentClient(cfg),
@@ -313,10 +325,10 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.CheckInMonth, c.Comment, c.FeedHead, c.FlashSale, c.Follow, c.IDSegment,
-		c.Like, c.LockFence, c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob,
-		c.Payment, c.Picture, c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType,
-		c.User, c.VisitDay, c.Voucher,
+		c.CheckInMonth, c.Comment, c.FanOut, c.FeedHead, c.FeedStar, c.FlashSale,
+		c.Follow, c.IDSegment, c.Like, c.LockFence, c.Note, c.NoteCount, c.NoteEvent,
+		c.Order, c.OutboxJob, c.Payment, c.Picture, c.PictureUse, c.Session, c.Setting,
+		c.Shop, c.ShopType, c.User, c.VisitDay, c.Voucher,
 	} {
 		n.Use(hooks...)
 	}
@@ -326,10 +338,10 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.CheckInMonth, c.Comment, c.FeedHead, c.FlashSale, c.Follow, c.IDSegment,
-		c.Like, c.LockFence, c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob,
-		c.Payment, c.Picture, c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType,
-		c.User, c.VisitDay, c.Voucher,
+		c.CheckInMonth, c.Comment, c.FanOut, c.FeedHead, c.FeedStar, c.FlashSale,
+		c.Follow, c.IDSegment, c.Like, c.LockFence, c.Note, c.NoteCount, c.NoteEvent,
+		c.Order, c.OutboxJob, c.Payment, c.Picture, c.PictureUse, c.Session, c.Setting,
+		c.Shop, c.ShopType, c.User, c.VisitDay, c.Voucher,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -342,8 +354,12 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.CheckInMonth.mutate(ctx, m)
 	case *CommentMutation:
 		return c.Comment.mutate(ctx, m)
+	case *FanOutMutation:
+		return c.FanOut.mutate(ctx, m)
 	case *FeedHeadMutation:
 		return c.FeedHead.mutate(ctx, m)
+	case *FeedStarMutation:
+		return c.FeedStar.mutate(ctx, m)
 	case *FlashSaleMutation:
 		return c.FlashSale.mutate(ctx, m)
 	case *FollowMutation:
@@ -655,6 +671,139 @@ func (c *CommentClient) mutate(ctx context.Context, m *CommentMutation) (Value, 
 	}
 }
 
+// FanOutClient is a client for the FanOut schema.
+type FanOutClient struct {
+	config
+}
+
+// NewFanOutClient returns a client for the FanOut from the given config.
+func NewFanOutClient(c config) *FanOutClient {
+	return &FanOutClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `fanout.Hooks(f(g(h())))`.
+func (c *FanOutClient) Use(hooks ...Hook) {
+	c.hooks.FanOut = append(c.hooks.FanOut, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `fanout.Intercept(f(g(h())))`.
+func (c *FanOutClient) Intercept(interceptors ...Interceptor) {
+	c.inters.FanOut = append(c.inters.FanOut, interceptors...)
+}
+
+// Create returns a builder for creating a FanOut entity.
+func (c *FanOutClient) Create() *FanOutCreate {
+	mutation := newFanOutMutation(c.config, OpCreate)
+	return &FanOutCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of FanOut entities.
+func (c *FanOutClient) CreateBulk(builders ...*FanOutCreate) *FanOutCreateBulk {
+	return &FanOutCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *FanOutClient) MapCreateBulk(slice any, setFunc func(*FanOutCreate, int)) *FanOutCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &FanOutCreateBulk{err: fmt.Errorf("calling to FanOutClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*FanOutCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &FanOutCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for FanOut.
+func (c *FanOutClient) Update() *FanOutUpdate {
+	mutation := newFanOutMutation(c.config, OpUpdate)
+	return &FanOutUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *FanOutClient) UpdateOne(_m *FanOut) *FanOutUpdateOne {
+	mutation := newFanOutMutation(c.config, OpUpdateOne, withFanOut(_m))
+	return &FanOutUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *FanOutClient) UpdateOneID(id int64) *FanOutUpdateOne {
+	mutation := newFanOutMutation(c.config, OpUpdateOne, withFanOutID(id))
+	return &FanOutUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for FanOut.
+func (c *FanOutClient) Delete() *FanOutDelete {
+	mutation := newFanOutMutation(c.config, OpDelete)
+	return &FanOutDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *FanOutClient) DeleteOne(_m *FanOut) *FanOutDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *FanOutClient) DeleteOneID(id int64) *FanOutDeleteOne {
+	builder := c.Delete().Where(fanout.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &FanOutDeleteOne{builder}
+}
+
+// Query returns a query builder for FanOut.
+func (c *FanOutClient) Query() *FanOutQuery {
+	return &FanOutQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeFanOut},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a FanOut entity by its id.
+func (c *FanOutClient) Get(ctx context.Context, id int64) (*FanOut, error) {
+	return c.Query().Where(fanout.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *FanOutClient) GetX(ctx context.Context, id int64) *FanOut {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *FanOutClient) Hooks() []Hook {
+	return c.hooks.FanOut
+}
+
+// Interceptors returns the client interceptors.
+func (c *FanOutClient) Interceptors() []Interceptor {
+	return c.inters.FanOut
+}
+
+func (c *FanOutClient) mutate(ctx context.Context, m *FanOutMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&FanOutCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&FanOutUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&FanOutUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&FanOutDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown FanOut mutation op: %q", m.Op())
+	}
+}
+
 // FeedHeadClient is a client for the FeedHead schema.
 type FeedHeadClient struct {
 	config
@@ -785,6 +934,139 @@ func (c *FeedHeadClient) mutate(ctx context.Context, m *FeedHeadMutation) (Value
 		return (&FeedHeadDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown FeedHead mutation op: %q", m.Op())
+	}
+}
+
+// FeedStarClient is a client for the FeedStar schema.
+type FeedStarClient struct {
+	config
+}
+
+// NewFeedStarClient returns a client for the FeedStar from the given config.
+func NewFeedStarClient(c config) *FeedStarClient {
+	return &FeedStarClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `feedstar.Hooks(f(g(h())))`.
+func (c *FeedStarClient) Use(hooks ...Hook) {
+	c.hooks.FeedStar = append(c.hooks.FeedStar, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `feedstar.Intercept(f(g(h())))`.
+func (c *FeedStarClient) Intercept(interceptors ...Interceptor) {
+	c.inters.FeedStar = append(c.inters.FeedStar, interceptors...)
+}
+
+// Create returns a builder for creating a FeedStar entity.
+func (c *FeedStarClient) Create() *FeedStarCreate {
+	mutation := newFeedStarMutation(c.config, OpCreate)
+	return &FeedStarCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of FeedStar entities.
+func (c *FeedStarClient) CreateBulk(builders ...*FeedStarCreate) *FeedStarCreateBulk {
+	return &FeedStarCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *FeedStarClient) MapCreateBulk(slice any, setFunc func(*FeedStarCreate, int)) *FeedStarCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &FeedStarCreateBulk{err: fmt.Errorf("calling to FeedStarClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*FeedStarCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &FeedStarCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for FeedStar.
+func (c *FeedStarClient) Update() *FeedStarUpdate {
+	mutation := newFeedStarMutation(c.config, OpUpdate)
+	return &FeedStarUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *FeedStarClient) UpdateOne(_m *FeedStar) *FeedStarUpdateOne {
+	mutation := newFeedStarMutation(c.config, OpUpdateOne, withFeedStar(_m))
+	return &FeedStarUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *FeedStarClient) UpdateOneID(id int64) *FeedStarUpdateOne {
+	mutation := newFeedStarMutation(c.config, OpUpdateOne, withFeedStarID(id))
+	return &FeedStarUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for FeedStar.
+func (c *FeedStarClient) Delete() *FeedStarDelete {
+	mutation := newFeedStarMutation(c.config, OpDelete)
+	return &FeedStarDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *FeedStarClient) DeleteOne(_m *FeedStar) *FeedStarDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *FeedStarClient) DeleteOneID(id int64) *FeedStarDeleteOne {
+	builder := c.Delete().Where(feedstar.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &FeedStarDeleteOne{builder}
+}
+
+// Query returns a query builder for FeedStar.
+func (c *FeedStarClient) Query() *FeedStarQuery {
+	return &FeedStarQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeFeedStar},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a FeedStar entity by its id.
+func (c *FeedStarClient) Get(ctx context.Context, id int64) (*FeedStar, error) {
+	return c.Query().Where(feedstar.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *FeedStarClient) GetX(ctx context.Context, id int64) *FeedStar {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *FeedStarClient) Hooks() []Hook {
+	return c.hooks.FeedStar
+}
+
+// Interceptors returns the client interceptors.
+func (c *FeedStarClient) Interceptors() []Interceptor {
+	return c.inters.FeedStar
+}
+
+func (c *FeedStarClient) mutate(ctx context.Context, m *FeedStarMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&FeedStarCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&FeedStarUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&FeedStarUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&FeedStarDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown FeedStar mutation op: %q", m.Op())
 	}
 }
 
@@ -3643,14 +3925,16 @@ func (c *VoucherClient) mutate(ctx context.Context, m *VoucherMutation) (Value, 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		CheckInMonth, Comment, FeedHead, FlashSale, Follow, IDSegment, Like, LockFence,
-		Note, NoteCount, NoteEvent, Order, OutboxJob, Payment, Picture, PictureUse,
-		Session, Setting, Shop, ShopType, User, VisitDay, Voucher []ent.Hook
+		CheckInMonth, Comment, FanOut, FeedHead, FeedStar, FlashSale, Follow, IDSegment,
+		Like, LockFence, Note, NoteCount, NoteEvent, Order, OutboxJob, Payment,
+		Picture, PictureUse, Session, Setting, Shop, ShopType, User, VisitDay,
+		Voucher []ent.Hook
 	}
 	inters struct {
-		CheckInMonth, Comment, FeedHead, FlashSale, Follow, IDSegment, Like, LockFence,
-		Note, NoteCount, NoteEvent, Order, OutboxJob, Payment, Picture, PictureUse,
-		Session, Setting, Shop, ShopType, User, VisitDay, Voucher []ent.Interceptor
+		CheckInMonth, Comment, FanOut, FeedHead, FeedStar, FlashSale, Follow, IDSegment,
+		Like, LockFence, Note, NoteCount, NoteEvent, Order, OutboxJob, Payment,
+		Picture, PictureUse, Session, Setting, Shop, ShopType, User, VisitDay,
+		Voucher []ent.Interceptor
 	}
 )
 

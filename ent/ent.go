@@ -14,7 +14,9 @@ import (
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"github.com/tandian-dev/tandian/ent/checkinmonth"
 	"github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/fanout"
 	"github.com/tandian-dev/tandian/ent/feedhead"
+	"github.com/tandian-dev/tandian/ent/feedstar"
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/ent/follow"
 	"github.com/tandian-dev/tandian/ent/idsegment"
@@ -97,7 +99,9 @@ func checkColumn(t, c string) error {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
 			checkinmonth.Table: checkinmonth.ValidColumn,
 			comment.Table:      comment.ValidColumn,
+			fanout.Table:       fanout.ValidColumn,
 			feedhead.Table:     feedhead.ValidColumn,
+			feedstar.Table:     feedstar.ValidColumn,
 			flashsale.Table:    flashsale.ValidColumn,
 			follow.Table:       follow.ValidColumn,
 			idsegment.Table:    idsegment.ValidColumn,

@@ -13,7 +13,9 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"github.com/tandian-dev/tandian/ent/checkinmonth"
 	"github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/fanout"
 	"github.com/tandian-dev/tandian/ent/feedhead"
+	"github.com/tandian-dev/tandian/ent/feedstar"
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/ent/follow"
 	"github.com/tandian-dev/tandian/ent/idsegment"
@@ -49,7 +51,9 @@ const (
 	// Node types.
 	TypeCheckInMonth = "CheckInMonth"
 	TypeComment      = "Comment"
+	TypeFanOut       = "FanOut"
 	TypeFeedHead     = "FeedHead"
+	TypeFeedStar     = "FeedStar"
 	TypeFlashSale    = "FlashSale"
 	TypeFollow       = "Follow"
 	TypeIDSegment    = "IDSegment"
@@ -1775,6 +1779,461 @@ func (m *CommentMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Comment edge %s", name)
 }
 
+// FanOutMutation represents an operation that mutates the FanOut nodes in the graph.
+type FanOutMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	below         *int64
+	addbelow      *int64
+	pushed        *int
+	addpushed     *int
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*FanOut, error)
+	predicates    []predicate.FanOut
+}
+
+var _ ent.Mutation = (*FanOutMutation)(nil)
+
+// fanoutOption allows management of the mutation configuration using functional options.
+type fanoutOption func(*FanOutMutation)
+
+// newFanOutMutation creates new mutation for the FanOut entity.
+func newFanOutMutation(c config, op Op, opts ...fanoutOption) *FanOutMutation {
+	m := &FanOutMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeFanOut,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withFanOutID sets the ID field of the mutation.
+func withFanOutID(id int64) fanoutOption {
+	return func(m *FanOutMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *FanOut
+		)
+		m.oldValue = func(ctx context.Context) (*FanOut, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().FanOut.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withFanOut sets the old FanOut of the mutation.
+func withFanOut(node *FanOut) fanoutOption {
+	return func(m *FanOutMutation) {
+		m.oldValue = func(context.Context) (*FanOut, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m FanOutMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m FanOutMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of FanOut entities.
+func (m *FanOutMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *FanOutMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *FanOutMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().FanOut.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetBelow sets the "below" field.
+func (m *FanOutMutation) SetBelow(i int64) {
+	m.below = &i
+	m.addbelow = nil
+}
+
+// Below returns the value of the "below" field in the mutation.
+func (m *FanOutMutation) Below() (r int64, exists bool) {
+	v := m.below
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBelow returns the old "below" field's value of the FanOut entity.
+// If the FanOut object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FanOutMutation) OldBelow(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBelow is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBelow requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBelow: %w", err)
+	}
+	return oldValue.Below, nil
+}
+
+// AddBelow adds i to the "below" field.
+func (m *FanOutMutation) AddBelow(i int64) {
+	if m.addbelow != nil {
+		*m.addbelow += i
+	} else {
+		m.addbelow = &i
+	}
+}
+
+// AddedBelow returns the value that was added to the "below" field in this mutation.
+func (m *FanOutMutation) AddedBelow() (r int64, exists bool) {
+	v := m.addbelow
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetBelow resets all changes to the "below" field.
+func (m *FanOutMutation) ResetBelow() {
+	m.below = nil
+	m.addbelow = nil
+}
+
+// SetPushed sets the "pushed" field.
+func (m *FanOutMutation) SetPushed(i int) {
+	m.pushed = &i
+	m.addpushed = nil
+}
+
+// Pushed returns the value of the "pushed" field in the mutation.
+func (m *FanOutMutation) Pushed() (r int, exists bool) {
+	v := m.pushed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPushed returns the old "pushed" field's value of the FanOut entity.
+// If the FanOut object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FanOutMutation) OldPushed(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPushed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPushed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPushed: %w", err)
+	}
+	return oldValue.Pushed, nil
+}
+
+// AddPushed adds i to the "pushed" field.
+func (m *FanOutMutation) AddPushed(i int) {
+	if m.addpushed != nil {
+		*m.addpushed += i
+	} else {
+		m.addpushed = &i
+	}
+}
+
+// AddedPushed returns the value that was added to the "pushed" field in this mutation.
+func (m *FanOutMutation) AddedPushed() (r int, exists bool) {
+	v := m.addpushed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetPushed resets all changes to the "pushed" field.
+func (m *FanOutMutation) ResetPushed() {
+	m.pushed = nil
+	m.addpushed = nil
+}
+
+// Where appends a list predicates to the FanOutMutation builder.
+func (m *FanOutMutation) Where(ps ...predicate.FanOut) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the FanOutMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *FanOutMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.FanOut, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *FanOutMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *FanOutMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (FanOut).
+func (m *FanOutMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *FanOutMutation) Fields() []string {
+	fields := make([]string, 0, 2)
+	if m.below != nil {
+		fields = append(fields, fanout.FieldBelow)
+	}
+	if m.pushed != nil {
+		fields = append(fields, fanout.FieldPushed)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *FanOutMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case fanout.FieldBelow:
+		return m.Below()
+	case fanout.FieldPushed:
+		return m.Pushed()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *FanOutMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case fanout.FieldBelow:
+		return m.OldBelow(ctx)
+	case fanout.FieldPushed:
+		return m.OldPushed(ctx)
+	}
+	return nil, fmt.Errorf("unknown FanOut field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *FanOutMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case fanout.FieldBelow:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBelow(v)
+		return nil
+	case fanout.FieldPushed:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPushed(v)
+		return nil
+	}
+	return fmt.Errorf("unknown FanOut field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *FanOutMutation) AddedFields() []string {
+	var fields []string
+	if m.addbelow != nil {
+		fields = append(fields, fanout.FieldBelow)
+	}
+	if m.addpushed != nil {
+		fields = append(fields, fanout.FieldPushed)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *FanOutMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case fanout.FieldBelow:
+		return m.AddedBelow()
+	case fanout.FieldPushed:
+		return m.AddedPushed()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *FanOutMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case fanout.FieldBelow:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddBelow(v)
+		return nil
+	case fanout.FieldPushed:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPushed(v)
+		return nil
+	}
+	return fmt.Errorf("unknown FanOut numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *FanOutMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *FanOutMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *FanOutMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown FanOut nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *FanOutMutation) ResetField(name string) error {
+	switch name {
+	case fanout.FieldBelow:
+		m.ResetBelow()
+		return nil
+	case fanout.FieldPushed:
+		m.ResetPushed()
+		return nil
+	}
+	return fmt.Errorf("unknown FanOut field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *FanOutMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *FanOutMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *FanOutMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *FanOutMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *FanOutMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *FanOutMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *FanOutMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown FanOut unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *FanOutMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown FanOut edge %s", name)
+}
+
 // FeedHeadMutation represents an operation that mutates the FeedHead nodes in the graph.
 type FeedHeadMutation struct {
 	config
@@ -2141,6 +2600,374 @@ func (m *FeedHeadMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *FeedHeadMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown FeedHead edge %s", name)
+}
+
+// FeedStarMutation represents an operation that mutates the FeedStar nodes in the graph.
+type FeedStarMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	created_at    *int64
+	addcreated_at *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*FeedStar, error)
+	predicates    []predicate.FeedStar
+}
+
+var _ ent.Mutation = (*FeedStarMutation)(nil)
+
+// feedstarOption allows management of the mutation configuration using functional options.
+type feedstarOption func(*FeedStarMutation)
+
+// newFeedStarMutation creates new mutation for the FeedStar entity.
+func newFeedStarMutation(c config, op Op, opts ...feedstarOption) *FeedStarMutation {
+	m := &FeedStarMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeFeedStar,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withFeedStarID sets the ID field of the mutation.
+func withFeedStarID(id int64) feedstarOption {
+	return func(m *FeedStarMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *FeedStar
+		)
+		m.oldValue = func(ctx context.Context) (*FeedStar, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().FeedStar.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withFeedStar sets the old FeedStar of the mutation.
+func withFeedStar(node *FeedStar) feedstarOption {
+	return func(m *FeedStarMutation) {
+		m.oldValue = func(context.Context) (*FeedStar, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m FeedStarMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m FeedStarMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of FeedStar entities.
+func (m *FeedStarMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *FeedStarMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *FeedStarMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().FeedStar.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *FeedStarMutation) SetCreatedAt(i int64) {
+	m.created_at = &i
+	m.addcreated_at = nil
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *FeedStarMutation) CreatedAt() (r int64, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the FeedStar entity.
+// If the FeedStar object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FeedStarMutation) OldCreatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// AddCreatedAt adds i to the "created_at" field.
+func (m *FeedStarMutation) AddCreatedAt(i int64) {
+	if m.addcreated_at != nil {
+		*m.addcreated_at += i
+	} else {
+		m.addcreated_at = &i
+	}
+}
+
+// AddedCreatedAt returns the value that was added to the "created_at" field in this mutation.
+func (m *FeedStarMutation) AddedCreatedAt() (r int64, exists bool) {
+	v := m.addcreated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *FeedStarMutation) ResetCreatedAt() {
+	m.created_at = nil
+	m.addcreated_at = nil
+}
+
+// Where appends a list predicates to the FeedStarMutation builder.
+func (m *FeedStarMutation) Where(ps ...predicate.FeedStar) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the FeedStarMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *FeedStarMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.FeedStar, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *FeedStarMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *FeedStarMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (FeedStar).
+func (m *FeedStarMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *FeedStarMutation) Fields() []string {
+	fields := make([]string, 0, 1)
+	if m.created_at != nil {
+		fields = append(fields, feedstar.FieldCreatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *FeedStarMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case feedstar.FieldCreatedAt:
+		return m.CreatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *FeedStarMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case feedstar.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown FeedStar field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *FeedStarMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case feedstar.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown FeedStar field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *FeedStarMutation) AddedFields() []string {
+	var fields []string
+	if m.addcreated_at != nil {
+		fields = append(fields, feedstar.FieldCreatedAt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *FeedStarMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case feedstar.FieldCreatedAt:
+		return m.AddedCreatedAt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *FeedStarMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case feedstar.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown FeedStar numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *FeedStarMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *FeedStarMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *FeedStarMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown FeedStar nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *FeedStarMutation) ResetField(name string) error {
+	switch name {
+	case feedstar.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown FeedStar field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *FeedStarMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *FeedStarMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *FeedStarMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *FeedStarMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *FeedStarMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *FeedStarMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *FeedStarMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown FeedStar unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *FeedStarMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown FeedStar edge %s", name)
 }
 
 // FlashSaleMutation represents an operation that mutates the FlashSale nodes in the graph.

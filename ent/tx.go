@@ -18,8 +18,12 @@ type Tx struct {
 	CheckInMonth *CheckInMonthClient
 	// Comment is the client for interacting with the Comment builders.
 	Comment *CommentClient
+	// FanOut is the client for interacting with the FanOut builders.
+	FanOut *FanOutClient
 	// FeedHead is the client for interacting with the FeedHead builders.
 	FeedHead *FeedHeadClient
+	// FeedStar is the client for interacting with the FeedStar builders.
+	FeedStar *FeedStarClient
 	// FlashSale is the client for interacting with the FlashSale builders.
 	FlashSale *FlashSaleClient
 	// Follow is the client for interacting with the Follow builders.
@@ -193,7 +197,9 @@ func (tx *Tx) Client() *Client {
 func (tx *Tx) init() {
 	tx.CheckInMonth = NewCheckInMonthClient(tx.config)
 	tx.Comment = NewCommentClient(tx.config)
+	tx.FanOut = NewFanOutClient(tx.config)
 	tx.FeedHead = NewFeedHeadClient(tx.config)
+	tx.FeedStar = NewFeedStarClient(tx.config)
 	tx.FlashSale = NewFlashSaleClient(tx.config)
 	tx.Follow = NewFollowClient(tx.config)
 	tx.IDSegment = NewIDSegmentClient(tx.config)

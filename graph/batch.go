@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/comment"
+	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
@@ -190,12 +191,16 @@ func each(among any, one func(any)) {
 		eachOf(among, func(e *order.Edge) { one(e.Node) })
 	case []*note.Edge:
 		eachOf(among, func(e *note.Edge) { one(e.Node) })
+	case []*feed.Edge:
+		eachOf(among, func(e *feed.Edge) { one(e.Note) })
 	case []*comment.Edge:
 		eachOf(among, func(e *comment.Edge) { one(e.Node) })
 	case []*account.Edge:
 		eachOf(among, func(e *account.Edge) { one(e.Node) })
 	case []*note.Page:
 		eachOf(among, func(p *note.Page) { each(p.Edges, one) })
+	case []*feed.Page:
+		eachOf(among, func(p *feed.Page) { each(p.Edges, one) })
 	case []*comment.Page:
 		eachOf(among, func(p *comment.Page) { each(p.Edges, one) })
 	case []*account.Page:

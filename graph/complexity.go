@@ -40,7 +40,7 @@ func complexity(c *generated.ComplexityRoot) {
 		return cost
 	}
 	first := func(child, first int, _ *page.Cursor) int { return times(first, child) }
-	c.Query.HotNotes, c.Shop.Notes, c.User.Notes = first, first, first
+	c.Query.HotNotes, c.Shop.Notes, c.User.Notes, c.User.Feed = first, first, first, first
 	c.Note.Comments, c.Comment.Replies = first, first
 	c.User.Followers, c.User.Followees = first, first
 	c.User.CommonFollowees = func(child, n int, after *page.Cursor) int { return commonCost + first(child, n, after) }

@@ -10,6 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
+	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -36,6 +37,7 @@ type Rooms struct {
 	Comments     *comment.Service
 	CommentLikes *like.Service
 	Follows      *follow.Service
+	Feed         *feed.Service
 	Media        *media.Service
 	CheckIns     *checkin.Service
 	Visits       *visit.Service

@@ -33,6 +33,18 @@ func (f CommentFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, err
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.CommentMutation", m)
 }
 
+// The FanOutFunc type is an adapter to allow the use of ordinary
+// function as FanOut mutator.
+type FanOutFunc func(context.Context, *ent.FanOutMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f FanOutFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.FanOutMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.FanOutMutation", m)
+}
+
 // The FeedHeadFunc type is an adapter to allow the use of ordinary
 // function as FeedHead mutator.
 type FeedHeadFunc func(context.Context, *ent.FeedHeadMutation) (ent.Value, error)
@@ -43,6 +55,18 @@ func (f FeedHeadFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, er
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.FeedHeadMutation", m)
+}
+
+// The FeedStarFunc type is an adapter to allow the use of ordinary
+// function as FeedStar mutator.
+type FeedStarFunc func(context.Context, *ent.FeedStarMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f FeedStarFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.FeedStarMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.FeedStarMutation", m)
 }
 
 // The FlashSaleFunc type is an adapter to allow the use of ordinary

@@ -70,6 +70,18 @@ var (
 			},
 		},
 	}
+	// FanOutsColumns holds the columns for the "fan_outs" table.
+	FanOutsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "below", Type: field.TypeInt64},
+		{Name: "pushed", Type: field.TypeInt},
+	}
+	// FanOutsTable holds the schema information for the "fan_outs" table.
+	FanOutsTable = &schema.Table{
+		Name:       "fan_outs",
+		Columns:    FanOutsColumns,
+		PrimaryKey: []*schema.Column{FanOutsColumns[0]},
+	}
 	// FeedHeadColumns holds the columns for the "feed_head" table.
 	FeedHeadColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -80,6 +92,17 @@ var (
 		Name:       "feed_head",
 		Columns:    FeedHeadColumns,
 		PrimaryKey: []*schema.Column{FeedHeadColumns[0]},
+	}
+	// FeedStarsColumns holds the columns for the "feed_stars" table.
+	FeedStarsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "created_at", Type: field.TypeInt64},
+	}
+	// FeedStarsTable holds the schema information for the "feed_stars" table.
+	FeedStarsTable = &schema.Table{
+		Name:       "feed_stars",
+		Columns:    FeedStarsColumns,
+		PrimaryKey: []*schema.Column{FeedStarsColumns[0]},
 	}
 	// FlashSalesColumns holds the columns for the "flash_sales" table.
 	FlashSalesColumns = []*schema.Column{
@@ -862,7 +885,9 @@ var (
 	Tables = []*schema.Table{
 		CheckInsTable,
 		CommentsTable,
+		FanOutsTable,
 		FeedHeadTable,
+		FeedStarsTable,
 		FlashSalesTable,
 		FollowsTable,
 		IDSegmentsTable,
@@ -894,8 +919,14 @@ func init() {
 	CommentsTable.Annotation.Checks = map[string]string{
 		"comments_not_negative": "like_count >= 0 AND reply_count >= 0",
 	}
+	FanOutsTable.Annotation = &entsql.Annotation{
+		Table: "fan_outs",
+	}
 	FeedHeadTable.Annotation = &entsql.Annotation{
 		Table: "feed_head",
+	}
+	FeedStarsTable.Annotation = &entsql.Annotation{
+		Table: "feed_stars",
 	}
 	FlashSalesTable.ForeignKeys[0].RefTable = VouchersTable
 	FlashSalesTable.Annotation = &entsql.Annotation{

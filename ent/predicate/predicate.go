@@ -12,8 +12,14 @@ type CheckInMonth func(*sql.Selector)
 // Comment is the predicate function for comment builders.
 type Comment func(*sql.Selector)
 
+// FanOut is the predicate function for fanout builders.
+type FanOut func(*sql.Selector)
+
 // FeedHead is the predicate function for feedhead builders.
 type FeedHead func(*sql.Selector)
+
+// FeedStar is the predicate function for feedstar builders.
+type FeedStar func(*sql.Selector)
 
 // FlashSale is the predicate function for flashsale builders.
 type FlashSale func(*sql.Selector)

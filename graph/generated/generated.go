@@ -19,6 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
+	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
@@ -45,6 +46,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 type ResolverRoot interface {
 	Comment() CommentResolver
 	CommentEdge() CommentEdgeResolver
+	FeedEdge() FeedEdgeResolver
 	FlashSale() FlashSaleResolver
 	FlashVoucher() FlashVoucherResolver
 	FlashVoucherEdge() FlashVoucherEdgeResolver
@@ -149,6 +151,17 @@ type ComplexityRoot struct {
 	DeleteNotePayload struct {
 		DeletedNoteID func(childComplexity int) int
 		UserErrors    func(childComplexity int) int
+	}
+
+	FeedConnection struct {
+		Edges func(childComplexity int) int
+		Info  func(childComplexity int) int
+		Live  func(childComplexity int) int
+	}
+
+	FeedEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	FlashSale struct {
@@ -481,6 +494,7 @@ type ComplexityRoot struct {
 		CheckIns        func(childComplexity int, month *string) int
 		City            func(childComplexity int) int
 		CommonFollowees func(childComplexity int, first int, after *page.Cursor) int
+		Feed            func(childComplexity int, first int, after *page.Cursor) int
 		FolloweeCount   func(childComplexity int) int
 		Followees       func(childComplexity int, first int, after *page.Cursor) int
 		FollowerCount   func(childComplexity int) int
@@ -537,6 +551,9 @@ type CommentResolver interface {
 }
 type CommentEdgeResolver interface {
 	Node(ctx context.Context, objs []*comment.Edge) ([]*comment.Comment, error)
+}
+type FeedEdgeResolver interface {
+	Node(ctx context.Context, objs []*feed.Edge) ([]*note.Note, error)
 }
 type FlashSaleResolver interface {
 	VoucherID(ctx context.Context, obj *voucher.State) (*scalar.ID, error)
@@ -648,6 +665,7 @@ type UserResolver interface {
 
 	Shops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error)
 	CheckIns(ctx context.Context, objs []*account.User, month *string) ([]*checkin.Month, error)
+	Feed(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*feed.Page, error)
 
 	IsFollowed(ctx context.Context, objs []*account.User) ([]bool, error)
 	Followers(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*account.Page, error)
@@ -966,6 +984,38 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteNotePayload.UserErrors(childComplexity), true
+
+	case "FeedConnection.edges":
+		if e.ComplexityRoot.FeedConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.Edges(childComplexity), true
+	case "FeedConnection.pageInfo":
+		if e.ComplexityRoot.FeedConnection.Info == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.Info(childComplexity), true
+	case "FeedConnection.liveCursor":
+		if e.ComplexityRoot.FeedConnection.Live == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.Live(childComplexity), true
+
+	case "FeedEdge.cursor":
+		if e.ComplexityRoot.FeedEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedEdge.Cursor(childComplexity), true
+	case "FeedEdge.node":
+		if e.ComplexityRoot.FeedEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedEdge.Node(childComplexity), true
 
 	case "FlashSale.beginsAt":
 		if e.ComplexityRoot.FlashSale.BeginsAt == nil {
@@ -2461,6 +2511,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.CommonFollowees(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
+	case "User.feed":
+		if e.ComplexityRoot.User.Feed == nil {
+			break
+		}
+
+		args, err := ec.field_User_feed_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Feed(childComplexity, args["first"].(int), args["after"].(*page.Cursor)), true
 	case "User.followeeCount":
 		if e.ComplexityRoot.User.FolloweeCount == nil {
 			break
@@ -3088,6 +3149,41 @@ extend type Mutation {
   likeComment("The global id of a comment." id: ID!): LikeCommentPayload! @auth
   "Takes the viewer's like back. Where there is none, it changes nothing."
   unlikeComment("The global id of a comment." id: ID!): UnlikeCommentPayload! @auth
+}
+`, BuiltIn: false},
+	{Name: "../schema/feed.graphqls", Input: `"A page of the viewer's feed."
+type FeedConnection {
+  "The notes, newest first."
+  edges: [FeedEdge!]!
+  "How to go on."
+  pageInfo: PageInfo!
+  """
+  The moment that this page shows, for ` + "`" + `feedUpdates(after:)` + "`" + `; of a page that was read
+  without ` + "`" + `after` + "`" + `. What is published behind it is told there.
+  """
+  liveCursor: Cursor!
+}
+
+"A note's place in the feed."
+type FeedEdge {
+  "The place, for ` + "`" + `after` + "`" + `."
+  cursor: Cursor!
+  "The note."
+  node: Note!
+}
+
+extend type User {
+  """
+  Notes by those whom the user follows, newest first, as it is at the moment of the request. A page
+  begins behind a place, so nothing repeats and nothing is missed while others publish.
+  Only for the user: null for anyone else.
+  """
+  feed(
+    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 10
+    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): FeedConnection
 }
 `, BuiltIn: false},
 	{Name: "../schema/follow.graphqls", Input: `"A page of users."
@@ -4375,6 +4471,28 @@ func (ec *executionContext) childFields_DeleteNotePayload(ctx context.Context, f
 	return nil, fmt.Errorf("no field named %q was found under type DeleteNotePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_FeedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FeedConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FeedConnection_pageInfo(ctx, field)
+	case "liveCursor":
+		return ec.fieldContext_FeedConnection_liveCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FeedConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FeedEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FeedEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FeedEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FeedEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_FlashSale(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "voucherId":
@@ -4911,6 +5029,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_shops(ctx, field)
 	case "checkIns":
 		return ec.fieldContext_User_checkIns(ctx, field)
+	case "feed":
+		return ec.fieldContext_User_feed(ctx, field)
 	case "followerCount":
 		return ec.fieldContext_User_followerCount(ctx, field)
 	case "followeeCount":
@@ -5974,6 +6094,28 @@ func (ec *executionContext) field_User_checkIns_args(ctx context.Context, rawArg
 }
 
 func (ec *executionContext) field_User_commonFollowees_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_User_feed_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
@@ -7536,6 +7678,171 @@ func (ec *executionContext) fieldContext_DeleteNotePayload_userErrors(_ context.
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _FeedConnection_edges(ctx context.Context, field graphql.CollectedField, obj *feed.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*feed.Edge) graphql.Marshaler {
+			return ec.marshalNFeedEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋfeedᚐEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FeedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FeedEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FeedConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *feed.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Info, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Info) graphql.Marshaler {
+			return ec.marshalNPageInfo2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FeedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FeedConnection_liveCursor(ctx context.Context, field graphql.CollectedField, obj *feed.Page) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedConnection_liveCursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Live, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedConnection_liveCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FeedConnection", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _FeedEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *feed.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FeedEdge", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _FeedEdge_node(ctx context.Context, field graphql.CollectedField, obj *feed.Edge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_FeedEdge_node(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Note) graphql.Marshaler {
+			return ec.marshalNNote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FeedEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Note(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_FeedEdge_node(ctx context.Context, field graphql.CollectedField, obj *feed.Edge) (any, error) {
+	resolver := ec.Resolvers.FeedEdge()
+	if batch, ok := graphql.BatchParentsFor[*feed.Edge](ctx, "FeedEdge"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Node(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*note.Note](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"FeedEdge.node",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Node(ctx, []*feed.Edge{obj})
+	return graphql.ResolveBatchSingleResult[*note.Note](
+		ctx,
+		results,
+		err,
+		"FeedEdge.node",
+	)
 }
 
 func (ec *executionContext) _FlashSale_voucherId(ctx context.Context, field graphql.CollectedField, obj *voucher.State) (ret graphql.Marshaler) {
@@ -15163,6 +15470,73 @@ func (ec *executionContext) resolveBatch_User_checkIns(ctx context.Context, fiel
 	)
 }
 
+func (ec *executionContext) _User_feed(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_feed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_feed(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *feed.Page) graphql.Marshaler {
+			return ec.marshalOFeedConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋfeedᚐPage(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_feed(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FeedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_feed_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_feed(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	fc := graphql.GetFieldContext(ctx)
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Feed(ctx, batch.Parents, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		})
+		return graphql.ResolveBatchGroupResult[*feed.Page](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.feed",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Feed(ctx, []*account.User{obj}, fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+	return graphql.ResolveBatchSingleResult[*feed.Page](
+		ctx,
+		results,
+		err,
+		"User.feed",
+	)
+}
+
 func (ec *executionContext) _User_followerCount(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -18690,6 +19064,130 @@ func (ec *executionContext) _DeleteNotePayload(ctx context.Context, sel ast.Sele
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var feedConnectionImplementors = []string{"FeedConnection"}
+
+func (ec *executionContext) _FeedConnection(ctx context.Context, sel ast.SelectionSet, obj *feed.Page) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, feedConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FeedConnection")
+		case "edges":
+			out.Values[i] = ec._FeedConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FeedConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "liveCursor":
+			out.Values[i] = ec._FeedConnection_liveCursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var feedEdgeImplementors = []string{"FeedEdge"}
+
+func (ec *executionContext) _FeedEdge(ctx context.Context, sel ast.SelectionSet, obj *feed.Edge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, feedEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FeedEdge")
+		case "cursor":
+			out.Values[i] = ec._FeedEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "node":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FeedEdge_node(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -22487,6 +22985,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "feed":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_feed(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "followerCount":
 			out.Values[i] = ec._User_followerCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -23598,6 +24134,33 @@ func (ec *executionContext) marshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtan
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNFeedEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋfeedᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*feed.Edge) graphql.Marshaler {
+	ctx = graphql.WithBatchParents(ctx, "FeedEdge", v, nil)
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFeedEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋfeedᚐEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNFeedEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋfeedᚐEdge(ctx context.Context, sel ast.SelectionSet, v *feed.Edge) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FeedEdge(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNFlashSale2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐState(ctx context.Context, sel ast.SelectionSet, v *voucher.State) graphql.Marshaler {
@@ -24914,6 +25477,13 @@ func (ec *executionContext) marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandi
 	_ = ctx
 	res := scalar.MarshalDate(*v)
 	return res
+}
+
+func (ec *executionContext) marshalOFeedConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋfeedᚐPage(ctx context.Context, sel ast.SelectionSet, v *feed.Page) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._FeedConnection(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalOFloat2ᚖfloat64(ctx context.Context, v any) (*float64, error) {

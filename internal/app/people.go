@@ -2,11 +2,17 @@ package app
 
 import (
 	"context"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/comment"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/follow"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/media"
@@ -18,26 +24,73 @@ import (
 // notes, shops, users, the head of the feed.
 
 // openPeople builds the rooms of what people write and whom they follow.
-func (h *House) openPeople(client *ent.Client) {
+func (h *House) openPeople(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) {
 	counted := countedUsers{h.Accounts}
-	h.Notes = note.New(client, h.DB.Dialect, h.hub, h.outbox, h.Shops, counted, h.Media.For(media.OfNote))
+	feeds := feedRooms{h}
+	h.Notes = note.New(client, h.DB.Dialect, h.hub, h.outbox, h.Shops, counted, h.Media.For(media.OfNote), feeds)
 	h.NoteLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Note, h.Notes, nil)
 	h.Comments = comment.New(client, h.DB.Dialect, h.hub, h.outbox, h.Notes, h.Shops, nil)
 	h.CommentLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Comment, h.Comments, nil)
 	h.Follows = follow.New(client, h.DB.Dialect, h.hub, h.outbox, follow.Config{Users: counted, Head: h.Notes.Head})
+	h.Feed = feed.New(client, h.DB.Dialect, h.hub, h.outbox, feed.Config{
+		Notes: feeds, Follows: feeds, Threshold: cfg.FeedPushThreshold, Registerer: reg, Log: log,
+	})
+	h.chores["feed"] = h.Feed.Run
 }
+
+// feedRooms are the rooms that the feed joins, and the feed as notes need it: they know each
+// other once all are built.
+type feedRooms struct{ h *House }
+
+// Rows are the notes with some ids.
+func (f feedRooms) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
+	found, err := f.h.Notes.Listed(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	rows := make(map[int64]any, len(found))
+	for id, n := range found {
+		rows[id] = n
+	}
+	return rows, nil
+}
+
+// Newest are the newest notes of authors.
+func (f feedRooms) Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.Spot, error) {
+	return f.h.Notes.Newest(ctx, authors, most)
+}
+
+// Window has whom each user follows.
+func (f feedRooms) Window() *cache.Window[int64] { return f.h.Follows.Window() }
+
+// Followers are parts of the lists of followers.
+func (f feedRooms) Followers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+	return f.h.Follows.ReadFollowers(ctx, asks)
+}
+
+// Deliver has tx bring notes to followers.
+func (f feedRooms) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) error {
+	return f.h.Feed.Deliver(ctx, tx, authors, followers)
+}
+
+// Delivered follows the commit of that.
+func (f feedRooms) Delivered() { f.h.Feed.Delivered() }
 
 // countedUsers are the users as those need them who count something of them.
 type countedUsers struct{ *account.Service }
 
-// AddNotes adds to how many notes users have.
-func (u countedUsers) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) ([]outbox.Ticket, error) {
+// AddNotes adds to how many notes users have, and says how many follow each.
+func (u countedUsers) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, _ []outbox.Ticket, err error) {
 	more := make(map[int64]account.Counts, len(notes))
 	for id, n := range notes {
 		more[id] = account.Counts{NoteCount: n}
 	}
-	_, tickets, err := u.AddCounts(ctx, tx, more)
-	return tickets, err
+	now, tickets, err := u.AddCounts(ctx, tx, more)
+	followers = make(map[int64]int, len(now))
+	for id, counts := range now {
+		followers[id] = counts.FollowerCount
+	}
+	return followers, tickets, err
 }
 
 // AddFollows counts that one user follows another, or does so no more.

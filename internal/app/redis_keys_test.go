@@ -269,7 +269,8 @@ func noteTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	const lists = `{ noteCount notes { edges { node { comments { edges { node { id } } } } } } followers { edges { node { isFollowed } } } followees { edges { node { id } } } commonFollowees { edges { node { id } } } }`
 	ask(ann, `query U($id: ID!) { user(id: $id) `+lists+` hotNotes { edges { node { shop { notes { edges { node { id } } } } } } } }`, m.customers[1].id)
 	ask(ann, deleteNote, m.note(t, ann, "Milk"))
-	return sent
+	ann.Must(t, aFeed, map[string]any{"first": 10}, nil)
+	return sent + aFeed
 }
 
 // uploadTraffic has somebody upload a picture.

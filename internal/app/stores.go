@@ -123,7 +123,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	if err := h.openSales(ctx, cfg, client, reg, log); err != nil {
 		return err
 	}
-	h.openPeople(client)
+	h.openPeople(cfg, client, reg, log)
 	h.openCheckIns(cfg, client)
 	h.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up comes at the end of all contexts
 	h.openScans(client, reg, log)
@@ -290,6 +290,9 @@ func (h *House) start(ctx context.Context, group *errgroup.Group, workers bool) 
 func (h *House) Close() error {
 	if h.Live != nil {
 		h.Live.Wait()
+	}
+	if h.Feed != nil {
+		h.Feed.Wait()
 	}
 	if h.hub != nil {
 		h.hub.Wait()

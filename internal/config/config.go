@@ -61,6 +61,8 @@ type Config struct {
 	PaymentWebhookSecret string        // signs what a payment provider posts; "" accepts nothing
 	Zone                 string        // IANA name of the zone whose days count; "" is that of the machine
 
+	FeedPushThreshold int // followers from which on an author's notes are not pushed to them
+
 	MediaURL       string // where pictures are kept, see blob.Open; "" is the folder media in DataDir
 	UploadsPerUser int    // pictures that a user may add in an hour; 0 is no limit
 	DemoPictures   bool   // whether the demo town has pictures, which are drawn at the first start
@@ -90,7 +92,7 @@ func Default() Config {
 		RedisPrefix: "td", RedisPoolSize: 32, RedisMinIdle: 2, RedisPoolTimeout: 250 * time.Millisecond,
 		RedisReadLimit: 50_000, L1Bytes: -1, LogReader: "auto",
 		CodesPerAddress: 200, LoginsPerAddress: 600,
-		PayWithin: 15 * time.Minute, OrderWait: 150 * time.Millisecond, OrderListSize: 200, OrderListStripes: 128,
+		PayWithin: 15 * time.Minute, OrderWait: 150 * time.Millisecond, OrderListSize: 200, OrderListStripes: 128, FeedPushThreshold: 100_000,
 		UploadsPerUser: 200, DemoPictures: true,
 		RateAnonymous: 1000, RateUser: 200, AbsentReads: 50, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 5000,
 		Run: []string{"api", "workers"}, Introspection: true,
@@ -139,6 +141,7 @@ func (c *Config) Flags() []cli.Flag {
 		number("order-list-stripes", "locks under which lists of orders are read from the database: how many may be read at once over all instances", &c.OrderListStripes),
 		text("payment-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted to /webhooks/payment, which decides payments by ALIPAY and WECHAT; if empty it is 404, and all payments are made up; better by the environment, where other users do not see it", &c.PaymentWebhookSecret),
 		text("zone", "IANA `NAME` of the time zone whose days count, such as Asia/Shanghai; the machine's if empty", &c.Zone),
+		number("feed-push-threshold", "followers from which on an author's notes are not pushed to each of them, but merged into their feeds when they are read", &c.FeedPushThreshold),
 		text("media-url", "`URL` of where pictures are kept, the same for all instances: file:///FOLDER, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=NAME with keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; the folder media in --data-dir if empty", &c.MediaURL),
 		number("uploads-per-user", "pictures that a user may add in an hour; 0 is no limit", &c.UploadsPerUser),
 		&cli.BoolFlag{
@@ -341,6 +344,9 @@ func (c *Config) checkOrders(refuse func(name, format string, args ...any)) {
 	}
 	if c.OrderListStripes < 1 || c.OrderListStripes > 4096 {
 		refuse("order-list-stripes", "%d is not 1 to 4096", c.OrderListStripes)
+	}
+	if c.FeedPushThreshold < 1 || c.FeedPushThreshold > 100_000_000 {
+		refuse("feed-push-threshold", "%d is not 1 to 100000000", c.FeedPushThreshold)
 	}
 	if c.PaymentWebhookSecret != "" {
 		if err := webhook.CheckSecret(c.PaymentWebhookSecret); err != nil {

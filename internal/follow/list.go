@@ -110,6 +110,16 @@ func (s *Service) Followees(ctx context.Context, users []int64, first int, after
 	return pages, nil
 }
 
+// Window has whom each user follows: followee in decimal → id of the follow, which grows with
+// each that begins. It is loaded as a whole, and told of who is followed by invalidation.
+func (s *Service) Window() *cache.Window[int64] { return s.out }
+
+// ReadFollowers reads parts of the lists of followers from the database: ids of follows, and
+// the followers, the newest first.
+func (s *Service) ReadFollowers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+	return s.loadFollowers(ctx, asks)
+}
+
 // newest reads the most newest follows of each user that lie below a place: from the sets,
 // and what lies below these from the database.
 func (s *Service) newest(ctx context.Context, users []int64, below int64, most int) (map[int64][]cache.Spot, error) {

@@ -24,6 +24,7 @@ func (s *Service) openOutbox() {
 type announcement struct {
 	notes, authors, shops          []int64
 	counted                        bool // comments of the shops were
+	published                      bool
 	ours, userTickets, shopTickets []outbox.Ticket
 }
 
@@ -36,8 +37,19 @@ func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n i
 		about[r.ShopID] = true
 	}
 	a = announcement{notes: idsOf(rows), authors: slices.Sorted(maps.Keys(more)), shops: slices.Sorted(maps.Keys(about))}
-	if a.userTickets, err = s.users.AddNotes(ctx, tx, more); err != nil {
+	followers, tickets, err := s.users.AddNotes(ctx, tx, more)
+	if err != nil {
 		return a, fmt.Errorf("count them to %d users: %w", len(more), err)
+	}
+	a.userTickets = tickets
+	if a.published = n > 0; a.published {
+		authors := make(map[int64]int64, len(rows))
+		for _, r := range rows {
+			authors[r.ID] = r.AuthorID
+		}
+		if err := s.feed.Deliver(ctx, tx, authors, followers); err != nil {
+			return a, fmt.Errorf("deliver them: %w", err)
+		}
 	}
 	a.ours, err = outbox.AddBatch(ctx, s.outbox, tx, topic, a.notes...)
 	return a, err
@@ -46,6 +58,9 @@ func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n i
 // announce tells of it after the commit. It has no error, because the write stands: what
 // cannot be told now is left to the outbox.
 func (s *Service) announce(ctx context.Context, a announcement) {
+	if a.published {
+		s.feed.Delivered()
+	}
 	s.outbox.Settle(ctx, s.tell(ctx, a.notes, a.authors, a.shops), a.ours...)
 	s.users.Announce(ctx, a.authors, a.userTickets)
 	if a.counted {

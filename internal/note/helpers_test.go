@@ -31,7 +31,9 @@ type others struct {
 	comments map[int64]int // of shops
 	slow     func(ctx context.Context)
 	calls    atomic.Int64 // of AddNotes: transactions
-	fails    int64        // a user whom nothing can be counted to
+
+	delivered atomic.Int64 // notes for the feed
+	fails     int64        // a user whom nothing can be counted to
 }
 
 func (o *others) OwnerOf(_ context.Context, id int64) (*int64, bool, error) {
@@ -47,21 +49,28 @@ func (o *others) AddComments(_ context.Context, _ *ent.Tx, comments map[int64]in
 
 func (o *others) AnnounceCounts(context.Context, []int64, []outbox.Ticket) {}
 
-func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) ([]outbox.Ticket, error) {
+func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (map[int64]int, []outbox.Ticket, error) {
 	o.calls.Add(1)
 	for id, n := range notes {
 		if id == o.fails {
-			return nil, errFails
+			return nil, nil, errFails
 		}
 		if err := tx.User.Update().Where(entuser.ID(id)).AddNoteCount(n).Exec(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if o.slow != nil {
 		o.slow(ctx)
 	}
-	return nil, nil
+	return map[int64]int{}, nil, nil
 }
+
+func (o *others) Deliver(_ context.Context, _ *ent.Tx, authors map[int64]int64, _ map[int64]int) error {
+	o.delivered.Add(int64(len(authors)))
+	return nil
+}
+
+func (o *others) Delivered() {}
 
 func (o *others) Announce(context.Context, []int64, []outbox.Ticket) {}
 
@@ -81,7 +90,7 @@ func open(t *testing.T, on storetest.Stores) *process {
 	from := storetest.Open(t, on)
 	p := &process{others: &others{comments: map[int64]int{}}, wire: &storetest.Wire{}, box: from.NewOutbox(t)}
 	from.Redis.AddHook(p.wire)
-	p.Service = New(from.DB, from.Dialect, from.Hub, p.box, p.others, p.others, storetest.AnyPictures{})
+	p.Service = New(from.DB, from.Dialect, from.Hub, p.box, p.others, p.others, storetest.AnyPictures{}, p.others)
 	p.now = func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load()) * time.Millisecond) }
 	return p
 }

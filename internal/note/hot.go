@@ -131,7 +131,7 @@ func (s *Service) Hot(ctx context.Context, first int, after page.Cursor) (*Page,
 		for i, p := range spots {
 			ids[i] = p.ID
 		}
-		rows, err := s.rowsOf(ctx, ids)
+		rows, err := s.Listed(ctx, ids)
 		if err != nil {
 			return nil, err
 		}

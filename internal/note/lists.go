@@ -70,7 +70,7 @@ func (s *Service) pages(ctx context.Context, lists *cache.Heads[int64], owners [
 			ids = append(ids, at.ID)
 		}
 	}
-	rows, err := s.rowsOf(ctx, ids)
+	rows, err := s.Listed(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +103,9 @@ func pageOf(edges []*Edge, first int, after page.Cursor, more bool) *Page {
 	return &Page{Edges: edges, Info: page.InfoOf(cursors, after, more)}
 }
 
-// rowsOf reads the notes of places. What the cache calls absent, because it has not heard
+// Listed is [Service.ByIDs] for notes that stand in some list: what the cache calls absent, because it has not heard
 // of the insert yet, comes from the rows.
-func (s *Service) rowsOf(ctx context.Context, ids []int64) (map[int64]*Note, error) {
+func (s *Service) Listed(ctx context.Context, ids []int64) (map[int64]*Note, error) {
 	s.notes.Known(ids...) // a list has them
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
@@ -123,6 +123,16 @@ func (s *Service) rowsOf(ctx context.Context, ids []int64) (map[int64]*Note, err
 	rows, err := s.load(ctx, unheard)
 	maps.Copy(found, cache.Pointers(rows))
 	return found, err
+}
+
+// Newest reads the newest notes of each author from the database, most of them if there are
+// so many.
+func (s *Service) Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.Spot, error) {
+	asks := make([]cache.Ask[int64], len(authors))
+	for i, author := range authors {
+		asks[i] = cache.Ask[int64]{Of: author, Below: math.MaxInt64, Most: most}
+	}
+	return s.lister(s.sql.byAuthors)(ctx, asks)
 }
 
 // lister reads parts of lists by a statement.

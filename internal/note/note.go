@@ -62,8 +62,9 @@ type Shops interface {
 // Users are the users, as notes need them.
 type Users interface {
 	// AddNotes adds to how many notes users have, by id, in tx, and keeps their rows
-	// locked. Users that do not exist are overlooked.
-	AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) ([]outbox.Ticket, error)
+	// locked. It returns how many follow each of them. Users that do not exist are
+	// overlooked.
+	AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, tickets []outbox.Ticket, err error)
 	// Announce tells of that after the commit.
 	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
 }
@@ -75,6 +76,15 @@ type Pictures interface {
 	// Show says in tx which pictures notes show from now on, by id of the note. It is a
 	// [fault.UserErrors] if one of them is not kept here.
 	Show(ctx context.Context, tx *ent.Tx, shown map[int64][]string) error
+}
+
+// Feed is where notes go when they are published.
+type Feed interface {
+	// Deliver has tx bring notes to those who follow their authors. authors has the author
+	// of each note, followers how many follow each author.
+	Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) error
+	// Delivered is called after the commit.
+	Delivered()
 }
 
 //go:embed sql/*.sql
@@ -91,6 +101,7 @@ type Service struct {
 	shops    Shops
 	users    Users
 	pictures Pictures
+	feed     Feed
 	now      func() time.Time
 	sql      statements
 	press    *press
@@ -104,8 +115,8 @@ type Service struct {
 
 // New builds a Service. It starts nothing and closes nothing: what it is given belongs
 // to the caller. The dialect is that of db, as ent calls it.
-func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users, pictures Pictures) *Service {
-	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, pictures: pictures, now: time.Now}
+func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users, pictures Pictures, feed Feed) *Service {
+	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, pictures: pictures, feed: feed, now: time.Now}
 	err := sqlfile.Read(files, dialectOf, map[string]*string{
 		"take": &s.sql.take, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops, "counts": &s.sql.counts,
 	})

@@ -75,14 +75,14 @@ func (s *Service) mend(ctx context.Context, user int64) error {
 	var tickets []outbox.Ticket
 	err := s.tx(ctx, func(tx *ent.Tx) error {
 		tickets = nil
-		if _, err := s.users.AddNotes(ctx, tx, map[int64]int{user: 0}); err != nil { // only locks
+		if _, _, err := s.users.AddNotes(ctx, tx, map[int64]int{user: 0}); err != nil { // only locks
 			return err
 		}
 		page, err := s.drifts(ctx, tx, user-1, 1)
 		if err != nil || len(page) == 0 || page[0].user != user || page[0].is == page[0].wants {
 			return err
 		}
-		tickets, err = s.users.AddNotes(ctx, tx, map[int64]int{user: page[0].wants - page[0].is})
+		_, tickets, err = s.users.AddNotes(ctx, tx, map[int64]int{user: page[0].wants - page[0].is})
 		return err
 	})
 	if err != nil {

@@ -2,11 +2,14 @@ package outbox
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 const (
@@ -105,6 +108,24 @@ func (b *Box) Waits(ctx context.Context, topic string) (waits bool, err error) {
 		return false, fmt.Errorf("outbox: look for jobs of %s: %w", topic, err)
 	}
 	return waits, nil
+}
+
+// Undone returns what the jobs of a topic say that are not known to be done, by any process:
+// up to most of them, in no order. A job that is not among them was done, or rolled back, or
+// committed after the call.
+func (b *Box) Undone(ctx context.Context, topic string, most int) (payloads [][]byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	err = sqlfile.Each(ctx, b.db, b.sql.undone, []any{topic, most}, func(rows *sql.Rows) error {
+		var payload []byte
+		err := rows.Scan(&payload)
+		payloads = append(payloads, payload)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("outbox: read the jobs of %s: %w", topic, err)
+	}
+	return payloads, nil
 }
 
 // Unpark has the parked jobs of a topic, or of all if it is "", tried again as if

@@ -1,0 +1,226 @@
+package feed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/fanout"
+	"github.com/tandian-dev/tandian/ent/feedstar"
+	entnote "github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+)
+
+// topic is that of this room's jobs in the outbox: ids of notes that are to be pushed.
+const topic = "feed"
+
+// authorsAtOnce is the notes of how many authors one round of a fan-out pushes, a batch of
+// followers of each.
+const authorsAtOnce = 16
+
+// errGoesOn ends a turn of a fan-out that has more to do: the next one, here or elsewhere,
+// goes on behind its last batch.
+var errGoesOn = errors.New("the fan-out goes on")
+
+// Deliver has tx bring notes to those who follow their authors: after its commit they are in
+// every feed at once, and on their way to the inboxes. authors has the author of each note,
+// whose rows tx holds locked, followers how many follow each of them.
+//
+// Who has too many followers is a star from this note on, in the same transaction: so
+// whoever sees the note knows that it was not pushed.
+func (s *Service) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) error {
+	var push []int64
+	stars := map[int64]bool{}
+	for note, author := range authors {
+		if followers[author] >= s.cfg.Threshold {
+			stars[author] = true
+		} else {
+			push = append(push, note)
+		}
+	}
+	if len(stars) > 0 {
+		if err := s.promote(ctx, tx, slices.Sorted(maps.Keys(stars))); err != nil {
+			return err
+		}
+	}
+	slices.Sort(push)
+	_, err := outbox.AddBatch(ctx, s.outbox, tx, topic, push...)
+	return err
+}
+
+func (s *Service) promote(ctx context.Context, tx *ent.Tx, authors []int64) error {
+	known, err := tx.FeedStar.Query().Where(feedstar.IDIn(authors...)).IDs(ctx)
+	if err != nil {
+		return fmt.Errorf("look for %d stars: %w", len(authors), err)
+	}
+	var writes []*ent.FeedStarCreate
+	for _, author := range authors {
+		if !slices.Contains(known, author) { // nobody else makes it one: its row is locked
+			writes = append(writes, tx.FeedStar.Create().SetID(author).SetCreatedAt(s.cfg.Now().UnixMilli()))
+		}
+	}
+	if len(writes) == 0 {
+		return nil
+	}
+	if err := tx.FeedStar.CreateBulk(writes...).Exec(ctx); err != nil {
+		return fmt.Errorf("insert %d stars: %w", len(writes), err)
+	}
+	return nil
+}
+
+// Delivered is called after the commit of Deliver's transaction. It does not wait.
+func (s *Service) Delivered() { s.outbox.Kick() }
+
+// A push is a note on its way to the followers of its author.
+type push struct {
+	spot
+	created int64 // milliseconds since 1970
+	below   int64 // follows with lower ids are to come
+	pushed  int
+	begun   bool // there is a row of its progress
+}
+
+// fanOut is what a job says. It may be repeated, and done twice at once: an inbox takes a note
+// any number of times, and progress that goes back costs a batch.
+//
+// Followers are taken from the newest on. Whoever follows from now on gets the note when his
+// inbox is read: it is older than his follow.
+func (s *Service) fanOut(ctx context.Context, notes ...int64) error {
+	pushes, err := s.pushes(ctx, notes)
+	if err != nil {
+		return outbox.Later(err)
+	}
+	turn := s.turn(ctx)
+	for len(pushes) > 0 {
+		if turn.Err() != nil {
+			return outbox.Later(errGoesOn)
+		}
+		if pushes, err = s.round(ctx, pushes); err != nil {
+			return outbox.Later(err) // Redis is away, or the database
+		}
+	}
+	return nil
+}
+
+// A turn is half of what a job may take: what is left after it goes on with the next one.
+type turn struct{ until time.Time }
+
+func (t turn) Err() error {
+	if time.Now().After(t.until) {
+		return errGoesOn
+	}
+	return nil
+}
+
+func (s *Service) turn(ctx context.Context) turn {
+	until, ok := ctx.Deadline()
+	if !ok {
+		return turn{time.Now().Add(time.Hour)}
+	}
+	return turn{time.Now().Add(time.Until(until) / 2)}
+}
+
+// pushes reads the notes and how far they are. What was deleted is not pushed.
+func (s *Service) pushes(ctx context.Context, notes []int64) ([]push, error) {
+	rows, err := s.db.Note.Query().Where(entnote.IDIn(notes...), entnote.DeletedAtIsNil(), entnote.SeqNotNil()).
+		Select(entnote.FieldID, entnote.FieldSeq, entnote.FieldAuthorID, entnote.FieldCreatedAt).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select %d notes: %w", len(notes), err)
+	}
+	progress, err := s.db.FanOut.Query().Where(fanout.IDIn(notes...)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select how far %d fan-outs are: %w", len(notes), err)
+	}
+	far := make(map[int64]*ent.FanOut, len(progress))
+	for _, p := range progress {
+		far[p.ID] = p
+	}
+	pushes := make([]push, len(rows))
+	for i, r := range rows {
+		pushes[i] = push{spot: spot{seq: *r.Seq, note: r.ID, author: r.AuthorID}, created: r.CreatedAt, below: math.MaxInt64}
+		if p := far[r.ID]; p != nil {
+			pushes[i].below, pushes[i].pushed, pushes[i].begun = p.Below, p.Pushed, true
+		}
+	}
+	return pushes, nil
+}
+
+// round pushes a batch of some of the notes, writes down how far they are, and returns those
+// that are not done.
+func (s *Service) round(ctx context.Context, pushes []push) (left []push, err error) {
+	// Those that are nearest to their beginning come first, so that the notes of one author
+	// go on together; of each author those that are equally far.
+	slices.SortFunc(pushes, func(a, b push) int {
+		return cmp.Or(cmp.Compare(b.below, a.below), cmp.Compare(a.author, b.author), cmp.Compare(a.seq, b.seq))
+	})
+	var asks []cache.Ask[int64]
+	at := map[int64]int64{} // author → below
+	var now []push
+	for _, p := range pushes {
+		below, taken := at[p.author]
+		switch {
+		case taken && below == p.below:
+			now = append(now, p)
+		case !taken && len(at) < authorsAtOnce && (len(asks) == 0 || asks[0].Below == p.below):
+			at[p.author] = p.below
+			asks = append(asks, cache.Ask[int64]{Of: p.author, Below: p.below, Most: s.cfg.Batch})
+			now = append(now, p)
+		default:
+			left = append(left, p)
+		}
+	}
+	followers, err := s.cfg.Follows.Followers(ctx, asks)
+	if err != nil {
+		return nil, fmt.Errorf("read followers: %w", err)
+	}
+	lists := map[int64][]cache.Entry{}
+	for _, p := range now {
+		for _, f := range followers[p.author] {
+			lists[f.ID] = append(lists[f.ID], p.entry())
+		}
+	}
+	if err := s.inboxes.Window().AddEach(ctx, lists); err != nil {
+		return nil, err
+	}
+	var done []int64
+	for _, p := range now {
+		some := followers[p.author]
+		s.m.pushed.Add(float64(len(some)))
+		if len(some) < s.cfg.Batch {
+			if p.begun {
+				done = append(done, p.note)
+			}
+			s.m.fanOuts.Observe(s.cfg.Now().Sub(time.UnixMilli(p.created)).Seconds())
+			continue
+		}
+		p.below, p.pushed = some[len(some)-1].At, p.pushed+len(some)
+		if err := s.progress(ctx, &p); err != nil {
+			return nil, err
+		}
+		left = append(left, p)
+	}
+	if len(done) > 0 {
+		if _, err := s.db.FanOut.Delete().Where(fanout.IDIn(done...)).Exec(ctx); err != nil {
+			return nil, fmt.Errorf("delete how far %d fan-outs were: %w", len(done), err)
+		}
+	}
+	return left, nil
+}
+
+// progress writes down how far a note is.
+func (s *Service) progress(ctx context.Context, p *push) error {
+	err := s.db.FanOut.Create().SetID(p.note).SetBelow(p.below).SetPushed(p.pushed).
+		OnConflictColumns(fanout.FieldID).UpdateNewValues().Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("write down how far note %d is: %w", p.note, err)
+	}
+	p.begun = true
+	return nil
+}

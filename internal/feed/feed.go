@@ -1,0 +1,132 @@
+// Package feed is the notes of whom a user follows, newest first.
+//
+// The truth is two tables: follows and notes. Their join, ordered by the number that a
+// note's transaction took last, is the feed; every page is what that query would answer at
+// the moment of the page. All else is there to be faster, and may be lost at any time:
+//
+//   - Inboxes (inbox.go): what was pushed to a follower lies in Redis, the newest 500,
+//     without a hole from the oldest entry on. Below that floor a page comes from the
+//     database, with the same cursor. A user who has not read for 14 days has none.
+//   - The fan-out (fanout.go) pushes a note, by a job of the transaction that published it.
+//     It is never waited for, neither by who publishes nor by who reads.
+//   - The tail (tail.go): each process knows the newest numbers of the log of notes. What is
+//     published but perhaps not yet pushed is merged from there, and what is deleted is
+//     hidden; since the numbers are dense, a process knows when it knows all.
+//   - Stars (stars.go): who has very many followers is not pushed, but kept in an outbox,
+//     which readers merge.
+//
+// What is shown is decided when it is read: whether the author is followed, by the window of
+// followees, in the script that reads the inbox; whether the note is there, by its row.
+package feed
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+// Threshold is how many followers make an author a star, if nothing else is configured: near
+// the cheapest by `tandian bench feedsim`, from a million users to a hundred million.
+const Threshold = 100_000
+
+// Notes are the notes, as feeds need them.
+type Notes interface {
+	// Rows returns those of the notes that are there, whatever the graph shows as a note.
+	Rows(ctx context.Context, ids []int64) (map[int64]any, error)
+	// Newest reads the newest notes of some authors from the database, by author.
+	Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.Spot, error)
+}
+
+// Follows are the follows, as feeds need them.
+type Follows interface {
+	// Window has whom each user follows: followee in decimal → id of the follow.
+	Window() *cache.Window[int64]
+	// Followers reads parts of the lists of followers from the database: id of the follow and
+	// follower, the newest first.
+	Followers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error)
+}
+
+// Config joins a Service with the other rooms, and tunes it. Notes and Follows are required.
+type Config struct {
+	Notes   Notes
+	Follows Follows
+
+	Threshold  int           // followers that make an author a star; default [Threshold]
+	InboxSize  int           // entries of an inbox; default 500
+	InboxLife  time.Duration // without a read, an inbox is kept for as long, and by a third longer at most; default 14 days
+	OutboxSize int           // entries of a star's outbox; default 200
+	TailSize   int           // numbers that a process remembers at least; default 20 000
+	Batch      int           // followers of one batch of a fan-out; default 1000
+
+	Registerer prometheus.Registerer // default: none
+	Log        *slog.Logger
+	Now        func() time.Time // default time.Now
+}
+
+func (c Config) withDefaults() Config {
+	c.Threshold = cmp.Or(c.Threshold, Threshold)
+	c.InboxSize = cmp.Or(c.InboxSize, 500)
+	c.InboxLife = cmp.Or(c.InboxLife, 14*24*time.Hour)
+	c.OutboxSize = cmp.Or(c.OutboxSize, 200)
+	c.TailSize = cmp.Or(c.TailSize, 20_000)
+	c.Batch = cmp.Or(c.Batch, 1000)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Service answers for feeds. It is safe for concurrent use.
+type Service struct {
+	db     *ent.Client
+	cfg    Config
+	outbox *outbox.Box
+	sql    statements
+	m      metrics
+
+	tail    *tail
+	inboxes *cache.Union[int64]
+	outs    *cache.Cache[int64, out]
+	stars   followedStars
+}
+
+//go:embed sql/*.sql
+var files embed.FS
+
+type statements struct{ newest, events string }
+
+// New builds a Service. It starts nothing but reads of the log, which end by themselves, and
+// closes nothing: what it is given belongs to the caller. dialect is that of db, as ent calls
+// it.
+func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box}
+	if err := sqlfile.Read(files, dialect, map[string]*string{"newest": &s.sql.newest, "events": &s.sql.events}); err != nil {
+		panic(fmt.Sprintf("feed: %v", err)) // the files are part of the program
+	}
+	s.m = newMetrics(s.cfg.Registerer)
+	s.tail = newTail(s.cfg.TailSize, log{db, box, s.sql.events})
+	s.openInboxes(hub)
+	s.openOutboxes(hub)
+	box.Handle(topic, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.fanOut)})
+	return s
+}
+
+// Run keeps the process' knowledge of the fan-outs that are under way small, until ctx ends.
+// Without it pages are as right, and cost more and more.
+func (s *Service) Run(ctx context.Context) error {
+	s.tail.run(ctx, s.cfg.Log)
+	return nil
+}
+
+// Wait returns when no read of the log is under way. Call it before the database closes.
+func (s *Service) Wait() { s.tail.wait() }

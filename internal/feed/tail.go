@@ -1,0 +1,419 @@
+package feed
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/feedhead"
+	"github.com/tandian-dev/tandian/ent/feedstar"
+	entnote "github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+const (
+	tailTimeout = 2 * time.Second // of one read of the log
+	tailStep    = 5000            // numbers in one statement
+	mostOpen    = 2000            // notes that are merged because their fan-out may be under way; beyond, pages come from the database
+	openEvery   = 100 * time.Millisecond
+	openAlways  = 5 * time.Second // what is done again after a Redis lost something is open anew
+)
+
+// An event is a line of the log: a note that was published or deleted.
+type event struct {
+	seq, note, author int64
+	added             bool
+	star              bool // the author is one
+}
+
+// log is what the tail reads.
+type log struct {
+	db     *ent.Client
+	outbox *outbox.Box
+	events string // the statement
+}
+
+// A tail is what a process knows of the end of the log of notes, in memory: all numbers from
+// some place to the head, with which notes were deleted, which may not be pushed to all
+// followers yet, and who the stars are.
+//
+// Every page asks whether there are new numbers, in one statement for all who ask at that
+// moment: who comes while it is under way waits for the next one, so what was committed
+// before a reader came is always in. The numbers have no holes, and whoever sees one sees all
+// below it; so what is known up to the head is known exactly. It is safe for concurrent use.
+type tail struct {
+	log  log
+	size int // events that are kept at least, if there are so many
+
+	flights sync.WaitGroup
+	mu      sync.Mutex
+	next    *flight // that those who come now wait for; nil if nobody has come
+	flying  bool
+	asked   chan struct{} // of capacity 1: events came
+
+	state sync.RWMutex // of all below
+	begun bool
+	// events has the numbers behind before, and head is the last one of them.
+	before, head int64
+	events       []event
+	removed      map[int64]int64   // note → number of its removal
+	open         []event           // notes whose fan-out is perhaps under way, in the order of numbers
+	crowded      bool              // there are more than can be merged
+	ofStars      map[int64][]event // published by stars, in the order of numbers
+	stars        []int64           // all, in the order in which this process heard of them; only added to
+	isStar       map[int64]bool
+}
+
+// A flight is one read of the log for all who wait for it.
+type flight struct {
+	done chan struct{}
+	err  error
+}
+
+func newTail(size int, l log) *tail {
+	return &tail{log: l, size: size, asked: make(chan struct{}, 1)}
+}
+
+func (t *tail) wait() { t.flights.Wait() }
+
+// sync returns the head of the feed: the tail then knows everything that was committed
+// before the call.
+func (t *tail) sync(ctx context.Context) (head int64, err error) {
+	t.mu.Lock()
+	if t.next == nil {
+		t.next = &flight{done: make(chan struct{})}
+	}
+	f := t.next
+	if !t.flying {
+		t.flying = true
+		t.flights.Go(func() { t.fly(context.WithoutCancel(ctx)) })
+	}
+	t.mu.Unlock()
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if f.err != nil {
+		return 0, fmt.Errorf("read the log of notes: %w", f.err)
+	}
+	return t.known(), nil
+}
+
+// fly reads the log until nobody waits.
+func (t *tail) fly(ctx context.Context) {
+	for {
+		t.mu.Lock()
+		f := t.next
+		t.next, t.flying = nil, f != nil
+		t.mu.Unlock()
+		if f == nil {
+			return
+		}
+		f.err = t.read(ctx)
+		close(f.done)
+	}
+}
+
+// read reads what is behind the head. Only one flight at a time does.
+func (t *tail) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
+	defer cancel()
+	if !t.begun {
+		return t.begin(ctx)
+	}
+	events, err := t.log.read(ctx, t.known(), tailStep)
+	if err != nil {
+		return err
+	}
+	if len(events) == tailStep {
+		return t.begin(ctx) // this process has not read for long
+	}
+	return t.add(events)
+}
+
+// begin reads the end of the log, and which fan-outs of it are under way.
+func (t *tail) begin(ctx context.Context) error {
+	head, err := t.log.head(ctx)
+	if err != nil {
+		return err
+	}
+	from := max(0, head-int64(t.size))
+	fresh := tail{before: from, head: from, removed: map[int64]int64{}, ofStars: map[int64][]event{}, isStar: map[int64]bool{}}
+	if fresh.stars, err = t.log.stars(ctx); err != nil {
+		return err
+	}
+	for _, star := range fresh.stars {
+		fresh.isStar[star] = true
+	}
+	for {
+		events, err := t.log.read(ctx, fresh.head, tailStep)
+		if err != nil {
+			return err
+		}
+		if err := fresh.add(events); err != nil {
+			return err
+		}
+		if len(events) < tailStep {
+			break
+		}
+	}
+	open, crowded, err := t.log.open(ctx) // of what was read: nothing is pushed that is not published
+	if err != nil {
+		return err
+	}
+	t.state.Lock()
+	defer t.state.Unlock()
+	t.begun = true
+	t.before, t.head, t.events, t.removed, t.ofStars = fresh.before, fresh.head, fresh.events, fresh.removed, fresh.ofStars
+	for _, star := range fresh.stars { // those that are known keep their places
+		t.addStar(star)
+	}
+	t.open, t.crowded = slices.DeleteFunc(open, func(e event) bool { return e.seq > t.head }), crowded
+	return nil
+}
+
+// add takes in what follows the head.
+func (t *tail) add(events []event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	t.state.Lock()
+	defer t.state.Unlock()
+	for _, e := range events {
+		if e.seq != t.head+1 {
+			return fmt.Errorf("number %d follows %d", e.seq, t.head)
+		}
+		t.head = e.seq
+		t.events = append(t.events, e)
+		switch {
+		case !e.added:
+			t.removed[e.note] = e.seq
+		case e.star:
+			t.addStar(e.author)
+			t.ofStars[e.author] = append(t.ofStars[e.author], e)
+		default:
+			t.open = append(t.open, e)
+		}
+	}
+	t.crowded = t.crowded || len(t.open) > mostOpen
+	t.trim()
+	select {
+	case t.asked <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (t *tail) addStar(author int64) {
+	if t.isStar == nil {
+		t.isStar = map[int64]bool{}
+	}
+	if !t.isStar[author] {
+		t.isStar[author] = true
+		t.stars = append(t.stars, author)
+	}
+}
+
+// trim forgets the older half when there are twice as many events as are kept.
+func (t *tail) trim() {
+	if t.size == 0 || len(t.events) < 2*t.size {
+		return
+	}
+	gone := t.events[:len(t.events)-t.size]
+	t.before = gone[len(gone)-1].seq
+	t.events = slices.Clone(t.events[len(gone):])
+	for _, e := range gone {
+		if t.removed[e.note] == e.seq {
+			delete(t.removed, e.note)
+		}
+	}
+	for star, list := range t.ofStars {
+		list = slices.DeleteFunc(list, func(e event) bool { return e.seq <= t.before })
+		if t.ofStars[star] = list; len(list) == 0 {
+			delete(t.ofStars, star)
+		}
+	}
+}
+
+// known is the head as far as this process knows, 0 if it knows nothing.
+func (t *tail) known() int64 {
+	t.state.RLock()
+	defer t.state.RUnlock()
+	return t.head
+}
+
+// covers reports whether the tail has all numbers behind one.
+func (t *tail) covers(seq int64) bool {
+	t.state.RLock()
+	defer t.state.RUnlock()
+	return t.begun && seq >= t.before
+}
+
+// underWay returns the notes up to a number that may not be pushed to all followers yet. It
+// reports false if they are too many.
+func (t *tail) underWay(upTo int64) ([]event, bool) {
+	t.state.RLock()
+	defer t.state.RUnlock()
+	if t.crowded || !t.begun {
+		return nil, false
+	}
+	var open []event
+	for _, e := range t.open {
+		if e.seq <= upTo {
+			open = append(open, e)
+		}
+	}
+	return open, true
+}
+
+// starsSince returns the stars but for the first ones, which a caller knows, and how many
+// there are.
+func (t *tail) starsSince(known int) (stars []int64, all int) {
+	t.state.RLock()
+	defer t.state.RUnlock()
+	return t.stars[min(known, len(t.stars)):len(t.stars):len(t.stars)], len(t.stars)
+}
+
+// ofStar returns what a star published behind a number and up to another.
+func (t *tail) ofStar(star, behind, upTo int64) []event {
+	t.state.RLock()
+	defer t.state.RUnlock()
+	var list []event
+	for _, e := range t.ofStars[star] {
+		if e.seq > behind && e.seq <= upTo {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// gone reports whether a note is known to be deleted.
+func (t *tail) gone(note int64) bool {
+	t.state.RLock()
+	defer t.state.RUnlock()
+	_, gone := t.removed[note]
+	return gone
+}
+
+// run looks which fan-outs have ended: soon after there were any, and now and then.
+func (t *tail) run(ctx context.Context, log *slog.Logger) {
+	for ctx.Err() == nil {
+		pause := openAlways
+		if t.hasOpen() {
+			pause = openEvery
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-t.asked:
+			timer.Stop()
+			_ = clock.Sleep(ctx, openEvery) // the loop sees that ctx ended
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		if err := t.look(ctx); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "which fan-outs are under way cannot be seen: pages merge more than they have to", "err", err)
+		}
+	}
+}
+
+func (t *tail) hasOpen() bool {
+	t.state.RLock()
+	defer t.state.RUnlock()
+	return t.crowded || len(t.open) > 0
+}
+
+// look reads which fan-outs are under way. What was published since it began is open still.
+func (t *tail) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
+	defer cancel()
+	t.state.RLock()
+	begun, head := t.begun, t.head
+	t.state.RUnlock()
+	if !begun {
+		return nil
+	}
+	open, crowded, err := t.log.open(ctx)
+	if err != nil {
+		return err
+	}
+	t.state.Lock()
+	defer t.state.Unlock()
+	open = slices.DeleteFunc(open, func(e event) bool { return e.seq > head })
+	for _, e := range t.open {
+		if e.seq > head {
+			open = append(open, e)
+		}
+	}
+	t.open, t.crowded = open, crowded || len(open) > mostOpen
+	return nil
+}
+
+func (l log) head(ctx context.Context) (int64, error) {
+	row, err := l.db.FeedHead.Query().Where(feedhead.ID(1)).Only(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the head: %w", err)
+	}
+	return row.Seq, nil
+}
+
+func (l log) stars(ctx context.Context) ([]int64, error) {
+	ids, err := l.db.FeedStar.Query().Order(feedstar.ByID()).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select stars: %w", err)
+	}
+	return ids, nil
+}
+
+func (l log) read(ctx context.Context, behind int64, most int) (events []event, err error) {
+	err = sqlfile.Each(ctx, l.db, l.events, []any{behind, most}, func(rows *sql.Rows) error {
+		var e event
+		var kind string
+		err := rows.Scan(&e.seq, &kind, &e.note, &e.author, &e.star)
+		e.added = kind == "ADDED"
+		events = append(events, e)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("select the numbers behind %d: %w", behind, err)
+	}
+	return events, nil
+}
+
+// open reads the notes whose fan-out is not known to be done, in the order of numbers.
+func (l log) open(ctx context.Context) (open []event, crowded bool, err error) {
+	jobs, err := l.outbox.Undone(ctx, topic, mostOpen)
+	if err != nil || len(jobs) == mostOpen {
+		return nil, true, err
+	}
+	var ids []int64
+	for _, payload := range jobs {
+		var some []int64
+		if err := json.Unmarshal(payload, &some); err != nil {
+			return nil, true, fmt.Errorf("read a job: %w", err)
+		}
+		ids = append(ids, some...)
+	}
+	if len(ids) == 0 || len(ids) > mostOpen {
+		return nil, len(ids) > 0, nil
+	}
+	rows, err := l.db.Note.Query().Where(entnote.IDIn(ids...), entnote.DeletedAtIsNil(), entnote.SeqNotNil()).
+		Select(entnote.FieldID, entnote.FieldSeq, entnote.FieldAuthorID).Order(entnote.BySeq()).All(ctx)
+	if err != nil {
+		return nil, true, fmt.Errorf("select %d notes: %w", len(ids), err)
+	}
+	for _, r := range rows {
+		open = append(open, event{seq: *r.Seq, note: r.ID, author: r.AuthorID, added: true})
+	}
+	return open, false, nil
+}
