@@ -28,6 +28,7 @@ func (h *House) openScans(client *ent.Client, reg prometheus.Registerer, log *sl
 	h.scans.Add(h.Comments.Scans()...)
 	h.scans.Add(h.CommentLikes.Scans()...)
 	h.scans.Add(h.Follows.Scans()...)
+	h.scans.Add(h.Feed.Scans()...)
 	h.scans.Add(h.Media.Scans()...)
 	h.scans.Add(h.CheckIns.Scans()...)
 	h.workers["scans"] = h.scans.Work

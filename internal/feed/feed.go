@@ -65,7 +65,7 @@ type Config struct {
 	InboxSize  int           // entries of an inbox; default 500
 	InboxLife  time.Duration // without a read, an inbox is kept for as long, and by a third longer at most; default 14 days
 	OutboxSize int           // entries of a star's outbox; default 200
-	TailSize   int           // numbers that a process remembers at least; default 20 000
+	TailSize   int           // numbers that a process remembers at least; default 65 536
 	Batch      int           // followers of one batch of a fan-out; default 1000
 
 	Registerer prometheus.Registerer // default: none
@@ -78,7 +78,7 @@ func (c Config) withDefaults() Config {
 	c.InboxSize = cmp.Or(c.InboxSize, 500)
 	c.InboxLife = cmp.Or(c.InboxLife, 14*24*time.Hour)
 	c.OutboxSize = cmp.Or(c.OutboxSize, 200)
-	c.TailSize = cmp.Or(c.TailSize, 20_000)
+	c.TailSize = cmp.Or(c.TailSize, 65_536)
 	c.Batch = cmp.Or(c.Batch, 1000)
 	if c.Now == nil {
 		c.Now = time.Now

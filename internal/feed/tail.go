@@ -296,6 +296,13 @@ func (t *tail) ofStar(star, behind, upTo int64) []event {
 	return list
 }
 
+// knowsStar reports whether an author is a star.
+func (t *tail) knowsStar(author int64) bool {
+	t.state.RLock()
+	defer t.state.RUnlock()
+	return t.isStar[author]
+}
+
 // gone reports whether a note is known to be deleted.
 func (t *tail) gone(note int64) bool {
 	t.state.RLock()

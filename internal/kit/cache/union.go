@@ -111,6 +111,18 @@ func (u *Union[K]) Page(ctx context.Context, k K, from int64, most int, names []
 // Forget drops the unions of lists, for the next reader to load.
 func (u *Union[K]) Forget(ctx context.Context, ks ...K) error { return u.window.Invalidate(ctx, ks...) }
 
+// Seen is the score of the newest source whose entries the union of a list holds, 0 if there is
+// no union. It changes nothing, not even how long the union is kept.
+func (u *Union[K]) Seen(ctx context.Context, k K) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, u.window.hub.timeout)
+	defer cancel()
+	seen, err := u.window.hub.rdb.Get(ctx, u.window.nameOf(k)+":s").Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return 0, fmt.Errorf("read the newest source of a union %s: %w", u.window.policy.Name, err)
+	}
+	return seen, nil
+}
+
 const (
 	unionSourcesAbsent windowState = windowLoaded + 1 + iota // there is no window of the sources
 	unionBehind                                              // sources joined

@@ -1,0 +1,82 @@
+package app_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// The scan finds inboxes that lack something, and nothing wrong with any other: with those
+// whose owners followed or unfollowed somebody since, and follow stars.
+func TestTheScanFindsInboxesThatLackNotes(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		stack.Config.FeedPushThreshold = 2
+		m := opened(t, stack, 4)
+		s := stack.Start(t)
+		reader, ann, bob, star := s.As(m.customers[0].token), s.As(m.customers[1].token), s.As(m.customers[2].token), s.As(m.customers[3].token)
+		follows := func(who *apptest.Server, verb string, whom int) {
+			t.Helper()
+			who.Must(t, verb, map[string]any{"id": m.customers[whom].id}, nil)
+		}
+		follows(reader, followUser, 1)
+		follows(reader, followUser, 3)
+		follows(bob, followUser, 3)
+		titles(t, reader, 100)
+		var notes []string
+		for i := range 3 {
+			notes = append(notes, m.note(t, ann, fmt.Sprint("ann ", i)))
+			m.note(t, star, fmt.Sprint("star ", i))
+		}
+		titles(t, reader, 100)
+		inbox := fmt.Sprintf("td:feed:in:{%d}", numberIn(t, m.customers[0].id))
+		rdb := s.House().State
+		testkit.Eventually(t, 20*time.Second, func() bool {
+			return rdb.ZCard(t.Context(), inbox).Val() == 4 // and the mark
+		})
+		scans, err := s.House().Scans().Named("feed-inboxes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		scan := func(dry bool) (reconcile.Outcome, string) {
+			t.Helper()
+			o, err := s.House().Scans().Once(t.Context(), scans[0], reconcile.Options{Dry: dry, Rate: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return o, strings.Join(o.Lines, "\n")
+		}
+		right := func(when string) {
+			t.Helper()
+			if o, lines := scan(true); o.Compared != 1 || o.Found != 0 {
+				t.Errorf("%s: %d inboxes were compared, %d found wrong: %s", when, o.Compared, o.Found, lines)
+			}
+		}
+		right("an inbox that is whole")
+		m.note(t, bob, "bob")
+		follows(reader, followUser, 2)
+		right("followed somebody since")
+		follows(reader, unfollow, 2)
+		right("and unfollowed him")
+
+		lost := numberIn(t, notes[1])
+		if n := rdb.ZRem(t.Context(), inbox, fmt.Sprintf("%d/%d", numberIn(t, m.customers[1].id), lost)).Val(); n != 1 {
+			t.Fatalf("%d entries were taken out of the inbox", n)
+		}
+		want := fmt.Sprintf("it lacks note %d, by user %d", lost, numberIn(t, m.customers[1].id))
+		if o, lines := scan(true); o.Found != 1 || o.Mended != 0 || !strings.Contains(lines, want) {
+			t.Errorf("dry: %+v", o)
+		}
+		if o, lines := scan(false); o.Found != 1 || o.Mended != 1 || !strings.Contains(lines, want) {
+			t.Errorf("%+v", o)
+		}
+		if got := titles(t, reader, 100); len(got) != 6 {
+			t.Errorf("the feed shows %v", got)
+		}
+		right("an inbox that was filled again")
+	})
+}
