@@ -168,6 +168,17 @@ func (c *commands) command() *cli.Command {
 						Flags: []cli.Flag{&cli.IntFlag{Name: "visitors", Value: 1_000_000, Usage: "`NUMBER` of visitors at most, in powers of ten from 1000 on", Local: true}},
 					},
 					{
+						Name: "feedsim", Usage: "what feeds cost that are pushed, pulled or both, by a model of up to a hundred million users; no store is needed", Action: c.benchFeedSim,
+						Flags: feedSimFlags(),
+					},
+					{
+						Name: "scroll", Usage: "what readers are shown twice or never who page through a feed while it changes, by ways to page, on a Redis of its own", Action: c.benchScroll,
+						Flags: []cli.Flag{
+							&cli.IntFlag{Name: "sessions", Value: 2000, Usage: "`NUMBER` of readers of each way under each load", Local: true},
+							&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides the random choices", Local: true},
+						},
+					},
+					{
 						Name: "queue", Usage: "in a checkout of Tandian: the queue of sales beside the field's, on redis-servers of its own that it kills", Action: c.benchQueue,
 						Flags: []cli.Flag{
 							&cli.IntFlag{Name: "messages", Usage: "`NUMBER` of messages of a run, at least 100; 0 for as many as it has by itself", Local: true},
