@@ -3,6 +3,7 @@ package feed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -29,9 +30,6 @@ func (s *Service) Scans() []reconcile.Scan {
 // scan walks over the inboxes. One that is not there is right. None is kept for longer because
 // it was seen.
 func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
-	if _, err := s.tail.sync(ctx); err != nil {
-		return err
-	}
 	for at, begun := (cache.Place{}), false; !begun || at != (cache.Place{}); begun = true {
 		kept, next, err := s.inboxes.Window().Walk(ctx, at, parseDecimal)
 		if err != nil {
@@ -39,6 +37,9 @@ func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
 		}
 		at = next
 		if err := r.Compare(ctx, len(kept)); err != nil {
+			return err
+		}
+		if err := s.hear(ctx); err != nil {
 			return err
 		}
 		flaws := map[int64]string{}
@@ -61,10 +62,18 @@ func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
 	return nil
 }
 
+// hear has this process know what is published, and which fan-outs are under way.
+func (s *Service) hear(ctx context.Context) error {
+	if _, err := s.tail.sync(ctx); err != nil {
+		return err
+	}
+	return s.tail.look(ctx)
+}
+
 // secondLook looks again at inboxes that were wrong, after a moment in which a fan-out that
 // was between Redis and the database has ended, and drops those that lack the same as before.
 func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[int64]string) error {
-	if err := clock.Sleep(ctx, settle); err != nil {
+	if err := errors.Join(clock.Sleep(ctx, settle), s.hear(ctx)); err != nil {
 		return err
 	}
 	for user, flaw := range before {
