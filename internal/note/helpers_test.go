@@ -3,8 +3,10 @@ package note
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,8 +34,11 @@ type others struct {
 	slow     func(ctx context.Context)
 	calls    atomic.Int64 // of AddNotes: transactions
 
-	delivered atomic.Int64 // notes for the feed
-	fails     int64        // a user whom nothing can be counted to
+	mu        sync.Mutex
+	delivered map[int64]int64 // author by note, of what went to the feed
+	told      int             // how often the feed was told of a commit
+	refuses   error           // of the feed
+	fails     int64           // a user whom nothing can be counted to
 }
 
 func (o *others) OwnerOf(_ context.Context, id int64) (*int64, bool, error) {
@@ -66,11 +71,17 @@ func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) 
 }
 
 func (o *others) Deliver(_ context.Context, _ *ent.Tx, authors map[int64]int64, _ map[int64]int) error {
-	o.delivered.Add(int64(len(authors)))
-	return nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.Copy(o.delivered, authors)
+	return o.refuses
 }
 
-func (o *others) Delivered() {}
+func (o *others) Delivered() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.told++
+}
 
 func (o *others) Announce(context.Context, []int64, []outbox.Ticket) {}
 
@@ -88,7 +99,7 @@ type process struct {
 func open(t *testing.T, on storetest.Stores) *process {
 	t.Helper()
 	from := storetest.Open(t, on)
-	p := &process{others: &others{comments: map[int64]int{}}, wire: &storetest.Wire{}, box: from.NewOutbox(t)}
+	p := &process{others: &others{comments: map[int64]int{}, delivered: map[int64]int64{}}, wire: &storetest.Wire{}, box: from.NewOutbox(t)}
 	from.Redis.AddHook(p.wire)
 	p.Service = New(from.DB, from.Dialect, from.Hub, p.box, p.others, p.others, storetest.AnyPictures{}, p.others)
 	p.now = func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load()) * time.Millisecond) }

@@ -72,6 +72,32 @@ func paths(n int) (list []string) {
 	return list
 }
 
+// A note goes to the feed in its own transaction: without the one there is not the other.
+func TestWhatIsPublishedGoesToTheFeed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on)
+		ann, bob := p.user(t), p.user(t)
+		first, second := p.publish(t, ann, "One"), p.publish(t, bob, "Two")
+		want := map[int64]int64{first.ID: ann, second.ID: bob}
+		if diff := cmp.Diff(want, p.others.delivered); diff != "" || p.others.told != 2 {
+			t.Errorf("told of %d commits, (-want +got):\n%s", p.others.told, diff)
+		}
+		if err := p.Delete(t.Context(), Editor{UserID: ann}, first.ID); err != nil {
+			t.Fatal(err)
+		}
+		p.others.refuses = errFails
+		if _, err := p.Publish(t.Context(), ann, Draft{ShopID: teahouse, Title: "Three", Content: "Good."}); !errors.Is(err, errFails) {
+			t.Errorf("published although the feed did not take it: %v", err)
+		}
+		if p.others.told != 2 {
+			t.Errorf("the feed was told of %d commits, want 2", p.others.told)
+		}
+		if n := p.db.Note.Query().CountX(t.Context()); n != 2 {
+			t.Errorf("%d notes are stored, want 2", n)
+		}
+	})
+}
+
 func TestADeletedNoteIsGoneForEverybody(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, other := open(t, on), open(t, on)
