@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -313,6 +314,40 @@ func TestAReplayWhoseTimeIsOverLeavesItsJobsToTheOthers(t *testing.T) {
 		defer cancel()
 		if n, err := b.Replay(ctx, time.Hour); n != 3 || !errors.Is(err, outbox.ErrLeft) {
 			t.Errorf("%d jobs, %v; want 3 that are left", n, err)
+		}
+	})
+}
+
+func TestUndoneIsWhatIsNotKnownToBeDone(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		h := handlers{"t": {Do: func(context.Context, []byte) error { return nil }, Keep: never}, "other": {Do: func(context.Context, []byte) error { return nil }}}
+		b := o.box(t, h, outbox.Options{HeadStart: never})
+		undone := func(most int) (list []string) {
+			t.Helper()
+			payloads, err := b.Undone(t.Context(), "t", most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range payloads {
+				list = append(list, string(p))
+			}
+			slices.Sort(list)
+			return list
+		}
+		b.Settle(t.Context(), nil, b.add(t, "t", "done"))
+		b.Wait()
+		b.add(t, "other", "of another topic")
+		if got := undone(10); got != nil {
+			t.Errorf("undone is %v, want nothing", got)
+		}
+		b.add(t, "t", "waits")
+		b.add(t, "t", "parked")
+		o.exec(t, "UPDATE outbox_jobs SET parked_at = due_at, keep_until = NULL WHERE payload LIKE '%parked%'")
+		if d := cmp.Diff([]string{`"parked"`, `"waits"`}, undone(10)); d != "" {
+			t.Errorf("undone (-want +got)\n%s", d)
+		}
+		if got := undone(1); len(got) != 1 {
+			t.Errorf("undone is %v, want one of two", got)
 		}
 	})
 }
