@@ -25,6 +25,10 @@ const topic = "feed"
 // followers of each.
 const authorsAtOnce = 16
 
+// roundsAtOnce is how many rounds a process has under way, over all jobs: each holds the
+// followers of all its batches in memory.
+const roundsAtOnce = 2
+
 // errGoesOn ends a turn of a fan-out that has more to do: the next one, here or elsewhere,
 // goes on behind its last batch.
 var errGoesOn = errors.New("the fan-out goes on")
@@ -175,6 +179,12 @@ func (s *Service) round(ctx context.Context, pushes []push) (left []push, err er
 		default:
 			left = append(left, p)
 		}
+	}
+	select {
+	case s.rounds <- struct{}{}:
+		defer func() { <-s.rounds }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	followers, err := s.cfg.Follows.Followers(ctx, asks)
 	if err != nil {

@@ -98,6 +98,7 @@ type Service struct {
 	inboxes *cache.Union[int64]
 	outs    *cache.Cache[int64, out]
 	stars   followedStars
+	rounds  chan struct{} // a place for each round of a fan-out that may be under way
 }
 
 //go:embed sql/*.sql
@@ -109,7 +110,7 @@ type statements struct{ newest, events string }
 // closes nothing: what it is given belongs to the caller. dialect is that of db, as ent calls
 // it.
 func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
-	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box}
+	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box, rounds: make(chan struct{}, roundsAtOnce)}
 	if err := sqlfile.Read(files, dialect, map[string]*string{"newest": &s.sql.newest, "events": &s.sql.events}); err != nil {
 		panic(fmt.Sprintf("feed: %v", err)) // the files are part of the program
 	}

@@ -61,7 +61,7 @@ func (s *Service) Page(ctx context.Context, user int64, first int, after page.Cu
 		if err := page.Decode(after, feedCursor, &r.upTo); err != nil {
 			return nil, err
 		}
-		r.upTo-- // what is shown is older
+		r.upTo = max(r.upTo, 1) - 1 // what is shown is older
 	}
 	p, err := r.page(ctx, first, after)
 	if err != nil {
@@ -118,6 +118,11 @@ func (r *reader) page(ctx context.Context, first int, after page.Cursor) (*Page,
 			_ = r.s.inboxes.Window().RemoveExactly(ctx, r.user, dead...)
 		}
 	}
+	from := "inbox"
+	if r.plain {
+		from = "database"
+	}
+	r.s.m.pages.WithLabelValues(from).Inc()
 	cursors := make([]page.Cursor, len(p.Edges))
 	for i, e := range p.Edges {
 		cursors[i] = e.Cursor
@@ -135,13 +140,11 @@ func (r *reader) next(ctx context.Context, most int) ([]spot, error) {
 			return nil, err
 		}
 		if r.end || len(spots) == most {
-			r.s.m.pages.WithLabelValues("inbox").Inc()
 			r.passed(spots)
 			return spots, nil
 		}
 		r.plain = true
 	}
-	r.s.m.pages.WithLabelValues("database").Inc()
 	spots, _, err := r.s.newest(ctx, r.user, r.upTo+1, most, most, 0)
 	r.end = len(spots) < most
 	r.synced = true // for what the database said is there
@@ -238,7 +241,7 @@ func (r *reader) inbox(ctx context.Context, most int, asked []string) (cache.Uni
 			return inbox, nil, err
 		}
 	}
-	if !known || all != kept.known || kept.of != inbox.Sources {
+	if all > 0 && (!known || all != kept.known || kept.of != inbox.Sources) {
 		kept = starsOf{of: inbox.Sources, known: all, stars: append(slices.Clone(kept.stars), those(fresh, inbox.Has)...)}
 		s.stars.put(r.user, kept)
 	}

@@ -90,7 +90,7 @@ type followedStars struct {
 }
 
 // generation is how many users one generation of followedStars has.
-const generation = 10_000
+const generation = 50_000
 
 type starsOf struct {
 	of    cache.Sources // whom the user follows
