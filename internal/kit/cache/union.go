@@ -9,12 +9,13 @@ import (
 	"math"
 	"runtime/debug"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// UnionEntry names an entry of a union: where it comes from, and what it is. A source has
-// no '/' in its name.
+// UnionEntry names an entry of a union: where it comes from, and what it is. The name of a
+// source is not empty and has no '/'.
 func UnionEntry(source, item string, score int64) Entry {
 	return Entry{Member: source + "/" + item, Score: score}
 }
@@ -39,7 +40,9 @@ type UnionLoader[K comparable] func(ctx context.Context, k K, above int64, limit
 //
 // For that, the scores of sources are positive, grow with each that joins, and one that joins
 // again gets a new one; the loader knows them. The window of sources is loaded as a whole, from one
-// state of the truth: it is told of who joined by [Window.Invalidate], not by Add.
+// state of the truth: it is told of who joined by [Window.Invalidate], not by Add. No two entries
+// of a list have the same score: a page would not know how many of them are below it. An entry
+// that was taken out of the truth may stay here or come back; its reader leaves it out.
 type Union[K comparable] struct {
 	window  *Window[K]
 	sources *Window[K]
@@ -86,17 +89,18 @@ const unionTries = 4
 // Page returns the newest entries of a list at and below a score, most of them if there are
 // so many, and says which of some names are its sources, at the same moment.
 //
-// It costs one round trip. If the union is not there it is loaded; what joined since is
-// added; both cost a call of the loader and two round trips more. An error is the loader's,
-// wrapped, or that of ctx.
+// It costs one round trip. If the union is not there it is loaded, which costs a call of the
+// loader and three round trips more; what joined since is added, for a call and two. An error
+// is a loader's, wrapped, or that of ctx.
 func (u *Union[K]) Page(ctx context.Context, k K, from int64, most int, names []string) (UnionPage, error) {
-	for range unionTries {
-		a := u.read(ctx, k, from, most, names)
+	for try := range unionTries {
+		a := u.read(ctx, k, from, most, names, "")
+		if try == 0 {
+			u.window.count([]windowAnswer{{is: a.is}})
+		}
 		if a.is == windowFound {
-			u.window.counts.hits.Add(1)
 			return a.page, nil
 		}
-		u.window.counts.misses.Add(1)
 		again, err := u.mend(ctx, k, a)
 		if err != nil {
 			return UnionPage{}, fmt.Errorf("load a union %s: %w", u.window.policy.Name, err)
@@ -125,23 +129,23 @@ func (u *Union[K]) Seen(ctx context.Context, k K) (int64, error) {
 
 const (
 	unionSourcesAbsent windowState = windowLoaded + 1 + iota // there is no window of the sources
+	unionSourcesCut                                          // that window does not hold all of them
 	unionBehind                                              // sources joined
 )
 
 type unionAnswer struct {
 	is     windowState
-	token  string // of the load that was granted
 	newest int64  // of the sources
 	seen   string // the newest source that the union holds
 	page   UnionPage
 }
 
-// read looks at a union and its sources in one round trip.
-func (u *Union[K]) read(ctx context.Context, k K, from int64, most int, names []string) unionAnswer {
+// read looks at a union and its sources in one round trip, and with a token asks for the
+// lease of a union that is missing.
+func (u *Union[K]) read(ctx context.Context, k K, from int64, most int, names []string, token string) unionAnswer {
 	w := u.window
 	life, renew := w.lives()
 	sourcesLife, sourcesRenew := u.sources.lives()
-	token := rand.Text()
 	args := append(make([]any, 0, 8+len(names)), from, most, life, renew, sourcesLife, sourcesRenew, token, w.policy.LeaseTTL.Milliseconds())
 	for _, name := range names {
 		args = append(args, stored(name))
@@ -151,7 +155,6 @@ func (u *Union[K]) read(ctx context.Context, k K, from int64, most int, names []
 	if err != nil && !ended(ctx) {
 		w.redisFailed(ctx, err)
 	}
-	a.token = token
 	return a
 }
 
@@ -169,6 +172,8 @@ func readUnion(cmd *redis.Cmd, names []string) (unionAnswer, error) {
 			return unionAnswer{is: windowBusy}, nil
 		case n == -1:
 			return unionAnswer{is: unionSourcesAbsent}, nil
+		case n == -2:
+			return unionAnswer{is: unionSourcesCut}, nil
 		}
 		return unionAnswer{is: windowAbsent}, nil
 	}
@@ -203,7 +208,7 @@ func readUnion(cmd *redis.Cmd, names []string) (unionAnswer, error) {
 		if err != nil {
 			return unionAnswer{}, err
 		}
-		a.page.Entries = append(a.page.Entries, Entry{Member: member, Score: score})
+		a.page.Entries = append(a.page.Entries, Entry{Member: strings.TrimPrefix(member, "\x00"), Score: score})
 	}
 	for i, name := range names {
 		if list[4+2*n+int64(i)] == int64(1) {
@@ -232,8 +237,8 @@ func (u *Union[K]) mend(ctx context.Context, k K, a unionAnswer) (again bool, er
 	case unionSourcesAbsent:
 		_, err := u.sources.Has(ctx, k, nil)
 		return true, err
-	case windowGranted:
-		return u.alone(ctx, func(ctx context.Context) (bool, error) { return u.fill(ctx, k, a.token) })
+	case windowAbsent:
+		return u.alone(ctx, func(ctx context.Context) (bool, error) { return u.fill(ctx, k) })
 	case unionBehind:
 		return u.alone(ctx, func(ctx context.Context) (bool, error) { return u.join(ctx, k, a) })
 	default:
@@ -242,7 +247,7 @@ func (u *Union[K]) mend(ctx context.Context, k K, a unionAnswer) (again bool, er
 }
 
 // alone does something that goes on when its reader leaves, who must not leave a lease
-// behind. A panic becomes an error.
+// behind.
 func (u *Union[K]) alone(ctx context.Context, do func(context.Context) (bool, error)) (bool, error) {
 	type end struct {
 		again bool
@@ -251,15 +256,8 @@ func (u *Union[K]) alone(ctx context.Context, do func(context.Context) (bool, er
 	done := make(chan end, 1)
 	u.window.hub.loads.Go(func() {
 		e := end{err: errExited}
-		defer func() {
-			if p := recover(); p != nil {
-				e.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			}
-			done <- e
-		}()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.window.policy.LoadTimeout)
-		defer cancel()
-		e.again, e.err = do(ctx)
+		defer func() { done <- e }()
+		e.again, e.err = do(context.WithoutCancel(ctx))
 	})
 	select {
 	case e := <-done:
@@ -269,26 +267,55 @@ func (u *Union[K]) alone(ctx context.Context, do func(context.Context) (bool, er
 	}
 }
 
-// fill loads a union and stores it under its lease.
-func (u *Union[K]) fill(ctx context.Context, k K, token string) (again bool, err error) {
+// call runs the loader once. A panic becomes an error, and so does what could not be kept.
+func (u *Union[K]) call(ctx context.Context, k K, above int64, limit int) (entries []Entry, newest int64, err error) {
 	w := u.window
 	w.counts.loadCalls.Add(1)
 	w.counts.loads.Add(1)
-	entries, newest, err := u.load(ctx, k, 0, w.policy.Size)
-	var a windowAnswer
-	if err == nil {
-		a, err = w.loaded(entries)
+	ctx, cancel := context.WithTimeout(ctx, w.policy.LoadTimeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+		if err != nil {
+			w.counts.loadErrors.Add(1)
+		}
+	}()
+	entries, newest, err = u.load(ctx, k, above, limit)
+	if err != nil {
+		return nil, 0, err
 	}
+	if newest < 0 {
+		return nil, 0, fmt.Errorf("the newest source has the score %d, want a positive one", newest)
+	}
+	if _, err := w.loaded(entries); err != nil {
+		return nil, 0, err
+	}
+	entries = entries[:min(len(entries), limit)]
+	return entries, newest, checkScores(entries)
+}
+
+// fill takes the lease of a union, loads it, and stores it if the lease is still its own.
+func (u *Union[K]) fill(ctx context.Context, k K) (again bool, err error) {
+	w, token := u.window, rand.Text()
+	switch a := u.read(ctx, k, 0, 0, nil, token); a.is {
+	case windowGranted:
+	case windowFailed, windowBusy:
+		return false, nil
+	default: // not what it was a moment ago
+		return true, nil
+	}
+	entries, newest, err := u.call(ctx, k, 0, w.policy.Size)
 	mark := markCut
 	switch {
 	case err != nil:
-		w.counts.loadErrors.Add(1)
 		mark = "" // nobody need wait for the lease to expire
-	case a.whole:
+	case len(entries) < w.policy.Size:
 		mark = markWhole
 	}
 	life, _ := w.lives()
-	args := appendEntries([]any{token, mark, life, newest}, a.entries)
+	args := appendEntries([]any{token, mark, life, newest}, entries)
 	cmd := w.hub.run(ctx, windowStoreScript, []call{{key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
 	kept, failed := cmd.Int()
 	switch {
@@ -308,14 +335,8 @@ func (u *Union[K]) join(ctx context.Context, k K, a unionAnswer) (again bool, er
 	if err != nil {
 		return false, fmt.Errorf("its newest source: %w", err)
 	}
-	w.counts.loadCalls.Add(1)
-	w.counts.loads.Add(1)
-	entries, newest, err := u.load(ctx, k, seen, w.policy.Size+1)
-	if err == nil {
-		err = checkScores(entries)
-	}
+	entries, newest, err := u.call(ctx, k, seen, w.policy.Size+1)
 	if err != nil {
-		w.counts.loadErrors.Add(1)
 		return false, err
 	}
 	args := appendEntries([]any{w.policy.Size, markCut, a.seen, max(newest, a.newest)}, entries)

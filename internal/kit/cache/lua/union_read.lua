@@ -12,8 +12,8 @@
 -- ARGV[4]  when it has less than this many left
 -- ARGV[5]  life to give the window of sources, milliseconds, at least 1,
 -- ARGV[6]  when it has less than this many left
--- ARGV[7]  token of this load
--- ARGV[8]  life of the lease, milliseconds, at least 1
+-- ARGV[7]  token of this load, or "" only to look
+-- ARGV[8]  life of the lease, milliseconds, at least 1; unused without a token
 -- ARGV[9…] names: is each of them among the sources? Up to some thousands.
 --
 -- returns  {newest, count, floor, n, member, score, …, has, has, …}
@@ -22,10 +22,12 @@
 --                 whose members and scores follow; has: 1 or 0 for each name
 --          {newest, seen}  the union is there, but a source joined since: it holds those up to
 --                 the score seen
---          0      there is no union; granted, the caller loads
+--          0      there is no union; granted, the caller loads (also when the same token asks
+--                 again)
 --          n > 0  there is none; another load holds the lease for n more milliseconds
 --          -1     there is no window of the sources
 --          -2     the window of the sources does not hold all of them
+--          -3     there is no union, and nobody holds the lease; only without a token
 --
 -- What does not belong to a source any more is passed over, not removed: the source may
 -- join again. All keys share the hash tag {<k>}: one slot. O(log N + entries passed +
@@ -42,13 +44,19 @@ if redis.call('PTTL', KEYS[4]) < tonumber(ARGV[6]) then
 end
 local mark = redis.pcall('ZSCORE', KEYS[1], '')
 local seen = redis.pcall('GET', KEYS[3])
-if type(mark) ~= 'string' or type(seen) ~= 'string' then
+if type(mark) ~= 'string' or type(seen) ~= 'string' or not string.match(seen, '^%d+$') then
   local holder = redis.call('GET', KEYS[2])
-  if not holder then
-    redis.call('SET', KEYS[2], ARGV[7], 'PX', ARGV[8])
-    return 0
+  if holder and holder ~= ARGV[7] then
+    return math.max(redis.call('PTTL', KEYS[2]), 1)
   end
-  return math.max(redis.call('PTTL', KEYS[2]), 1)
+  if ARGV[7] == '' then
+    return -3
+  end
+  -- One of the two may be there. A window would take what is pushed into it, and leave the
+  -- lease to a load that read the truth before.
+  redis.call('UNLINK', KEYS[1], KEYS[3])
+  redis.call('SET', KEYS[2], ARGV[7], 'PX', ARGV[8])
+  return 0
 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) or redis.call('PTTL', KEYS[3]) < tonumber(ARGV[4]) then
   redis.call('PEXPIRE', KEYS[1], ARGV[3])

@@ -7,7 +7,8 @@
 -- KEYS[2]  <prefix>:<name>:{<k>}:l  string, the lease: token of one load
 -- size     N, most entries of the window, at least 1
 -- cut      score of the marker when the list goes on below the window
--- first    index in ARGV of the entries: score, member, score, member, …; up to 501
+-- first    index in ARGV of the entries: score, member, score, member, …; up to 5001,
+--          in ZADDs of 500
 --
 -- returns  1  the window holds those of the entries that belong into it
 --          0  there is no window, and no load under way can store one
@@ -24,7 +25,9 @@ local function put(size, cut, first)
     return 1
   end
   local floor = mark ~= '-inf' and redis.call('ZRANGE', KEYS[1], 1, 1, 'WITHSCORES')
-  redis.call('ZADD', KEYS[1], unpack(ARGV, first))
+  for at = first, #ARGV, 1000 do
+    redis.call('ZADD', KEYS[1], unpack(ARGV, at, math.min(at + 999, #ARGV)))
+  end
   if floor then
     -- Below the oldest entry others may be missing, so nothing may be kept there. An
     -- oldest entry that was given another score marks that place no longer.

@@ -1,0 +1,397 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+const (
+	unionUsers = 3
+	unionSize  = 5 // so small that floors matter
+)
+
+var unionAuthors = []string{"A", "B", "C", "D", "E", "F"}
+
+// unionSeed is the seed of a run. TANDIAN_TEST_SEED repeats one.
+func unionSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if s, err := strconv.ParseUint(os.Getenv("TANDIAN_TEST_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	t.Logf("seed %d", seed)
+	return seed
+}
+
+// TestUnionsShowTheTruth does one thing at random after the other, in two processes, loses
+// keys between, and compares each page with the truth: it is known, and all of it.
+func TestUnionsShowTheTruth(t *testing.T) {
+	onEach(t, func(t *testing.T, b *backend) {
+		seed, w, a := unionSeed(t), b.world(t), newAuthors()
+		draw := rand.New(rand.NewPCG(seed, 1))
+		processes := []*feeds{
+			feedsOf(w.process(t), a, a.load, WindowPolicy{Size: unionSize}),
+			feedsOf(w.process(t), a, a.load, WindowPolicy{Size: unionSize}),
+		}
+		var whole, cut, shown int
+		for step := range 2400 {
+			if step%120 == 0 {
+				a.begin()
+			}
+			f, user, source := processes[draw.IntN(2)], step/120*unionUsers+draw.IntN(unionUsers), unionAuthors[draw.IntN(len(unionAuthors))]
+			k := f.keys(user)
+			switch n := draw.IntN(40); {
+			case n < 12:
+				f.publish(t, source)
+			case n < 20 && a.of[user][source] == 0:
+				f.follow(t, user, source)
+			case n < 20:
+				f.unfollow(t, user, source)
+			case n == 20: // in one moment
+				must(t, f.sources.RemoveExactly(t.Context(), user, a.leave(user, source)))
+				f.publish(t, source)
+				f.follow(t, user, source)
+			case n == 21:
+				must(t, f.Forget(t.Context(), user))
+			case n < 24:
+				w.drop(t, []string{k.window, k.seen, k.lease, k.sources}[draw.IntN(4)])
+			default:
+				from, most := a.head-draw.Int64N(30), 1+draw.IntN(2*unionSize)
+				if draw.IntN(2) == 0 {
+					from = newestOfAll
+				}
+				page := f.mustPage(t, user, from, most, unionAuthors...)
+				if diff := cmp.Diff(a.page(user, from, most, page.Floor), page, cmpopts.EquateEmpty()); diff != "" {
+					t.Fatalf("seed %d, step %d, user %d, %d from %d (-want +got):\n%s", seed, step, user, most, from, diff)
+				}
+				shown += len(page.Entries)
+				if page.Floor == math.MinInt64 {
+					whole++
+				} else {
+					cut++
+				}
+			}
+		}
+		t.Logf("%d whole pages and %d others with %d entries", whole, cut, shown)
+		if whole < 100 || cut < 100 || shown < 100 {
+			t.Error("this run shows nothing")
+		}
+	})
+}
+
+// begin makes everything new: nobody wrote anything, and nobody follows anybody.
+func (a *authors) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.of)
+	a.wrote = nil
+}
+
+// page is what a page has to be whose union is all there is from floor on.
+func (a *authors) page(user int, from int64, most int, floor int64) UnionPage {
+	p := UnionPage{Known: true, Floor: floor, Has: make(map[string]bool), Sources: Sources{Count: len(a.of[user])}}
+	for source, score := range a.of[user] {
+		p.Has[source] = true
+		p.Sources.Newest = max(p.Sources.Newest, score)
+	}
+	for _, e := range a.wrote {
+		if p.Has[sourceOf(e)] && e.Score <= from && e.Score >= floor && len(p.Entries) < most {
+			p.Entries = append(p.Entries, e)
+		}
+	}
+	return p
+}
+
+// TestUnionsShowWhatIsThere does the same from three processes at once. A page may show what
+// was under way while it was read or not; all else it has to show, or must not.
+func TestUnionsShowWhatIsThere(t *testing.T) {
+	onEach(t, func(t *testing.T, b *backend) {
+		r := &unionRace{world: b.world(t), truth: newAuthors()}
+		for range 3 {
+			r.processes = append(r.processes, feedsOf(r.world.process(t), r.truth, r.load, WindowPolicy{Size: unionSize}))
+		}
+		r.run(t, unionSeed(t))
+	})
+}
+
+// membership is that a user follows a source since a score, which comes only once.
+type membership struct {
+	user   int
+	source string
+	since  int64
+}
+
+// unionRace is a truth, and how much of it was told.
+type unionRace struct {
+	world     *world
+	processes []*feeds
+	truth     *authors
+	first     int // the users of a round are this one and the next
+
+	mu     sync.Mutex // not to be taken under that of the truth
+	now    int64      // counts what ended
+	pushed map[Entry]bool
+	told   map[membership]bool  // who joined and is told of
+	over   map[membership]int64 // when it was told that they left; 0: not yet
+
+	pages, unknown, shown, whole, cut, wrong, writes atomic.Int64
+}
+
+// load reads the truth and takes its time to say so.
+func (r *unionRace) load(ctx context.Context, user int, above int64, limit int) ([]Entry, int64, error) {
+	entries, newest, err := r.truth.load(ctx, user, above, limit)
+	_ = clock.Sleep(ctx, rand.N(2*time.Millisecond))
+	return entries, newest, err
+}
+
+func (r *unionRace) run(t *testing.T, seed uint64) {
+	const rounds, during = 6, 250 * time.Millisecond
+	for round := range rounds {
+		r.begin(round * unionUsers)
+		ctx, cancel := context.WithTimeout(t.Context(), during)
+		var all sync.WaitGroup
+		for i, f := range r.processes {
+			for j := range 2 {
+				n := uint64(100*round + 10*i + j)
+				all.Go(func() { r.write(ctx, t, f, rand.New(rand.NewPCG(seed, n))) })
+				all.Go(func() { r.read(ctx, t, f, rand.New(rand.NewPCG(seed, 10_000+n))) })
+			}
+		}
+		all.Wait()
+		cancel()
+	}
+	var sum Stats
+	for _, f := range r.processes {
+		s := f.Window().Stats()
+		sum.Hits, sum.Loads, sum.StoresRefused = sum.Hits+s.Hits, sum.Loads+s.Loads, sum.StoresRefused+s.StoresRefused
+		sum.RedisErrors += s.RedisErrors + f.sources.Stats().RedisErrors
+	}
+	t.Logf("%d pages, %d unknown, %d whole, %d others, %d entries, %d writes, %d hits, %d loads, %d stores refused, %d wrong",
+		r.pages.Load(), r.unknown.Load(), r.whole.Load(), r.cut.Load(), r.shown.Load(), r.writes.Load(), sum.Hits, sum.Loads, sum.StoresRefused, r.wrong.Load())
+	if n := r.wrong.Load(); n > 0 {
+		t.Errorf("%d of %d pages were wrong, seed %d", n, r.pages.Load(), seed)
+	}
+	if sum.RedisErrors > 0 {
+		t.Errorf("%d errors of Redis", sum.RedisErrors)
+	}
+	for what, n := range map[string]int64{
+		"known pages": r.pages.Load() - r.unknown.Load(), "whole pages": r.whole.Load(), "other pages": r.cut.Load(), "entries": r.shown.Load() / 10,
+		"hits": sum.Hits, "loads": sum.Loads / 20, "stores refused": sum.StoresRefused, "writes": r.writes.Load() / 50,
+	} {
+		if n == 0 {
+			t.Errorf("too few %s: this run shows nothing", what)
+		}
+	}
+}
+
+// begin makes everything new, for users from first on.
+func (r *unionRace) begin(first int) {
+	r.truth.begin()
+	r.first, r.pushed, r.told, r.over = first, make(map[Entry]bool), make(map[membership]bool), make(map[membership]int64)
+}
+
+// write changes the truth and tells it later; it loses keys, too.
+func (r *unionRace) write(ctx context.Context, t *testing.T, f *feeds, draw *rand.Rand) {
+	for clock.Sleep(ctx, time.Duration(draw.Int64N(int64(4*time.Millisecond)))) == nil {
+		user, source := r.first+draw.IntN(unionUsers), unionAuthors[draw.IntN(len(unionAuthors))]
+		pause := func() { _ = clock.Sleep(ctx, time.Duration(draw.Int64N(int64(time.Millisecond)))) }
+		var err error
+		switch n := draw.IntN(20); {
+		case n < 8:
+			err = r.publish(ctx, f, source, pause)
+		case n < 16:
+			err = r.turn(ctx, f, user, source, pause)
+		case n == 16:
+			err = f.Forget(ctx, user)
+		default:
+			k := f.keys(user)
+			lost := []string{k.window, k.seen, k.lease, k.sources}[draw.IntN(4)]
+			err = r.world.rdb.Unlink(context.WithoutCancel(ctx), lost).Err()
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.writes.Add(1)
+	}
+}
+
+func (r *unionRace) publish(ctx context.Context, f *feeds, source string, pause func()) error {
+	e := r.truth.write(source)[0]
+	pause()
+	fresh := make(map[int][]Entry)
+	r.truth.mu.Lock()
+	for user, sources := range r.truth.of {
+		if sources[source] > 0 {
+			fresh[user] = []Entry{e}
+		}
+	}
+	r.truth.mu.Unlock()
+	pause()
+	err := f.Window().AddEach(ctx, fresh)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pushed[e] = true
+	return err
+}
+
+// turn makes a user follow a source, or follow it no more.
+func (r *unionRace) turn(ctx context.Context, f *feeds, user int, source string, pause func()) error {
+	r.mu.Lock()
+	r.truth.mu.Lock()
+	since := r.truth.of[user][source]
+	r.truth.mu.Unlock()
+	m := membership{user, source, since}
+	if since == 0 {
+		r.truth.join(user, source)
+		m.since = r.truth.of[user][source] // nobody else writes it
+		r.over[m] = 0
+	} else {
+		delete(r.told, m)
+		r.truth.leave(user, source)
+	}
+	r.mu.Unlock()
+	pause()
+	if since == 0 {
+		if err := f.sources.Invalidate(ctx, user); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.truth.mu.Lock()
+		defer r.truth.mu.Unlock()
+		if r.truth.of[user][source] == m.since {
+			r.told[m] = true
+		}
+		return nil
+	}
+	if err := f.sources.RemoveExactly(ctx, user, Entry{source, since}); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now++
+	r.over[m] = r.now
+	return nil
+}
+
+// due is what is told all through.
+type due struct {
+	now     int64
+	sources map[membership]bool
+	entries map[Entry]bool
+}
+
+func (r *unionRace) due(user int) due {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d := due{r.now, maps.Clone(r.told), maps.Clone(r.pushed)}
+	maps.DeleteFunc(d.sources, func(m membership, _ bool) bool { return m.user != user })
+	return d
+}
+
+// may says which sources a user may have had at some moment since then.
+func (r *unionRace) may(user int, then int64) map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	may := make(map[string]bool)
+	for m, over := range r.over {
+		if m.user == user && (over == 0 || over > then) {
+			may[m.source] = true
+		}
+	}
+	return may
+}
+
+func (r *unionRace) read(ctx context.Context, t *testing.T, f *feeds, draw *rand.Rand) {
+	for clock.Sleep(ctx, time.Duration(draw.Int64N(int64(time.Millisecond)))) == nil {
+		user, from, most := r.first+draw.IntN(unionUsers), int64(newestOfAll), 1+draw.IntN(2*unionSize)
+		if draw.IntN(2) == 0 {
+			r.truth.mu.Lock()
+			from = r.truth.head - draw.Int64N(12)
+			r.truth.mu.Unlock()
+		}
+		before := r.due(user)
+		page, err := f.Page(ctx, user, from, most, unionAuthors)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		still, may := r.due(user), r.may(user, before.now)
+		maps.DeleteFunc(before.sources, func(m membership, _ bool) bool { return !still.sources[m] }) // its leaving may show or not
+		r.pages.Add(1)
+		if !page.Known {
+			r.unknown.Add(1)
+			continue
+		}
+		r.shown.Add(int64(len(page.Entries)))
+		if page.Floor == math.MinInt64 {
+			r.whole.Add(1)
+		} else {
+			r.cut.Add(1)
+		}
+		if why := wrongUnionPage(page, from, most, before, may); why != "" {
+			r.wrong.Add(1)
+			t.Logf("user %d, %d from %d: %s in %s, sources %v", user, most, from, why, page.describe(), page.Has)
+		}
+	}
+}
+
+// wrongUnionPage says what is wrong with a page, or "". It speaks for all from its score
+// down to its floor, or to its last entry if it is full.
+func wrongUnionPage(page UnionPage, from int64, most int, due due, may map[string]bool) string {
+	if len(page.Entries) > most {
+		return "too many entries"
+	}
+	for i, e := range page.Entries {
+		switch {
+		case !page.Has[sourceOf(e)]:
+			return fmt.Sprintf("%v of what is no source", e)
+		case e.Score > from, i > 0 && e.Compare(page.Entries[i-1]) >= 0:
+			return fmt.Sprintf("%v is out of order", e)
+		case e.Score < page.Floor:
+			return fmt.Sprintf("%v is below the floor", e)
+		}
+	}
+	for source := range page.Has {
+		if !may[source] {
+			return source + " is no source any more"
+		}
+	}
+	if page.Sources.Count != len(page.Has) {
+		return fmt.Sprintf("%d sources", page.Sources.Count)
+	}
+	last := page.Floor
+	if len(page.Entries) == most {
+		last = page.Entries[most-1].Score
+	}
+	for m := range due.sources {
+		if !page.Has[m.source] {
+			return m.source + " is a source and not there"
+		}
+		for e := range due.entries {
+			if sourceOf(e) == m.source && e.Score <= from && e.Score >= last && !slices.Contains(page.Entries, e) {
+				return fmt.Sprintf("%v is missing", e)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,1195 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+)
+
+// TestUnion is the behaviour on every kind of Redis. A feed reads as "B/4 A/3, all", the source
+// and the score of each entry, or as "B/4 A/3, from 3": that is all from the score 3 on.
+func TestUnion(t *testing.T) {
+	cases := []struct {
+		name string
+		run  func(t *testing.T, w *world)
+	}{
+		{"a page shows entries of sources alone", unionShowsItsSources},
+		{"a page begins at a score and ends after so many", unionPagesBeginAndEnd},
+		{"a page passes over more than it reads at a time", unionPassesOverMany},
+		{"a source that left is passed over, and brings what was missed when it comes back", unionSourceComesBack},
+		{"a source that joins brings its older entries", unionSourceJoins},
+		{"a source with more entries than fit makes the union go on", unionJoinCuts},
+		{"a full union holds down to its oldest entry", unionFullAtOnce},
+		{"the floor holds after joins and pushes", unionFloorHolds},
+		{"a join larger than a batch arrives whole", unionLargeJoin},
+		{"a newest source that left untold does not stop its readers", unionNewestLeft},
+		{"two answers say the same of sources only if they are the same", unionSourcesAreTold},
+		{"a load that a push overtook is not stored (A1)", unionOvertakenLoad},
+		{"a join that another overtook changes nothing", unionOvertakenJoin},
+		{"a join does not bring a lost union back", unionJoinOfWhatIsLost},
+		{"a busy load is not waited for", unionBusy},
+		{"what is lost, alone or with others, is loaded anew", unionLoses},
+		{"what is of another kind is loaded anew", unionForeignKeys},
+		{"a window of sources that is not whole is no answer", unionSourcesCutOff},
+		{"names are answered", unionNames},
+		{"any name of a source comes back as it was (A27)", unionAnySource},
+		{"lives of all keys are given and renewed (A7)", unionLives},
+		{"a warm page costs one round trip", unionRoundTrips},
+		{"a server that forgot the scripts is taught them", unionScriptsAreTaught},
+		{"a failed load is an error and hands its lease back", unionFailedLoad},
+		{"a failed join is an error and leaves what is there", unionFailedJoin},
+		{"a failed load of sources is an error", unionFailedSources},
+		{"what cannot be kept is an error", unionRefusesToKeep},
+		{"a reader that leaves after the first look leaves no lease", unionReaderLeavesEarly},
+		{"a load survives its reader and is stored (A5)", unionReaderLeavesALoad},
+		{"a lease that is asked for twice is granted twice", unionAsksTwice},
+	}
+	onEach(t, func(t *testing.T, b *backend) {
+		for _, c := range cases {
+			t.Run(c.name, func(t *testing.T) { c.run(t, b.world(t)) })
+		}
+	})
+}
+
+// authors stands for the tables of a database: whom each user follows since when, and what
+// each author wrote. Scores of both grow.
+type authors struct {
+	mu     sync.Mutex
+	joined int64
+	head   int64
+	of     map[int]map[string]int64 // by user, when each source joined
+	wrote  []Entry                  // newest first
+
+	unions, lists int // calls of the loaders
+}
+
+func newAuthors() *authors { return &authors{of: make(map[int]map[string]int64)} }
+
+// join commits that a user follows some sources, one after the other.
+func (a *authors) join(user int, sources ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of[user] == nil {
+		a.of[user] = make(map[string]int64)
+	}
+	for _, source := range sources {
+		a.joined++
+		a.of[user][source] = a.joined
+	}
+}
+
+// leave commits that a user follows a source no more, and returns what is then to be removed.
+func (a *authors) leave(user int, source string) Entry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := Entry{source, a.of[user][source]}
+	delete(a.of[user], source)
+	return e
+}
+
+// write commits one entry for each of these, whose scores are one more than the last.
+func (a *authors) write(sources ...string) []Entry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	fresh := make([]Entry, 0, len(sources))
+	for _, source := range sources {
+		a.head++
+		fresh = append(fresh, UnionEntry(source, strconv.FormatInt(a.head, 10), a.head))
+	}
+	a.wrote = newestFirst(append(a.wrote, fresh...))
+	return fresh
+}
+
+func sourceOf(e Entry) string {
+	source, _, _ := strings.Cut(e.Member, "/")
+	return source
+}
+
+// load is a UnionLoader.
+func (a *authors) load(_ context.Context, user int, above int64, limit int) ([]Entry, int64, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.unions++
+	var newest int64
+	for _, score := range a.of[user] {
+		newest = max(newest, score)
+	}
+	var found []Entry
+	for _, e := range a.wrote {
+		if a.of[user][sourceOf(e)] > above && len(found) < limit {
+			found = append(found, e)
+		}
+	}
+	return found, newest, nil
+}
+
+// list is a WindowLoader of the sources.
+func (a *authors) list(_ context.Context, users []int, limit int) (map[int][]Entry, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lists++
+	found := make(map[int][]Entry)
+	for _, user := range users {
+		var all []Entry
+		for source, score := range a.of[user] {
+			all = append(all, Entry{source, score})
+		}
+		all = newestFirst(all)
+		found[user] = all[:min(limit, len(all))]
+	}
+	return found, nil
+}
+
+// wantCalls compares how often the two loaders were called, and forgets it.
+func (a *authors) wantCalls(t *testing.T, what string, unions, lists int) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.unions != unions || a.lists != lists {
+		t.Errorf("%s: %d loads of unions and %d of sources, want %d and %d", what, a.unions, a.lists, unions, lists)
+	}
+	a.unions, a.lists = 0, 0
+}
+
+// pausing is a loader of which the first calls, that many, read the truth and then wait for
+// their end, and a function that waits for the next such call.
+func (a *authors) pausing(t *testing.T, first int64) (UnionLoader[int], func() paused) {
+	calls, over := make(chan paused), t.Context()
+	var n atomic.Int64
+	load := func(ctx context.Context, user int, above int64, limit int) ([]Entry, int64, error) {
+		found, newest, _ := a.load(ctx, user, above, limit)
+		if n.Add(1) > first {
+			return found, newest, nil
+		}
+		p := paused{ctx, make(chan error)}
+		select {
+		case calls <- p:
+		case <-over.Done():
+			return nil, 0, over.Err()
+		}
+		select {
+		case err := <-p.end:
+			return found, newest, err
+		case <-over.Done():
+			return nil, 0, over.Err()
+		}
+	}
+	return load, func() paused { return receive(t, calls) }
+}
+
+// feeds is the unions and their sources as one process has them.
+type feeds struct {
+	*Union[int]
+	hub   *Hub
+	truth *authors
+}
+
+// feedsOf builds feeds whose times are so long that nothing expires unless the test says so.
+func feedsOf(h *Hub, a *authors, load UnionLoader[int], p WindowPolicy) *feeds {
+	p.Name = "feed:in"
+	p.LoadTimeout = positiveOr(p.LoadTimeout, slow)
+	p.LeaseTTL = positiveOr(p.LeaseTTL, slow)
+	sources := windowOf(h, a.list, WindowPolicy{Size: 8, Life: 2 * p.Life})
+	return &feeds{Union: NewUnion(h, p, sources, load), hub: h, truth: a}
+}
+
+// follow is a user who follows some sources, told.
+func (f *feeds) follow(t *testing.T, user int, sources ...string) {
+	t.Helper()
+	f.truth.join(user, sources...)
+	must(t, f.sources.Invalidate(t.Context(), user))
+}
+
+// unfollow is a user who follows a source no more, told.
+func (f *feeds) unfollow(t *testing.T, user int, source string) {
+	t.Helper()
+	must(t, f.sources.RemoveExactly(t.Context(), user, f.truth.leave(user, source)))
+}
+
+// publish is a new entry of each of these, pushed to those who follow it.
+func (f *feeds) publish(t *testing.T, sources ...string) {
+	t.Helper()
+	for _, e := range f.truth.write(sources...) {
+		f.push(t, e)
+	}
+}
+
+// push tells those of an entry who follow its source now.
+func (f *feeds) push(t *testing.T, e Entry) {
+	t.Helper()
+	fresh := make(map[int][]Entry)
+	f.truth.mu.Lock()
+	for user, sources := range f.truth.of {
+		if sources[sourceOf(e)] > 0 {
+			fresh[user] = []Entry{e}
+		}
+	}
+	f.truth.mu.Unlock()
+	must(t, f.Window().AddEach(t.Context(), fresh))
+}
+
+// unionKeys are those of a union and of its window of sources.
+type unionKeys struct{ window, lease, seen, sources string }
+
+func (f *feeds) keys(user int) unionKeys {
+	name := f.Window().nameOf(user)
+	return unionKeys{name, leaseOf(name), name + ":s", f.sources.nameOf(user)}
+}
+
+// describe writes a page as the cases do.
+func (p UnionPage) describe() string {
+	if !p.Known {
+		return "unknown"
+	}
+	members := make([]string, len(p.Entries))
+	for i, e := range p.Entries {
+		members[i] = e.Member
+		if !strings.HasSuffix(e.Member, "/"+strconv.FormatInt(e.Score, 10)) {
+			members[i] = fmt.Sprint(e)
+		}
+	}
+	end := ", all"
+	if p.Floor != math.MinInt64 {
+		end = fmt.Sprintf(", from %d", p.Floor)
+	}
+	return strings.Join(members, " ") + end
+}
+
+const newestOfAll = math.MaxInt64
+
+func (f *feeds) mustPage(t *testing.T, user int, from int64, most int, names ...string) UnionPage {
+	t.Helper()
+	page, err := f.Page(t.Context(), user, from, most, names)
+	if err != nil {
+		t.Fatalf("Page(%d, %d, %d): %v", user, from, most, err)
+	}
+	return page
+}
+
+func wantFeed(t *testing.T, what string, f *feeds, user int, want string) {
+	t.Helper()
+	if got := f.mustPage(t, user, newestOfAll, 100).describe(); got != want {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+type unionLater struct {
+	page UnionPage
+	err  error
+}
+
+func unionPageLater(ctx context.Context, f *feeds, user int) <-chan unionLater {
+	done := make(chan unionLater, 1)
+	go func() {
+		page, err := f.Page(ctx, user, newestOfAll, 100, nil)
+		done <- unionLater{page, err}
+	}()
+	return done
+}
+
+// there says how many of these keys Redis has.
+func (w *world) there(t *testing.T, names ...string) (n int64) {
+	t.Helper()
+	for _, name := range names {
+		is, err := w.rdb.Exists(t.Context(), name).Result()
+		must(t, err)
+		n += is
+	}
+	return n
+}
+
+func (w *world) drop(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		must(t, w.rdb.Del(t.Context(), name).Err())
+	}
+}
+
+func unionShowsItsSources(t *testing.T, w *world) {
+	a := newAuthors()
+	here, there := feedsOf(w.process(t), a, a.load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	wantFeed(t, "nobody is followed", here, 1, ", all")
+	a.join(2, "Z") // another user
+	here.follow(t, 1, "A", "B")
+	a.write("A", "Z", "B", "A")
+	must(t, here.Forget(t.Context(), 1))
+	for _, f := range []*feeds{here, here, there} {
+		wantFeed(t, "loaded", f, 1, "A/4 B/3 A/1, all")
+		wantFeed(t, "of another", f, 2, "Z/2, all")
+	}
+	there.publish(t, "B", "Z")
+	must(t, there.Window().Add(t.Context(), 1, UnionEntry("Z", "6", 6), UnionEntry("A1", "6", 6))) // an author who is none
+	for _, f := range []*feeds{here, there} {
+		wantFeed(t, "pushed", f, 1, "B/5 A/4 B/3 A/1, all")
+		wantFeed(t, "pushed to another", f, 2, "Z/6 Z/2, all")
+	}
+	a.wantCalls(t, "all in all", 3, 3)
+	if got := here.Window().Stats(); got.Hits != 4 || got.Misses != 3 {
+		t.Errorf("%d hits and %d misses, want 4 and 3: a page counts once", got.Hits, got.Misses)
+	}
+}
+
+func unionPagesBeginAndEnd(t *testing.T, w *world) {
+	a := newAuthors()
+	a.join(1, "A", "B")
+	a.write("A", "Z", "B", "A", "B", "B") // 1 to 6
+	whole, cut := feedsOf(w.process(t), a, a.load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{Size: 3})
+	tests := []struct {
+		from       int64
+		most       int
+		whole, cut string
+	}{
+		{newestOfAll, 1, "B/6, all", "B/6, from 4"},
+		{6, 2, "B/6 B/5, all", "B/6 B/5, from 4"},
+		{5, 2, "B/5 A/4, all", "B/5 A/4, from 4"},
+		{4, 9, "A/4 B/3 A/1, all", "A/4, from 4"},
+		{2, 9, "A/1, all", ", from 4"},
+		{0, 9, ", all", ", from 4"},
+		{math.MinInt64, 9, ", all", ", from 4"},
+		{newestOfAll, 0, ", all", ", from 4"},
+	}
+	for f, want := range map[*feeds]func(i int) string{
+		whole: func(i int) string { return tests[i].whole },
+		cut:   func(i int) string { return tests[i].cut },
+	} {
+		must(t, f.Forget(t.Context(), 1))
+		for i, test := range tests {
+			if got := f.mustPage(t, 1, test.from, test.most).describe(); got != want(i) {
+				t.Errorf("%d from %d: %q, want %q", test.most, test.from, got, want(i))
+			}
+		}
+	}
+}
+
+func unionPassesOverMany(t *testing.T, w *world) {
+	const size = 1300
+	a := newAuthors()
+	a.join(1, "A", "B")
+	a.write("A", "A")
+	a.write(slices.Repeat([]string{"B"}, 700)...)
+	a.write("A")
+	a.write(slices.Repeat([]string{"B"}, 550)...)
+	a.write("A") // 1254
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: size})
+	f.mustPage(t, 1, newestOfAll, 1)
+	f.unfollow(t, 1, "B")
+	for most, want := range map[int]string{
+		1: "A/1254, all", 2: "A/1254 A/703, all", 3: "A/1254 A/703 A/2, all",
+		4: "A/1254 A/703 A/2 A/1, all", 2000: "A/1254 A/703 A/2 A/1, all",
+	} {
+		if got := f.mustPage(t, 1, newestOfAll, most).describe(); got != want {
+			t.Errorf("most %d: %q, want %q", most, got, want)
+		}
+	}
+	a.wantCalls(t, "all in all", 1, 1)
+}
+
+func unionSourceComesBack(t *testing.T, w *world) {
+	a := newAuthors()
+	here, there := feedsOf(w.process(t), a, a.load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	here.follow(t, 1, "A", "B")
+	here.publish(t, "A", "B")
+	wantFeed(t, "at first", here, 1, "B/2 A/1, all")
+	there.unfollow(t, 1, "A")
+	here.publish(t, "A", "B") // A's is not pushed
+	wantFeed(t, "A left", here, 1, "B/4 B/2, all")
+	a.wantCalls(t, "with A passed over", 1, 1)
+
+	here.follow(t, 1, "A")
+	wantFeed(t, "A came back", there, 1, "B/4 A/3 B/2 A/1, all")
+	a.wantCalls(t, "with A again", 1, 1)
+
+	old := a.leave(1, "B")
+	a.write("B")
+	here.follow(t, 1, "B") // before its leaving is told
+	wantFeed(t, "B came back", here, 1, "B/5 B/4 A/3 B/2 A/1, all")
+	must(t, there.sources.RemoveExactly(t.Context(), 1, old))
+	wantFeed(t, "the leaving told late", here, 1, "B/5 B/4 A/3 B/2 A/1, all")
+}
+
+func unionSourceJoins(t *testing.T, w *world) {
+	a := newAuthors()
+	here, there := feedsOf(w.process(t), a, a.load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	here.follow(t, 1, "A")
+	here.publish(t, "A", "B", "A", "B", "C")
+	wantFeed(t, "A alone", here, 1, "A/3 A/1, all")
+	there.follow(t, 1, "B")
+	there.publish(t, "B") // pushed before its source was read
+	wantFeed(t, "B joined", here, 1, "B/6 B/4 A/3 B/2 A/1, all")
+	there.follow(t, 1, "C", "D")
+	there.unfollow(t, 1, "D")
+	wantFeed(t, "C joined, D came and went", there, 1, "B/6 C/5 B/4 A/3 B/2 A/1, all")
+	a.wantCalls(t, "all in all", 3, 3)
+	for _, f := range []*feeds{here, there} {
+		wantFeed(t, "at the end", f, 1, "B/6 C/5 B/4 A/3 B/2 A/1, all")
+	}
+	a.wantCalls(t, "warm", 0, 0)
+}
+
+func unionJoinCuts(t *testing.T, w *world) {
+	tests := []struct {
+		name   string
+		before []string // written, of A that is followed, or of B that joins
+		want   string
+	}{
+		{"fewer than fit", []string{"A", "B", "B"}, "B/3 B/2 A/1, all"},
+		{"as many as fit", []string{"A", "B", "B", "B"}, "B/4 B/3 B/2 A/1, all"},
+		{"one more, all but one new", []string{"A", "B", "B", "B", "B"}, "B/5 B/4 B/3 B/2, from 2"},
+		{"many more", []string{"A", "B", "B", "B", "B", "B", "B"}, "B/7 B/6 B/5 B/4, from 4"},
+		{"older ones", []string{"B", "B", "B", "A", "A"}, "A/5 A/4 B/3 B/2, from 2"},
+		{"as many as fit into an empty one", []string{"B", "B", "B", "B"}, "B/4 B/3 B/2 B/1, all"},
+		{"one more than fits into an empty one", []string{"B", "B", "B", "B", "B"}, "B/5 B/4 B/3 B/2, from 2"},
+	}
+	for _, test := range tests {
+		a := newAuthors()
+		f := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: 4})
+		must(t, f.Forget(t.Context(), 1))
+		f.follow(t, 1, "A")
+		a.write(test.before...)
+		f.mustPage(t, 1, newestOfAll, 1)
+		f.follow(t, 1, "B")
+		wantFeed(t, test.name, f, 1, test.want)
+		a.wantCalls(t, test.name, 2, 2)
+	}
+}
+
+func unionFullAtOnce(t *testing.T, w *world) {
+	for n, want := range []string{
+		3: "A/3 A/2 A/1, all", 4: "A/4 A/3 A/2 A/1, from 1", 5: "A/5 A/4 A/3 A/2, from 2",
+	} {
+		a := newAuthors()
+		f := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: 4})
+		if want == "" {
+			continue
+		}
+		must(t, f.Forget(t.Context(), 1))
+		f.follow(t, 1, "A")
+		a.write(slices.Repeat([]string{"A"}, n)...)
+		wantFeed(t, strconv.Itoa(n), f, 1, want)
+	}
+}
+
+func unionFloorHolds(t *testing.T, w *world) {
+	a := newAuthors()
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: 4})
+	f.follow(t, 1, "A")
+	late := UnionEntry("A", "2", 2)
+	a.write("A", "A", "B", "A", "B", "A", "A", "C") // 1 to 8
+	wantFeed(t, "loaded", f, 1, "A/7 A/6 A/4 A/2, from 2")
+	f.follow(t, 1, "B") // has 3 and 5; the floor rises by what has no place any more
+	wantFeed(t, "B joined", f, 1, "A/7 A/6 B/5 A/4, from 4")
+	f.push(t, late) // once more, from below the floor
+	wantFeed(t, "an old entry pushed late", f, 1, "A/7 A/6 B/5 A/4, from 4")
+	f.unfollow(t, 1, "A")
+	wantFeed(t, "A left", f, 1, "B/5, from 4") // B/3 is below
+	f.publish(t, "B")
+	wantFeed(t, "one pushed", f, 1, "B/9 B/5, from 5")
+	f.follow(t, 1, "C") // 8 is above the floor
+	wantFeed(t, "C joined", f, 1, "B/9 C/8, from 6")
+	f.follow(t, 1, "A")
+	wantFeed(t, "A came back", f, 1, "B/9 C/8 A/7 A/6, from 6")
+	a.wantCalls(t, "all in all", 4, 4)
+}
+
+func unionLargeJoin(t *testing.T, w *world) {
+	const size = largestWindow
+	a := newAuthors()
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: size})
+	f.follow(t, 1, "A")
+	f.mustPage(t, 1, newestOfAll, 1)
+	a.write(slices.Repeat([]string{"B"}, size+10)...)
+	f.follow(t, 1, "B")
+	page := f.mustPage(t, 1, newestOfAll, size+10)
+	if !page.Known || page.Floor != 11 {
+		t.Fatalf("known %v from %d, want true from 11", page.Known, page.Floor)
+	}
+	if diff := cmp.Diff(a.wrote[:size], page.Entries); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func unionNewestLeft(t *testing.T, w *world) {
+	a := newAuthors()
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	f.follow(t, 1, "A", "B")
+	a.write("A", "B")
+	_, err := f.sources.Has(t.Context(), 1, nil)
+	must(t, err)
+	gone := a.leave(1, "B") // its telling is on its way
+	wantFeed(t, "loaded", f, 1, "A/1, all")
+	wantFeed(t, "again", f, 1, "A/1, all")
+	a.wantCalls(t, "loaded", 2, 1) // what was joined is asked for once
+	must(t, f.sources.RemoveExactly(t.Context(), 1, gone))
+	f.follow(t, 1, "B")
+	wantFeed(t, "it came back", f, 1, "B/2 A/1, all")
+}
+
+func unionSourcesAreTold(t *testing.T, w *world) {
+	a := newAuthors()
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	steps := []struct {
+		do   func()
+		want Sources
+	}{
+		{func() {}, Sources{0, 0}},
+		{func() { f.follow(t, 1, "A", "B", "C") }, Sources{3, 3}},
+		{func() { f.unfollow(t, 1, "A") }, Sources{3, 2}},
+		{func() { f.unfollow(t, 1, "C") }, Sources{2, 1}},
+		{func() { f.follow(t, 1, "A") }, Sources{4, 2}},
+		{func() { f.unfollow(t, 1, "A"); f.unfollow(t, 1, "B") }, Sources{0, 0}},
+	}
+	for i, step := range steps {
+		step.do()
+		if got := f.mustPage(t, 1, newestOfAll, 1).Sources; got != step.want {
+			t.Errorf("step %d: %+v, want %+v", i, got, step.want)
+		}
+	}
+}
+
+// The load reads the truth, then an entry is written and pushed, then the load ends. Each
+// key may have been lost before.
+func unionOvertakenLoad(t *testing.T, w *world) {
+	lost := map[string]func(k unionKeys) []string{
+		"nothing was there":     func(k unionKeys) []string { return []string{k.window, k.seen} },
+		"the window was lost":   func(k unionKeys) []string { return []string{k.window} },
+		"its newest source was": func(k unionKeys) []string { return []string{k.seen} },
+	}
+	for name, lose := range lost {
+		a := newAuthors()
+		load, nextLoad := a.pausing(t, 1)
+		here, there := feedsOf(w.process(t), a, load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
+		must(t, there.Forget(t.Context(), 1))
+		there.follow(t, 1, "A")
+		a.write("A")
+		there.mustPage(t, 1, newestOfAll, 1)
+		w.drop(t, lose(there.keys(1))...)
+
+		reader := unionPageLater(t.Context(), here, 1)
+		p := nextLoad()
+		there.publish(t, "A")
+		p.end <- nil // its reader begins anew
+		got := receive(t, reader)
+		must(t, got.err)
+		if got, want := got.page.describe(), "A/2 A/1, all"; got != want {
+			t.Errorf("%s: the overtaken reader got %q, want %q", name, got, want)
+		}
+		wantFeed(t, name+", the next reader", there, 1, "A/2 A/1, all")
+		if got := here.Window().Stats().StoresRefused; got != 1 {
+			t.Errorf("%s: %d stores refused, want 1", name, got)
+		}
+	}
+}
+
+func unionOvertakenJoin(t *testing.T, w *world) {
+	a := newAuthors()
+	load, nextLoad := a.pausing(t, 1)
+	here, there := feedsOf(w.process(t), a, load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	there.follow(t, 1, "A")
+	a.write("A", "B", "C")
+	there.mustPage(t, 1, newestOfAll, 1)
+	there.follow(t, 1, "B")
+	reader := unionPageLater(t.Context(), here, 1)
+	p := nextLoad() // has read B
+	there.follow(t, 1, "C")
+	wantFeed(t, "the other reader", there, 1, "C/3 B/2 A/1, all")
+	a.wantCalls(t, "the load, B twice, once with C", 3, 3)
+	p.end <- nil
+	got := receive(t, reader)
+	must(t, got.err)
+	if got, want := got.page.describe(), "C/3 B/2 A/1, all"; got != want {
+		t.Errorf("the overtaken reader got %q, want %q", got, want)
+	}
+	wantFeed(t, "afterwards", there, 1, "C/3 B/2 A/1, all")
+	a.wantCalls(t, "the overtaken join", 0, 0)
+}
+
+func unionJoinOfWhatIsLost(t *testing.T, w *world) {
+	for name, lose := range map[string]func(k unionKeys) []string{
+		"the window":        func(k unionKeys) []string { return []string{k.window} },
+		"its newest source": func(k unionKeys) []string { return []string{k.seen} },
+		"both":              func(k unionKeys) []string { return []string{k.window, k.seen} },
+	} {
+		a := newAuthors()
+		load, nextLoad := a.pausing(t, 2)
+		here, there := feedsOf(w.process(t), a, load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
+		there.follow(t, 1, "A")
+		a.write("A", "B")
+		there.mustPage(t, 1, newestOfAll, 1)
+		there.follow(t, 1, "B")
+		reader := unionPageLater(t.Context(), here, 1)
+		p := nextLoad() // has read B
+		k := there.keys(1)
+		w.drop(t, lose(k)...)
+		p.end <- nil
+		p = nextLoad() // of all
+		if n := w.there(t, k.window, k.seen); n != 0 {
+			t.Errorf("%s: %d of window and newest source are there without a load", name, n)
+		}
+		p.end <- nil
+		must(t, receive(t, reader).err)
+		wantFeed(t, name, there, 1, "B/2 A/1, all")
+		must(t, there.Forget(t.Context(), 1))
+	}
+}
+
+func unionBusy(t *testing.T, w *world) {
+	a := newAuthors()
+	load, nextLoad := a.pausing(t, 1)
+	here, there := feedsOf(w.process(t), a, load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	there.follow(t, 1, "A")
+	a.write("A")
+	reader := unionPageLater(t.Context(), here, 1)
+	p := nextLoad()
+	wantFeed(t, "while another loads", there, 1, "unknown")
+	wantFeed(t, "once more", there, 1, "unknown")
+	a.wantCalls(t, "busy", 1, 1)
+	p.end <- nil
+	must(t, receive(t, reader).err)
+	wantFeed(t, "then", there, 1, "A/1, all")
+	a.wantCalls(t, "then", 0, 0)
+}
+
+func unionLoses(t *testing.T, w *world) {
+	a := newAuthors()
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	f.follow(t, 1, "A", "B")
+	a.write("A", "B")
+	wantFeed(t, "loaded", f, 1, "B/2 A/1, all")
+	a.wantCalls(t, "loaded", 1, 1)
+	k := f.keys(1)
+	tests := []struct {
+		name          string
+		lost          []string
+		unions, lists int
+	}{
+		{"nothing", nil, 0, 0},
+		{"the window", []string{k.window}, 1, 0},
+		{"its newest source", []string{k.seen}, 1, 0},
+		{"the sources", []string{k.sources}, 0, 1},
+		{"the union", []string{k.window, k.seen}, 1, 0},
+		{"everything", []string{k.window, k.seen, k.sources}, 1, 1},
+	}
+	for _, test := range tests {
+		w.drop(t, test.lost...)
+		wantFeed(t, test.name+" is lost", f, 1, strings.Join(membersOf(a.wrote), " ")+", all")
+		a.wantCalls(t, test.name+" is lost", test.unions, test.lists)
+		w.drop(t, test.lost...)
+		f.publish(t, "B")
+		wantFeed(t, test.name+" is lost, then B wrote", f, 1, strings.Join(membersOf(a.wrote), " ")+", all")
+		a.wantCalls(t, test.name+" is lost, then B wrote", test.unions, test.lists)
+	}
+	if n := w.there(t, k.lease); n != 0 {
+		t.Error("a lease is left")
+	}
+}
+
+func membersOf(entries []Entry) []string {
+	all := make([]string, len(entries))
+	for i, e := range entries {
+		all[i] = e.Member
+	}
+	return all
+}
+
+func unionForeignKeys(t *testing.T, w *world) {
+	a := newAuthors()
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	f.follow(t, 1, "A")
+	a.write("A")
+	k := f.keys(1)
+	makes := map[string]func(name string) error{
+		"a set":  func(name string) error { return w.rdb.ZAdd(t.Context(), name, redis.Z{Member: "A/9", Score: 9}).Err() },
+		"a list": func(name string) error { return w.rdb.RPush(t.Context(), name, "1").Err() },
+		"text":   func(name string) error { return w.rdb.Set(t.Context(), name, "[]", 0).Err() },
+	}
+	for what, foreign := range makes {
+		for _, name := range []string{k.window, k.seen, k.sources} {
+			f.mustPage(t, 1, newestOfAll, 1)
+			w.drop(t, name)
+			must(t, foreign(name))
+			wantFeed(t, what+" at "+name, f, 1, "A/1, all")
+			w.drop(t, k.window, k.seen)
+		}
+	}
+	if got := f.Window().Stats().RedisErrors; got != 0 {
+		t.Errorf("%d errors of Redis, want none", got)
+	}
+}
+
+func unionSourcesCutOff(t *testing.T, w *world) {
+	a := newAuthors()
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	f.follow(t, 1, "A", "B", "C", "D", "E", "F", "G")
+	a.write("A")
+	wantFeed(t, "seven of eight", f, 1, "A/1, all")
+	f.follow(t, 1, "H")
+	a.wantCalls(t, "seven", 1, 1)
+	wantFeed(t, "eight of eight", f, 1, "unknown")
+	wantFeed(t, "once more", f, 1, "unknown")
+	a.wantCalls(t, "eight", 0, 1)
+	f.unfollow(t, 1, "B")
+	must(t, f.sources.Invalidate(t.Context(), 1))
+	wantFeed(t, "seven again", f, 1, "A/1, all")
+}
+
+func unionNames(t *testing.T, w *world) {
+	a := newAuthors()
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	f.follow(t, 1, "A", "C")
+	a.write("A", "C", "A")
+	f.mustPage(t, 1, newestOfAll, 1)
+	many := make([]string, 1200)
+	for i := range many {
+		many[i] = strconv.Itoa(i)
+	}
+	many[499], many[500], many[1199] = "A", "C", "A"
+	tests := []struct {
+		name  string
+		names []string
+		want  map[string]bool
+	}{
+		{"none", nil, map[string]bool{}},
+		{"no source", []string{"B", "", "A/1"}, map[string]bool{}},
+		{"some of them", []string{"B", "A", "B", "C", "A"}, map[string]bool{"A": true, "C": true}},
+		{"many", many, map[string]bool{"A": true, "C": true}},
+	}
+	for _, test := range tests {
+		for most, want := range []string{", all", "A/3, all", "A/3 C/2, all"} {
+			page := f.mustPage(t, 1, newestOfAll, most, test.names...)
+			if diff := cmp.Diff(test.want, page.Has); diff != "" || page.describe() != want {
+				t.Errorf("%s: %q, want %q %s", test.name, page.describe(), want, diff)
+			}
+		}
+	}
+}
+
+func unionAnySource(t *testing.T, w *world) {
+	for _, source := range []string{"\x00", "\x00a", "a b\r\n", "ä", "\xff", "%d", "-inf", "{1}"} {
+		a := newAuthors()
+		f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
+		must(t, f.Forget(t.Context(), 1))
+		f.follow(t, 1, source)
+		a.write(source)
+		wantFeed(t, "loaded", f, 1, source+"/1, all")
+		f.publish(t, source)
+		wantFeed(t, "pushed", f, 1, source+"/2 "+source+"/1, all")
+		if got := f.mustPage(t, 1, newestOfAll, 1, source); !got.Has[source] {
+			t.Errorf("%q is no source", source)
+		}
+		must(t, f.Window().Add(t.Context(), 1, UnionEntry("a/b", "3", 3), UnionEntry("a", "b/4", 4)))
+		f.follow(t, 1, "a")
+		if got := f.mustPage(t, 1, newestOfAll, 1).Entries; len(got) != 1 || got[0] != UnionEntry("a", "b/4", 4) {
+			t.Errorf("an item with a slash: %v", got)
+		}
+	}
+}
+
+func unionLives(t *testing.T, w *world) {
+	const life = time.Hour
+	a := newAuthors()
+	load, nextLoad := a.pausing(t, 1)
+	here := feedsOf(w.process(t), a, load, WindowPolicy{Life: life, LeaseTTL: time.Minute})
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{Life: life})
+	f.follow(t, 1, "A")
+	k := f.keys(1)
+	left := func(name string) time.Duration { return w.rdb.PTTL(t.Context(), name).Val() }
+	reader := unionPageLater(t.Context(), here, 1)
+	p := nextLoad()
+	if got := left(k.lease); got <= 0 || got > time.Minute {
+		t.Errorf("the lease has %v left, want more than 0 and at most a minute", got)
+	}
+	p.end <- nil
+	must(t, receive(t, reader).err)
+	f.follow(t, 1, "B") // a join
+	f.mustPage(t, 1, newestOfAll, 1)
+	if diff := cmp.Diff(3, len(w.names(t))); diff != "" {
+		t.Errorf("keys %q, want three", w.names(t))
+	}
+	full := map[string]time.Duration{k.window: life, k.seen: life, k.sources: 2 * life}
+	for name, full := range full {
+		if got := left(name); got < full*8/10 || got > full {
+			t.Errorf("%s has %v left of %v", name, got, full)
+		}
+	}
+	tests := []struct {
+		name    string
+		old     []string // have half of their lives left
+		renewed []string
+	}{
+		{"nothing is old", nil, nil},
+		{"the window", []string{k.window}, []string{k.window, k.seen}},
+		{"its newest source", []string{k.seen}, []string{k.window, k.seen}},
+		{"the sources", []string{k.sources}, []string{k.sources}},
+		{"all", []string{k.window, k.seen, k.sources}, []string{k.window, k.seen, k.sources}},
+	}
+	for _, test := range tests {
+		set := make(map[string]time.Duration)
+		for name, full := range full {
+			set[name] = full * 76 / 100 // just above what is renewed
+			if slices.Contains(test.old, name) {
+				set[name] = full / 2
+			}
+			must(t, w.rdb.PExpire(t.Context(), name, set[name]).Err())
+		}
+		f.mustPage(t, 1, newestOfAll, 1)
+		for name, full := range full {
+			if got, want := left(name) > set[name], slices.Contains(test.renewed, name); got != want || left(name) > full {
+				t.Errorf("%s is old: %s is renewed: %v, want %v", test.name, name, got, want)
+			}
+		}
+	}
+	f.unfollow(t, 1, "B")
+	f.publish(t, "A")
+	for _, name := range w.names(t) {
+		if left(name) <= 0 {
+			t.Errorf("%s has no life", name)
+		}
+	}
+}
+
+func unionRoundTrips(t *testing.T, w *world) {
+	a := newAuthors()
+	a.join(1, "A")
+	a.write("A", "B")
+	sent := new(tally)
+	f := feedsOf(w.process(t, sent), a, a.load, WindowPolicy{})
+	page := func() { f.mustPage(t, 1, newestOfAll, 10, "A", "B") }
+	steps := []struct {
+		name string
+		do   func()
+		want int
+	}{
+		{"teach loading", page, 0},
+		{"teach joining", func() { f.follow(t, 1, "B"); page() }, 0},
+		{"teach removing and adding", func() { f.unfollow(t, 1, "B"); f.publish(t, "A") }, 0},
+		{"a page", page, 1},
+		{"a page of much", func() { f.mustPage(t, 1, newestOfAll, 5000, make([]string, 3000)...) }, 1},
+		{"forgetting", func() { must(t, f.Forget(t.Context(), 1)) }, 1},
+		{"a load", page, 4},
+		{"a source that joins", func() { f.follow(t, 1, "B") }, 1},
+		{"loading the sources and joining", page, 7}, // a look, the sources in three, a look, the join, a look
+	}
+	for _, step := range steps {
+		step.do()
+		got := sent.roundTrips
+		sent.reset()
+		if step.want != 0 && got != step.want {
+			t.Errorf("%s: %d round trips, want %d", step.name, got, step.want)
+		}
+	}
+}
+
+func unionScriptsAreTaught(t *testing.T, w *world) {
+	a := newAuthors()
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	steps := []func(){
+		func() { f.follow(t, 1, "A"); a.write("A", "B") },
+		func() { wantFeed(t, "loaded", f, 1, "A/1, all") },
+		func() { f.follow(t, 1, "B") },
+		func() { wantFeed(t, "joined", f, 1, "B/2 A/1, all") },
+		func() { f.publish(t, "A") },
+		func() { wantFeed(t, "pushed", f, 1, "A/3 B/2 A/1, all") },
+	}
+	for _, step := range steps {
+		must(t, w.rdb.ScriptFlush(t.Context()).Err())
+		step()
+	}
+	a.wantCalls(t, "all in all", 2, 2)
+}
+
+func unionFailedLoad(t *testing.T, w *world) {
+	failures := map[string]func(ctx context.Context) error{
+		"an error":   func(context.Context) error { return errDatabase },
+		"a panic":    func(context.Context) error { panic(errDatabase) },
+		"a deadline": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		"an exit":    func(context.Context) error { runtime.Goexit(); return nil },
+	}
+	for name, fail := range failures {
+		a := newAuthors()
+		f := feedsOf(w.process(t), a, func(ctx context.Context, _ int, _ int64, _ int) ([]Entry, int64, error) {
+			return nil, 0, fail(ctx)
+		}, WindowPolicy{LoadTimeout: 200 * time.Millisecond})
+		f.follow(t, 1, "A")
+		k := f.keys(1)
+		w.drop(t, k.lease)
+		page, err := f.Page(t.Context(), 1, newestOfAll, 10, nil)
+		if err == nil || page.Known || !strings.Contains(err.Error(), "feed:in") {
+			t.Errorf("%s: %+v, %v", name, page, err)
+		}
+		if name == "an error" && !errors.Is(err, errDatabase) || name == "a deadline" && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
+		}
+		f.hub.Wait()
+		if n := w.there(t, k.window, k.seen); n != 0 {
+			t.Errorf("%s: something was stored", name)
+		}
+		if n := w.there(t, k.lease); (n != 0) != (name == "an exit") { // that leaves it to its end
+			t.Errorf("%s: %d leases are left", name, n)
+		}
+		if got := f.Window().Stats(); name != "an exit" && got.LoadErrors != 1 || got.RedisErrors+got.StoresRefused != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func unionFailedJoin(t *testing.T, w *world) {
+	a := newAuthors()
+	good := feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	good.follow(t, 1, "A")
+	a.write("A", "B")
+	for name, fail := range map[string]func() error{
+		"an error": func() error { return errDatabase },
+		"a panic":  func() error { panic(errDatabase) },
+	} {
+		must(t, good.Forget(t.Context(), 1))
+		good.mustPage(t, 1, newestOfAll, 10)
+		f := feedsOf(w.process(t), a, func(context.Context, int, int64, int) ([]Entry, int64, error) { return nil, 0, fail() }, WindowPolicy{})
+		good.follow(t, 1, "B")
+		if page, err := f.Page(t.Context(), 1, newestOfAll, 10, nil); err == nil || page.Known {
+			t.Errorf("%s: %+v, %v", name, page, err)
+		}
+		good.unfollow(t, 1, "B")
+		wantFeed(t, name, f, 1, "A/1, all")
+		good.follow(t, 1, "B")
+		wantFeed(t, name+", and then", good, 1, "B/2 A/1, all")
+		good.unfollow(t, 1, "B")
+	}
+}
+
+func unionFailedSources(t *testing.T, w *world) {
+	a := newAuthors()
+	h := w.process(t)
+	sources := windowOf(h, func(context.Context, []int, int) (map[int][]Entry, error) { return nil, errDatabase }, WindowPolicy{})
+	u := NewUnion(h, WindowPolicy{Name: "feed:in"}, sources, a.load)
+	if page, err := u.Page(t.Context(), 1, newestOfAll, 10, nil); !errors.Is(err, errDatabase) || page.Known {
+		t.Errorf("%+v, %v", page, err)
+	}
+	a.wantCalls(t, "without sources", 0, 0)
+}
+
+func unionRefusesToKeep(t *testing.T, w *world) {
+	tests := []struct {
+		name    string
+		entries []Entry
+		newest  int64
+		want    string
+	}{
+		{"out of order", numbered(1, 2), 9, "newest first"},
+		{"twice", numbered(2, 2), 9, "each once"},
+		{"a score too large", []Entry{{"A/1", largestScore + 1}}, 9, "2^53"},
+		{"a source before all", nil, -1, "positive"},
+	}
+	a := newAuthors()
+	good := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: 2})
+	for _, test := range tests {
+		bad := feedsOf(w.process(t), a, func(context.Context, int, int64, int) ([]Entry, int64, error) {
+			return test.entries, test.newest, nil
+		}, WindowPolicy{Size: 2})
+		must(t, good.Forget(t.Context(), 1))
+		for _, what := range []string{"load", "join"} {
+			good.follow(t, 1, "A")
+			if _, err := bad.Page(t.Context(), 1, newestOfAll, 10, nil); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s, %s: %v, want an error that says %q", test.name, what, err, test.want)
+			}
+			wantFeed(t, test.name+", "+what, good, 1, ", all")
+		}
+	}
+	k := good.keys(1)
+	long := feedsOf(w.process(t), a, func(context.Context, int, int64, int) ([]Entry, int64, error) {
+		return []Entry{UnionEntry("A", "3", 3), UnionEntry("A", "2", 2), UnionEntry("A", "1", 1)}, 99, nil
+	}, WindowPolicy{Size: 2})
+	w.drop(t, k.window)
+	wantFeed(t, "more than the limit", long, 1, "A/3 A/2, from 2")
+}
+
+// leaving makes a reader leave as soon as the reply to its next pipeline is there.
+type leaving struct {
+	mu    sync.Mutex
+	leave context.CancelFunc
+}
+
+func (l *leaving) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (l *leaving) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (l *leaving) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.leave != nil {
+			l.leave()
+			l.leave = nil
+		}
+		return err
+	}
+}
+
+func unionReaderLeavesEarly(t *testing.T, w *world) {
+	a := newAuthors()
+	hook := new(leaving)
+	f := feedsOf(w.process(t, hook), a, a.load, WindowPolicy{})
+	f.follow(t, 1, "A")
+	f.mustPage(t, 1, newestOfAll, 1) // teaches the scripts
+	must(t, f.Forget(t.Context(), 1))
+	ctx, leave := context.WithCancel(t.Context())
+	hook.mu.Lock()
+	hook.leave = leave
+	hook.mu.Unlock()
+	if page, err := f.Page(ctx, 1, newestOfAll, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
+		t.Errorf("the reader that left got %+v, %v", page, err)
+	}
+	f.hub.Wait()
+	if n := w.there(t, f.keys(1).lease); n != 0 {
+		t.Error("it left a lease")
+	}
+	if page, err := f.Page(ctx, 1, newestOfAll, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
+		t.Errorf("a reader that had left got %+v, %v", page, err)
+	}
+	if got := f.Window().Stats().RedisErrors; got != 0 {
+		t.Errorf("%d errors of Redis, want none", got)
+	}
+}
+
+func unionReaderLeavesALoad(t *testing.T, w *world) {
+	a := newAuthors()
+	load, nextLoad := a.pausing(t, 2)
+	here, there := feedsOf(w.process(t), a, load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	a.write("A", "B")
+	for _, source := range []string{"A", "B"} { // a load, then a join
+		there.follow(t, 1, source)
+		ctx, leave := context.WithCancel(t.Context())
+		reader := unionPageLater(ctx, here, 1)
+		p := nextLoad()
+		leave()
+		if got := receive(t, reader); !errors.Is(got.err, context.Canceled) {
+			t.Errorf("the reader that left got %+v, want context.Canceled", got)
+		}
+		if _, ok := p.ctx.Deadline(); !ok || p.ctx.Err() != nil {
+			t.Errorf("the load has a deadline: %v, and ended: %v", ok, p.ctx.Err())
+		}
+		a.wantCalls(t, "with "+source, 1, 1)
+		p.end <- nil
+		here.hub.loads.Wait()
+		there.mustPage(t, 1, newestOfAll, 10)
+		a.wantCalls(t, "afterwards", 0, 0)
+	}
+	wantFeed(t, "at the end", there, 1, "B/2 A/1, all")
+}
+
+// twice sends each pipeline a second time, as a client does that lost the first reply.
+type twice struct{ on atomic.Bool }
+
+func (h *twice) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (h *twice) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (h *twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if h.on.Load() {
+			err = next(ctx, cmds)
+		}
+		return err
+	}
+}
+
+func unionAsksTwice(t *testing.T, w *world) {
+	a := newAuthors()
+	hook := new(twice)
+	f := feedsOf(w.process(t, hook), a, a.load, WindowPolicy{})
+	f.follow(t, 1, "A")
+	a.write("A", "B")
+	f.mustPage(t, 1, newestOfAll, 1)
+	hook.on.Store(true)
+	must(t, f.Forget(t.Context(), 1))
+	wantFeed(t, "loaded", f, 1, "A/1, all")
+	f.follow(t, 1, "B")
+	wantFeed(t, "joined", f, 1, "B/2 A/1, all")
+	f.publish(t, "A")
+	wantFeed(t, "pushed", f, 1, "A/3 B/2 A/1, all")
+	a.wantCalls(t, "all in all", 3, 2)
+}
+
+func TestAUnionIsNotKnownWhenRedisIsAway(t *testing.T) {
+	w := mini(t)
+	a := newAuthors()
+	away := new(outage)
+	f := feedsOf(w.process(t, away), a, a.load, WindowPolicy{})
+	f.follow(t, 1, "A")
+	a.write("A")
+	wantFeed(t, "at first", f, 1, "A/1, all")
+	a.wantCalls(t, "at first", 1, 1)
+	away.on.Store(true)
+	wantFeed(t, "away", f, 1, "unknown")
+	a.wantCalls(t, "away", 0, 0)
+	if err := f.Forget(t.Context(), 1); !errors.Is(err, errAway) {
+		t.Errorf("Forget: %v", err)
+	}
+	away.on.Store(false)
+	wantFeed(t, "back", f, 1, "A/1, all")
+	if diff := cmp.Diff(Stats{Name: "feed-in", Hits: 1, Misses: 2, Loads: 1, LoadCalls: 1, RedisErrors: 2}, f.Window().Stats()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAUnionSurvivesARedisThatFallsDuringItsLoad(t *testing.T) {
+	for _, what := range []string{"load", "join"} {
+		m := miniredis.RunT(t)
+		rdb := newClient("tcp", m.Addr())
+		h, err := NewHub(rdb, Options{})
+		must(t, err)
+		a := newAuthors()
+		falls := what == "load"
+		f := feedsOf(h, a, func(ctx context.Context, user int, above int64, limit int) ([]Entry, int64, error) {
+			if falls {
+				m.Close()
+			}
+			return a.load(ctx, user, above, limit)
+		}, WindowPolicy{})
+		f.follow(t, 1, "A")
+		if what == "join" {
+			f.mustPage(t, 1, newestOfAll, 1)
+			f.follow(t, 1, "B")
+			falls = true
+		}
+		wantFeed(t, what, f, 1, "unknown")
+		if got := f.Window().Stats().RedisErrors; got != 1 {
+			t.Errorf("%s: %d errors of Redis, want 1", what, got)
+		}
+		h.Wait()
+		must(t, rdb.Close())
+	}
+}
+
+func TestAUnionThatGoesOnBeingOvertakenEnds(t *testing.T) {
+	w := mini(t)
+	a := newAuthors()
+	var f *feeds
+	f = feedsOf(w.process(t), a, func(ctx context.Context, user int, above int64, limit int) ([]Entry, int64, error) {
+		entries, newest, err := a.load(ctx, user, above, limit)
+		return entries, newest, errors.Join(err, f.Window().Add(ctx, user, a.write("A")...))
+	}, WindowPolicy{})
+	f.follow(t, 1, "A")
+	wantFeed(t, "overtaken each time", f, 1, "unknown")
+	a.wantCalls(t, "overtaken each time", unionTries-1, 1) // the first try loads the sources
+}
+
+func TestTheWindowOfAUnionIsNotReadAlone(t *testing.T) {
+	a := newAuthors()
+	f := feedsOf(mini(t).process(t), a, a.load, WindowPolicy{})
+	if _, _, err := f.Window().Page(t.Context(), 1, nil, 10); !errors.Is(err, errNotAlone) {
+		t.Errorf("%v, want %v", err, errNotAlone)
+	}
+}
