@@ -31,6 +31,7 @@ func TestUnion(t *testing.T) {
 		{"a page passes over more than it reads at a time", unionPassesOverMany},
 		{"a source that left is passed over, and brings what was missed when it comes back", unionSourceComesBack},
 		{"a source that joins brings its older entries", unionSourceJoins},
+		{"scores of sources count as numbers up to 2^53", unionSourceScores},
 		{"a source with more entries than fit makes the union go on", unionJoinCuts},
 		{"a full union holds down to its oldest entry", unionFullAtOnce},
 		{"the floor holds after joins and pushes", unionFloorHolds},
@@ -437,6 +438,24 @@ func unionSourceJoins(t *testing.T, w *world) {
 		wantFeed(t, "at the end", f, 1, "B/6 C/5 B/4 A/3 B/2 A/1, all")
 	}
 	a.wantCalls(t, "warm", 0, 0)
+}
+
+func unionSourceScores(t *testing.T, w *world) {
+	for _, last := range []int64{8, 99_998, 1_699_999_999_998, largestScore - 2} { // before one more digit, and as 1.7e+12
+		a := newAuthors()
+		a.joined = last
+		f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
+		must(t, f.Forget(t.Context(), 1))
+		f.follow(t, 1, "A")
+		a.write("A", "B")
+		wantFeed(t, fmt.Sprint("one after ", last), f, 1, "A/1, all")
+		f.follow(t, 1, "B")
+		wantFeed(t, fmt.Sprint("two after ", last), f, 1, "B/2 A/1, all")
+		a.wantCalls(t, fmt.Sprint("after ", last), 2, 2)
+		if got, want := f.mustPage(t, 1, newestOfAll, 1).Sources, (Sources{last + 2, 2}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
 }
 
 func unionJoinCuts(t *testing.T, w *world) {
@@ -1083,6 +1102,11 @@ func unionReaderLeavesALoad(t *testing.T, w *world) {
 		a.wantCalls(t, "with "+source, 1, 1)
 		p.end <- nil
 		here.hub.loads.Wait()
+		for _, name := range w.names(t) {
+			if left := w.rdb.PTTL(t.Context(), name).Val(); left <= 0 {
+				t.Errorf("with %s, %s has no life", source, name)
+			}
+		}
 		there.mustPage(t, 1, newestOfAll, 10)
 		a.wantCalls(t, "afterwards", 0, 0)
 	}
