@@ -1,0 +1,641 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/outboxjob"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// feedTime is how long each pair of stores is tried with one seed after another, unless
+// TANDIAN_TEST_FEEDS says how many seeds.
+const feedTime = 6 * time.Second
+
+// feedSteps is how much happens in one seed.
+const feedSteps = 120
+
+// TestEveryPageOfAFeedIsWhatThePlainQuerySays has two processes publish, delete, follow,
+// unfollow and read at random, while fan-outs wait, die and are repeated, authors become
+// stars, Redis loses keys, processes begin anew and transactions commit late. After each
+// page the plain query is asked what is there at that moment.
+//
+// Every seed begins with people of its own. TANDIAN_TEST_SEED=n runs that one seed alone;
+// TANDIAN_TEST_FEEDS=200 runs as many seeds in each pair of stores as it says.
+func TestEveryPageOfAFeedIsWhatThePlainQuerySays(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		seed, seeds := testkit.Seed(t), math.MaxInt
+		switch text := os.Getenv("TANDIAN_TEST_FEEDS"); {
+		case os.Getenv("TANDIAN_TEST_SEED") != "":
+			seeds = 1
+		case text != "":
+			var err error
+			if seeds, err = strconv.Atoi(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := newFeedWorld(t, on)
+		ran, began := 0, time.Now()
+		for ran < seeds && (seeds < math.MaxInt || time.Since(began) < feedTime) {
+			if !w.run(t, seed+uint64(ran)) { //nolint:gosec // few
+				break
+			}
+			ran++
+		}
+		t.Logf("%d seeds in %v: %v", ran, time.Since(began).Round(time.Millisecond), w.did)
+		if seeds == 1 || t.Failed() {
+			return
+		}
+		for _, what := range []string{
+			"notes shown", "pages from inbox", "pages from database", "scrolls ended", "fan-outs killed", "stars", "notes of stars shown", "deleted", "unfollowed", "processes begun anew",
+		} {
+			if w.did[what] == 0 {
+				t.Errorf("no %s: this run shows nothing", what)
+			}
+		}
+	})
+}
+
+// A feedWorld is a pair of stores, on which one seed runs after another.
+type feedWorld struct {
+	on    [2]storetest.Process // of the two processes; the same one where stores are embedded
+	wires [2]*storetest.Wire
+	did   map[string]int
+}
+
+func newFeedWorld(t *testing.T, on storetest.Stores) *feedWorld {
+	t.Helper()
+	w := &feedWorld{did: map[string]int{}}
+	for i := range w.on {
+		if i > 0 && w.on[0].Dialect != "postgres" {
+			w.on[i], w.wires[i] = w.on[0], w.wires[0]
+			continue
+		}
+		w.on[i], w.wires[i] = storetest.Open(t, on), &storetest.Wire{}
+		w.on[i].Redis.AddHook(w.wires[i])
+	}
+	return w
+}
+
+// A feedStory is what happens in one seed.
+type feedStory struct {
+	*feedWorld
+	t       *testing.T
+	seed    uint64
+	draw    *rand.Rand
+	deaf    bool // no process hears what another one changed of what it has in memory
+	lively  bool // processes look which fan-outs have ended; otherwise only when they begin
+	ps      [2]*feedProcess
+	stops   [2]func()
+	people  []int64 // the first ones are followed by most
+	follows map[[2]int64]bool
+	notes   []entry // that are there
+	scrolls []*scroll
+	held    *heldNote
+	steps   []string
+}
+
+// A scroll is a reader's way through a feed.
+type scroll struct {
+	user   int64
+	size   int
+	after  page.Cursor
+	below  int64
+	shown  map[int64]bool // notes
+	always map[int64]bool // notes that were due from the beginning on, all the while
+}
+
+// A heldNote is one whose transaction has not been numbered yet.
+type heldNote struct {
+	by     int // process
+	author int64
+	hold   *hold
+	note   *note.Note
+	done   chan error
+}
+
+// run runs one seed. It reports false if it failed.
+func (w *feedWorld) run(t *testing.T, seed uint64) bool {
+	t.Helper()
+	s := &feedStory{feedWorld: w, t: t, seed: seed, draw: rand.New(rand.NewPCG(seed, 1)), follows: map[[2]int64]bool{}}
+	s.deaf, s.lively = s.draw.IntN(3) == 0, s.draw.IntN(4) == 0
+	err := s.tell(t.Context())
+	for i := range s.ps {
+		if s.ps[i] != nil {
+			s.stop(i)
+		}
+	}
+	if err != nil {
+		t.Errorf("TANDIAN_TEST_SEED=%d: %v\nthe last steps:\n%s", seed, err, strings.Join(s.steps[max(0, len(s.steps)-40):], "\n"))
+	}
+	return err == nil
+}
+
+// tell tells the story to its end.
+func (s *feedStory) tell(ctx context.Context) error {
+	if err := s.clear(ctx); err != nil {
+		return err
+	}
+	for i := range s.ps {
+		s.start(ctx, i)
+	}
+	if err := s.populate(ctx); err != nil {
+		return err
+	}
+	for range feedSteps {
+		if err := s.step(ctx); err != nil {
+			return errors.Join(err, s.release())
+		}
+	}
+	return s.end(ctx)
+}
+
+// clear removes what an earlier seed left in Redis and in the outbox. Its notes stay: the log
+// goes on.
+func (s *feedStory) clear(ctx context.Context) error {
+	on := s.on[0]
+	if _, err := on.DB.OutboxJob.Delete().Exec(ctx); err != nil {
+		return err
+	}
+	return s.unlink(ctx, 1, storetest.Prefix+":")
+}
+
+func (s *feedStory) start(ctx context.Context, i int) {
+	cfg, caches := feedSmall, cache.Options{}
+	if s.deaf {
+		// What it has in memory may be as old as the story, so it remembers all that long
+		// what was deleted.
+		caches.LocalBytes, caches.Alone = 4<<20, true
+		cfg.TailSize = 2 * feedSteps
+	}
+	p := openFeed(s.t, s.on[i], s.wires[i], caches, outbox.Options{Batch: 1}, cfg)
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ends := make(chan error, 2)
+	runs := 0
+	run := func(one func(context.Context) error) {
+		runs++
+		go func() { ends <- one(ctx) }()
+	}
+	if s.deaf {
+		run(p.hub.Run) // without it nothing is kept in memory
+	}
+	if s.lively {
+		run(p.Feed.Run)
+	}
+	s.ps[i] = p
+	s.stops[i] = func() {
+		stop()
+		for range runs {
+			if err := <-ends; err != nil {
+				s.t.Error(err)
+			}
+		}
+		for from, n := range p.pages(s.t) {
+			s.did["pages from "+from] += n
+		}
+		p.close()
+	}
+}
+
+func (s *feedStory) stop(i int) { s.stops[i]() }
+
+// populate makes people who have written already. The nth one is followed about as often as
+// 1/n says.
+func (s *feedStory) populate(ctx context.Context) error {
+	rows := make([]*ent.UserCreate, 12+s.draw.IntN(9))
+	for i := range rows {
+		rows[i] = s.on[0].DB.User.Create().SetNickname("somebody")
+	}
+	users, err := s.on[0].DB.User.CreateBulk(rows...).Save(ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range users {
+		s.people = append(s.people, u.ID)
+	}
+	for range 3 * len(s.people) {
+		if err := s.follow(ctx); err != nil {
+			return err
+		}
+	}
+	for range 20 {
+		if err := s.publish(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// known draws somebody, the first ones most often.
+func (s *feedStory) known() int64 {
+	n := float64(len(s.people))
+	return s.people[int(math.Pow(n+1, s.draw.Float64()))-1]
+}
+
+func (s *feedStory) anybody() int64 { return s.people[s.draw.IntN(len(s.people))] }
+
+// writer is a process that publishes at once: not one with a note in hand.
+func (s *feedStory) writer() int {
+	if s.held != nil {
+		return 1 - s.held.by
+	}
+	return s.draw.IntN(2)
+}
+
+func (s *feedStory) step(ctx context.Context) error {
+	if s.held != nil && s.draw.IntN(6) == 0 {
+		return s.release()
+	}
+	steps := []struct {
+		weight int
+		do     func(context.Context) error
+	}{
+		{22, s.publish},
+		{3, s.publishLate},
+		{6, s.delete},
+		{8, s.follow},
+		{6, s.unfollow},
+		{4, s.cross},
+		{16, s.first},
+		{26, s.goOn},
+		{6, s.fanOut},
+		{5, s.kill},
+		{2, s.repeat},
+		{1, s.loseAll},
+		{5, s.loseSome},
+		{4, s.leave},
+		{3, s.begin},
+	}
+	all := 0
+	for _, one := range steps {
+		all += one.weight
+	}
+	n := s.draw.IntN(all)
+	for _, one := range steps {
+		if n -= one.weight; n < 0 {
+			return one.do(ctx)
+		}
+	}
+	return nil
+}
+
+// chance is true about as often in a hundred as weight says.
+func (s *feedStory) chance(weight int) bool { return s.draw.IntN(100) < weight }
+
+func (s *feedStory) log(format string, args ...any) {
+	s.steps = append(s.steps, fmt.Sprintf("%3d ", len(s.steps))+fmt.Sprintf(format, args...))
+}
+
+func (s *feedStory) publish(ctx context.Context) error {
+	author := s.known()
+	if s.chance(30) {
+		author = s.anybody()
+	}
+	return s.publishBy(ctx, author)
+}
+
+func (s *feedStory) publishBy(ctx context.Context, author int64) error {
+	by := s.writer()
+	n, err := s.ps[by].publish(ctx, author)
+	if err != nil {
+		return err
+	}
+	s.log("%d: %d publishes %d as number %d", by, author, n.ID, n.Seq)
+	s.notes = append(s.notes, entry{n.Seq, n.ID, author})
+	return nil
+}
+
+// delete deletes a note, a new one most often.
+func (s *feedStory) delete(ctx context.Context) error {
+	if len(s.notes) == 0 {
+		return nil
+	}
+	i, by := len(s.notes)-1-s.draw.IntN(min(len(s.notes), 1+s.draw.IntN(20))), s.draw.IntN(2)
+	n := s.notes[i]
+	s.log("%d: %d deletes %d of number %d", by, n.author, n.id, n.seq)
+	if err := s.ps[by].Notes.Delete(ctx, note.Editor{UserID: n.author}, n.id); err != nil {
+		return err
+	}
+	s.notes = slices.Delete(s.notes, i, i+1)
+	s.did["deleted"]++
+	for _, sc := range s.scrolls {
+		delete(sc.always, n.id)
+	}
+	return nil
+}
+
+func (s *feedStory) follow(ctx context.Context) error { return s.followBy(ctx, s.anybody(), s.known()) }
+
+func (s *feedStory) followBy(ctx context.Context, user, author int64) error {
+	by := s.draw.IntN(2)
+	if user == author {
+		return nil
+	}
+	s.log("%d: %d follows %d", by, user, author)
+	s.follows[[2]int64{user, author}] = true
+	return s.ps[by].Follows.Follow(ctx, user, author)
+}
+
+func (s *feedStory) unfollow(ctx context.Context) error {
+	var pairs [][2]int64
+	for _, user := range s.people {
+		for _, author := range s.people {
+			if s.follows[[2]int64{user, author}] {
+				pairs = append(pairs, [2]int64{user, author})
+			}
+		}
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	pair := pairs[s.draw.IntN(len(pairs))]
+	return s.unfollowBy(ctx, pair[0], pair[1])
+}
+
+func (s *feedStory) unfollowBy(ctx context.Context, user, author int64) error {
+	by := s.draw.IntN(2)
+	s.log("%d: %d unfollows %d", by, user, author)
+	if err := s.ps[by].Follows.Unfollow(ctx, user, author); err != nil {
+		return err
+	}
+	delete(s.follows, [2]int64{user, author})
+	s.did["unfollowed"]++
+	for _, sc := range s.scrolls {
+		for _, n := range s.notes {
+			if sc.user == user && n.author == author {
+				delete(sc.always, n.id)
+			}
+		}
+	}
+	return nil
+}
+
+// cross has an author gain the follower who makes a star, and publish, or lose him.
+func (s *feedStory) cross(ctx context.Context) error {
+	author := s.anybody()
+	var followers, others []int64
+	for _, user := range s.people {
+		if s.follows[[2]int64{user, author}] {
+			followers = append(followers, user)
+		} else if user != author {
+			others = append(others, user)
+		}
+	}
+	for n := len(followers); n < feedSmall.Threshold; n++ {
+		if err := s.followBy(ctx, others[n], author); err != nil {
+			return err
+		}
+	}
+	for n := len(followers); n >= feedSmall.Threshold && s.chance(50); n-- {
+		if err := s.unfollowBy(ctx, followers[n-1], author); err != nil {
+			return err
+		}
+	}
+	return s.publishBy(ctx, author)
+}
+
+// first begins to read a feed.
+func (s *feedStory) first(ctx context.Context) error {
+	sc := &scroll{user: s.anybody(), size: 1 + s.draw.IntN(5), below: math.MaxInt64, shown: map[int64]bool{}, always: map[int64]bool{}}
+	all, err := due(ctx, s.on[0].DB, sc.user, sc.below)
+	if err != nil {
+		return err
+	}
+	for _, n := range all {
+		sc.always[n.id] = true
+	}
+	s.scrolls = append(s.scrolls, sc)
+	return s.read(ctx, sc, s.draw.IntN(2))
+}
+
+// goOn reads on in a feed.
+func (s *feedStory) goOn(ctx context.Context) error {
+	if len(s.scrolls) == 0 {
+		return nil
+	}
+	return s.read(ctx, s.scrolls[s.draw.IntN(len(s.scrolls))], s.draw.IntN(2))
+}
+
+// read reads a page and compares it with the truth.
+func (s *feedStory) read(ctx context.Context, sc *scroll, by int) error {
+	s.log("%d: %d reads %d below %d", by, sc.user, sc.size, sc.below)
+	want, err := due(ctx, s.on[0].DB, sc.user, sc.below)
+	if err != nil {
+		return err
+	}
+	got, info, err := s.ps[by].read(ctx, sc.user, sc.size, sc.after)
+	if err != nil {
+		return err
+	}
+	more := len(want) > sc.size
+	if d := cmp.Diff(want[:min(len(want), sc.size)], got, cmp.AllowUnexported(entry{})); d != "" {
+		return fmt.Errorf("process %d shows user %d a wrong page of %d below %d (-want +got):\n%s", by, sc.user, sc.size, sc.below, d)
+	}
+	if info.HasNextPage != more || info.HasPreviousPage != (sc.after != "") {
+		return fmt.Errorf("process %d says of a page of user %d: %+v; is there more: %v", by, sc.user, info, more)
+	}
+	s.did["notes shown"] += len(got)
+	for _, n := range got {
+		if sc.shown[n.id] {
+			return fmt.Errorf("user %d sees note %d a second time", sc.user, n.id)
+		}
+		sc.shown[n.id] = true
+	}
+	if !more {
+		return s.finish(sc)
+	}
+	sc.after, sc.below = *info.EndCursor, got[len(got)-1].seq
+	return nil
+}
+
+// finish ends a scroll, which must have shown what was there all the while.
+func (s *feedStory) finish(sc *scroll) error {
+	s.did["scrolls ended"]++
+	s.scrolls = slices.DeleteFunc(s.scrolls, func(other *scroll) bool { return other == sc })
+	for id := range sc.always {
+		if !sc.shown[id] {
+			return fmt.Errorf("user %d has read to the end and not seen note %d, which was there all the while", sc.user, id)
+		}
+	}
+	return nil
+}
+
+// fanOut does all jobs that wait.
+func (s *feedStory) fanOut(ctx context.Context) error {
+	by := s.draw.IntN(2)
+	s.log("%d: does all jobs", by)
+	_, err := s.ps[by].box.Replay(ctx, 0)
+	return err
+}
+
+// repeat does all fan-outs once more that were done.
+func (s *feedStory) repeat(ctx context.Context) error {
+	by := s.draw.IntN(2)
+	s.log("%d: does all fan-outs once more", by)
+	_, err := s.on[0].DB.OutboxJob.Delete().Where(outboxjob.TopicNEQ("feed"), outboxjob.DoneAtNotNil()).Exec(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = s.ps[by].box.Replay(ctx, time.Minute)
+	return err
+}
+
+// kill does jobs until the process dies in the midst of them: before a batch, or between a
+// batch's question which inboxes are there and its writes.
+func (s *feedStory) kill(ctx context.Context) error {
+	by, batches := s.draw.IntN(2), int64(s.draw.IntN(4))
+	p, cut := s.ps[by], s.chance(40)
+	s.log("%d: does jobs and dies after %d batches, cut off: %v", by, batches, cut)
+	ctx, die := context.WithCancel(ctx)
+	defer die()
+	p.died = die
+	p.batches.Store(batches)
+	if cut {
+		after := func() { p.wire.Away.Store(true); die() }
+		p.wire.After.Store(&after)
+	}
+	_, err := p.box.Replay(ctx, 0)
+	p.box.Wait()
+	p.wire.After.Store(nil)
+	p.wire.Away.Store(false)
+	p.batches.Store(-1)
+	if ctx.Err() != nil {
+		s.did["fan-outs killed"]++
+		return nil
+	}
+	return err
+}
+
+// unlink removes keys from Redis that begin with one of some texts, each by a chance.
+func (s *feedStory) unlink(ctx context.Context, part float64, prefixes ...string) error {
+	keys, err := keysOf(ctx, s.on[0], prefixes...)
+	if err != nil {
+		return err
+	}
+	keys = slices.DeleteFunc(keys, func(string) bool { return s.draw.Float64() >= part })
+	if len(keys) == 0 {
+		return nil
+	}
+	return s.on[0].Redis.Unlink(ctx, keys...).Err()
+}
+
+func (s *feedStory) loseAll(ctx context.Context) error {
+	s.log("Redis loses everything")
+	return s.unlink(ctx, 1, storetest.Prefix+":")
+}
+
+func (s *feedStory) loseSome(ctx context.Context) error {
+	what := storetest.Prefix + []string{":feed:", ":follow:", ":cache:"}[s.draw.IntN(3)]
+	part := []float64{.1, .5, 1}[s.draw.IntN(3)]
+	s.log("Redis loses %v of %s", part, what)
+	return s.unlink(ctx, part, what)
+}
+
+// leave has somebody not read for so long that the inbox is gone.
+func (s *feedStory) leave(ctx context.Context) error {
+	user := s.anybody()
+	s.log("the inbox of %d ends", user)
+	return s.unlink(ctx, 1, fmt.Sprintf("%s:feed:in:{%d}", storetest.Prefix, user))
+}
+
+// begin has a process end and another one begin in its place.
+func (s *feedStory) begin(ctx context.Context) error {
+	s.beginAnew(ctx, s.writer())
+	return nil
+}
+
+func (s *feedStory) beginAnew(ctx context.Context, by int) {
+	s.log("%d: begins anew", by)
+	s.stop(by)
+	s.start(ctx, by)
+	s.did["processes begun anew"]++
+}
+
+// publishLate begins to publish, and does not go on before it is released. SQLite has one
+// writer, who would hold up all the others.
+func (s *feedStory) publishLate(ctx context.Context) error {
+	if s.held != nil || s.on[0].Dialect != "postgres" {
+		return nil
+	}
+	h := &heldNote{by: s.draw.IntN(2), author: s.known(), hold: &hold{reached: make(chan struct{}), released: make(chan struct{})}, done: make(chan error, 1)}
+	s.log("%d: %d begins to publish", h.by, h.author)
+	go func() {
+		n, err := s.ps[h.by].publish(context.WithValue(ctx, holdKey{}, h.hold), h.author)
+		h.note = n
+		h.done <- err
+	}()
+	select {
+	case <-h.hold.reached:
+		s.held = h
+		return nil
+	case err := <-h.done:
+		return fmt.Errorf("a note was not held: %w", err)
+	}
+}
+
+// release lets the note go on that is held, if one is.
+func (s *feedStory) release() error {
+	h := s.held
+	if h == nil {
+		return nil
+	}
+	close(h.hold.released)
+	err := <-h.done
+	s.held = nil
+	if err != nil {
+		return err
+	}
+	s.log("%d: %d has published %d as number %d", h.by, h.author, h.note.ID, h.note.Seq)
+	s.notes = append(s.notes, entry{h.note.Seq, h.note.ID, h.author})
+	s.did["published late"]++
+	return nil
+}
+
+// end has everybody read everything, in a process that has to rely on what the fan-outs did.
+func (s *feedStory) end(ctx context.Context) error {
+	if err := s.release(); err != nil {
+		return err
+	}
+	if err := s.fanOut(ctx); err != nil {
+		return err
+	}
+	by := s.draw.IntN(2)
+	s.beginAnew(ctx, by)
+	stars, err := s.on[0].DB.FeedStar.Query().IDs(ctx)
+	if err != nil {
+		return err
+	}
+	s.did["stars"] = len(stars)
+	for _, user := range s.people {
+		sc := &scroll{user: user, size: 3 + s.draw.IntN(6), below: math.MaxInt64, shown: map[int64]bool{}}
+		s.scrolls = append(s.scrolls, sc)
+		for slices.Contains(s.scrolls, sc) {
+			if err := s.read(ctx, sc, by); err != nil {
+				return err
+			}
+		}
+		for _, n := range s.notes {
+			if sc.shown[n.id] && slices.Contains(stars, n.author) {
+				s.did["notes of stars shown"]++
+			}
+		}
+	}
+	return nil
+}

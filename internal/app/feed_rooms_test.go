@@ -1,0 +1,211 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/ent"
+	entfollow "github.com/tandian-dev/tandian/ent/follow"
+	entnote "github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/feed"
+	"github.com/tandian-dev/tandian/internal/follow"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// feedSmall are sizes by which floors, crossings and trims happen all the time.
+var feedSmall = feed.Config{Threshold: 4, InboxSize: 8, OutboxSize: 6, TailSize: 40, Batch: 3}
+
+// feedProcess is the rooms of a feed as one of several processes has them, without what
+// runs in the background.
+type feedProcess struct {
+	app.House
+	on     storetest.Process
+	box    *outbox.Box
+	hub    *cache.Hub
+	reg    *prometheus.Registry
+	wire   *storetest.Wire
+	closed bool
+
+	// batches is how many batches of fan-outs it does before it dies, any number if it is
+	// negative; died is called then.
+	batches atomic.Int64
+	died    func()
+}
+
+// errDied is what a fan-out ends with whose process died.
+var errDied = errors.New("the process died")
+
+// openFeed builds the rooms on stores. wire is in the way to their Redis.
+func openFeed(t *testing.T, on storetest.Process, wire *storetest.Wire, caches cache.Options, jobs outbox.Options, cfg feed.Config) *feedProcess {
+	t.Helper()
+	p := &feedProcess{on: on, reg: prometheus.NewRegistry(), wire: wire}
+	p.batches.Store(-1)
+	var err error
+	caches.Prefix, caches.RedisTimeout, caches.Log = storetest.Prefix, 5*time.Second, on.Log
+	if p.hub, err = cache.NewHub(on.Redis, caches); err != nil {
+		t.Fatal(err)
+	}
+	jobs.Dialect, jobs.Log = on.Dialect, on.Log
+	if p.box, err = outbox.New(on.SQL.DB, jobs); err != nil {
+		t.Fatal(err)
+	}
+	p.Accounts = account.New(on.DB, on.Redis, p.hub, p.box, account.Config{Prefix: storetest.Prefix}, p.reg, on.Log)
+	users, feeds := app.CountedUsers{Service: p.Accounts}, mortal{app.FeedRoomsOf(&p.House), p}
+	p.Notes = note.New(on.DB, on.Dialect, p.hub, p.box, anyShops{}, users, slowPictures{}, feeds)
+	p.Follows = follow.New(on.DB, on.Dialect, p.hub, p.box, follow.Config{Users: users, Head: p.Notes.Head})
+	cfg.Notes, cfg.Follows, cfg.Registerer, cfg.Log = feeds, feeds, p.reg, on.Log
+	p.Feed = feed.New(on.DB, on.Dialect, p.hub, p.box, cfg)
+	t.Cleanup(p.close)
+	return p
+}
+
+// close ends the process. It may be repeated.
+func (p *feedProcess) close() {
+	if !p.closed {
+		p.closed = true
+		p.Feed.Wait()
+		p.box.Wait()
+		p.hub.Wait()
+	}
+}
+
+// pages is how many pages came from where, of what this process has read.
+func (p *feedProcess) pages(t *testing.T) map[string]int {
+	t.Helper()
+	families, err := p.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := map[string]int{}
+	for _, f := range families {
+		if f.GetName() == "tandian_feed_pages_total" {
+			for _, m := range f.GetMetric() {
+				from[m.GetLabel()[0].GetValue()] += int(m.GetCounter().GetValue())
+			}
+		}
+	}
+	return from
+}
+
+// mortal are the rooms of a feed whose process may die in the midst of a fan-out.
+type mortal struct {
+	app.FeedRooms
+	p *feedProcess
+}
+
+func (m mortal) Followers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+	switch left := m.p.batches.Load(); {
+	case left == 0:
+		m.p.died()
+		return nil, errDied
+	case left > 0:
+		m.p.batches.Add(-1)
+	}
+	return m.FeedRooms.Followers(ctx, asks)
+}
+
+// anyShops are shops of which every one is there.
+type anyShops struct{}
+
+func (anyShops) OwnerOf(context.Context, int64) (*int64, bool, error) { return nil, true, nil }
+
+func (anyShops) AddComments(context.Context, *ent.Tx, map[int64]int) ([]outbox.Ticket, error) {
+	return nil, nil
+}
+
+func (anyShops) AnnounceCounts(context.Context, []int64, []outbox.Ticket) {}
+
+// slowPictures hold up the transactions of those who publish with a hold, before their notes
+// are numbered.
+type slowPictures struct{ storetest.AnyPictures }
+
+func (slowPictures) Show(ctx context.Context, _ *ent.Tx, _ map[int64][]string) error {
+	h, held := ctx.Value(holdKey{}).(*hold)
+	if !held {
+		return nil
+	}
+	h.once.Do(func() { close(h.reached) })
+	select {
+	case <-h.released:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+type holdKey struct{}
+
+// A hold is on one transaction.
+type hold struct {
+	once              sync.Once // a transaction may be run again
+	reached, released chan struct{}
+}
+
+// publish publishes a note.
+func (p *feedProcess) publish(ctx context.Context, author int64) (*note.Note, error) {
+	return p.Notes.Publish(ctx, author, note.Draft{ShopID: 1, Title: "A note", Content: "Good tea."})
+}
+
+// entry is a note's place in a feed.
+type entry struct{ seq, id, author int64 }
+
+// read reads a page of a feed.
+func (p *feedProcess) read(ctx context.Context, user int64, first int, after page.Cursor) ([]entry, page.Info, error) {
+	got, err := p.Feed.Page(ctx, user, first, after)
+	if err != nil {
+		return nil, page.Info{}, err
+	}
+	list := make([]entry, len(got.Edges))
+	for i, e := range got.Edges {
+		n, _ := e.Note.(*note.Note)
+		if n == nil {
+			return nil, page.Info{}, errors.New("an edge without a note")
+		}
+		list[i] = entry{n.Seq, n.ID, n.AuthorID}
+	}
+	return list, got.Info, nil
+}
+
+// due is the truth: the notes below a number, that are there, by those whom a user follows,
+// newest first.
+func due(ctx context.Context, db *ent.Client, user, below int64) ([]entry, error) {
+	var authors []int64
+	err := db.Follow.Query().Where(entfollow.FollowerID(user)).Select(entfollow.FieldFolloweeID).Scan(ctx, &authors)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.Note.Query().
+		Where(entnote.AuthorIDIn(authors...), entnote.DeletedAtIsNil(), entnote.SeqNotNil(), entnote.SeqLT(below)).
+		Order(ent.Desc(entnote.FieldSeq)).Select(entnote.FieldID, entnote.FieldSeq, entnote.FieldAuthorID).All(ctx)
+	list := make([]entry, len(rows))
+	for i, r := range rows {
+		list[i] = entry{*r.Seq, r.ID, r.AuthorID}
+	}
+	return list, err
+}
+
+// keysOf are the keys in Redis that begin with one of some texts, sorted.
+func keysOf(ctx context.Context, on storetest.Process, prefixes ...string) (keys []string, err error) {
+	found := on.Redis.Scan(ctx, 0, storetest.Prefix+":*", 1000).Iterator()
+	for found.Next(ctx) {
+		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(found.Val(), prefix) }) {
+			keys = append(keys, found.Val())
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys), found.Err() // SCAN may return one twice
+}
