@@ -186,6 +186,7 @@ func (s *feedStory) start(ctx context.Context, i int) {
 		cfg.TailSize = 2 * feedSteps
 	}
 	p := openFeed(s.t, s.on[i], s.wires[i], caches, outbox.Options{Batch: 1}, cfg)
+	p.deaf = s.deaf
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ends := make(chan error, 2)
 	runs := 0

@@ -44,6 +44,10 @@ type feedProcess struct {
 	// negative; died is called then.
 	batches atomic.Int64
 	died    func()
+
+	// memory has the rows that it has read, if it is deaf: it hears of no change of them.
+	deaf   bool
+	memory sync.Map
 }
 
 // errDied is what a fan-out ends with whose process died.
@@ -101,7 +105,7 @@ func (p *feedProcess) pages(t *testing.T) map[string]int {
 	return from
 }
 
-// mortal are the rooms of a feed whose process may die in the midst of a fan-out.
+// mortal are the rooms of a feed whose process may die in the midst of a fan-out, or be deaf.
 type mortal struct {
 	app.FeedRooms
 	p *feedProcess
@@ -116,6 +120,28 @@ func (m mortal) Followers(ctx context.Context, asks []cache.Ask[int64]) (map[int
 		m.p.batches.Add(-1)
 	}
 	return m.FeedRooms.Followers(ctx, asks)
+}
+
+// Rows are as old as the process allows.
+func (m mortal) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
+	if !m.p.deaf {
+		return m.FeedRooms.Rows(ctx, ids)
+	}
+	rows := map[int64]any{}
+	var unread []int64
+	for _, id := range ids {
+		if row, read := m.p.memory.Load(id); read {
+			rows[id] = row
+		} else {
+			unread = append(unread, id)
+		}
+	}
+	fresh, err := m.FeedRooms.Rows(ctx, unread)
+	for id, row := range fresh {
+		rows[id] = row
+		m.p.memory.Store(id, row)
+	}
+	return rows, err
 }
 
 // anyShops are shops of which every one is there.

@@ -1,0 +1,383 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+const (
+	togetherPeople  = 16
+	togetherWriters = 2 // of each process
+	togetherReaders = 2 // of each process
+)
+
+// TestPagesOfAFeedAreRightWhileAllElseHappens has readers and writers of two processes work
+// at once, while fan-outs run and die and Redis loses keys. Each call is written down with the
+// moments at which it began and returned. So of every note is known whether it was due all
+// the while that a page was read, and must be on it, or at no moment, and must not.
+// TANDIAN_TEST_SEED repeats the choices of a run, though not its interleaving.
+func TestPagesOfAFeedAreRightWhileAllElseHappens(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		together := newTogether(t, on)
+		together.run(t, 3*time.Second)
+		wrong := 0
+		for _, r := range together.pages {
+			if err := together.check(r); err != nil && wrong < 3 {
+				wrong++
+				t.Errorf("process %d, user %d, %d below %d: %v", r.by, r.user, r.size, r.below, err)
+			}
+		}
+		together.settled(t)
+		t.Logf("%d pages, %d notes of which %d were deleted, %d follows of which %d ended", len(together.pages),
+			len(together.notes), ended(together.notes), len(together.follows), ended(together.follows))
+		if len(together.pages) < 50 || ended(together.notes) == 0 || ended(together.follows) == 0 {
+			t.Error("this run shows nothing")
+		}
+	})
+}
+
+// A span is a call, from its beginning to its return, by a clock that counts such moments. The
+// zero span is of a call that nobody made.
+type span struct{ began, returned int64 }
+
+// A life is that of a note or a follow.
+type life struct {
+	user, followee int64 // of a follow
+	entry                // of a note
+	begin, end   span
+}
+
+// surely reports whether it was there all the while of a span.
+func (l *life) surely(s span) bool {
+	return l.begin.returned < s.began && (l.end.began == 0 || l.end.began > s.returned)
+}
+
+// perhaps reports whether it may have been there at some moment of a span.
+func (l *life) perhaps(s span) bool {
+	return l.begin.began < s.returned && (l.end.returned == 0 || l.end.returned > s.began)
+}
+
+func ended(lives []*life) (n int) {
+	for _, l := range lives {
+		if l.end.began != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// A pageRead is a page that somebody read.
+type pageRead struct {
+	span
+	by    int
+	user  int64
+	size  int
+	below int64
+	got   []entry
+	more  bool
+}
+
+// together is what several processes do at once.
+type together struct {
+	ps     [2]*feedProcess
+	people []int64
+	seed   uint64
+	now    atomic.Int64
+
+	mu      sync.Mutex
+	notes   []*life
+	follows []*life
+	pages   []pageRead
+}
+
+func newTogether(t *testing.T, on storetest.Stores) *together {
+	t.Helper()
+	g := &together{seed: testkit.Seed(t)}
+	w := newFeedWorld(t, on)
+	jobs := outbox.Options{Poll: 20 * time.Millisecond, HeadStart: time.Millisecond, Pause: 5 * time.Millisecond, Timeout: time.Second}
+	for i := range g.ps {
+		cfg, caches := feedSmall, cache.Options{}
+		if i == 1 { // what this one has in memory may be as old as the test
+			cfg.TailSize, caches.LocalBytes, caches.Alone = 100_000, 4<<20, true
+		}
+		g.ps[i] = openFeed(t, w.on[i], w.wires[i], caches, jobs, cfg)
+		g.ps[i].deaf, g.ps[i].died = i == 1, func() {}
+	}
+	for range togetherPeople {
+		user, err := w.on[0].DB.User.Create().SetNickname("somebody").Save(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.people = append(g.people, user.ID)
+	}
+	return g
+}
+
+// call makes a call and says when.
+func (g *together) call(do func() error) (span, error) {
+	s := span{began: g.now.Add(1)}
+	err := do()
+	s.returned = g.now.Add(1)
+	return s, err
+}
+
+// run has everybody work for a while.
+func (g *together) run(t *testing.T, during time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), during)
+	defer cancel()
+	whole := t.Context()
+	var all sync.WaitGroup
+	do := func(stream uint64, one func(draw *rand.Rand) error) {
+		draw := rand.New(rand.NewPCG(g.seed, stream))
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if err := one(draw); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for i, p := range g.ps {
+		for _, run := range []func(context.Context) error{p.hub.Run, p.Feed.Run, p.box.Run} {
+			all.Go(func() {
+				if err := run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for j := range togetherWriters {
+			w := &togetherWriter{together: g, p: p, mine: i*togetherWriters + j}
+			do(uint64(10+w.mine), func(draw *rand.Rand) error { return w.write(whole, draw) }) //nolint:gosec // few
+		}
+		for j := range togetherReaders {
+			do(uint64(100+10*i+j), func(draw *rand.Rand) error { return g.read(whole, draw) }) //nolint:gosec // few
+		}
+		do(uint64(200+i), func(draw *rand.Rand) error { //nolint:gosec // few
+			p.batches.Store(int64(draw.IntN(4)))
+			_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop sees that ctx ended
+			p.batches.Store(-1)
+			_ = clock.Sleep(ctx, time.Duration(draw.IntN(100))*time.Millisecond)
+			return nil
+		})
+	}
+	do(300, func(draw *rand.Rand) error {
+		_ = clock.Sleep(ctx, time.Duration(draw.IntN(30))*time.Millisecond)
+		return g.lose(whole, draw)
+	})
+	all.Wait()
+}
+
+// lose has Redis lose some keys.
+func (g *together) lose(ctx context.Context, draw *rand.Rand) error {
+	on := g.ps[0].on
+	keys, err := keysOf(ctx, on, storetest.Prefix+[]string{":feed:", ":follow:", ":cache:"}[draw.IntN(3)])
+	keys = slices.DeleteFunc(keys, func(string) bool { return draw.IntN(8) > 0 })
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	return on.Redis.Unlink(ctx, keys...).Err()
+}
+
+// A togetherWriter is the one who begins and ends some of the follows, and all of its notes: so
+// these happen in turn.
+type togetherWriter struct {
+	*together
+	p       *feedProcess
+	mine    int
+	own     []*life // notes that are there
+	current map[[2]int64]*life
+}
+
+func (w *togetherWriter) write(ctx context.Context, draw *rand.Rand) error {
+	// The first people are followed by most.
+	author := w.people[int(math.Pow(togetherPeople+1, draw.Float64()))-1]
+	switch n := draw.IntN(20); {
+	case n < 9:
+		return w.publish(ctx, author)
+	case n < 12 && len(w.own) > 0:
+		return w.delete(ctx, len(w.own)-1-draw.IntN(min(len(w.own), 8)))
+	}
+	writers := togetherWriters * len(w.ps)
+	user := w.people[w.mine+writers*draw.IntN(togetherPeople/writers)]
+	if user == author {
+		return nil
+	}
+	return w.turn(ctx, user, author)
+}
+
+func (w *togetherWriter) publish(ctx context.Context, author int64) error {
+	l := &life{}
+	var err error
+	l.begin, err = w.call(func() error {
+		n, err := w.p.publish(ctx, author)
+		if err == nil {
+			l.entry = entry{n.Seq, n.ID, author}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w.own = append(w.own, l)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notes = append(w.notes, l)
+	return nil
+}
+
+func (w *togetherWriter) delete(ctx context.Context, i int) (err error) {
+	l := w.own[i]
+	w.own = slices.Delete(w.own, i, i+1)
+	l.end, err = w.call(func() error { return w.p.Notes.Delete(ctx, note.Editor{UserID: l.author}, l.id) })
+	return err
+}
+
+// turn has a user follow an author, or end that.
+func (w *togetherWriter) turn(ctx context.Context, user, author int64) (err error) {
+	pair := [2]int64{user, author}
+	if l := w.current[pair]; l != nil {
+		delete(w.current, pair)
+		l.end, err = w.call(func() error { return w.p.Follows.Unfollow(ctx, user, author) })
+		return err
+	}
+	l := &life{user: user, followee: author}
+	if l.begin, err = w.call(func() error { return w.p.Follows.Follow(ctx, user, author) }); err != nil {
+		return err
+	}
+	if w.current == nil {
+		w.current = map[[2]int64]*life{}
+	}
+	w.current[pair] = l
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.follows = append(w.follows, l)
+	return nil
+}
+
+// read reads somebody's feed to the end, or to about the hundredth note: what is written is
+// sometimes faster.
+func (g *together) read(ctx context.Context, draw *rand.Rand) error {
+	user, size := g.people[draw.IntN(len(g.people))], 1+draw.IntN(5)
+	after, below := page.Cursor(""), int64(math.MaxInt64)
+	for shown := 0; shown < 100; {
+		r := pageRead{by: draw.IntN(2), user: user, size: size, below: below}
+		var info page.Info
+		var err error
+		r.span, err = g.call(func() (err error) {
+			r.got, info, err = g.ps[r.by].read(ctx, user, size, after)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		r.more = info.HasNextPage
+		g.mu.Lock()
+		g.pages = append(g.pages, r)
+		g.mu.Unlock()
+		if !r.more || len(r.got) == 0 {
+			return nil
+		}
+		shown += len(r.got)
+		after, below = *info.EndCursor, r.got[len(r.got)-1].seq
+	}
+	return nil
+}
+
+// check compares a page with what was due.
+func (g *together) check(r pageRead) error {
+	if len(r.got) > r.size || r.more && len(r.got) < r.size {
+		return fmt.Errorf("it has %d notes; more: %v", len(r.got), r.more)
+	}
+	last, shown := r.below, map[int64]bool{}
+	for _, n := range r.got {
+		if n.seq >= last {
+			return fmt.Errorf("number %d follows %d", n.seq, last)
+		}
+		last, shown[n.id] = n.seq, true
+	}
+	always, sometimes := map[int64]bool{}, map[int64]bool{} // followed
+	for _, f := range g.follows {
+		if f.user == r.user {
+			always[f.followee] = always[f.followee] || f.surely(r.span)
+			sometimes[f.followee] = sometimes[f.followee] || f.perhaps(r.span)
+		}
+	}
+	next := false // there may be something behind it
+	for _, n := range g.notes {
+		perhaps := sometimes[n.author] && n.perhaps(r.span)
+		inside := n.seq < r.below && (n.seq > last || !r.more)
+		switch {
+		case shown[n.id] && !perhaps:
+			return fmt.Errorf("number %d, of %d, was due at no moment (%v, %v; page %v)", n.seq, n.author, n.begin, n.end, r.span)
+		case !shown[n.id] && inside && always[n.author] && n.surely(r.span):
+			return fmt.Errorf("number %d, of %d, was due all the while (%v, %v; page %v %v)", n.seq, n.author, n.begin, n.end, r.span, r.got)
+		}
+		next = next || perhaps && n.seq < last
+		delete(shown, n.id)
+	}
+	if len(shown) > 0 {
+		return fmt.Errorf("nobody published %v", shown)
+	}
+	if r.more && !next {
+		return errors.New("there is nothing behind it")
+	}
+	return nil
+}
+
+// settled reads every feed when all is done, and wants what the plain query says.
+func (g *together) settled(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	for by, p := range g.ps {
+		if _, err := p.box.Replay(ctx, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, user := range g.people {
+			if err := same(ctx, p.on.DB, p, user); err != nil {
+				t.Errorf("process %d, user %d: %v", by, user, err)
+			}
+		}
+	}
+}
+
+// same compares a whole feed with the truth.
+func same(ctx context.Context, db *ent.Client, p *feedProcess, user int64) error {
+	want, err := due(ctx, db, user, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	var got []entry
+	for after := page.Cursor(""); ; {
+		some, info, err := p.read(ctx, user, 20, after)
+		if err != nil {
+			return err
+		}
+		if got = append(got, some...); !info.HasNextPage {
+			break
+		}
+		after = *info.EndCursor
+	}
+	if !slices.Equal(want, got) {
+		return fmt.Errorf("want %v, got %v", want, got)
+	}
+	return nil
+}
