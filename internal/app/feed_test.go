@@ -2,11 +2,14 @@ package app_test
 
 import (
 	"fmt"
-	"slices"
+	"math"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
@@ -82,6 +85,467 @@ func TestAFeedShowsWhatThoseWriteWhomOneFollows(t *testing.T) {
 		shows("ann 4", "bob 0", "ann 2", "ann 1", "ann 0")
 		bob.Must(t, deleteNote, map[string]any{"id": bobs}, nil)
 		shows("ann 4", "ann 2", "ann 1", "ann 0")
-		_ = slices.Clone[[]int]
+	})
+}
+
+// publishes publishes notes by a person and returns their numbers.
+func (m market) publishes(t *testing.T, s *apptest.Server, by person, titles ...string) (notes []int64) {
+	t.Helper()
+	for _, title := range titles {
+		made, err := s.House().Notes.Publish(t.Context(), numberIn(t, by.id), note.Draft{ShopID: numberIn(t, m.shop), Title: title, Content: "Good."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes = append(notes, made.ID)
+	}
+	return notes
+}
+
+// follows has a person follow others.
+func follows(t *testing.T, s *apptest.Server, follower person, followees ...person) {
+	t.Helper()
+	for _, f := range followees {
+		if err := s.House().Follows.Follow(t.Context(), numberIn(t, follower.id), numberIn(t, f.id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// countOf is what a statement that counts says.
+func countOf(t *testing.T, s *apptest.Server, statement string, args ...any) (n int) {
+	t.Helper()
+	if err := s.House().DB.QueryRowContext(t.Context(), statement, args...).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// fannedOut waits until all that was published is pushed.
+func fannedOut(t *testing.T, s *apptest.Server) {
+	t.Helper()
+	testkit.Eventually(t, 20*time.Second, func() bool {
+		return countOf(t, s, "SELECT count(*) FROM outbox_jobs WHERE topic = 'feed' AND done_at IS NULL") == 0
+	})
+}
+
+// inboxOf is the key of a person's inbox.
+func inboxOf(t *testing.T, p person) string {
+	t.Helper()
+	return fmt.Sprintf("td:feed:in:{%d}", numberIn(t, p.id))
+}
+
+// A place is a note's in a feed.
+type place struct {
+	seq, note int64
+	title     string
+}
+
+// truth is what the database says a feed has below a number.
+func truth(t *testing.T, s *apptest.Server, reader person, below int64, most int) (list []place) {
+	t.Helper()
+	rows, err := s.House().DB.QueryContext(t.Context(), `SELECT n.seq, n.id, n.title FROM notes AS n JOIN follows AS f ON f.followee_id = n.author_id
+		WHERE f.follower_id = $1 AND n.deleted_at IS NULL AND n.seq < $2 ORDER BY n.seq DESC LIMIT $3`, numberIn(t, reader.id), below, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var p place
+		if err := rows.Scan(&p.seq, &p.note, &p.title); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// numbered are titles.
+func numbered(name string, n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprint(name, " ", i))
+	}
+	return list
+}
+
+// A page of the feed costs a read of the log, a script and a read of notes, whomever and how
+// many the reader follows; stars one more. What belongs to the notes is read for all at once.
+func TestAPageOfTheFeedCostsAFixedNumberOfRoundTrips(t *testing.T) {
+	const (
+		bare = `query F($first: Int!, $after: Cursor) { me { feed(first: $first, after: $after) { edges { node { id } } } } }`
+		full = `query F($first: Int!, $after: Cursor) { me { feed(first: $first, after: $after) { edges { node { title isLiked likeCount commentCount author { nickname isFollowed } shop { name } } } } } }`
+	)
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		stack.Config.L1Bytes = 0 // what a process remembers would hide it
+		stack.Config.FeedPushThreshold = 4
+		m := opened(t, stack, 18)
+		one, twelve, starry := m.customers[0], m.customers[1], m.customers[2]
+		authors, stars := m.customers[3:15], m.customers[15:]
+		s := stack.Start(t)
+		follows(t, s, one, authors[0])
+		for _, author := range authors {
+			follows(t, s, twelve, author)
+			follows(t, s, starry, author)
+		}
+		for _, star := range stars {
+			follows(t, s, starry, star)
+			for _, fan := range authors[:3] {
+				follows(t, s, fan, star)
+			}
+		}
+		for i, author := range m.customers[3:] {
+			m.publishes(t, s, author, numbered(fmt.Sprint(i), 2)...)
+		}
+		m.publishes(t, s, authors[0], numbered("more", 25)...)
+		if n := countOf(t, s, "SELECT count(*) FROM feed_stars"); n != len(stars) {
+			t.Fatalf("%d stars, want %d", n, len(stars))
+		}
+		fannedOut(t, s)
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		stack.Config.Run = []string{"api"} // workers read on their own
+		s = stack.Start(t)
+		type cost struct{ statements, trips float64 }
+		costOf := func(who person, query string, variables map[string]any) cost {
+			least := cost{math.Inf(1), math.Inf(1)}
+			for range 5 { // the least: something is always done in the background
+				statements, trips := asked(t, s, func() { s.As(who.token).Must(t, query, variables, nil) })
+				least = cost{min(least.statements, statements), min(least.trips, trips)}
+			}
+			return least
+		}
+		for _, tt := range []struct {
+			name string
+			who  person
+			want cost // beside those of the session and the user
+		}{
+			{"who follows one author", one, cost{1, 2}},
+			{"who follows twelve", twelve, cost{1, 2}},
+			{"who follows twelve and three stars", starry, cost{1, 3}},
+		} {
+			var first feedPage
+			s.As(tt.who.token).Must(t, aFeed, map[string]any{"first": 10}, &first) // and what is read once is read
+			session := costOf(tt.who, `{ me { id } }`, nil)
+			var fulls []cost
+			for _, after := range []*string{nil, first.Me.Feed.PageInfo.EndCursor} {
+				for _, n := range []int{2, 10} {
+					page := map[string]any{"first": n, "after": after}
+					var shown feedPage
+					s.As(tt.who.token).Must(t, aFeed, page, &shown)
+					if got := len(shown.Me.Feed.Edges); got != n {
+						t.Fatalf("%s: a page of %d has %d notes", tt.name, n, got)
+					}
+					got := costOf(tt.who, bare, page)
+					got = cost{got.statements - session.statements, got.trips - session.trips}
+					if got != tt.want {
+						t.Errorf("%s: %d notes, after a cursor: %v, cost %v, want %v", tt.name, n, after != nil, got, tt.want)
+					}
+					fulls = append(fulls, costOf(tt.who, full, page))
+				}
+			}
+			more := cost{tt.want.statements + session.statements, tt.want.trips + session.trips + 5} // for shops, authors, counts, likes, follows
+			for _, c := range fulls {
+				if c != fulls[0] || c.statements > more.statements || c.trips > more.trips {
+					t.Errorf("%s: pages with all that belongs to notes cost %v, want the same, and %v at most", tt.name, fulls, more)
+				}
+			}
+			t.Logf("%s: %v of statements and round trips, %v of the session, %v with all that belongs to notes", tt.name, tt.want, session, fulls[0])
+		}
+	})
+}
+
+func TestAFeedIsShownToItsReaderAlone(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 3)
+		s := stack.Start(t)
+		ann, bob, author := m.customers[0], m.customers[1], m.customers[2]
+		follows(t, s, ann, author)
+		follows(t, s, bob, author)
+		m.publishes(t, s, author, "one", "two", "three")
+		for _, tt := range []struct {
+			name, query, want string
+			who               *apptest.Server
+		}{
+			{"her own", `{ user(id: %q) { feed { edges { node { title } } } } }`, `{"user":{"feed":{"edges":[{"node":{"title":"three"}},{"node":{"title":"two"}},{"node":{"title":"one"}}]}}}`, s.As(ann.token)},
+			{"somebody else's", `{ user(id: %q) { feed { edges { node { title } } } } }`, `{"user":{"feed":null}}`, s.As(bob.token)},
+			{"an administrator", `{ user(id: %q) { feed { liveCursor } } }`, `{"user":{"feed":null}}`, s.As(m.admin.token)},
+			{"a stranger", `{ user(id: %q) { feed { liveCursor } } }`, `{"user":{"feed":null}}`, s},
+		} {
+			if got := dataOf(t, tt.who, fmt.Sprintf(tt.query, ann.id), nil); got != tt.want {
+				t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+			}
+		}
+		if got := dataOf(t, s, `{ me { feed { liveCursor } } }`, nil); got != `{"me":null}` {
+			t.Errorf("without a session: %s", got)
+		}
+		var mine feedPage
+		s.As(ann.token).Must(t, aFeed, map[string]any{"first": 1}, &mine)
+		var others struct {
+			HotNotes struct{ PageInfo struct{ EndCursor string } }
+			User     struct {
+				Notes struct{ PageInfo struct{ EndCursor string } }
+			}
+		}
+		s.Must(t, fmt.Sprintf(`{ hotNotes(first: 1) { pageInfo { endCursor } } user(id: %q) { notes(first: 1) { pageInfo { endCursor } } } }`, author.id), nil, &others)
+		for _, tt := range []struct {
+			name  string
+			first int
+			after any
+			want  string
+		}{
+			{"no note", 0, nil, "BAD_USER_INPUT"},
+			{"one", 1, nil, ""},
+			{"as many as there may be", 100, nil, ""},
+			{"too many", 101, nil, "BAD_USER_INPUT"},
+			{"less than nothing", -1, nil, "BAD_USER_INPUT"},
+			{"a cursor that is none", 1, "x", "BAD_USER_INPUT"},
+			{"the live cursor", 1, mine.Me.Feed.LiveCursor, "BAD_USER_INPUT"},
+			{"a cursor of hot notes", 1, others.HotNotes.PageInfo.EndCursor, "BAD_USER_INPUT"},
+			{"a cursor of an author's notes", 1, others.User.Notes.PageInfo.EndCursor, "BAD_USER_INPUT"},
+			{"a cursor of the feed", 1, mine.Me.Feed.Edges[0].Cursor, ""},
+		} {
+			if got := code(t, s.As(ann.token).Do(t, aFeed, map[string]any{"first": tt.first, "after": tt.after}, nil)); got != tt.want {
+				t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+			}
+		}
+		// A place in the log is nobody's own: from Ann's, Bob sees what is older in his feed.
+		var his feedPage
+		s.As(bob.token).Must(t, aFeed, map[string]any{"first": 1, "after": mine.Me.Feed.Edges[0].Cursor}, &his)
+		if len(his.Me.Feed.Edges) != 1 || his.Me.Feed.Edges[0].Node.Title != "two" {
+			t.Errorf("Bob sees %+v behind Ann's cursor", his.Me.Feed.Edges)
+		}
+	})
+}
+
+// The live cursor is the head of the log: it stays while nobody publishes or deletes, and
+// moves when anybody does, also somebody whom the reader does not follow.
+func TestTheLiveCursorMovesWithTheLog(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 3)
+		s := stack.Start(t)
+		other := s
+		if stack.Name == "real" {
+			other = stack.Start(t)
+		}
+		ann, author, stranger := m.customers[0], m.customers[1], m.customers[2]
+		follows(t, s, ann, author)
+		head := func() string {
+			t.Helper()
+			var p feedPage
+			s.As(ann.token).Must(t, aFeed, map[string]any{"first": 1}, &p)
+			return p.Me.Feed.LiveCursor
+		}
+		seen := map[string]string{head(): "the beginning"}
+		var theirs []int64
+		for _, step := range []struct {
+			name  string
+			do    func()
+			moves bool
+		}{
+			{"nothing", func() {}, false},
+			{"a followed author publishes", func() { theirs = m.publishes(t, other, author, "one") }, true},
+			{"a follow", func() { follows(t, other, ann, stranger) }, false},
+			{"an unfollow", func() { s.As(ann.token).Must(t, unfollow, map[string]any{"id": stranger.id}, nil) }, false},
+			{"a stranger publishes", func() { m.publishes(t, other, stranger, "two") }, true},
+			{"a note is deleted", func() {
+				if err := other.House().Notes.Delete(t.Context(), note.Editor{Any: true}, theirs[0]); err != nil {
+					t.Fatal(err)
+				}
+			}, true},
+		} {
+			before := head()
+			step.do()
+			after := head()
+			if again := head(); again != after {
+				t.Errorf("%s: the cursor is %q and then %q", step.name, after, again)
+			}
+			if step.moves == (after == before) {
+				t.Errorf("%s: the cursor was %q and is %q", step.name, before, after)
+			}
+			if when, twice := seen[after]; step.moves && twice {
+				t.Errorf("%s: the cursor is that of %s", step.name, when)
+			}
+			seen[after] = step.name
+		}
+	})
+}
+
+// Whatever Redis loses between the pages, and whatever others write: each page is what the
+// database has below the last note of the page before.
+func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
+	const inPage = 7
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 6)
+		s := stack.Start(t)
+		other := s
+		if stack.Name == "real" {
+			other = stack.Start(t)
+		}
+		reader, authors := m.customers[0], m.customers[1:]
+		follows(t, s, reader, authors...)
+		for i := range 60 {
+			m.publishes(t, other, authors[(i*i+i/7)%len(authors)], fmt.Sprint("note ", i))
+		}
+		redis := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		key, published := inboxOf(t, reader), 0
+		losses := []struct {
+			name string
+			lose func()
+			real bool // the embedded Redis cannot
+		}{
+			{"nothing", func() {}, false},
+			{"the inbox", func() { redis(s.House().Cache.Unlink(t.Context(), key).Err()) }, false},
+			{"which follow was the newest", func() { redis(s.House().Cache.Unlink(t.Context(), key+":s").Err()) }, false},
+			{"whom the reader follows", func() {
+				redis(s.House().Cache.Unlink(t.Context(), fmt.Sprintf("td:follow:out:{%d}", numberIn(t, reader.id))).Err())
+			}, false},
+			{"everything", func() { redis(s.House().Cache.FlushAll(t.Context()).Err()) }, true},
+		}
+		for _, loss := range losses {
+			if loss.real && stack.Name != "real" {
+				continue
+			}
+			pages, shown, below := 0, map[string]bool{}, int64(math.MaxInt64)
+			var after *string
+			for more := true; more; pages++ {
+				var p feedPage
+				s.As(reader.token).Must(t, aFeed, map[string]any{"first": inPage, "after": after}, &p)
+				got := []string{}
+				for _, e := range p.Me.Feed.Edges {
+					got = append(got, e.Node.Title)
+					if shown[e.Node.Title] {
+						t.Errorf("%s is lost: %q is shown twice", loss.name, e.Node.Title)
+					}
+					shown[e.Node.Title] = true
+				}
+				next := truth(t, s, reader, below, inPage+1)
+				want, wantMore := []string{}, len(next) > inPage
+				for _, at := range next[:min(len(next), inPage)] {
+					want = append(want, at.title)
+				}
+				if diff := cmp.Diff(want, got); diff != "" || wantMore != p.Me.Feed.PageInfo.HasNextPage {
+					t.Fatalf("%s is lost: page %d, and more: %v (-want +got):\n%s", loss.name, pages, p.Me.Feed.PageInfo.HasNextPage, diff)
+				}
+				more, after = wantMore, p.Me.Feed.PageInfo.EndCursor
+				if !more {
+					break
+				}
+				below = next[inPage-1].seq
+				loss.lose()
+				if pages%2 == 1 { // somebody else publishes, and deletes what was shown and what was not
+					m.publishes(t, other, authors[published%len(authors)], fmt.Sprint("meanwhile ", published))
+					published++
+					for _, gone := range []int64{next[0].note, next[inPage].note} {
+						redis(other.House().Notes.Delete(t.Context(), note.Editor{Any: true}, gone))
+					}
+				}
+			}
+			if pages < 4 {
+				t.Errorf("%s: there were %d pages", loss.name, pages)
+			}
+		}
+	})
+}
+
+// From the third follower on an author is a star, whose notes are pushed to nobody; with two
+// of them left they are pushed again. Readers see no difference.
+func TestAnAuthorBecomesAStarAndIsOneNoMore(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		stack.Config.FeedPushThreshold = 3
+		m := opened(t, stack, 5)
+		s := stack.Start(t)
+		author, fans := m.customers[0], m.customers[1:4]
+		follows(t, s, fans[0], author)
+		follows(t, s, fans[1], author)
+		var published []string
+		followers := fans[:2]
+		publish := func(stage string, pushed int) {
+			t.Helper()
+			inboxes := map[string]int64{} // entries, and the mark
+			for _, fan := range followers {
+				titles(t, s.As(fan.token), 100) // the inbox is there
+				inboxes[fan.id] = s.House().Cache.ZCard(t.Context(), inboxOf(t, fan)).Val()
+			}
+			was := s.Counter(t, "tandian_feed_pushed_total")
+			m.publishes(t, s, author, stage+" a", stage+" b")
+			published = append([]string{stage + " b", stage + " a"}, published...)
+			fannedOut(t, s)
+			for i, fan := range followers {
+				now, err := s.House().Cache.ZCard(t.Context(), inboxOf(t, fan)).Result()
+				if want := inboxes[fan.id] + int64(pushed); err != nil || now != want {
+					t.Errorf("%s: the inbox of fan %d has %d members, %v, want %d", stage, i, now, err, want)
+				}
+				for _, first := range []int{1, 100} {
+					if diff := cmp.Diff(published, titles(t, s.As(fan.token), first)); diff != "" {
+						t.Errorf("%s: fan %d, pages of %d (-want +got):\n%s", stage, i, first, diff)
+					}
+				}
+			}
+			if got := s.Counter(t, "tandian_feed_pushed_total") - was; got != float64(pushed*len(followers)) {
+				t.Errorf("%s: %v pushes, want %d", stage, got, pushed*len(followers))
+			}
+		}
+		publish("two follow", 2)
+		follows(t, s, fans[2], author)
+		followers = fans
+		publish("three follow", 0)
+		s.As(fans[2].token).Must(t, unfollow, map[string]any{"id": author.id}, nil)
+		followers = fans[:2]
+		publish("two follow again", 2)
+		follows(t, s, fans[2], author)
+		followers = fans
+		publish("three follow again", 0)
+		if n := countOf(t, s, "SELECT count(*) FROM feed_stars"); n != 1 {
+			t.Errorf("%d stars, want 1", n)
+		}
+	})
+}
+
+func TestQueueStatsShowWhatWaitsToBePushed(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 2)
+		stack.Config.Run = []string{"api"}
+		s := stack.Start(t)
+		lag := func() (n int) {
+			t.Helper()
+			var got struct {
+				QueueStats []struct {
+					Name        string
+					Lag, Parked int
+				}
+			}
+			s.As(m.admin.token).Must(t, queueStats, nil, &got)
+			for _, q := range got.QueueStats {
+				if q.Name == "feed" {
+					n += q.Lag + 1000*q.Parked
+				}
+			}
+			return n
+		}
+		if n := lag(); n != 0 {
+			t.Errorf("in the beginning %d wait", n)
+		}
+		follows(t, s, m.customers[1], m.customers[0])
+		m.publishes(t, s, m.customers[0], "one", "two", "three")
+		if n := lag(); n != 3 {
+			t.Errorf("%d wait, want 3", n)
+		}
+		if err := s.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		stack.Config.Run = []string{"api", "workers"}
+		s = stack.Start(t)
+		testkit.Eventually(t, 20*time.Second, func() bool { return lag() == 0 })
+		if diff := cmp.Diff([]string{"three", "two", "one"}, titles(t, s.As(m.customers[1].token), 10)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	})
 }
