@@ -32,6 +32,12 @@ const doomedEnv = "TANDIAN_TEST_DOOMED"
 
 func TestMain(m *testing.M) {
 	store.Hush()
+	if text := os.Getenv(serverEnv); text != "" {
+		if err := serve(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1) // it was to be killed
+	}
 	if text := os.Getenv(doomedEnv); text != "" {
 		if err := doom(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -1,0 +1,344 @@
+package app_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/measure"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// serverEnv has a process of this test be a server with the settings that it holds. It
+// serves until it is killed, or until whoever started it is gone.
+const serverEnv = "TANDIAN_TEST_SERVER"
+
+func serve(text string) error {
+	var cfg config.Config
+	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
+		return err
+	}
+	a, err := app.New(&cfg, observe.NewLogger(os.Stderr, "json", slog.LevelInfo), io.Discard)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	return a.Run(ctx)
+}
+
+// A process is a server that a test kills.
+type process struct {
+	cmd      *exec.Cmd
+	lifeline io.Closer
+	said     bytes.Buffer // to be read once it is dead
+}
+
+// startProcess starts one, which ends with the test at the latest.
+func startProcess(t *testing.T, cfg config.Config) *process {
+	t.Helper()
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{cmd: exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")}
+	p.cmd.Env = append(os.Environ(), serverEnv+"="+string(text))
+	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
+	if p.lifeline, err = p.cmd.StdinPipe(); err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if p.cmd.ProcessState == nil {
+			p.kill(t)
+		}
+		if t.Failed() {
+			t.Logf("a process said:\n%s", p.said.String())
+		}
+	})
+	return p
+}
+
+// kill ends the process by SIGKILL, and fails if something else did before.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+	_ = p.lifeline.Close()
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Errorf("the process was not killed: %v", p.cmd.ProcessState)
+	}
+}
+
+// crowd has so many new users follow an author, and returns the ids of the follows by
+// follower; counts and numbers are as if each had done it.
+func crowd(t *testing.T, db *sql.DB, author int64, size int) map[int64]int64 {
+	t.Helper()
+	for _, step := range []struct {
+		statement string
+		args      []any
+	}{
+		{`INSERT INTO users (external_id, nickname, followee_count, created_at, updated_at) SELECT 'crowd:' || n, 'Crowd', 1, now(), now() FROM generate_series(1, $1::int) AS n`, []any{size}},
+		{`INSERT INTO follows (follower_id, followee_id, since_seq, created_at)
+			SELECT u.id, $1, (SELECT seq FROM feed_head), 1 FROM users AS u WHERE u.external_id LIKE 'crowd:%' ORDER BY u.id`, []any{author}},
+		{`UPDATE users SET follower_count = follower_count + $2, version = version + 1 WHERE id = $1`, []any{author, size}},
+		{`ANALYZE follows, users`, nil},
+	} {
+		if _, err := db.ExecContext(t.Context(), step.statement, step.args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	follows := make(map[int64]int64, size)
+	rows, err := db.QueryContext(t.Context(), "SELECT follower_id, id FROM follows WHERE followee_id = $1", author)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var follower, id int64
+		if err := rows.Scan(&follower, &id); err != nil {
+			t.Fatal(err)
+		}
+		follows[follower] = id
+	}
+	if err := rows.Err(); err != nil || len(follows) != size {
+		t.Fatalf("%d follow, %v", len(follows), err)
+	}
+	return follows
+}
+
+// inRows sends commands about users, some thousands in each round trip.
+func inRows(t *testing.T, rdb redis.UniversalClient, users map[int64]int64, commands func(pipe redis.Pipeliner, user, follow int64)) {
+	t.Helper()
+	pipe := rdb.Pipeline()
+	flush := func() {
+		if _, err := pipe.Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for user, follow := range users {
+		if commands(pipe, user, follow); pipe.Len() >= 3000 {
+			flush()
+		}
+	}
+	flush()
+}
+
+// A gate stops a fan-out in the transaction that writes down how far it is, once that is
+// beyond some followers, and keeps what was written before.
+type gate struct {
+	db   *sql.DB
+	hand *sql.Conn // that holds it shut
+}
+
+const gateLock = 20261123
+
+func newGate(t *testing.T, db *sql.DB) *gate {
+	t.Helper()
+	hand, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{db, hand}
+	t.Cleanup(func() { _ = hand.Close() })
+	g.does(t, `CREATE TABLE gate (stop bigint NOT NULL)`)
+	g.does(t, `CREATE TABLE gone_by (id bigserial PRIMARY KEY, pushed bigint NOT NULL, below bigint NOT NULL)`)
+	g.does(t, `CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF NEW.pushed > (SELECT stop FROM gate) THEN PERFORM pg_advisory_xact_lock_shared(`+strconv.Itoa(gateLock)+`); END IF;
+		INSERT INTO gone_by (pushed, below) VALUES (NEW.pushed, NEW.below);
+		RETURN NULL;
+	END $$`)
+	g.does(t, `CREATE TRIGGER gate AFTER INSERT OR UPDATE ON fan_outs FOR EACH ROW EXECUTE FUNCTION gate()`)
+	if _, err := hand.ExecContext(t.Context(), "SELECT pg_advisory_lock($1)", gateLock); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (g *gate) does(t *testing.T, statement string, args ...any) {
+	t.Helper()
+	if _, err := g.db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const atGate = " FROM pg_locks WHERE locktype = 'advisory' AND classid = 0 AND objid = 20261123 AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+
+// holds waits until a fan-out stands at the gate.
+func (g *gate) holds(t *testing.T) {
+	t.Helper()
+	testkit.Eventually(t, 60*time.Second, func() bool {
+		var n int
+		if err := g.db.QueryRowContext(t.Context(), "SELECT count(*)"+atGate).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n > 0
+	})
+}
+
+// drop ends who stands at the gate, as the server does when it finds their process gone.
+func (g *gate) drop(t *testing.T) {
+	t.Helper()
+	g.does(t, "SELECT pg_terminate_backend(pid)"+atGate)
+	testkit.Eventually(t, 20*time.Second, func() bool {
+		var n int
+		return g.db.QueryRowContext(t.Context(), "SELECT count(*)"+atGate).Scan(&n) == nil && n == 0
+	})
+}
+
+// A process that pushes a note to 99 000 inboxes is killed, and so is the one that goes on.
+// The third ends it, and no batch was written down twice: each began where the one before
+// had been. Whose turn has not come sees the note all the same.
+func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
+	const followers, batch = 99_000, 1000
+	stack := apptest.Real(t)
+	seed := testkit.Seed(t)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	m := opened(t, stack, 1)
+	workers := stack.Config
+	workers.Run = []string{"workers"}
+	stack.Config.Run = []string{"api"}
+	s := stack.Start(t)
+	db, author := stack.SQL(t), numberIn(t, m.customers[0].id)
+	rdb, err := measure.OpenPatient(stack.Config.RedisURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rdb.Close() })
+
+	users := crowd(t, db, author, followers+1)
+	queue := slices.SortedFunc(maps.Keys(users), func(a, b int64) int { return cmp.Compare(users[b], users[a]) }) // the newest follow is pushed to first
+	last, away := queue[followers], queue[rnd.IntN(followers)]                                                    // away has not read for long
+	active := maps.Clone(users)
+	delete(active, away)
+	inbox := func(user int64) string { return fmt.Sprintf("td:feed:in:{%d}", user) }
+	const life = 14 * 24 * time.Hour
+	inRows(t, rdb, active, func(pipe redis.Pipeliner, user, follow int64) {
+		pipe.Do(t.Context(), "ZADD", inbox(user), "-inf", "")
+		pipe.PExpire(t.Context(), inbox(user), life)
+		pipe.Set(t.Context(), inbox(user)+":s", follow, life)
+	})
+
+	g := newGate(t, db)
+	first := batch * (10 + rnd.Int64N(30))
+	second := first + batch*(1+rnd.Int64N(50))
+	g.does(t, "INSERT INTO gate VALUES ($1)", first)
+	made, err := s.House().Notes.Publish(t.Context(), author, note.Draft{ShopID: numberIn(t, m.shop), Title: "Tea", Content: "Good tea."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seq float64
+	if err := db.QueryRowContext(t.Context(), "SELECT seq FROM notes WHERE id = $1", made.ID).Scan(&seq); err != nil {
+		t.Fatal(err)
+	}
+	member := fmt.Sprintf("%d/%d", author, made.ID)
+	seen := func(when string, user int64) {
+		t.Helper()
+		p, err := s.House().Feed.Page(t.Context(), user, 10, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Edges) != 1 || p.Edges[0].Note.(*note.Note).ID != made.ID {
+			t.Errorf("%s: %d sees %d notes", when, user, len(p.Edges))
+		}
+	}
+	far := func() (pushed, below int64) {
+		t.Helper()
+		if err := db.QueryRowContext(t.Context(), "SELECT pushed, below FROM fan_outs WHERE id = $1", made.ID).Scan(&pushed, &below); err != nil {
+			t.Fatal(err)
+		}
+		return pushed, below
+	}
+	var before int64
+	for i, stop := range []int64{first, second} {
+		p := startProcess(t, workers)
+		g.holds(t)
+		pushed, _ := far()
+		if pushed != stop {
+			t.Errorf("process %d is held at %d, want %d", i, pushed, stop)
+		}
+		seen(fmt.Sprintf("while process %d is held", i), last)
+		if n := rdb.ZCard(t.Context(), inbox(last)).Val(); n != 1 {
+			t.Errorf("the inbox whose turn comes last has %d members", n)
+		}
+		for _, user := range queue[stop : stop+batch] { // these are pushed to before that is written down
+			if n := rdb.ZCard(t.Context(), inbox(user)).Val(); n != 2 && user != away {
+				t.Errorf("while process %d is held, the inbox of one of its batch has %d members", i, n)
+				break
+			}
+		}
+		p.kill(t)
+		g.drop(t)
+		now, below := far()
+		if now != pushed || i > 0 && below >= before {
+			t.Errorf("process %d left %d done, below %d; it was held at %d, the one before left %d", i, now, below, pushed, before)
+		}
+		before = below
+		g.does(t, "UPDATE gate SET stop = $1", map[int]int64{0: second, 1: 10 * followers}[i])
+	}
+	startProcess(t, workers)
+	testkit.Eventually(t, 60*time.Second, func() bool {
+		return countOf(t, s, "SELECT count(*) FROM outbox_jobs WHERE topic = 'feed' AND done_at IS NULL") == 0
+	})
+	if n := countOf(t, s, "SELECT count(*) FROM fan_outs"); n != 0 {
+		t.Errorf("%d fan-outs are said to be under way", n)
+	}
+
+	// Each batch was written down once, and each goes on below the one before.
+	var steps, wrong int
+	if err := db.QueryRowContext(t.Context(), `SELECT count(*), count(*) FILTER (WHERE pushed <> $1 * nth OR below >= above)
+		FROM (SELECT pushed, below, row_number() OVER w AS nth, lag(below, 1, 9223372036854775807) OVER w AS above FROM gone_by WINDOW w AS (ORDER BY id)) AS s`, batch).Scan(&steps, &wrong); err != nil {
+		t.Fatal(err)
+	}
+	if steps != followers/batch || wrong > 0 {
+		t.Errorf("%d batches were written down, %d of them out of order, want %d", steps, wrong, followers/batch)
+	}
+
+	if n := rdb.Exists(t.Context(), inbox(away), inbox(away)+":s").Val(); n != 0 {
+		t.Error("who has not read for long got an inbox")
+	}
+	scores, members := map[int64]*redis.FloatCmd{}, map[int64]*redis.IntCmd{}
+	inRows(t, rdb, active, func(pipe redis.Pipeliner, user, _ int64) {
+		scores[user], members[user] = pipe.ZScore(t.Context(), inbox(user), member), pipe.ZCard(t.Context(), inbox(user))
+	})
+	missing := 0
+	for user := range active {
+		if scores[user].Val() != seq || members[user].Val() != 2 { // the note and the mark
+			missing++
+		}
+	}
+	if missing > 0 || len(scores) != followers {
+		t.Errorf("%d of %d inboxes are not as they should be", missing, len(scores))
+	}
+	seen("in the end", last)
+	seen("in the end", away)
+	inRows(t, rdb, active, func(pipe redis.Pipeliner, user, _ int64) { // the rest is for the table of keys
+		pipe.Unlink(t.Context(), inbox(user), inbox(user)+":s")
+	})
+}
