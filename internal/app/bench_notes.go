@@ -43,13 +43,7 @@ func openNoteHouse(ctx context.Context, databaseURL, redisURL string) (bench.Wri
 	if err != nil {
 		return nil, nil, errors.Join(err, house.Close())
 	}
-	running, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- house.Run(running) }()
-	return &noteHouse{house, people}, func() error {
-		stop()
-		return errors.Join(<-ended, house.Close())
-	}, nil
+	return &noteHouse{house, people}, house.begin(ctx), nil
 }
 
 // Publish publishes a note about the shop.

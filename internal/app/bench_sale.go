@@ -68,8 +68,13 @@ func openSaleHouse(ctx context.Context, on salebench.Stores) (salebench.Shop, er
 func newSaleHouse(ctx context.Context, on salebench.Stores, prefix string) (*saleHouse, error) {
 	cfg := config.Default()
 	cfg.DatabaseURL, cfg.RedisURL, cfg.RedisPrefix, cfg.LogReader = on.DatabaseURL, on.RedisURL, prefix, "off"
+	return furnished(ctx, &cfg)
+}
+
+// furnished opens a server, and a merchant's shop in it.
+func furnished(ctx context.Context, cfg *config.Config) (*saleHouse, error) {
 	cfg.RedisPoolSize = 128
-	house, err := Open(ctx, &cfg, io.Discard, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	house, err := Open(ctx, cfg, io.Discard, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +98,17 @@ func (h *saleHouse) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	h.start(ctx, group, true)
 	return group.Wait()
+}
+
+// begin has Run run, until what it returns is called, which closes the house.
+func (h *saleHouse) begin(ctx context.Context) (stop func() error) {
+	running, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- h.Run(running) }()
+	return func() error {
+		cancel()
+		return errors.Join(<-ended, h.Close())
+	}
 }
 
 // Open makes a flash voucher whose sale is open.

@@ -164,6 +164,16 @@ func (c *commands) command() *cli.Command {
 						},
 					},
 					{
+						Name: "feed", Usage: "what publishing costs however many follow, how soon a note is in all inboxes, and pages of feeds, on a Redis and a PostgreSQL of its own that keeps what it is told", Action: c.benchFeed,
+						Flags: []cli.Flag{
+							&cli.IntFlag{Name: "clients", Value: 16, Usage: "`NUMBER` of readers at once", Local: true},
+							&cli.IntFlag{Name: "followers", Value: 99_000, Usage: "`NUMBER` of followers of an author who is pushed, less than 100000", Local: true},
+							&cli.IntFlag{Name: "fans", Value: 1_000_000, Usage: "`NUMBER` of followers of a star, more than those", Local: true},
+							&cli.IntFlag{Name: "rounds", Value: 61, Usage: "`NUMBER` of notes of each author", Local: true},
+							&cli.IntFlag{Name: "pages", Value: 10_000, Usage: "`NUMBER` of reads of each kind of page", Local: true},
+						},
+					},
+					{
 						Name: "visits", Usage: "how well visitors are counted, in how many bytes, and what counting adds to a read, on a Redis of its own", Action: c.benchVisits,
 						Flags: []cli.Flag{&cli.IntFlag{Name: "visitors", Value: 1_000_000, Usage: "`NUMBER` of visitors at most, in powers of ten from 1000 on", Local: true}},
 					},
