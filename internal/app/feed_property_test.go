@@ -135,7 +135,7 @@ type heldNote struct {
 func (w *feedWorld) run(t *testing.T, seed uint64) bool {
 	t.Helper()
 	s := &feedStory{feedWorld: w, t: t, seed: seed, draw: rand.New(rand.NewPCG(seed, 1)), follows: map[[2]int64]bool{}}
-	s.deaf, s.lively = s.draw.IntN(3) == 0, s.draw.IntN(4) == 0
+	s.deaf, s.lively = s.draw.IntN(2) == 0, s.draw.IntN(4) == 0
 	err := s.tell(t.Context())
 	for i := range s.ps {
 		if s.ps[i] != nil {
@@ -269,6 +269,7 @@ func (s *feedStory) step(ctx context.Context) error {
 		do     func(context.Context) error
 	}{
 		{22, s.publish},
+		{2, s.publishMany},
 		{3, s.publishLate},
 		{6, s.delete},
 		{8, s.follow},
@@ -312,6 +313,17 @@ func (s *feedStory) publish(ctx context.Context) error {
 	return s.publishBy(ctx, author)
 }
 
+// publishMany has somebody publish more than an outbox holds, perhaps.
+func (s *feedStory) publishMany(ctx context.Context) error {
+	author := s.known()
+	for range 4 + s.draw.IntN(feedSmall.OutboxSize) {
+		if err := s.publishBy(ctx, author); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *feedStory) publishBy(ctx context.Context, author int64) error {
 	by := s.writer()
 	n, err := s.ps[by].publish(ctx, author)
@@ -330,6 +342,15 @@ func (s *feedStory) delete(ctx context.Context) error {
 	}
 	i, by := len(s.notes)-1-s.draw.IntN(min(len(s.notes), 1+s.draw.IntN(20))), s.draw.IntN(2)
 	n := s.notes[i]
+	// Somebody has seen it, and looks for it again.
+	look := func() error { return nil }
+	if readers := s.followersOf(n.author); len(readers) > 0 && s.chance(50) {
+		user, in := readers[s.draw.IntN(len(readers))], s.draw.IntN(2)
+		look = func() error { return s.firstOf(ctx, user, in) }
+	}
+	if err := look(); err != nil {
+		return err
+	}
 	s.log("%d: %d deletes %d of number %d", by, n.author, n.id, n.seq)
 	if err := s.ps[by].Notes.Delete(ctx, note.Editor{UserID: n.author}, n.id); err != nil {
 		return err
@@ -339,7 +360,16 @@ func (s *feedStory) delete(ctx context.Context) error {
 	for _, sc := range s.scrolls {
 		delete(sc.always, n.id)
 	}
-	return nil
+	return look()
+}
+
+func (s *feedStory) followersOf(author int64) (followers []int64) {
+	for _, user := range s.people {
+		if s.follows[[2]int64{user, author}] {
+			followers = append(followers, user)
+		}
+	}
+	return followers
 }
 
 func (s *feedStory) follow(ctx context.Context) error { return s.followBy(ctx, s.anybody(), s.known()) }
@@ -391,14 +421,8 @@ func (s *feedStory) unfollowBy(ctx context.Context, user, author int64) error {
 // cross has an author gain the follower who makes a star, and publish, or lose him.
 func (s *feedStory) cross(ctx context.Context) error {
 	author := s.anybody()
-	var followers, others []int64
-	for _, user := range s.people {
-		if s.follows[[2]int64{user, author}] {
-			followers = append(followers, user)
-		} else if user != author {
-			others = append(others, user)
-		}
-	}
+	followers := s.followersOf(author)
+	others := slices.DeleteFunc(slices.Clone(s.people), func(user int64) bool { return user == author || slices.Contains(followers, user) })
 	for n := len(followers); n < feedSmall.Threshold; n++ {
 		if err := s.followBy(ctx, others[n], author); err != nil {
 			return err
@@ -414,7 +438,11 @@ func (s *feedStory) cross(ctx context.Context) error {
 
 // first begins to read a feed.
 func (s *feedStory) first(ctx context.Context) error {
-	sc := &scroll{user: s.anybody(), size: 1 + s.draw.IntN(5), below: math.MaxInt64, shown: map[int64]bool{}, always: map[int64]bool{}}
+	return s.firstOf(ctx, s.anybody(), s.draw.IntN(2))
+}
+
+func (s *feedStory) firstOf(ctx context.Context, user int64, by int) error {
+	sc := &scroll{user: user, size: 1 + s.draw.IntN(5), below: math.MaxInt64, shown: map[int64]bool{}, always: map[int64]bool{}}
 	all, err := due(ctx, s.on[0].DB, sc.user, sc.below)
 	if err != nil {
 		return err
@@ -423,7 +451,7 @@ func (s *feedStory) first(ctx context.Context) error {
 		sc.always[n.id] = true
 	}
 	s.scrolls = append(s.scrolls, sc)
-	return s.read(ctx, sc, s.draw.IntN(2))
+	return s.read(ctx, sc, by)
 }
 
 // goOn reads on in a feed.

@@ -61,7 +61,7 @@ type span struct{ began, returned int64 }
 type life struct {
 	user, followee int64 // of a follow
 	entry                // of a note
-	begin, end   span
+	begin, end     span
 }
 
 // surely reports whether it was there all the while of a span.
