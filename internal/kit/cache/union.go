@@ -101,6 +101,9 @@ func (u *Union[K]) Page(ctx context.Context, k K, from int64, most int, names []
 		if a.is == windowFound {
 			return a.page, nil
 		}
+		if a.is == unionSourcesAbsent && try > 0 {
+			break // a load of them is not kept now: to repeat it would not help
+		}
 		again, err := u.mend(ctx, k, a)
 		if err != nil {
 			return UnionPage{}, fmt.Errorf("load a union %s: %w", u.window.policy.Name, err)
@@ -299,12 +302,8 @@ func (u *Union[K]) call(ctx context.Context, k K, above int64, limit int) (entri
 // fill takes the lease of a union, loads it, and stores it if the lease is still its own.
 func (u *Union[K]) fill(ctx context.Context, k K) (again bool, err error) {
 	w, token := u.window, rand.Text()
-	switch a := u.read(ctx, k, 0, 0, nil, token); a.is {
-	case windowGranted:
-	case windowFailed, windowBusy:
-		return false, nil
-	default: // not what it was a moment ago
-		return true, nil
+	if a := u.read(ctx, k, 0, 0, nil, token); a.is != windowGranted {
+		return a.is != windowFailed, nil // somebody else was faster
 	}
 	entries, newest, err := u.call(ctx, k, 0, w.policy.Size)
 	mark := markCut

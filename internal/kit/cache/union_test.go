@@ -37,6 +37,8 @@ func TestUnion(t *testing.T) {
 		{"the floor holds after joins and pushes", unionFloorHolds},
 		{"a join larger than a batch arrives whole", unionLargeJoin},
 		{"a newest source that left untold does not stop its readers", unionNewestLeft},
+		{"a join brings those along who are not told of yet", unionJoinsAhead},
+		{"sources that are not kept are loaded once", unionSourcesAreNotKept},
 		{"two answers say the same of sources only if they are the same", unionSourcesAreTold},
 		{"a load that a push overtook is not stored (A1)", unionOvertakenLoad},
 		{"a join that another overtook changes nothing", unionOvertakenJoin},
@@ -554,6 +556,36 @@ func unionNewestLeft(t *testing.T, w *world) {
 	must(t, f.sources.RemoveExactly(t.Context(), 1, gone))
 	f.follow(t, 1, "B")
 	wantFeed(t, "it came back", f, 1, "B/2 A/1, all")
+}
+
+func unionJoinsAhead(t *testing.T, w *world) {
+	a := newAuthors()
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
+	f.follow(t, 1, "A")
+	a.write("A", "B", "C")
+	f.mustPage(t, 1, newestOfAll, 1)
+	f.follow(t, 1, "B")
+	_, err := f.sources.Has(t.Context(), 1, nil)
+	must(t, err)
+	a.join(1, "C") // its telling is on its way
+	wantFeed(t, "B joined", f, 1, "B/2 A/1, all")
+	a.wantCalls(t, "B joined", 2, 2)
+	must(t, f.sources.Invalidate(t.Context(), 1))
+	wantFeed(t, "C is told", f, 1, "C/3 B/2 A/1, all")
+	a.wantCalls(t, "C is told", 0, 1)
+}
+
+func unionSourcesAreNotKept(t *testing.T, w *world) {
+	a := newAuthors()
+	h := w.process(t)
+	var sources *Window[int]
+	sources = windowOf(h, func(ctx context.Context, users []int, limit int) (map[int][]Entry, error) {
+		found, err := a.list(ctx, users, limit)
+		return found, errors.Join(err, sources.Invalidate(ctx, users...))
+	}, WindowPolicy{})
+	f := &feeds{Union: NewUnion(h, WindowPolicy{Name: "feed:in"}, sources, a.load), hub: h, truth: a}
+	wantFeed(t, "overtaken", f, 1, "unknown")
+	a.wantCalls(t, "overtaken", 0, 1)
 }
 
 func unionSourcesAreTold(t *testing.T, w *world) {
