@@ -52,7 +52,8 @@ const (
 	feedNotes    = 10 // of each of them
 	feedPage     = 10 // notes of a page
 	feedDeep     = 400
-	feedBelow    = 600 // is in no inbox any more: these have 500
+	feedBelow    = 600 // is in no inbox any more
+	inboxSize    = 500
 	feedPatience = 2 * time.Minute
 
 	// publishRatio is what publishing may cost, whoever follows, in terms of an author whom
@@ -408,7 +409,7 @@ func (b *feedBench) storm(ctx context.Context, first int64, after string) (rate 
 
 // memory is what an entry of a full inbox takes, by default and with a larger listpack.
 func (b *feedBench) memory(ctx context.Context) ([]measure.Row, error) {
-	entries, err := b.rdb.ZRangeWithScores(ctx, b.feeds.Inbox(b.plain), 0, -1).Result()
+	entries, err := b.rdb.ZRangeWithScores(ctx, b.feeds.Inbox(b.plain), 0, inboxSize).Result() // and the mark
 	if err != nil {
 		return nil, fmt.Errorf("read an inbox: %w", err)
 	}
