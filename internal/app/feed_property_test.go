@@ -101,6 +101,7 @@ type feedStory struct {
 	seed    uint64
 	draw    *rand.Rand
 	deaf    bool // no process hears what another one changed of what it has in memory
+	inbox   int  // entries; the larger ones hold more than a page and its spare ones
 	lively  bool // processes look which fan-outs have ended; otherwise only when they begin
 	ps      [2]*feedProcess
 	stops   [2]func()
@@ -136,6 +137,7 @@ func (w *feedWorld) run(t *testing.T, seed uint64) bool {
 	t.Helper()
 	s := &feedStory{feedWorld: w, t: t, seed: seed, draw: rand.New(rand.NewPCG(seed, 1)), follows: map[[2]int64]bool{}}
 	s.deaf, s.lively = s.draw.IntN(2) == 0, s.draw.IntN(4) == 0
+	s.inbox = []int{feedSmall.InboxSize, 14}[s.draw.IntN(2)]
 	err := s.tell(t.Context())
 	for i := range s.ps {
 		if s.ps[i] != nil {
@@ -179,6 +181,7 @@ func (s *feedStory) clear(ctx context.Context) error {
 
 func (s *feedStory) start(ctx context.Context, i int) {
 	cfg, caches := feedSmall, cache.Options{}
+	cfg.InboxSize = s.inbox
 	if s.deaf {
 		// What it has in memory may be as old as the story, so it remembers all that long
 		// what was deleted.
@@ -283,6 +286,7 @@ func (s *feedStory) step(ctx context.Context) error {
 		{1, s.loseAll},
 		{5, s.loseSome},
 		{4, s.leave},
+		{2, s.arrive},
 		{3, s.begin},
 	}
 	all := 0
@@ -342,13 +346,8 @@ func (s *feedStory) delete(ctx context.Context) error {
 	}
 	i, by := len(s.notes)-1-s.draw.IntN(min(len(s.notes), 1+s.draw.IntN(20))), s.draw.IntN(2)
 	n := s.notes[i]
-	// Somebody has seen it, and looks for it again.
-	look := func() error { return nil }
-	if readers := s.followersOf(n.author); len(readers) > 0 && s.chance(50) {
-		user, in := readers[s.draw.IntN(len(readers))], s.draw.IntN(2)
-		look = func() error { return s.firstOf(ctx, user, in) }
-	}
-	if err := look(); err != nil {
+	look, err := s.seen(ctx, n)
+	if err != nil {
 		return err
 	}
 	s.log("%d: %d deletes %d of number %d", by, n.author, n.id, n.seq)
@@ -361,6 +360,25 @@ func (s *feedStory) delete(ctx context.Context) error {
 		delete(sc.always, n.id)
 	}
 	return look()
+}
+
+// seen has somebody see a note, perhaps, and returns how it is looked for again: on the first
+// page, or by a reader who comes to it.
+func (s *feedStory) seen(ctx context.Context, n entry) (look func() error, err error) {
+	readers, in := s.followersOf(n.author), s.draw.IntN(2)
+	for _, sc := range s.scrolls {
+		if slices.Contains(readers, sc.user) && sc.below > n.seq && s.chance(50) {
+			before := *sc
+			before.shown, before.always = map[int64]bool{}, nil
+			s.scrolls = append(s.scrolls, &before)
+			return func() error { return s.read(ctx, sc, in) }, s.read(ctx, &before, in)
+		}
+	}
+	if len(readers) == 0 || s.chance(30) {
+		return func() error { return nil }, nil
+	}
+	look = func() error { return s.firstOf(ctx, readers[0], in) }
+	return look, look()
 }
 
 func (s *feedStory) followersOf(author int64) (followers []int64) {
@@ -582,6 +600,23 @@ func (s *feedStory) leave(ctx context.Context) error {
 	user := s.anybody()
 	s.log("the inbox of %d ends", user)
 	return s.unlink(ctx, 1, fmt.Sprintf("%s:feed:in:{%d}", storetest.Prefix, user))
+}
+
+// arrive has somebody come who sees nothing, follows the author of some note, and looks again.
+func (s *feedStory) arrive(ctx context.Context) error {
+	u, err := s.on[0].DB.User.Create().SetNickname("somebody").Save(ctx)
+	if err != nil || len(s.notes) == 0 {
+		return err
+	}
+	s.people = append(s.people, u.ID)
+	author := s.notes[s.draw.IntN(len(s.notes))].author // more likely of many
+	if err := s.firstOf(ctx, u.ID, s.draw.IntN(2)); err != nil {
+		return err
+	}
+	if err := s.followBy(ctx, u.ID, author); err != nil {
+		return err
+	}
+	return s.firstOf(ctx, u.ID, s.draw.IntN(2))
 }
 
 // begin has a process end and another one begin in its place.
