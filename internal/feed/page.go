@@ -216,7 +216,9 @@ func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
 		return spots[:most], nil
 	}
 	r.end = floor <= 0
-	if !r.end && r.first && len(inbox.Entries) < s.cfg.InboxSize/2 {
+	first := r.first
+	r.first = false
+	if !r.end && first && len(inbox.Entries) < s.cfg.InboxSize/2 {
 		// Most of it is by people whom the user follows no more. Whoever comes next fills it
 		// again; if Redis cannot be told, after the next one.
 		_ = s.inboxes.Forget(ctx, r.user)
