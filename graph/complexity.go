@@ -40,7 +40,8 @@ func complexity(c *generated.ComplexityRoot) {
 		return cost
 	}
 	first := func(child, first int, _ *page.Cursor) int { return times(first, child) }
-	c.Query.HotNotes, c.Shop.Notes, c.User.Notes, c.User.Feed = first, first, first, first
+	c.Query.HotNotes, c.Shop.Notes, c.User.Notes = first, first, first
+	c.User.Feed = func(child, n int, after *page.Cursor) int { return feedCost + first(child, n, after) }
 	c.Note.Comments, c.Comment.Replies = first, first
 	c.User.Followers, c.User.Followees = first, first
 	c.User.CommonFollowees = func(child, n int, after *page.Cursor) int { return commonCost + first(child, n, after) }
@@ -65,6 +66,10 @@ func complexity(c *generated.ComplexityRoot) {
 // commonCost is what a look for common followees costs beside them, in fields: it reads
 // up to 5000 members and asks for each of them elsewhere.
 const commonCost = 200
+
+// feedCost is what a feed costs beside its notes: who follows many and scrolls far has them
+// read from the rows of all of these.
+const feedCost = 100
 
 // daysCost is what a look at sales or visits costs beside its days, in fields.
 const daysCost = 50

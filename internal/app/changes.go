@@ -99,10 +99,13 @@ func (h *House) recover(ctx context.Context, lost stream.Loss, caches, sessions 
 			return err
 		}
 	}
+	if err := h.Feed.BeginAnew(ctx); err != nil {
+		return err
+	}
 	if _, err := h.outbox.Replay(ctx, since); err != nil && !errors.Is(err, outbox.ErrLeft) {
 		return err
 	}
-	return nil
+	return h.Feed.Look(ctx)
 }
 
 // forgetAll is for when nobody knows what went by unheard: all that is cached ends,
@@ -127,6 +130,9 @@ func (h *House) forgetAll(ctx context.Context, caches, sessions bool) error {
 func (h *House) changed(ctx context.Context, log *slog.Logger) {
 	if s, ok := h.bus.(*stream.Stream); ok {
 		s.Suspect()
+	}
+	if err := h.Feed.Look(ctx); err != nil {
+		log.WarnContext(ctx, "which fan-outs are under way cannot be seen", "err", err)
 	}
 	if time.Since(time.Unix(0, h.foreign.Load())) > replayable {
 		return

@@ -92,7 +92,7 @@ type push struct {
 }
 
 // fanOut is what a job says. It may be repeated, and done twice at once: an inbox takes a note
-// any number of times, and progress that goes back costs a batch.
+// any number of times, and of two attempts at one note the one that was overtaken ends.
 //
 // Followers are taken from the newest on. Whoever follows from now on gets the note when his
 // inbox is read: it is older than his follow.
@@ -104,11 +104,41 @@ func (s *Service) fanOut(ctx context.Context, notes ...int64) error {
 	turn := s.turn(ctx)
 	for len(pushes) > 0 {
 		if turn.Err() != nil {
-			return outbox.Later(errGoesOn)
+			return outbox.Later(cmp.Or(s.remember(ctx, notes, pushes), errGoesOn))
 		}
 		if pushes, err = s.round(ctx, pushes); err != nil {
 			return outbox.Later(err) // Redis is away, or the database
 		}
+	}
+	if _, err := s.db.FanOut.Delete().Where(fanout.IDIn(notes...)).Exec(ctx); err != nil {
+		return outbox.Later(fmt.Errorf("delete how far %d fan-outs were: %w", len(notes), err))
+	}
+	return nil
+}
+
+// remember writes down which notes of a job are done, before its turn ends: the next one goes
+// on with the others.
+func (s *Service) remember(ctx context.Context, notes []int64, left []push) error {
+	var writes []*ent.FanOutCreate
+	for _, note := range notes {
+		if !slices.ContainsFunc(left, func(p push) bool { return p.note == note }) {
+			writes = append(writes, s.db.FanOut.Create().SetID(note).SetBelow(0).SetPushed(0))
+		}
+	}
+	if len(writes) == 0 {
+		return nil
+	}
+	if err := s.db.FanOut.CreateBulk(writes...).OnConflictColumns(fanout.FieldID).UpdateBelow().Exec(ctx); err != nil {
+		return fmt.Errorf("write down that %d notes are pushed: %w", len(writes), err)
+	}
+	return nil
+}
+
+// BeginAnew forgets how far fan-outs are: a Redis lost what they had pushed. Jobs that are
+// replayed after it begin with the first follower.
+func (s *Service) BeginAnew(ctx context.Context) error {
+	if _, err := s.db.FanOut.Delete().Exec(ctx); err != nil {
+		return fmt.Errorf("forget how far fan-outs are: %w", err)
 	}
 	return nil
 }
@@ -146,11 +176,14 @@ func (s *Service) pushes(ctx context.Context, notes []int64) ([]push, error) {
 	for _, p := range progress {
 		far[p.ID] = p
 	}
-	pushes := make([]push, len(rows))
-	for i, r := range rows {
-		pushes[i] = push{spot: spot{seq: *r.Seq, note: r.ID, author: r.AuthorID}, created: r.CreatedAt, below: math.MaxInt64}
+	pushes := make([]push, 0, len(rows))
+	for _, r := range rows {
+		one := push{spot: spot{seq: *r.Seq, note: r.ID, author: r.AuthorID}, created: r.CreatedAt, below: math.MaxInt64}
 		if p := far[r.ID]; p != nil {
-			pushes[i].below, pushes[i].pushed, pushes[i].begun = p.Below, p.Pushed, true
+			one.below, one.pushed, one.begun = p.Below, p.Pushed, true
+		}
+		if one.below > 0 { // else it is done, and others of its job are not
+			pushes = append(pushes, one)
 		}
 	}
 	return pushes, nil
@@ -199,38 +232,45 @@ func (s *Service) round(ctx context.Context, pushes []push) (left []push, err er
 	if err := s.inboxes.Window().AddEach(ctx, lists); err != nil {
 		return nil, err
 	}
-	var done []int64
 	for _, p := range now {
 		some := followers[p.author]
 		s.m.pushed.Add(float64(len(some)))
 		if len(some) < s.cfg.Batch {
-			if p.begun {
-				done = append(done, p.note)
-			}
 			s.m.fanOuts.Observe(s.cfg.Now().Sub(time.UnixMilli(p.created)).Seconds())
 			continue
 		}
-		p.below, p.pushed = some[len(some)-1].At, p.pushed+len(some)
-		if err := s.progress(ctx, &p); err != nil {
+		if err := s.progress(ctx, &p, some[len(some)-1].At, len(some)); err != nil {
 			return nil, err
 		}
 		left = append(left, p)
 	}
-	if len(done) > 0 {
-		if _, err := s.db.FanOut.Delete().Where(fanout.IDIn(done...)).Exec(ctx); err != nil {
-			return nil, fmt.Errorf("delete how far %d fan-outs were: %w", len(done), err)
-		}
-	}
 	return left, nil
 }
 
-// progress writes down how far a note is.
-func (s *Service) progress(ctx context.Context, p *push) error {
-	err := s.db.FanOut.Create().SetID(p.note).SetBelow(p.below).SetPushed(p.pushed).
-		OnConflictColumns(fanout.FieldID).UpdateNewValues().Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("write down how far note %d is: %w", p.note, err)
+// errElsewhere ends an attempt that is not the only one: another one has come further, has
+// ended, or has to begin anew.
+var errElsewhere = errors.New("another attempt pushes this note")
+
+// progress writes down that followers of a note were done, down to a follow. It fails if what
+// is written there is not what this attempt left.
+func (s *Service) progress(ctx context.Context, p *push, below int64, pushed int) error {
+	if !p.begun {
+		err := s.db.FanOut.Create().SetID(p.note).SetBelow(below).SetPushed(pushed).Exec(ctx)
+		if ent.IsConstraintError(err) {
+			return errElsewhere
+		}
+		if err != nil {
+			return fmt.Errorf("write down how far note %d is: %w", p.note, err)
+		}
+	} else {
+		n, err := s.db.FanOut.Update().Where(fanout.ID(p.note), fanout.Below(p.below)).SetBelow(below).AddPushed(pushed).Save(ctx)
+		switch {
+		case err != nil:
+			return fmt.Errorf("write down how far note %d is: %w", p.note, err)
+		case n == 0:
+			return errElsewhere
+		}
 	}
-	p.begun = true
+	p.begun, p.below, p.pushed = true, below, p.pushed+pushed
 	return nil
 }

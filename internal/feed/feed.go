@@ -99,6 +99,7 @@ type Service struct {
 	outs    *cache.Cache[int64, out]
 	stars   followedStars
 	rounds  chan struct{} // a place for each round of a fan-out that may be under way
+	queries chan struct{} // a place for each feed that may be read from the database
 }
 
 //go:embed sql/*.sql
@@ -110,7 +111,7 @@ type statements struct{ newest, events string }
 // closes nothing: what it is given belongs to the caller. dialect is that of db, as ent calls
 // it.
 func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
-	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box, rounds: make(chan struct{}, roundsAtOnce)}
+	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box, rounds: make(chan struct{}, roundsAtOnce), queries: make(chan struct{}, queriesAtOnce)}
 	if err := sqlfile.Read(files, dialect, map[string]*string{"newest": &s.sql.newest, "events": &s.sql.events}); err != nil {
 		panic(fmt.Sprintf("feed: %v", err)) // the files are part of the program
 	}
@@ -128,6 +129,9 @@ func (s *Service) Run(ctx context.Context) error {
 	s.tail.run(ctx, s.cfg.Log)
 	return nil
 }
+
+// Look looks anew which fan-outs are under way: after jobs were replayed.
+func (s *Service) Look(ctx context.Context) error { return s.tail.look(ctx) }
 
 // Wait returns when no read of the log is under way. Call it before the database closes.
 func (s *Service) Wait() { s.tail.wait() }

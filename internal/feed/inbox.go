@@ -23,8 +23,15 @@ const inboxName = "feed:in"
 // readOfEach is how many notes of each author are read at first to fill an inbox.
 const readOfEach = 16
 
-// loadTimeout bounds what fills an inbox.
-const loadTimeout = 2 * time.Second
+const (
+	loadTimeout  = 2 * time.Second // of what fills an inbox
+	queryTimeout = 5 * time.Second // of what reads a page from the database
+)
+
+// queriesAtOnce is how many feeds a process reads from the database at once: while Redis is
+// away, or too much is on its way to the inboxes, all of them are read there, and those who
+// write and push need connections too.
+const queriesAtOnce = 8
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 
@@ -65,6 +72,14 @@ func (s *Service) loadInbox(ctx context.Context, user, above int64, limit int) (
 // newest reads from the database the newest notes below a number of whom a user follows,
 // those whose follows have ids above one; and the newest of these ids.
 func (s *Service) newest(ctx context.Context, user, below int64, most, ofEach int, above int64) (spots []spot, newest int64, err error) {
+	select {
+	case s.queries <- struct{}{}:
+		defer func() { <-s.queries }()
+	case <-ctx.Done():
+		return nil, 0, fmt.Errorf("wait to select the feed of user %d: %w", user, ctx.Err())
+	}
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
 	err = sqlfile.Each(ctx, s.db, s.sql.newest, []any{user, below, most, ofEach, above}, func(rows *sql.Rows) error {
 		var author, seq, note sql.NullInt64
 		if err := rows.Scan(&newest, &author, &seq, &note); err != nil {

@@ -24,6 +24,9 @@ const (
 // out to be deleted.
 const spare = 8
 
+// mostAtOnce is how many places one turn of a page takes at most: more than the largest page.
+const mostAtOnce = 128
+
 // A Page is a part of a feed.
 type Page struct {
 	Edges []*Edge
@@ -93,8 +96,12 @@ func (r *reader) page(ctx context.Context, first int, after page.Cursor) (*Page,
 	r.upTo = min(r.upTo, head)
 	p := &Page{Live: page.Encode(liveCursor, head), Edges: make([]*Edge, 0, first)}
 	more := false
-	for !r.end && !more {
-		spots, err := r.next(ctx, first+1-len(p.Edges))
+	for turn := 0; !r.end && !more; turn++ {
+		want := first + 1 - len(p.Edges)
+		if turn > 0 { // much was deleted here, and there may be more of that
+			want = max(want, min(spare<<turn, mostAtOnce))
+		}
+		spots, err := r.next(ctx, want)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +152,7 @@ func (r *reader) next(ctx context.Context, most int) ([]spot, error) {
 		}
 		r.plain = true
 	}
-	spots, _, err := r.s.newest(ctx, r.user, r.upTo+1, most, most, 0)
+	spots, _, err := r.s.newest(ctx, r.user, r.upTo+1, most, min(most, readOfEach), 0)
 	r.end = len(spots) < most
 	r.synced = true // for what the database said is there
 	r.passed(spots)
@@ -153,6 +160,7 @@ func (r *reader) next(ctx context.Context, most int) ([]spot, error) {
 }
 
 func (r *reader) passed(spots []spot) {
+	r.first = false
 	if n := len(spots); n > 0 {
 		r.upTo = spots[n-1].seq - 1
 	}
@@ -171,6 +179,8 @@ func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
 	for _, e := range open {
 		authors = append(authors, e.author)
 	}
+	slices.Sort(authors)
+	authors = slices.Compact(authors)
 	inbox, stars, err := r.inbox(ctx, most+spare, names(authors))
 	if err != nil || !inbox.Known {
 		return nil, err
@@ -195,14 +205,25 @@ func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
 		return nil, err
 	}
 	for star, o := range outs {
-		floor = max(floor, o.floor(s.cfg.OutboxSize))
-		for _, at := range o.Spots {
-			if at[0] <= r.upTo {
-				found[at[0]] = spot{at[0], at[1], star}
-			}
+		newer, whole := s.tail.ofStar(star, o.AsOf, r.upTo)
+		if !whole { // the tail has moved on since
+			return nil, nil
 		}
-		for _, e := range s.tail.ofStar(star, o.AsOf, r.upTo) {
+		for _, e := range newer {
 			found[e.seq] = spot{e.seq, e.note, star}
+		}
+		floor = max(floor, o.floor(s.cfg.OutboxSize))
+		taken := 0
+		for _, at := range o.Spots {
+			if at[0] > r.upTo {
+				continue
+			}
+			if taken == most { // no page shows more of them
+				floor = max(floor, at[0]+1)
+				break
+			}
+			found[at[0]] = spot{at[0], at[1], star}
+			taken++
 		}
 	}
 	spots := make([]spot, 0, len(found))
@@ -216,9 +237,7 @@ func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
 		return spots[:most], nil
 	}
 	r.end = floor <= 0
-	first := r.first
-	r.first = false
-	if !r.end && first && len(inbox.Entries) < s.cfg.InboxSize/2 {
+	if r.first && len(spots) < most && floor == inbox.Floor && !r.end {
 		// Most of it is by people whom the user follows no more. Whoever comes next fills it
 		// again; if Redis cannot be told, after the next one.
 		_ = s.inboxes.Forget(ctx, r.user)

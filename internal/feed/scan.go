@@ -138,24 +138,28 @@ func (s *Service) flawOf(ctx context.Context, inbox cache.Kept[int64]) (string, 
 			floor = e.Score
 		}
 	}
-	wants, _, err := s.newest(ctx, inbox.Key, head+1, s.cfg.InboxSize, min(s.cfg.InboxSize, readOfEach), 0)
-	if err != nil {
-		return "", err
-	}
-	for _, at := range wants {
-		if at.seq < floor || has[at] || onItsWay[at.note] || s.tail.knowsStar(at.author) {
-			continue
-		}
-		since, err := s.followedSince(ctx, inbox.Key, at.author)
+	for below := head + 1; ; { // stars may have written most of it
+		wants, _, err := s.newest(ctx, inbox.Key, below, s.cfg.InboxSize, min(s.cfg.InboxSize, readOfEach), 0)
 		if err != nil {
 			return "", err
 		}
-		if since {
-			continue
+		for _, at := range wants {
+			if at.seq < floor || has[at] || onItsWay[at.note] || s.tail.knowsStar(at.author) {
+				continue
+			}
+			since, err := s.followedSince(ctx, inbox.Key, at.author)
+			if err != nil {
+				return "", err
+			}
+			if !since {
+				return fmt.Sprintf("it lacks note %d, by user %d", at.note, at.author), nil
+			}
 		}
-		return fmt.Sprintf("it lacks note %d, by user %d", at.note, at.author), nil
+		if len(wants) < s.cfg.InboxSize || wants[len(wants)-1].seq < floor {
+			return "", nil
+		}
+		below = wants[len(wants)-1].seq
 	}
-	return "", nil
 }
 
 // followedSince reports whether a user has followed an author since his inbox was last read.

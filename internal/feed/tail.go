@@ -20,11 +20,12 @@ import (
 )
 
 const (
-	tailTimeout = 2 * time.Second // of one read of the log
-	tailStep    = 5000            // numbers in one statement
-	mostOpen    = 2000            // notes that are merged because their fan-out may be under way; beyond, pages come from the database
-	openEvery   = 100 * time.Millisecond
-	openAlways  = 5 * time.Second // what is done again after a Redis lost something is open anew
+	tailTimeout  = 2 * time.Second  // of one read of the log
+	beginTimeout = 10 * time.Second // of reading all that a process remembers of it
+	tailStep     = 5000             // numbers in one statement
+	mostOpen     = 2000             // notes that are merged because their fan-out may be under way; beyond, pages come from the database
+	openEvery    = 100 * time.Millisecond
+	openAlways   = 5 * time.Second // what is done again after a Redis lost something is open anew
 )
 
 // An event is a line of the log: a note that was published or deleted.
@@ -125,23 +126,28 @@ func (t *tail) fly(ctx context.Context) {
 
 // read reads what is behind the head. Only one flight at a time does.
 func (t *tail) read(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
-	defer cancel()
 	if !t.begun {
 		return t.begin(ctx)
 	}
-	events, err := t.log.read(ctx, t.known(), tailStep)
-	if err != nil {
+	reading, cancel := context.WithTimeout(ctx, tailTimeout)
+	defer cancel()
+	head := t.known()
+	events, err := t.log.read(reading, head, tailStep)
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(events) == tailStep {
-		return t.begin(ctx) // this process has not read for long
+	case len(events) == tailStep: // this process has not read for long
+		return t.begin(ctx)
+	case len(events) > 0 && events[0].seq != head+1: // a database that was restored
+		return t.begin(ctx)
 	}
 	return t.add(events)
 }
 
 // begin reads the end of the log, and which fan-outs of it are under way.
 func (t *tail) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
+	defer cancel()
 	head, err := t.log.head(ctx)
 	if err != nil {
 		return err
@@ -283,17 +289,21 @@ func (t *tail) starsSince(known int) (stars []int64, all int) {
 	return t.stars[min(known, len(t.stars)):len(t.stars):len(t.stars)], len(t.stars)
 }
 
-// ofStar returns what a star published behind a number and up to another.
-func (t *tail) ofStar(star, behind, upTo int64) []event {
+// ofStar returns what a star published behind a number and up to another. It reports false if
+// the tail does not go back to the first.
+func (t *tail) ofStar(star, behind, upTo int64) ([]event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
+	if behind < t.before {
+		return nil, false
+	}
 	var list []event
 	for _, e := range t.ofStars[star] {
 		if e.seq > behind && e.seq <= upTo {
 			list = append(list, e)
 		}
 	}
-	return list
+	return list, true
 }
 
 // knowsStar reports whether an author is a star.
