@@ -20,6 +20,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -45,6 +46,9 @@ type feedProcess struct {
 	// negative; died is called then.
 	batches atomic.Int64
 	died    func()
+
+	slow   atomic.Bool  // a batch takes as long as the turn of its job
+	rounds atomic.Int64 // batches that were slow
 
 	// memory has the rows that it has read, if it is deaf: it hears of no change of them.
 	deaf   bool
@@ -119,6 +123,10 @@ func (m mortal) Followers(ctx context.Context, asks []cache.Ask[int64]) (map[int
 		return nil, errDied
 	case left > 0:
 		m.p.batches.Add(-1)
+	}
+	if until, ok := ctx.Deadline(); ok && m.p.slow.Load() {
+		m.p.rounds.Add(1)
+		_ = clock.Sleep(ctx, time.Until(until)*6/10) // more than half, which is a turn
 	}
 	return m.FeedRooms.Followers(ctx, asks)
 }
