@@ -87,8 +87,7 @@ type push struct {
 	spot
 	created int64 // milliseconds since 1970
 	below   int64 // follows with lower ids are to come
-	pushed  int
-	begun   bool // there is a row of its progress
+	begun   bool  // there is a row of its progress
 }
 
 // fanOut is what a job says. It may be repeated, and done twice at once: an inbox takes a note
@@ -101,9 +100,9 @@ func (s *Service) fanOut(ctx context.Context, notes ...int64) error {
 	if err != nil {
 		return outbox.Later(err)
 	}
-	turn := s.turn(ctx)
+	until := endOfTurn(ctx)
 	for len(pushes) > 0 {
-		if turn.Err() != nil {
+		if time.Now().After(until) {
 			return outbox.Later(cmp.Or(s.remember(ctx, notes, pushes), errGoesOn))
 		}
 		if pushes, err = s.round(ctx, pushes); err != nil {
@@ -143,22 +142,14 @@ func (s *Service) BeginAnew(ctx context.Context) error {
 	return nil
 }
 
-// A turn is half of what a job may take: what is left after it goes on with the next one.
-type turn struct{ until time.Time }
-
-func (t turn) Err() error {
-	if time.Now().After(t.until) {
-		return errGoesOn
+// endOfTurn is when a job has had half of what it may take: what is left then goes on with the
+// next turn.
+func endOfTurn(ctx context.Context) time.Time {
+	deadline, ok := ctx.Deadline()
+	if !ok { // the outbox sets one
+		return time.Now().Add(time.Hour)
 	}
-	return nil
-}
-
-func (s *Service) turn(ctx context.Context) turn {
-	until, ok := ctx.Deadline()
-	if !ok {
-		return turn{time.Now().Add(time.Hour)}
-	}
-	return turn{time.Now().Add(time.Until(until) / 2)}
+	return time.Now().Add(time.Until(deadline) / 2)
 }
 
 // pushes reads the notes and how far they are. What was deleted is not pushed.
@@ -180,7 +171,7 @@ func (s *Service) pushes(ctx context.Context, notes []int64) ([]push, error) {
 	for _, r := range rows {
 		one := push{spot: spot{seq: *r.Seq, note: r.ID, author: r.AuthorID}, created: r.CreatedAt, below: math.MaxInt64}
 		if p := far[r.ID]; p != nil {
-			one.below, one.pushed, one.begun = p.Below, p.Pushed, true
+			one.below, one.begun = p.Below, true
 		}
 		if one.below > 0 { // else it is done, and others of its job are not
 			pushes = append(pushes, one)
@@ -271,6 +262,6 @@ func (s *Service) progress(ctx context.Context, p *push, below int64, pushed int
 			return errElsewhere
 		}
 	}
-	p.begun, p.below, p.pushed = true, below, p.pushed+pushed
+	p.begun, p.below = true, below
 	return nil
 }
