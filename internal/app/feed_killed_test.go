@@ -225,6 +225,7 @@ func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
 	workers.Run = []string{"workers"}
 	stack.Config.Run = []string{"api"}
 	s := stack.Start(t)
+	s.Recovered(t)
 	db, author := stack.SQL(t), numberIn(t, m.customers[0].id)
 	rdb, err := measure.OpenPatient(stack.Config.RedisURL)
 	if err != nil {

@@ -514,6 +514,7 @@ func TestQueueStatsShowWhatWaitsToBePushed(t *testing.T) {
 		m := opened(t, stack, 2)
 		stack.Config.Run = []string{"api"}
 		s := stack.Start(t)
+		s.Recovered(t)
 		lag := func() (n int) {
 			t.Helper()
 			var got struct {

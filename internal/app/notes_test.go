@@ -184,6 +184,7 @@ func TestAPageOfHotNotesCostsAFixedNumberOfRoundTrips(t *testing.T) {
 		m := opened(t, stack, 12)
 		stack.Config.Run = []string{"api"} // workers read on their own
 		s := stack.Start(t)
+		s.Recovered(t)
 		ann := m.customers[0]
 		for i, c := range m.customers {
 			id := m.note(t, s.As(c.token), "Note")

@@ -16,6 +16,7 @@ func TestListsOfVouchersAndOrdersCostAFewRoundTrips(t *testing.T) {
 		m := opened(t, stack, 1)
 		stack.Config.Run = []string{"api"} // workers read on their own
 		s := stack.Start(t)
+		s.Recovered(t)
 		ann := s.As(m.customers[0].token)
 		for i := range many {
 			v := m.flash(t, s, 5, -time.Hour, time.Hour)

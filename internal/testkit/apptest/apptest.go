@@ -74,6 +74,7 @@ type Server struct {
 	URL    string // without a path
 	Log    *Log
 	Out    *Log // what people read on the terminal
+	cfg    config.Config
 	stop   func() error
 	header http.Header // that requests have besides
 	heard  *testkit.Secrets
@@ -178,7 +179,7 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	case <-time.After(time.Minute):
 		tb.Fatalf("the server was not ready within a minute: %v\n%s", stop(), log)
 	}
-	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, stop: stop, heard: &testkit.Secrets{}}
+	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, cfg: cfg, stop: stop, heard: &testkit.Secrets{}}
 	tb.Cleanup(func() {
 		if !stopped.Load() { // a Redis in the server's process ends with it
 			checkKeys(tb, a, cfg)
@@ -216,6 +217,25 @@ func checkKeys(tb testing.TB, a *app.App, cfg config.Config) {
 		}
 		keytable.Check(tb, rdb, cfg.RedisPrefix)
 		_ = rdb.Close()
+	}
+}
+
+// Recovered waits until the server has recovered what a Redis that it sees for the
+// first time may have lost. Until then it forgets what is cached, and does jobs of the
+// outbox again, also where it runs no workers. Nothing watches the embedded Redis.
+func (s *Server) Recovered(tb testing.TB) {
+	tb.Helper()
+	for url, rdb := range map[string]redis.UniversalClient{s.cfg.RedisURL: s.House().State, s.cfg.RedisCacheURL: s.House().Cache} {
+		if url == "" {
+			continue
+		}
+		testkit.Eventually(tb, 20*time.Second, func() bool {
+			n, err := rdb.Exists(tb.Context(), s.cfg.RedisPrefix+":incarnation").Result()
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return n == 1
+		})
 	}
 }
 
