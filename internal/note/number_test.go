@@ -137,12 +137,9 @@ func TestASlowTransactionHasTheLaterNumber(t *testing.T) {
 	p, other := open(t, on), open(t, on)
 	ann, bob := p.user(t), p.user(t)
 	inserted, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
 	p.others.slow = func(context.Context) { // before the number is taken
-		select {
-		case inserted <- struct{}{}:
-			<-goOn
-		default:
-		}
+		once.Do(func() { close(inserted); <-goOn })
 	}
 	slow := make(chan *Note, 1)
 	go func() {
