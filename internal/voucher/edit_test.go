@@ -474,9 +474,10 @@ func announcedWithoutRequest(t *testing.T, w *town, process func() *Service) {
 	if k := w.sales.get(v.ID); k.stock != 6 || k.seq != 2 {
 		t.Errorf("Redis has %+v", k)
 	}
-	if n := jobs(t, s); n != 0 {
-		t.Errorf("%d jobs are left to the outbox", n)
-	}
+	// That the job is done may not have been written down: a driver that is told of the end
+	// of a request too late interrupts whatever its connection does then.
+	storetest.Relay(t, s.outbox)
+	testkit.Eventually(t, 20*time.Second, func() bool { return jobs(t, s) == 0 })
 }
 
 func endsWithItsRequest(t *testing.T, w *town, process func() *Service) {
