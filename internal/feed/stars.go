@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
@@ -40,9 +39,9 @@ func (s *Service) openOutboxes(hub *cache.Hub) {
 // loadOutboxes reads the head of the feed before the notes: what came between is in the
 // outbox and in the tail.
 func (s *Service) loadOutboxes(ctx context.Context, authors []int64) (map[int64]out, error) {
-	head, err := s.db.FeedHead.Query().Where(feedhead.ID(1)).Only(ctx)
+	head, err := s.tail.log.head(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the head of the feed: %w", err)
+		return nil, err
 	}
 	lists, err := s.cfg.Notes.Newest(ctx, authors, s.cfg.OutboxSize)
 	if err != nil {
@@ -50,7 +49,7 @@ func (s *Service) loadOutboxes(ctx context.Context, authors []int64) (map[int64]
 	}
 	found := make(map[int64]out, len(authors))
 	for _, author := range authors {
-		o := out{AsOf: head.Seq, Spots: make([][2]int64, len(lists[author]))}
+		o := out{AsOf: head, Spots: make([][2]int64, len(lists[author]))}
 		for i, at := range lists[author] {
 			o.Spots[i] = [2]int64{at.At, at.ID}
 		}

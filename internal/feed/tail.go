@@ -379,7 +379,7 @@ func (t *tail) look(ctx context.Context) error {
 func (l log) head(ctx context.Context) (int64, error) {
 	row, err := l.db.FeedHead.Query().Where(feedhead.ID(1)).Only(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read the head: %w", err)
+		return 0, fmt.Errorf("read the head of the feed: %w", err)
 	}
 	return row.Seq, nil
 }
