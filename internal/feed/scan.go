@@ -138,20 +138,20 @@ func (s *Service) flawOf(ctx context.Context, inbox cache.Kept[int64]) (string, 
 			floor = e.Score
 		}
 	}
-	for below := head + 1; ; { // stars may have written most of it
+	followedSince := map[int64]bool{} // by author, of those who are asked about
+	for below := head + 1; ; {        // stars may have written most of it
 		wants, _, err := s.newest(ctx, inbox.Key, below, s.cfg.InboxSize, min(s.cfg.InboxSize, readOfEach), 0)
 		if err != nil {
 			return "", err
 		}
 		for _, at := range wants {
-			if at.seq < floor || has[at] || onItsWay[at.note] || s.tail.knowsStar(at.author) {
+			if at.seq < floor || has[at] || onItsWay[at.note] || s.tail.knowsStar(at.author) || followedSince[at.author] {
 				continue
 			}
-			since, err := s.followedSince(ctx, inbox.Key, at.author)
-			if err != nil {
+			if followedSince[at.author], err = s.followedSince(ctx, inbox.Key, at.author); err != nil {
 				return "", err
 			}
-			if !since {
+			if !followedSince[at.author] {
 				return fmt.Sprintf("it lacks note %d, by user %d", at.note, at.author), nil
 			}
 		}
