@@ -58,6 +58,7 @@ type socket struct {
 	exec     graphql.GraphExecutor
 	conn     *websocket.Conn
 	netConn  net.Conn      // below conn
+	out      sender        // to netConn
 	messages *rate.Limiter // nil for no limit
 	header   string        // the Authorization of the upgrade
 
@@ -69,7 +70,9 @@ type socket struct {
 	unwritten atomic.Int64 // bytes of messages that are being written
 	reading   bool         // a message is being read; the reader's own
 
-	leaveAddress, leaveUser func() // the reader's own
+	drainCount atomic.Uint64 // how often members were told that all was written
+
+	leaveAddress, leaveUser, leaveSession func() // the reader's own
 
 	mu     sync.Mutex
 	code   websocket.StatusCode // that it ended with; 0 while it lives
@@ -103,10 +106,16 @@ func (c *socket) serve() {
 		c.guard(c.read)
 	}
 	c.lost(statusAbnormal) // unless it has ended
+	for _, m := range c.members(true) {
+		m.close()
+	}
 	c.work.Wait()
 	_ = c.conn.CloseNow() // frees what Conn holds; the connection is closed
 	if c.leaveUser != nil {
 		c.leaveUser()
+	}
+	if c.leaveSession != nil {
+		c.leaveSession()
 	}
 }
 

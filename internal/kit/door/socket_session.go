@@ -26,7 +26,8 @@ func (c *socket) init(m message) {
 		c.misuse(messageInvalid, statusBadMessage, err.Error())
 		return
 	}
-	switch who := c.introduce(authorization).admission; {
+	who := c.introduce(authorization).admission
+	switch {
 	case who.Refused:
 		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
 		return
@@ -36,6 +37,7 @@ func (c *socket) init(m message) {
 	case who.User != "":
 		c.leaveUser = c.door.perUser.sit(who.User, func() { c.end(statusReplaced, "replaced") })
 	}
+	c.leaveSession = c.door.holders.add(who.Session, c)
 	c.write(c.ctx, frame(messageAck, "", nil))
 }
 
@@ -198,6 +200,14 @@ func (c *socket) untilTick() time.Duration {
 }
 
 const never = time.Duration(1 << 62)
+
+// lookAgain implements [holder].
+func (c *socket) lookAgain() {
+	if c.hold() {
+		defer c.work.Done()
+		c.recheck()
+	}
+}
 
 // recheck looks whether the session still is.
 func (c *socket) recheck() {

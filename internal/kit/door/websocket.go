@@ -239,6 +239,7 @@ func newSocket(s *sockets, r *http.Request, exec graphql.GraphExecutor) *socket 
 		header:  r.Header.Get("Authorization"),
 		tasks:   map[string]*task{},
 	}
+	c.out.socket = c
 	if n := s.door.cfg.Limits.MessageRate; n >= 0 {
 		c.messages = rate.NewLimiter(rate.Limit(n), 2*n)
 	}
