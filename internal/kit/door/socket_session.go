@@ -219,13 +219,6 @@ func (c *socket) recheck() {
 	}
 }
 
-// ping sends a ping frame, which browsers answer by themselves. The pong, or
-// anything else, is noted where it is read: waiting for it here, as Conn does,
-// only shows that the frame went out.
-func (c *socket) ping() {
-	ctx, cancel := timeout(context.Background(), c.door.cfg.Limits.WriteTime)
-	defer cancel()
-	ctx, stop := context.WithDeadline(ctx, c.silentAt())
-	defer stop()
-	_ = c.conn.Ping(ctx) // no pong in this time; or the connection is closed, which the reader sees
-}
+// ping sends a ping frame, which browsers answer by themselves. The pong, or anything
+// else, is noted where it is read.
+func (c *socket) ping() { c.out.control([]byte{pingFrame, 0}) }
