@@ -1,19 +1,26 @@
 package door
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/tandian-dev/tandian/internal/kit/door/doortest"
+	"github.com/tandian-dev/tandian/internal/kit/door/doortest/generated"
+	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -315,4 +322,152 @@ func TestAPanicReachesItsClientsAndTheNextUpdateWorks(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWhoReadsSlowlyIsResumedAndHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startPiped(t, Config{}, &http.Server{})
+		all := s.follow(t, "", ofA, ofA)
+		slow, quick := all[0], all[1]
+		text := strings.Repeat("x", 20_000)
+		const updates = 100 // of which the slow one's queue takes a few
+		begin := time.Now()
+		for n := range updates {
+			s.Tell("a", text)
+			quick.wants(news(n+1, text))
+		}
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("the quick one waited %v", took)
+		}
+		if n := testutil.ToFloat64(s.door.metrics.lagged); n != 1 {
+			t.Errorf("%v fell behind", n)
+		}
+		for n := range updates {
+			slow.wants(news(n+1, text))
+		}
+		slow.lives()
+		quick.lives()
+		s.Tell("a", "y")
+		slow.wants(news(updates+1, "y"))
+	})
+}
+
+func TestWhoFellBehindIsToldTheEndInOrder(t *testing.T) {
+	for _, why := range []error{nil, errors.New("it ended")} {
+		synctest.Test(t, func(t *testing.T) {
+			s := startPiped(t, Config{}, &http.Server{})
+			slow := s.follow(t, "", ofA)[0]
+			text := strings.Repeat("x", 20_000)
+			const updates = 100
+			for range updates {
+				s.Tell("a", text)
+			}
+			synctest.Wait()
+			s.End("a", why)
+			n, last := 0, ""
+			for ; ; n++ {
+				if last, _ = slow.read(); last != news(n+1, text) {
+					break
+				}
+			}
+			if why == nil && (n != updates || last != `{"type":"complete","id":"1"}`) || why != nil && (n < 10 || !strings.Contains(last, `"type":"error"`)) {
+				t.Errorf("after %d updates came %.100s", n, last)
+			}
+			slow.lives()
+		})
+	}
+}
+
+// A testCarrier takes what its test lets it.
+type testCarrier struct {
+	mu     sync.Mutex
+	got    []string
+	room   int // how much it takes; negative is all
+	count  uint64
+	member *member
+	ends   []error
+}
+
+func (c *testCarrier) appendNext(out []byte, m *member, payload []byte, _ *live.Update) []byte {
+	return appendFrame(out, m.prefix, payload, []byte{'}'})
+}
+
+func (c *testCarrier) offer(messages []byte) bool {
+	if c.room < 0 {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.room == 0 {
+		return false
+	}
+	c.room--
+	c.got = append(c.got, string(messages))
+	return true
+}
+
+func (c *testCarrier) drains() uint64 {
+	if c.room < 0 {
+		return 0
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count
+}
+
+func (c *testCarrier) conclude(m *member, err error) {
+	c.mu.Lock()
+	c.ends = append(c.ends, err)
+	c.mu.Unlock()
+	m.close()
+}
+
+// A feed is a source that tells those who follow it what a test says.
+type feed struct{ to []live.Receiver }
+
+func (f *feed) Follow(r live.Receiver) (live.Following, error) {
+	f.to = append(f.to, r)
+	return f, nil
+}
+
+func (*feed) Resume(int64) {}
+func (*feed) Close()       {}
+
+// BenchmarkFanOut is what it costs to hand an update to 1000 members, without what their
+// carriers do with it.
+func BenchmarkFanOut(b *testing.B) {
+	const members = 1000
+	schema := doortest.New()
+	d, err := New(schema.Executable(), Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	exec := executor.New(schema.Executable())
+	exec.SetQueryCache(handedOver{})
+	exec.Use(d.docs)
+	source, all := new(feed), make([]*member, members)
+	for i := range all {
+		op, refused := d.start(b.Context(), exec, caller{key: "a"}, &graphql.RawParams{Query: ofA})
+		if refused != nil || op.run() != nil || op.source() == nil {
+			b.Fatal("it does not begin")
+		}
+		all[i] = d.broadcasts.join(op, &testCarrier{room: -1}, b.Context())
+		all[i].prefix = []byte(`{"type":"next","id":"0f6f0dd8-6f3b-4d0e-9b2f-0a4b8b1f9f5e","payload":`)
+		op.close()
+		if err := all[i].follow(source); err != nil {
+			b.Fatal(err)
+		}
+		defer all[i].close()
+	}
+	b.ReportAllocs()
+	for seq := int64(1); b.Loop(); seq++ {
+		u := &live.Update{Seq: seq, Load: func(context.Context) (any, error) {
+			return &generated.News{Number: 1, Text: "What happened."}, nil
+		}}
+		for _, r := range source.to {
+			r.Push(u)
+		}
+		d.broadcasts.work.Wait()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/members, "ns/delivery")
 }
