@@ -365,7 +365,8 @@ func TestWhoFellBehindIsToldTheEndInOrder(t *testing.T) {
 			}
 			synctest.Wait()
 			s.End("a", why)
-			n, last := 0, ""
+			var n int
+			var last string
 			for ; ; n++ {
 				if last, _ = slow.read(); last != news(n+1, text) {
 					break
@@ -562,7 +563,7 @@ func (h *hall) join(t testing.TB, to carrier, document, viewer string) (*member,
 		t.Fatal("it does not begin")
 	}
 	defer op.close()
-	return h.door.broadcasts.join(op, to, t.Context()), op.source()
+	return h.door.broadcasts.join(t.Context(), op, to), op.source()
 }
 
 // A feed is a source that tells those who follow it what a test says.
