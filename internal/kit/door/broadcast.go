@@ -94,7 +94,7 @@ func (m *member) follow(s live.Source) error {
 
 // join makes the subscription that an operation began a member, which must be closed. Its
 // own operation will have the values of ctx. It takes over the caller's memory.
-func (b *broadcasts) join(op *operation, to carrier, ctx context.Context) *member {
+func (b *broadcasts) join(ctx context.Context, op *operation, to carrier) *member {
 	m := &member{broadcasts: b, carrier: to, ctx: ctx, exec: op.exec, params: op.params, caller: op.caller, held: op.caller.memory}
 	m.params.Headers, m.caller.memory = nil, nil
 	m.key, m.shares = selectionOf(op.oc)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -364,7 +365,8 @@ func TestWhoFellBehindIsToldTheEndInOrder(t *testing.T) {
 			}
 			synctest.Wait()
 			s.End("a", why)
-			n, last := 0, ""
+			var n int
+			var last string
 			for ; ; n++ {
 				if last, _ = slow.read(); last != news(n+1, text) {
 					break
@@ -378,48 +380,190 @@ func TestWhoFellBehindIsToldTheEndInOrder(t *testing.T) {
 	}
 }
 
-// A testCarrier takes what its test lets it.
-type testCarrier struct {
-	mu     sync.Mutex
-	got    []string
-	room   int // how much it takes; negative is all
-	count  uint64
-	member *member
-	ends   []error
-}
+// An idleCarrier takes everything and does nothing.
+type idleCarrier struct{}
 
-func (c *testCarrier) appendNext(out []byte, m *member, payload []byte, _ *live.Update) []byte {
+func (idleCarrier) appendNext(out []byte, m *member, payload []byte, _ *live.Update) []byte {
 	return appendFrame(out, m.prefix, payload, []byte{'}'})
 }
 
-func (c *testCarrier) offer(messages []byte) bool {
-	if c.room < 0 {
-		return true
-	}
+func (idleCarrier) offer([]byte) bool           { return true }
+func (idleCarrier) drains() uint64              { return 0 }
+func (idleCarrier) conclude(m *member, _ error) { m.close() }
+
+// A moodyCarrier takes what it likes to, and checks that nothing is missing, comes twice,
+// or is somebody else's.
+type moodyCarrier struct {
+	viewer string
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	member  *member
+	refused bool
+	count   uint64
+	last    int64
+	wrong   string
+	ended   bool
+}
+
+func (c *moodyCarrier) appendNext(out []byte, _ *member, payload []byte, u *live.Update) []byte {
+	out = fmt.Appendf(out, "%d ", u.Seq)
+	return append(append(out, payload...), '\n')
+}
+
+func (c *moodyCarrier) offer(messages []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.room == 0 {
+	if c.refused || c.random.IntN(10) == 0 {
+		c.refused = true
 		return false
 	}
-	c.room--
-	c.got = append(c.got, string(messages))
+	for line := range strings.Lines(string(messages)) {
+		number, payload, _ := strings.Cut(strings.TrimSpace(line), " ")
+		c.last++
+		viewer := ""
+		if strings.Contains(payload, "viewer") {
+			viewer = `,"viewer":"` + c.viewer + `"`
+		}
+		if want := fmt.Sprintf(`{"data":{"told":{"number":%d%s}}}`, c.last, viewer); number != strconv.FormatInt(c.last, 10) || payload != want {
+			c.wrong = fmt.Sprintf("got %s %s, want %s", number, payload, want)
+		}
+	}
 	return true
 }
 
-func (c *testCarrier) drains() uint64 {
-	if c.room < 0 {
-		return 0
-	}
+func (c *moodyCarrier) drains() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.count
 }
 
-func (c *testCarrier) conclude(m *member, err error) {
+// drain lets it take more again.
+func (c *moodyCarrier) drain() {
 	c.mu.Lock()
-	c.ends = append(c.ends, err)
+	was := c.refused
+	c.refused = false
+	if was {
+		c.count++
+	}
+	c.mu.Unlock()
+	if was {
+		c.member.drained()
+	}
+}
+
+func (c *moodyCarrier) conclude(m *member, _ error) {
+	c.mu.Lock()
+	c.ended = true
 	c.mu.Unlock()
 	m.close()
+}
+
+func (c *moodyCarrier) state() (last int64, wrong string, ended bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last, c.wrong, c.ended
+}
+
+// TestNobodyMissesAnythingOrHearsItTwice is the law: whoever is slow, comes or goes, and
+// whatever depends on who asks, each member gets all, once and in order.
+func TestNobodyMissesAnythingOrHearsItTwice(t *testing.T) {
+	const members, updates = 60, 1500
+	seed := testkit.Seed(t)
+	h := newHall(t)
+	carriers := make([]*moodyCarrier, members)
+	stop := make(chan struct{})
+	var drains, others sync.WaitGroup
+	for i := range carriers {
+		c := &moodyCarrier{viewer: "user" + strconv.Itoa(i), random: rand.New(rand.NewPCG(seed, uint64(i)))}
+		document := `subscription { told(topic: "a", after: 0) { number } }`
+		if i%3 == 0 {
+			document = `subscription { told(topic: "a", after: 0) { number viewer } }`
+		}
+		var source live.Source
+		c.member, source = h.join(t, c, document, c.viewer)
+		carriers[i] = c
+		others.Go(func() { // while it is told
+			if err := c.member.follow(source); err != nil {
+				t.Error(err)
+			}
+		})
+		drains.Go(func() {
+			for again := time.NewTicker(time.Millisecond); ; {
+				select {
+				case <-again.C:
+					c.drain()
+				case <-stop:
+					return
+				}
+			}
+		})
+	}
+	others.Go(func() {
+		for range updates {
+			h.schema.Tell("a", "x")
+		}
+		h.schema.End("a", nil)
+	})
+	others.Go(func() { // some come and go
+		for range 200 {
+			m, source := h.join(t, idleCarrier{}, `subscription { told(topic: "a", after: 0) { number } }`, "")
+			var both sync.WaitGroup
+			both.Go(func() {
+				if err := m.follow(source); err != nil {
+					t.Error(err)
+				}
+			})
+			both.Go(m.close)
+			both.Wait()
+		}
+	})
+	others.Wait()
+	for _, c := range carriers {
+		eventually(t, "it has ended", func() bool { _, _, ended := c.state(); return ended })
+		if last, wrong, _ := c.state(); last != updates || wrong != "" {
+			t.Errorf("%s got %d: %s", c.viewer, last, wrong)
+		}
+	}
+	close(stop)
+	drains.Wait()
+	if err := h.door.broadcasts.wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.schema.Running("told"); n != 0 || len(h.door.broadcasts.pipes) != 0 {
+		t.Errorf("%d are told, %d pipes are left", n, len(h.door.broadcasts.pipes))
+	}
+}
+
+// A hall is a door where members come without a transport.
+type hall struct {
+	door   *Door
+	schema *doortest.Schema
+	exec   *executor.Executor
+}
+
+func newHall(t testing.TB) *hall {
+	t.Helper()
+	h := &hall{schema: doortest.New()}
+	var err error
+	if h.door, err = New(h.schema.Executable(), Config{}); err != nil {
+		t.Fatal(err)
+	}
+	h.exec = executor.New(h.schema.Executable())
+	h.exec.SetQueryCache(handedOver{})
+	h.exec.Use(h.door.docs)
+	return h
+}
+
+func (h *hall) join(t testing.TB, to carrier, document, viewer string) (*member, live.Source) {
+	t.Helper()
+	who := caller{key: "a", admission: Admission{Enter: func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, viewer) }}}
+	op, refused := h.door.start(t.Context(), h.exec, who, &graphql.RawParams{Query: document})
+	if refused != nil || op.run() != nil || op.source() == nil {
+		t.Fatal("it does not begin")
+	}
+	defer op.close()
+	return h.door.broadcasts.join(t.Context(), op, to), op.source()
 }
 
 // A feed is a source that tells those who follow it what a test says.
@@ -437,27 +581,14 @@ func (*feed) Close()       {}
 // carriers do with it.
 func BenchmarkFanOut(b *testing.B) {
 	const members = 1000
-	schema := doortest.New()
-	d, err := New(schema.Executable(), Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	exec := executor.New(schema.Executable())
-	exec.SetQueryCache(handedOver{})
-	exec.Use(d.docs)
-	source, all := new(feed), make([]*member, members)
-	for i := range all {
-		op, refused := d.start(b.Context(), exec, caller{key: "a"}, &graphql.RawParams{Query: ofA})
-		if refused != nil || op.run() != nil || op.source() == nil {
-			b.Fatal("it does not begin")
-		}
-		all[i] = d.broadcasts.join(op, &testCarrier{room: -1}, b.Context())
-		all[i].prefix = []byte(`{"type":"next","id":"0f6f0dd8-6f3b-4d0e-9b2f-0a4b8b1f9f5e","payload":`)
-		op.close()
-		if err := all[i].follow(source); err != nil {
+	h, source := newHall(b), new(feed)
+	for range members {
+		m, _ := h.join(b, idleCarrier{}, ofA, "")
+		m.prefix = []byte(`{"type":"next","id":"0f6f0dd8-6f3b-4d0e-9b2f-0a4b8b1f9f5e","payload":`)
+		if err := m.follow(source); err != nil {
 			b.Fatal(err)
 		}
-		defer all[i].close()
+		defer m.close()
 	}
 	b.ReportAllocs()
 	for seq := int64(1); b.Loop(); seq++ {
@@ -467,7 +598,7 @@ func BenchmarkFanOut(b *testing.B) {
 		for _, r := range source.to {
 			r.Push(u)
 		}
-		d.broadcasts.work.Wait()
+		h.door.broadcasts.work.Wait()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/members, "ns/delivery")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest"
 )
 
-// selections returns what the door makes of operations, "" for none.
+// selectionsOf returns what the door makes of operations, "" for none.
 func selectionsOf(t *testing.T, all ...graphql.RawParams) (list []string) {
 	t.Helper()
 	d, err := New(doortest.New().Executable(), Config{})
@@ -116,9 +116,19 @@ func TestSelectionsThatDifferAreNotTheSame(t *testing.T) {
 func TestValuesAreWrittenSoThatNoTwoLookTheSame(t *testing.T) {
 	seen := map[string]any{}
 	for _, v := range []any{
-		nil, true, false, "", "null", "true", "1", `"`, `" "`, `a" "b`, int64(1), int64(-1), 1.0, 1.5, json.Number("1.0"), []any{}, map[string]any{},
-		[]any{"a", "b"}, []any{`a" "b`}, []any{[]any{"a"}, "b"}, []any{[]any{"a", "b"}}, map[string]any{"a": "b"}, map[string]any{"a": nil}, map[string]any{"a": "b", "c": "d"},
-		[]any{nil}, []any{nil, nil}, "[ ]", "( )",
+		nil, true, false, "", "null", "true", "1", `"`, `" "`, `a" "b`, "[ ]", "( )",
+		int64(1), int64(-1), 1.0, 1.5, json.Number("1.0"),
+		[]any{},
+		[]any{"a", "b"},
+		[]any{`a" "b`},
+		[]any{[]any{"a"}, "b"},
+		[]any{[]any{"a", "b"}},
+		[]any{nil},
+		[]any{nil, nil},
+		map[string]any{},
+		map[string]any{"a": "b"},
+		map[string]any{"a": nil},
+		map[string]any{"a": "b", "c": "d"},
 	} {
 		p := printer{}
 		p.value(v)

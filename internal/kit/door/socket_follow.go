@@ -9,7 +9,7 @@ import (
 // follow goes on with a task without a goroutine of its own, told by a source. It returns
 // false if the task is over.
 func (c *socket) follow(ctx context.Context, t *task, op *operation, source live.Source) bool {
-	m := c.door.broadcasts.join(op, c, c.ctx)
+	m := c.door.broadcasts.join(c.ctx, op, c) //nolint:contextcheck // the task's ends now
 	prefix := frame(messageNext, t.id, []byte{})
 	m.prefix = prefix[:len(prefix)-1]
 	c.mu.Lock()

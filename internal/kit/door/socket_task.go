@@ -177,7 +177,7 @@ func (c *socket) execute(ctx context.Context, t *task) (goesOn bool) {
 		c.sendErrors(ctx, t, no.Errors)
 		return false
 	}
-	if source := op.source(); source != nil {
+	if source := op.source(); source != nil { //nolint:contextcheck // the operation has its own
 		return c.follow(ctx, t, op, source)
 	}
 	for res := op.next(); res != nil; res = op.next() {

@@ -42,7 +42,7 @@ func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as accept
 	defer t.holders.add(op.caller.admission.Session, s)()
 	token := bearer(r.Header.Get("Authorization"))
 	s.open()
-	if source := op.source(); source != nil {
+	if source := op.source(); source != nil { //nolint:contextcheck // the operation has its own
 		s.follow(r.Context(), token, op, source)
 		return
 	}

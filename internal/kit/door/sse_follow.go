@@ -26,7 +26,7 @@ const maxEvents = 256 * kb // that wait for a stream
 
 // follow serves a subscription whose source tells many the same.
 func (s *eventStream) follow(ctx context.Context, token string, op *operation, source live.Source) {
-	m := s.broadcasts.join(op, s, ctx)
+	m := s.broadcasts.join(ctx, op, s)
 	defer m.close()
 	s.member = m
 	defer op.cancel(nil)
