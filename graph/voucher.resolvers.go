@@ -12,6 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/shop"
@@ -119,7 +120,11 @@ func (r *subscriptionResolver) StockUpdates(ctx context.Context, voucherID scala
 	if err != nil {
 		return nil, err
 	}
-	return r.rooms.Vouchers.Updates(ctx, r.rooms.Live, n)
+	source, err := r.rooms.Vouchers.Live(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return live.Broadcast[*voucher.State](ctx, source)
 }
 
 func (r *Resolver) FlashSale() generated.FlashSaleResolver { return &flashSaleResolver{r} }

@@ -126,6 +126,8 @@ func (a *App) api(house *House) (http.Handler, *door.Door, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	recheck := graphQL.Recheck
+	house.sessionsEnded.Store(&recheck)
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", graphQL)
 	mux.Handle("/visit", a.beacon(house, graphQL))
@@ -200,6 +202,7 @@ func admit(house *House) func(context.Context, door.Credentials) door.Admission 
 			address = door.Network(c.Addr).String()
 		}
 		admission := door.Admission{
+			Session: viewer.Session(),
 			Unknown: viewer.Unknown(),
 			Refused: c.Token != "" && viewer.ID == 0 && !viewer.Unknown(),
 			Enter:   func(ctx context.Context) context.Context { return graph.WithCaller(ctx, viewer, address) },

@@ -59,7 +59,7 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 
 	joint := &joint{}
 	h.Vouchers = voucher.New(client, h.DB.Dialect, h.hub, h.outbox, joint, h.Shops, voucher.Config{
-		Changed: func(ids ...int64) { h.Live.Tell(stocksOf(ids)...) }, Registerer: reg, Log: log,
+		Changed: func(ids ...int64) { h.Live.Tell(stocksOf(ids)...) }, Live: h.Live, Registerer: reg, Log: log,
 	})
 	h.Orders = order.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, locks, order.Config{
 		Prefix: cfg.RedisPrefix, Vouchers: orderedVouchers{h.Vouchers}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,

@@ -21,23 +21,24 @@ const (
 // watch look again.
 func StockKey(id int64) string { return "stock:" + decimal(id) }
 
-// Updates sends how a sale stands, at once, and then each change of it, coalesced, at
-// most four times a second, until the sale is over or ctx ends. Then it closes the
-// channel. What is no flash voucher is a fault, and so is [live.ErrFull].
-func (s *Service) Updates(ctx context.Context, hub *live.Hub, id int64) (<-chan *State, error) {
+// Live is how a sale stands, at once, and then each change of it, coalesced, at most four
+// times a second, until the sale is over. It is the same for all who watch it, and read
+// once for all of a process. What is no flash voucher is a fault; a [Config] without a hub
+// has nobody watch.
+func (s *Service) Live(ctx context.Context, id int64) (live.Source, error) {
 	if _, err := s.State(ctx, id); err != nil {
 		if errors.Is(err, fault.ErrNotFound) {
 			return nil, fault.BadInput("there is no such flash voucher")
 		}
 		return nil, err
 	}
-	return live.Updates(ctx, hub, StockKey(id), live.UpdateOptions[*State]{
+	return s.live.Of(StockKey(id), live.UpdateOptions[*State]{
 		Read:    func(ctx context.Context) (*State, error) { return s.certain(ctx, id) },
 		Same:    func(a, b *State) bool { return a.same(b) },
 		Final:   func(state *State) bool { return state.Phase == Ended },
 		Every:   updateEvery,
 		Refresh: updateRefresh,
-	})
+	}), nil
 }
 
 // certain is State, but for one that says that the sale is over: its merchant may have

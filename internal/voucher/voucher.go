@@ -16,6 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
@@ -128,6 +129,7 @@ type Config struct {
 	// who watches a sale live. It may be called twice for one change, and must not
 	// block. Nil: nobody does.
 	Changed    func(voucherIDs ...int64)
+	Live       *live.Hub             // by which sales are watched, see [Service.Live]
 	Now        func() time.Time      // nil: time.Now
 	Registerer prometheus.Registerer // nil: no metrics
 	Log        *slog.Logger          // nil: nothing is logged
@@ -145,6 +147,7 @@ type Service struct {
 	sales    Sales
 	shops    Shops
 	changed  func(voucherIDs ...int64)
+	live     *live.States[*State]
 	now      func() time.Time
 	troubles *troubles
 }
@@ -156,7 +159,7 @@ type Service struct {
 func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, sales Sales, shops Shops, c Config) *Service {
 	s := &Service{
 		db: db, ofShops: ofShops(dialect), outbox: box, sales: sales, shops: shops,
-		changed: c.Changed, now: c.Now, troubles: newTroubles(c.Registerer, c.Log),
+		live: live.NewStates[*State](c.Live), changed: c.Changed, now: c.Now, troubles: newTroubles(c.Registerer, c.Log),
 	}
 	if s.changed == nil {
 		s.changed = func(...int64) {}
