@@ -90,7 +90,7 @@ type socketSite struct {
 	wait   time.Duration // longest for what must come
 }
 
-func newSocketSite(t *testing.T, cfg Config) *socketSite {
+func newSocketSite(t testing.TB, cfg Config) *socketSite {
 	t.Helper()
 	s := &socketSite{Schema: doortest.New(), people: &people{}, reg: prometheus.NewRegistry(), wait: patience}
 	cfg.Admit, cfg.Registerer = s.people.admit, s.reg
@@ -117,7 +117,7 @@ func start(t *testing.T, cfg Config) *socketSite {
 	return s
 }
 
-func (s *socketSite) close(t *testing.T) {
+func (s *socketSite) close(t testing.TB) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := s.door.sockets.Close(ctx, 0); err != nil {
@@ -296,7 +296,7 @@ func (v *visitor) lives() {
 }
 
 // eventually waits for a condition.
-func eventually(t *testing.T, what string, is func() bool) {
+func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
