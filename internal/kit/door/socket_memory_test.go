@@ -11,7 +11,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
 	"syscall"
 	"testing"
 
@@ -26,19 +25,13 @@ func BenchmarkIdleSocket(b *testing.B) {
 	for b.Loop() {
 		s := newSocketSite(b, quiet(Limits{SocketsPerAddress: -1, AnonymousRate: -1}))
 		server := httptest.NewServer(s.door)
-		before := weight(b)
+		before := footprintNow(b)
 		fds := openIdle(b, s, server.Listener.Addr(), clients)
-		after := weight(b)
-		for i, unit := range []string{"RSS-B/socket", "heap-B/socket", "stack-B/socket", "goroutines/socket"} {
-			b.ReportMetric((after[i]-before[i])/clients, unit)
-		}
-		if path := os.Getenv("TANDIAN_HEAP_PROFILE"); path != "" {
-			var profile bytes.Buffer
-			_ = pprof.Lookup("heap").WriteTo(&profile, 0)
-			if err := os.WriteFile(path, profile.Bytes(), 0o600); err != nil {
-				b.Fatal(err)
-			}
-		}
+		each := footprintNow(b).each(before, clients)
+		b.ReportMetric(each.process, "RSS-B/socket")
+		b.ReportMetric(each.heap, "heap-B/socket")
+		b.ReportMetric(each.stack, "stack-B/socket")
+		b.ReportMetric(each.goroutines, "goroutines/socket")
 		for _, fd := range fds {
 			_ = syscall.Close(fd)
 		}
@@ -47,22 +40,30 @@ func BenchmarkIdleSocket(b *testing.B) {
 	}
 }
 
-// weight returns bytes of the process, the heap and stacks, and goroutines.
-func weight(tb testing.TB) (now [4]float64) {
+// A footprint is bytes of the process, of its heap and of its stacks, and goroutines.
+type footprint struct{ process, heap, stack, goroutines float64 }
+
+// footprintNow is what is left after garbage collection.
+func footprintNow(tb testing.TB) footprint {
 	tb.Helper()
-	runtime.GC() // what a finalizer or a pool held
+	runtime.GC() // twice with the next, for pools
 	debug.FreeOSMemory()
-	var pages [2]float64
+	var size, resident float64 // pages
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := fmt.Sscan(string(statm), &pages[0], &pages[1]); err != nil {
+	if _, err := fmt.Sscan(string(statm), &size, &resident); err != nil {
 		tb.Fatal(err)
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return [4]float64{pages[1] * float64(os.Getpagesize()), float64(m.HeapAlloc), float64(m.StackInuse), float64(runtime.NumGoroutine())}
+	return footprint{resident * float64(os.Getpagesize()), float64(m.HeapAlloc), float64(m.StackInuse), float64(runtime.NumGoroutine())}
+}
+
+// each is the difference, shared among n.
+func (f footprint) each(before footprint, n float64) footprint {
+	return footprint{(f.process - before.process) / n, (f.heap - before.heap) / n, (f.stack - before.stack) / n, (f.goroutines - before.goroutines) / n}
 }
 
 // openIdle opens n sockets, and returns their file descriptors. Each has been used.

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -797,6 +798,30 @@ func TestAPanicOfConfigEndsOneOperation(t *testing.T) {
 	v.lives()
 }
 
+func TestASocketKeepsOfItsRequestWhatItIsToldTo(t *testing.T) {
+	var server atomic.Bool // seen by an operation
+	s := start(t, Config{
+		Keep: func(of, in context.Context) context.Context {
+			if of.Value(http.ServerContextKey) == nil {
+				return in
+			}
+			return doortest.WithViewer(in, "kept")
+		},
+		Present: func(ctx context.Context, _ error) *gqlerror.Error {
+			server.Store(ctx.Value(http.ServerContextKey) != nil)
+			return &gqlerror.Error{Message: "no"}
+		},
+	})
+	v := s.enter(t, "")
+	v.subscribe("1", "{ viewer }")
+	v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":"kept"}}}`, `{"type":"complete","id":"1"}`)
+	v.subscribe("1", "{ fail }")
+	v.types(2)
+	if server.Load() {
+		t.Error("it keeps the rest of its request too")
+	}
+}
+
 func TestAnAnswerForWhichThereIsNoMemoryIsAnErrorAlone(t *testing.T) {
 	s := start(t, Config{Limits: Limits{Memory: 4 * mb}})
 	v := s.enter(t, "")
@@ -886,7 +911,7 @@ func TestASessionThatEndedEndsItsSocketAtTheNextOperation(t *testing.T) {
 
 func TestSocketMetricsAreThereFromTheStart(t *testing.T) {
 	s := start(t, Config{})
-	for _, name := range []string{"tandian_door_sockets_open", "tandian_door_socket_operations", "tandian_door_socket_closes_total", "tandian_door_socket_messages_refused_total"} {
+	for _, name := range []string{"tandian_door_sockets_open", "tandian_door_socket_operations", "tandian_door_socket_closes_total", "tandian_door_socket_messages_refused_total", "tandian_door_socket_queue_bytes", "tandian_door_socket_slow_total"} {
 		if n, err := testutil.GatherAndCount(s.reg, name); err != nil || n == 0 {
 			t.Errorf("%s: %d series, %v", name, n, err)
 		}
