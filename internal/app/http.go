@@ -156,6 +156,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 			observed.Refused(ctx, shown)
 			return shown
 		},
+		Keep:       observe.KeepRequestID,
 		Registerer: a.reg, Log: a.log,
 	})
 	if err != nil {
