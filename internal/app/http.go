@@ -158,6 +158,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 			observed.Refused(ctx, shown)
 			return shown
 		},
+		Keep:       observe.KeepRequestID,
 		Registerer: a.reg, Log: a.log,
 	})
 	if err != nil {

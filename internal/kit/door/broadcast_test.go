@@ -256,6 +256,7 @@ func TestTheEndComesBehindWhatWasToldBefore(t *testing.T) {
 		v.wants(news(1, "x"), `{"type":"complete","id":"1"}`)
 		v.lives()
 	}
+	eventually(t, "nobody follows", func() bool { return s.Running("told") == 0 })
 	failing := s.follow(t, "", `subscription { told(topic: "b") { text } }`)[0]
 	s.End("b", &gqlerror.Error{Message: "no more", Extensions: map[string]any{"code": codeUnknown}})
 	failing.wantsError("1", codeUnknown)

@@ -50,6 +50,10 @@ type Config struct {
 	// "internal error" for anything else.
 	Present graphql.ErrorPresenterFunc
 
+	// Keep gives the context of a socket what is needed of its upgrade's, the first:
+	// small values, for they stay as long as the socket. Nil keeps nothing.
+	Keep func(of, in context.Context) context.Context
+
 	Registerer prometheus.Registerer // of this door alone; nil for no metrics
 	Log        *slog.Logger          // nil for none
 }

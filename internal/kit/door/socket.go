@@ -70,7 +70,7 @@ type socket struct {
 
 	drainCount atomic.Uint64 // how often members were told that all was written
 
-	leaveAddress, leaveUser, leaveSession func() // the reader's own
+	leaveAddress, leaveUser, leaveSession func() // the reader's own, and of what it waits for
 
 	mu     sync.Mutex
 	code   websocket.StatusCode // that it ended with; 0 while it lives
@@ -79,7 +79,6 @@ type socket struct {
 	token  string
 	tasks  map[string]*task // those whose client waits for more, by id
 	busy   int              // goroutines of tasks
-	initBy *time.Timer      // nil for no limit
 	next   *time.Timer      // runs tick
 	due    schedule
 }
@@ -137,9 +136,22 @@ func (c *socket) read() {
 		case kind != websocket.MessageText:
 			c.misuse(messageInvalid, statusBadMessage, "messages are text")
 		default:
-			c.handle(text)
+			c.aside(func() { c.handle(text) })
 		}
 	}
+}
+
+// aside runs f on a goroutine of its own and waits for it: what f does is deep, and the
+// reader's stack would be as large ever after. A panic of f ends the socket.
+func (c *socket) aside(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if c.guard(f) {
+			c.lost(statusAbnormal)
+		}
+	}()
+	<-done
 }
 
 // readMessage reads a message, as much of it as may be looked at. One that is longer ends
@@ -263,7 +275,9 @@ func (c *socket) finish(code websocket.StatusCode) bool {
 	}
 	c.code = code
 	c.cancel()
-	c.stopTimers()
+	if c.next != nil {
+		c.next.Stop()
+	}
 	c.sockets.metrics.closed(code)
 	return true
 }

@@ -108,9 +108,9 @@ func (c *socket) readmit(ctx context.Context) (who caller, refused *gqlerror.Err
 }
 
 // A schedule says when a timer has to do what. Zero is never.
-type schedule struct{ ping, recheck, age time.Time }
+type schedule struct{ init, ping, recheck, age time.Time }
 
-// startTimers runs initTimeout and tick when they are due.
+// startTimers runs tick when something is due.
 func (c *socket) startTimers() {
 	l, now := &c.door.cfg.Limits, time.Now()
 	c.mu.Lock()
@@ -119,10 +119,10 @@ func (c *socket) startTimers() {
 		return
 	}
 	c.due = schedule{ping: after(now, l.Ping), recheck: after(now, l.Recheck), age: after(now, l.SocketAge)}
-	c.next = time.AfterFunc(c.untilTick(), c.tick)
 	if l.InitTime >= 0 {
-		c.initBy = time.AfterFunc(l.InitTime, c.initTimeout)
+		c.due.init = now.Add(l.InitTime)
 	}
+	c.next = time.AfterFunc(c.untilTick(), c.tick)
 }
 
 // after is the time about d from now, or never if d is no time.
@@ -131,15 +131,6 @@ func after(now time.Time, d time.Duration) time.Time {
 		return time.Time{}
 	}
 	return now.Add(clock.About(d))
-}
-
-// stopTimers is for those who hold the mutex.
-func (c *socket) stopTimers() {
-	for _, t := range []*time.Timer{c.next, c.initBy} {
-		if t != nil {
-			t.Stop()
-		}
-	}
 }
 
 // initTimeout ends a socket that did not send connection_init.
@@ -157,6 +148,9 @@ func (c *socket) tick() {
 	defer c.work.Done()
 	now, l := time.Now(), &c.door.cfg.Limits
 	switch {
+	case isDue(c.due.init, now):
+		c.initTimeout()
+		c.due.init = time.Time{}
 	case isDue(c.due.age, now):
 		c.end(websocket.StatusServiceRestart, "it is time for a new connection")
 		return
@@ -191,7 +185,7 @@ func (c *socket) silentAt() time.Time {
 // untilTick is how long nothing is due.
 func (c *socket) untilTick() time.Duration {
 	wait := never
-	for _, at := range []time.Time{c.due.ping, c.due.recheck, c.due.age, c.silentAt()} {
+	for _, at := range []time.Time{c.due.init, c.due.ping, c.due.recheck, c.due.age, c.silentAt()} {
 		if !at.IsZero() {
 			wait = min(wait, time.Until(at))
 		}

@@ -351,7 +351,19 @@ func closing(code websocket.StatusCode, reason string) []byte {
 // nothing but control frames: each with one call.
 type controlConn struct {
 	net.Conn
-	out *sender
+	out   *sender
+	early []byte // what came with the request and is to be read first
+}
+
+func (c *controlConn) Read(p []byte) (int, error) {
+	if len(c.early) == 0 {
+		return c.Conn.Read(p) //nolint:wrapcheck // the reader looks for io.EOF
+	}
+	n := copy(p, c.early)
+	if c.early = c.early[n:]; len(c.early) == 0 {
+		c.early = nil
+	}
+	return n, nil
 }
 
 func (c *controlConn) Write(frame []byte) (int, error) {

@@ -42,8 +42,7 @@ func (s *socketSite) bare(t *testing.T) (*bareClient, *socket) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: "+subprotocol+"\r\n\r\n")
+	_, err = io.WriteString(conn, handshakeOf("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +61,14 @@ func (s *socketSite) bare(t *testing.T) (*bareClient, *socket) {
 		return mine != nil
 	})
 	return client, mine
+}
+
+// handshakeOf is the request of somebody who wants a socket, with what a browser sends.
+func handshakeOf(host string) string {
+	return "GET / HTTP/1.1\r\nHost: " + host + "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n" +
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: " + subprotocol + "\r\n" +
+		"User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\nAccept: */*\r\nAccept-Language: en-US,en;q=0.5\r\n" +
+		"Accept-Encoding: gzip, deflate, br, zstd\r\nOrigin: http://" + host + "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"
 }
 
 func (s *socketSite) sockets() []*socket {

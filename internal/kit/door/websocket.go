@@ -2,6 +2,7 @@ package door
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -56,8 +57,7 @@ func newSockets(d *Door) *sockets {
 func (s *sockets) Supports(r *http.Request) bool { return isUpgrade(r) }
 
 // Do implements [graphql.Transport]. It returns after the upgrade, so that a
-// socket keeps neither its request nor the server's goroutine; the values of
-// the request's context stay with it.
+// socket keeps neither its request nor the server's goroutine.
 func (s *sockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	if !s.enter() {
 		s.door.refuse(w, r, http.StatusServiceUnavailable, later(codeUnavailable, "The server is stopping.", retryUpgrade))
@@ -228,7 +228,7 @@ func (s *sockets) remove(c *socket) {
 
 // newSocket returns what is known before the upgrade.
 func newSocket(s *sockets, r *http.Request, exec graphql.GraphExecutor) *socket {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	ctx, cancel := context.WithCancel(s.door.keep(r.Context()))
 	c := &socket{
 		sockets: s,
 		door:    s.door,
@@ -243,6 +243,15 @@ func newSocket(s *sockets, r *http.Request, exec graphql.GraphExecutor) *socket 
 		c.messages = rate.NewLimiter(rate.Limit(n), 2*n)
 	}
 	return c
+}
+
+// keep returns what a socket keeps of its request's context, which holds on to the request
+// and all that it came with.
+func (d *Door) keep(of context.Context) context.Context {
+	if d.cfg.Keep == nil {
+		return context.Background()
+	}
+	return d.cfg.Keep(of, context.Background())
 }
 
 // hasToken looks for a word, whatever its case, in comma-separated lists.
@@ -271,6 +280,11 @@ func (w *hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	w.socket.netConn = conn
 	w.socket.out.open(w.socket, conn)
-	through := &controlConn{conn, &w.socket.out}
-	return through, bufio.NewReadWriter(buffers.Reader, bufio.NewWriterSize(through, frameHeader+maxControl)), nil
+	early, _ := buffers.Reader.Peek(buffers.Reader.Buffered()) // cannot fail
+	through := &controlConn{conn, &w.socket.out, bytes.Clone(early)}
+	return through, bufio.NewReadWriter(bufio.NewReaderSize(through, readBuffer), bufio.NewWriterSize(through, frameHeader+maxControl)), nil
 }
+
+// readBuffer is bytes that are read of a socket at once, beside those of long messages. It
+// has them as long as it is open, so they are few.
+const readBuffer = 256

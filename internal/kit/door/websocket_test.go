@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,7 +91,7 @@ type socketSite struct {
 	wait   time.Duration // longest for what must come
 }
 
-func newSocketSite(t *testing.T, cfg Config) *socketSite {
+func newSocketSite(t testing.TB, cfg Config) *socketSite {
 	t.Helper()
 	s := &socketSite{Schema: doortest.New(), people: &people{}, reg: prometheus.NewRegistry(), wait: patience}
 	cfg.Admit, cfg.Registerer = s.people.admit, s.reg
@@ -117,7 +118,7 @@ func start(t *testing.T, cfg Config) *socketSite {
 	return s
 }
 
-func (s *socketSite) close(t *testing.T) {
+func (s *socketSite) close(t testing.TB) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := s.door.sockets.Close(ctx, 0); err != nil {
@@ -296,7 +297,7 @@ func (v *visitor) lives() {
 }
 
 // eventually waits for a condition.
-func eventually(t *testing.T, what string, is func() bool) {
+func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -797,6 +798,30 @@ func TestAPanicOfConfigEndsOneOperation(t *testing.T) {
 	v.lives()
 }
 
+func TestASocketKeepsOfItsRequestWhatItIsToldTo(t *testing.T) {
+	var server atomic.Bool // seen by an operation
+	s := start(t, Config{
+		Keep: func(of, in context.Context) context.Context {
+			if of.Value(http.ServerContextKey) == nil {
+				return in
+			}
+			return doortest.WithViewer(in, "kept")
+		},
+		Present: func(ctx context.Context, _ error) *gqlerror.Error {
+			server.Store(ctx.Value(http.ServerContextKey) != nil)
+			return &gqlerror.Error{Message: "no"}
+		},
+	})
+	v := s.enter(t, "")
+	v.subscribe("1", "{ viewer }")
+	v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":"kept"}}}`, `{"type":"complete","id":"1"}`)
+	v.subscribe("1", "{ fail }")
+	v.types(2)
+	if server.Load() {
+		t.Error("it keeps the rest of its request too")
+	}
+}
+
 func TestAnAnswerForWhichThereIsNoMemoryIsAnErrorAlone(t *testing.T) {
 	s := start(t, Config{Limits: Limits{Memory: 4 * mb}})
 	v := s.enter(t, "")
@@ -886,7 +911,7 @@ func TestASessionThatEndedEndsItsSocketAtTheNextOperation(t *testing.T) {
 
 func TestSocketMetricsAreThereFromTheStart(t *testing.T) {
 	s := start(t, Config{})
-	for _, name := range []string{"tandian_door_sockets_open", "tandian_door_socket_operations", "tandian_door_socket_closes_total", "tandian_door_socket_messages_refused_total"} {
+	for _, name := range []string{"tandian_door_sockets_open", "tandian_door_socket_operations", "tandian_door_socket_closes_total", "tandian_door_socket_messages_refused_total", "tandian_door_socket_queue_bytes", "tandian_door_socket_slow_total"} {
 		if n, err := testutil.GatherAndCount(s.reg, name); err != nil || n == 0 {
 			t.Errorf("%s: %d series, %v", name, n, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +36,15 @@ func RequestID(ctx context.Context) string {
 		return r.id
 	}
 	return ""
+}
+
+// KeepRequestID returns a context in which the id of the request that another belongs to
+// is known, and nothing else of that: for what outlives the request.
+func KeepRequestID(of, in context.Context) context.Context {
+	if r := requestOf(of); r != nil {
+		return context.WithValue(in, requestKey{}, &request{id: strings.Clone(r.id)})
+	}
+	return in
 }
 
 // goodID is what we take over as a request's id; anything else could forge a

@@ -105,6 +105,22 @@ func TestAnHonestRequestIDIsKeptAndAnyOtherReplaced(t *testing.T) {
 	}
 }
 
+func TestWhatOutlivesARequestKeepsItsID(t *testing.T) {
+	type key struct{}
+	if got := KeepRequestID(t.Context(), context.Background()); got != context.Background() {
+		t.Errorf("without a request it is %v", got)
+	}
+	handler := HTTP(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		kept := KeepRequestID(context.WithValue(r.Context(), key{}, "large"), context.Background())
+		if id := RequestID(kept); id != "honest-id" || kept.Value(key{}) != nil {
+			t.Errorf("the id is %q, and it keeps %v", id, kept.Value(key{}))
+		}
+	}), prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set("X-Request-Id", "honest-id")
+	handler.ServeHTTP(httptest.NewRecorder(), r)
+}
+
 func TestARequestIsOneLogLineWithoutWhatTheClientSent(t *testing.T) {
 	tests := []struct {
 		name, target string

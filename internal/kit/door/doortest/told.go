@@ -16,9 +16,14 @@ import (
 // its number, and how many were told now.
 func (s *Schema) Tell(about, text string) (number, reached int) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	t := s.topic(about)
+	s.mu.Unlock()
+	t.mu.Lock() // before the schema's, as where a subscription ends
+	defer t.mu.Unlock()
+	s.mu.Lock()
 	s.told++
-	t, n := s.topic(about), s.told
+	n := s.told
+	s.mu.Unlock()
 	u := &live.Update{Seq: int64(n), Cursor: strconv.Itoa(n), At: time.Now(), Load: func(context.Context) (any, error) {
 		if err := s.trouble("load"); err != nil {
 			return nil, err
@@ -77,9 +82,8 @@ type topic struct {
 	why   error
 }
 
+// tell is for those who hold the mutex.
 func (t *topic) tell(u *live.Update) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.news = append(t.news, u)
 	for f := range t.by {
 		f.to.Push(u)
