@@ -48,8 +48,12 @@ func (s *socketSite) bare(t *testing.T) (*bareClient, *socket) {
 	}
 	client := &bareClient{t, conn, bufio.NewReader(conn)}
 	res, err := http.ReadResponse(client.read, nil)
-	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("the upgrade was answered with %v, %v", res, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close() // an upgrade has none
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("the upgrade was answered with %s", res.Status)
 	}
 	var mine *socket
 	eventually(t, "the socket is open", func() bool {

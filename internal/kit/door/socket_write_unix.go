@@ -9,7 +9,7 @@ import "syscall"
 func writeNow(fd uintptr, p []byte) int {
 	for {
 		n, err := syscall.Write(int(fd), p) //nolint:gosec // a file descriptor
-		if err != syscall.EINTR {           //nolint:errorlint // as it comes from the kernel
+		if err != syscall.EINTR {
 			return max(n, 0)
 		}
 	}

@@ -280,7 +280,7 @@ func (w *hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	w.socket.netConn = conn
 	w.socket.out.open(w.socket, conn)
-	early, _ := buffers.Reader.Peek(buffers.Reader.Buffered()) // cannot fail
+	early, _ := buffers.Peek(buffers.Reader.Buffered()) // cannot fail
 	through := &controlConn{conn, &w.socket.out, bytes.Clone(early)}
 	return through, bufio.NewReadWriter(bufio.NewReaderSize(through, readBuffer), bufio.NewWriterSize(through, frameHeader+maxControl)), nil
 }
