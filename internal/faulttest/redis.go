@@ -161,6 +161,15 @@ func (s *redisNode) cut(ago time.Duration) (lost int64, err error) {
 	return size - then, nil
 }
 
+// empty removes what the server stored. It must be dead.
+func (s *redisNode) empty() error {
+	s.forget()
+	if err := os.RemoveAll(filepath.Join(s.data, "appendonlydir")); err != nil {
+		return fmt.Errorf("empty %s: %w", s.Name, err)
+	}
+	return nil
+}
+
 // sizeOf is how long a file was at a moment: as it was last seen before, else as it
 // was first seen.
 func (s *redisNode) sizeOf(path string, at time.Time, size int64) int64 {
