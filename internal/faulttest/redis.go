@@ -46,7 +46,8 @@ type fileSize struct {
 	size int64
 }
 
-func findRedis() (string, error) {
+// FindRedis is the path of a Redis to start. The error is [ErrNoRedis] if there is none.
+func FindRedis() (string, error) {
 	if path := os.Getenv("TANDIAN_TEST_REDIS_SERVER"); path != "" {
 		return path, nil
 	}
@@ -60,7 +61,7 @@ func findRedis() (string, error) {
 
 // newRedis prepares a server, which is not started. close ends it.
 func newRedis(dir, name string, port int) (*redisNode, error) {
-	program, err := findRedis()
+	program, err := FindRedis()
 	if err != nil {
 		return nil, err
 	}

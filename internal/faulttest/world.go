@@ -27,11 +27,11 @@ const seedPatience = 2 * time.Minute // until all people have accounts
 
 // Options say what a [World] is made of.
 type Options struct {
-	Binary  string // the server's program, see [BuildServer]
-	Dir     string // for data and logs; it must exist, and the caller removes it
-	Servers int    // how many; default 2
-	People  int    // customers; default 200
-	Seed    uint64 // decides names and ids of people, not ports
+	Binary  string   // the server's program, see [BuildServer]
+	Dir     string   // for data and logs; it must exist, and the caller removes it
+	Servers int      // how many; default 2
+	People  int      // customers; default 200
+	Seed    uint64   // decides names and ids of people, not ports
 	Flags   []string // of the servers, besides those that lift their limits
 	// Ahead, if it is not nil, opens something that stands before Redis at the given
 	// address and returns its own: there the servers' ways to Redis end. The caller closes it.

@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/faulttest"
 )
 
-//go:embed mutants
+//go:embed mutants/*.diff
 var mutantFiles embed.FS
 
 const (
@@ -106,9 +106,21 @@ func hunt(ctx context.Context, seed uint64, m faulttest.Mutant, out io.Writer) (
 		for _, f := range faults {
 			if report.Counts[f.Fault] > 0 {
 				c.by = append(c.by, string(f.Fault))
-				c.ok = c.ok || slices.Contains(m.Breaks, strings.ReplaceAll(string(f.Fault), " ", "-"))
+				c.ok = c.ok || slices.Contains(m.Breaks, word(f.Fault))
 			}
 		}
 	}
 	return c, nil
+}
+
+// word is a fault as a mutant's header has it.
+func word(f Fault) string { return strings.ReplaceAll(string(f), " ", "-") }
+
+func isFault(name string) bool {
+	for _, f := range faults {
+		if word(f.Fault) == name {
+			return true
+		}
+	}
+	return false
 }

@@ -43,7 +43,7 @@ func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("make room for a run: %w", err)
 	}
-	r := &run{Config: cfg, dir: dir, report: &Report{Seed: cfg.Seed}, count: newTally(), choices: rand.New(rand.NewPCG(cfg.Seed, 0))} //nolint:gosec // to be repeated
+	r := &run{Config: cfg, dir: dir, report: &Report{Seed: cfg.Seed}, count: newTally(), choices: choicesOf(cfg.Seed, 0)}
 	r.say("seed %d, %v, %d clients of %d authors, whom they follow %d each", cfg.Seed, cfg.Duration, cfg.Clients, cfg.Authors, cfg.Follows)
 	err = r.do(ctx)
 	if err == nil {
@@ -60,6 +60,9 @@ func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 	}
 	return r.report, nil
 }
+
+// choicesOf are those of a seed, the same each time.
+func choicesOf(seed, of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, of)) } //nolint:gosec // to be repeated
 
 // A run is one that is under way.
 type run struct {
@@ -179,7 +182,7 @@ func (r *run) live(ctx context.Context) (err error) {
 	worked := make(chan error, 1)
 	whole, tooLong := context.WithCancel(ctx)
 	defer tooLong()
-	choices := rand.New(rand.NewPCG(r.choices.Uint64(), 0)) //nolint:gosec // to be repeated
+	choices := choicesOf(r.choices.Uint64(), 0)
 	go func() { worked <- r.load.run(working, whole, choices) }()
 	err = r.harm(ctx)
 	if err == nil {
@@ -217,7 +220,7 @@ func (r *run) listen(ctx context.Context, stay <-chan struct{}, all *sync.WaitGr
 			}
 		}
 		r.followers = append(r.followers, f)
-		mine := rand.New(rand.NewPCG(r.choices.Uint64(), 0)) //nolint:gosec // to be repeated
+		mine := choicesOf(r.choices.Uint64(), 0)
 		all.Go(func() { f.run(ctx, mine) })
 	}
 	for deadline := time.Now().Add(beginPatience); ; {
@@ -242,7 +245,7 @@ func (r *run) listen(ctx context.Context, stay <-chan struct{}, all *sync.WaitGr
 
 // harm plays the deck until the run is over, and mends everything.
 func (r *run) harm(ctx context.Context) error {
-	draw, err := r.deck(rand.New(rand.NewPCG(r.Seed, 1))) //nolint:gosec // to be repeated
+	draw, err := r.deck(choicesOf(r.Seed, 1))
 	if err != nil {
 		return err
 	}

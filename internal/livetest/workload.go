@@ -90,7 +90,7 @@ func (w *workload) settle(ctx context.Context, r *rand.Rand) error {
 	var all sync.WaitGroup
 	failed := make([]error, settleTogether)
 	for n := range settleTogether {
-		mine := rand.New(rand.NewPCG(r.Uint64(), 0)) //nolint:gosec // to be repeated
+		mine := choicesOf(r.Uint64(), 0)
 		all.Go(func() {
 			for i := n; i < len(w.users); i += settleTogether {
 				chosen := mine.Perm(len(w.authors) - 1)[:w.cfg.Follows-1]
@@ -112,7 +112,7 @@ func (w *workload) run(ctx, whole context.Context, r *rand.Rand) error {
 	var all sync.WaitGroup
 	failed := make(chan error, w.cfg.Writers+slowWriters+actors+1)
 	begin := func(do func(ctx, whole context.Context, r *rand.Rand) error) {
-		mine := rand.New(rand.NewPCG(r.Uint64(), 0)) //nolint:gosec // to be repeated
+		mine := choicesOf(r.Uint64(), 0)
 		all.Go(func() { failed <- do(ctx, whole, mine) })
 	}
 	for range w.cfg.Writers {
@@ -153,7 +153,7 @@ func (w *workload) write(ctx, whole context.Context, r *rand.Rand) error {
 			continue
 		}
 		if r.IntN(deletedEvery) == 0 {
-			mine := rand.New(rand.NewPCG(r.Uint64(), 0)) //nolint:gosec // to be repeated
+			mine := choicesOf(r.Uint64(), 0)
 			deleting.Go(func() {
 				_ = clock.Sleep(ctx, pause(mine, deletedAfter)) // at the end at once
 				w.remove(whole, mine, author, note)
