@@ -24,11 +24,19 @@ type Report struct {
 	Flaws  []string
 	Flawed int
 
-	Wholes []time.Duration // after each restart of Redis, until all clients were told a new note
-	Slow   int             // of them those that took too long
-	Last   time.Duration   // the same for the last note of the run
-	Quiet  []time.Duration // from the request that published a note until a client was told, in order; while nothing was broken
+	Wholes []Whole // of each restart of Redis
+	Slow   int     // of them those that took too long
+
+	// While nothing was broken, how long it took until a client was told of a note: since it was
+	// sent to be published, and since that was answered, 0 if the client heard of it before.
+	// The commit lies between. Both are sorted.
+	SinceSent, SinceAnswered []time.Duration
 }
+
+// A Whole is what became of a note for everybody that was published when Redis had come
+// back: how long after that moment it was sent and answered, half the clients were told, and
+// all were.
+type Whole struct{ Sent, Answered, Half, All time.Duration }
 
 // Broken says that something must not be as it was found.
 func (r *Report) Broken() bool { return r.Verdict.Broken() || r.Flawed > 0 || r.Slow > 0 }
@@ -40,22 +48,24 @@ func (r *Report) flaw(format string, args ...any) {
 
 // measure notes how soon clients that stay were told of notes, in quiet moments, by
 // connections of before.
-func (r *Report) measure(record *Record, published map[int64]time.Duration, troubles [][2]time.Duration, stays func(client int) bool) {
+func (r *Report) measure(record *Record, notes map[int64]published, troubles [][2]time.Duration, stays func(client int) bool) {
 	for i, c := range record.Clients {
 		if !stays(i) {
 			continue
 		}
 		for _, t := range c.Told {
-			sent, ok := published[t.Note]
-			if t.Kind != Added || !ok || c.Conns[t.Conn].Begin > sent-time.Second || t.At < sent {
+			note, ok := notes[t.Note]
+			if t.Kind != Added || !ok || c.Conns[t.Conn].Begin > note.sent-time.Second {
 				continue
 			}
-			if !slices.ContainsFunc(troubles, func(s [2]time.Duration) bool { return sent < s[1] && t.At > s[0] }) {
-				r.Quiet = append(r.Quiet, t.At-sent)
+			if !slices.ContainsFunc(troubles, func(s [2]time.Duration) bool { return note.sent < s[1] && t.At > s[0] }) {
+				r.SinceSent = append(r.SinceSent, t.At-note.sent)
+				r.SinceAnswered = append(r.SinceAnswered, max(0, t.At-note.answered))
 			}
 		}
 	}
-	slices.Sort(r.Quiet)
+	slices.Sort(r.SinceSent)
+	slices.Sort(r.SinceAnswered)
 }
 
 // percentile is that of sorted times, 0 of none.
@@ -92,13 +102,23 @@ func (r *Report) write(out io.Writer) error {
 	row("of a client less than 1000 behind", r.Hasty)
 	row("skipped by that", r.Skipped)
 	fmt.Fprintln(w, "\ntimes\t")
-	row("publish to told, quiet, p50", percentile(r.Quiet, 50))
-	row("publish to told, quiet, p99", percentile(r.Quiet, 99))
-	row("of so many", len(r.Quiet))
-	wholes := slices.Sorted(slices.Values(r.Wholes))
-	row("all told after a restart of Redis, p50", percentile(wholes, 50))
-	row("all told after a restart of Redis, longest", percentile(wholes, 100))
-	row("of so many", len(wholes))
+	row("told since a note was sent, quiet, p50", percentile(r.SinceSent, 50).Round(time.Microsecond))
+	row("told since a note was sent, quiet, p99", percentile(r.SinceSent, 99).Round(time.Microsecond))
+	row("told since it was answered, quiet, p50", percentile(r.SinceAnswered, 50).Round(time.Microsecond))
+	row("told since it was answered, quiet, p99", percentile(r.SinceAnswered, 99).Round(time.Microsecond))
+	row("of so many", len(r.SinceSent))
+	ofAll := func(what func(w Whole) time.Duration) string {
+		var times []time.Duration
+		for _, w := range r.Wholes {
+			times = append(times, what(w))
+		}
+		slices.Sort(times)
+		return fmt.Sprintf("%v, %v", percentile(times, 50).Round(time.Millisecond), percentile(times, 100).Round(time.Millisecond))
+	}
+	row("Redis is back: a note is published, p50, longest", ofAll(func(w Whole) time.Duration { return w.Answered }))
+	row("half of the clients know it", ofAll(func(w Whole) time.Duration { return w.Half }))
+	row("all clients know it", ofAll(func(w Whole) time.Duration { return w.All }))
+	row("of so many", len(r.Wholes))
 	row("too long", r.Slow)
 	fmt.Fprintln(w, "\nfault\t\tfound")
 	for _, f := range faults {

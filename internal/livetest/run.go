@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -272,10 +273,7 @@ func (r *run) harm(ctx context.Context) error {
 func (r *run) play(ctx context.Context, card faulttest.Card) error {
 	var back time.Duration
 	err := r.world.Play(ctx, []faulttest.Card{card}, func(_ time.Duration, what string) {
-		now := r.now()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.happened = append(r.happened, happening{now, what})
+		now := r.note(what)
 		if name, over := strings.CutSuffix(what, isOver); over && restartsRedis(name) {
 			back = now
 		}
@@ -288,7 +286,17 @@ func (r *run) play(ctx context.Context, card faulttest.Card) error {
 		return err
 	}
 	r.report.Wholes = append(r.report.Wholes, took)
+	r.note(fmt.Sprintf("Redis is back: a note was sent after %v, answered after %v, half of the clients know it after %v, all after %v", took.Sent, took.Answered, took.Half, took.All))
 	return nil
+}
+
+// note notes that something happened now.
+func (r *run) note(what string) time.Duration {
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.happened = append(r.happened, happening{now, what})
+	return now
 }
 
 // These stand behind the name of a fault in what [faulttest.World.Play] notes.
@@ -297,48 +305,52 @@ const (
 	isOver = " is over"
 )
 
-// whole publishes a note for everybody, and returns how long it took since a time until the
-// last client was told.
-func (r *run) whole(ctx context.Context, since time.Duration) (time.Duration, error) {
+// whole publishes a note for everybody, and says how long it took since a time until the
+// clients were told.
+func (r *run) whole(ctx context.Context, since time.Duration) (Whole, error) {
 	beacon := r.load.authors[0]
 	ctx, cancel := context.WithTimeout(ctx, wholePatience)
 	defer cancel()
+	var w Whole
 	var note int64
 	for server := 0; ; server = (server + 1) % servers {
+		w.Sent = r.now() - since
 		var err error
 		if note, err = r.load.publish(ctx, server, beacon); err == nil {
 			break
 		}
 		if clock.Sleep(ctx, lookEvery) != nil {
-			return 0, fmt.Errorf("publish a note for everybody: %w", err)
+			return w, fmt.Errorf("publish a note for everybody: %w", err)
 		}
 	}
-	var last time.Duration
+	w.Answered = r.now() - since
+	var times []time.Duration
 	for _, f := range r.followers {
 		for {
 			if at, ok := f.has(note); ok {
-				last = max(last, at)
+				times = append(times, at-since)
 				break
 			}
 			if clock.Sleep(ctx, lookEvery) != nil {
 				if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) {
-					return 0, err
+					return w, err
 				}
-				return wholePatience, nil // the checks say what is missing
+				times = append(times, wholePatience) // the checks say what is missing
+				break
 			}
 		}
 	}
-	return last - since, nil
+	slices.Sort(times)
+	w.Half, w.All = times[len(times)/2], times[len(times)-1]
+	return w, nil
 }
 
 // last has everybody told a last note, and waits a moment for what comes after it: nothing
 // should.
 func (r *run) last(ctx context.Context) error {
-	took, err := r.whole(ctx, r.now())
-	if err != nil {
+	if _, err := r.whole(ctx, r.now()); err != nil {
 		return err
 	}
-	r.report.Last = took
 	return clock.Sleep(ctx, afterTheLast)
 }
 
@@ -385,8 +397,8 @@ func (r *run) judge(ctx context.Context) error {
 			r.report.Faults[name]++
 		}
 	}
-	for _, took := range r.report.Wholes {
-		if took > r.WholeWithin {
+	for _, w := range r.report.Wholes {
+		if w.All > r.WholeWithin {
 			r.report.Slow++
 		}
 	}

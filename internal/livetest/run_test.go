@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tandian-dev/tandian/internal/faulttest"
 	"github.com/tandian-dev/tandian/internal/kit/measure"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -40,7 +42,7 @@ func TestLiveFeedsMissNothing(t *testing.T) {
 		t.Errorf("BROKEN %s", f)
 	}
 	if report.Slow > 0 {
-		t.Errorf("after a restart of Redis it took up to %v until all clients were told something new", report.Wholes)
+		t.Errorf("after a restart of Redis it took too long until all clients were told something new: %v", report.Wholes)
 	}
 	if report.Hasty > 0 {
 		t.Errorf("%d times a client that was not far behind was told FeedResync", report.Hasty)
@@ -148,13 +150,14 @@ func TestOnlyQuietMomentsAreMeasured(t *testing.T) {
 			{At: s(20.4), Kind: Added, Note: 5, Conn: 1}, // of a connection that has just begun
 		},
 	}, {Told: []Told{{At: s(2.9), Kind: Added, Note: 1}}, Conns: []Conn{{}}}}}
-	published := map[int64]time.Duration{1: s(2), 2: s(5), 3: s(10), 5: s(20.1)}
+	notes := map[int64]published{1: {s(2), s(2.05)}, 2: {s(5), s(5)}, 3: {s(10), s(10.5)}, 5: {s(20.1), s(20.1)}}
 	var r Report
-	r.measure(record, published, [][2]time.Duration{{s(5.2), s(6)}}, func(client int) bool { return client == 0 })
-	if len(r.Quiet) != 2 || r.Quiet[0] != s(2.1)-s(2) || r.Quiet[1] != s(10.3)-s(10) {
-		t.Errorf("%v", r.Quiet)
+	r.measure(record, notes, [][2]time.Duration{{s(5.2), s(6)}}, func(client int) bool { return client == 0 })
+	want := Report{SinceSent: []time.Duration{s(2.1) - s(2), s(10.3) - s(10)}, SinceAnswered: []time.Duration{0, s(2.1) - s(2.05)}}
+	if d := cmp.Diff(want.SinceSent, r.SinceSent) + cmp.Diff(want.SinceAnswered, r.SinceAnswered); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
-	if percentile(r.Quiet, 50) != r.Quiet[1] || percentile(r.Quiet, 99) != r.Quiet[1] || percentile(nil, 50) != 0 {
+	if percentile(r.SinceSent, 50) != r.SinceSent[1] || percentile(r.SinceSent, 99) != r.SinceSent[1] || percentile(nil, 50) != 0 {
 		t.Error("percentiles are wrong")
 	}
 }

@@ -71,9 +71,12 @@ type workload struct {
 	follows   map[Pair][]Follow
 	ended     map[Pair][]time.Duration // when the ends of follows were answered
 	deletes   map[int64]time.Duration
-	published map[int64]time.Duration // note → when it was sent
+	published map[int64]published
 	heads     []head
 }
+
+// A published note was committed between two times.
+type published struct{ sent, answered time.Duration }
 
 // A head is that of the feed, read at a time or later.
 type head struct {
@@ -86,7 +89,7 @@ func (w *workload) now() time.Duration { return time.Since(w.begin) }
 // settle has all users follow whom they follow at the beginning.
 func (w *workload) settle(ctx context.Context, r *rand.Rand) error {
 	w.follows, w.ended = map[Pair][]Follow{}, map[Pair][]time.Duration{}
-	w.deletes, w.published = map[int64]time.Duration{}, map[int64]time.Duration{}
+	w.deletes, w.published = map[int64]time.Duration{}, map[int64]published{}
 	var all sync.WaitGroup
 	failed := make([]error, settleTogether)
 	for n := range settleTogether {
@@ -181,7 +184,7 @@ func (w *workload) publish(ctx context.Context, server int, author member) (int6
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.published[note] = sent
+	w.published[note] = published{sent, w.now()}
 	return note, nil
 }
 

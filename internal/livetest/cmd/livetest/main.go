@@ -22,7 +22,7 @@ const usage = `livetest harms two servers and their Redis while clients follow t
 proves from the database that each was told every note that was due to it, once and in
 order. It exits with 1 if something was broken.
 
-  go run ./internal/livetest/cmd/livetest [-dur 5m] [-seed N] [-keep DIR]
+  go run ./internal/livetest/cmd/livetest [-dur 5m] [-seed N] [-short] [-keep DIR]
   go run ./internal/livetest/cmd/livetest -mutants [NAME…]
 
 `
@@ -60,6 +60,7 @@ func work(ctx context.Context, args []string) error {
 	flags.DurationVar(&cfg.Life, "life", 500*time.Millisecond, "mean of a connection")
 	flags.StringVar(&cfg.Binary, "binary", "", "the server's program; built if empty")
 	flags.StringVar(&cfg.Keep, "keep", filepath.Join(os.TempDir(), "tandian-livetest"), "`directory` for the logs of a run that broke something")
+	short := flags.Bool("short", false, "the run of make test, of fewer clients and a fixed deck")
 	mutants := flags.Bool("mutants", false, "build the mutants, or those that are named, and see whether each is caught")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -76,6 +77,11 @@ func work(ctx context.Context, args []string) error {
 	}
 	if cfg.Seed == 0 {
 		cfg.Seed = faulttest.NewSeed()
+	}
+	if *short {
+		one := livetest.Short(cfg.Seed)
+		one.Binary, one.Keep, one.Out = cfg.Binary, cfg.Keep, cfg.Out
+		cfg = one
 	}
 	report, err := livetest.Run(ctx, cfg)
 	if err == nil && report.Broken() {
