@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 )
 
@@ -359,14 +360,15 @@ func (c *checking) followsOf(author int64) string {
 	if len(c.follows[author]) == 0 {
 		return ", the author is not followed"
 	}
-	text := ", followed"
+	var text strings.Builder
+	text.WriteString(", followed")
 	for _, f := range c.follows[author] {
-		text += fmt.Sprintf(" since %d", f.Since)
+		fmt.Fprintf(&text, " since %d", f.Since)
 		if f.Ended {
-			text += fmt.Sprintf(" until asked to end at %.3fs, told up to %d at most", f.Asked.Seconds(), cmp.Or(f.Late, math.MaxInt64))
+			fmt.Fprintf(&text, " until asked to end at %.3fs, told up to %d at most", f.Asked.Seconds(), cmp.Or(f.Late, math.MaxInt64))
 		}
 	}
-	return text
+	return text.String()
 }
 
 func (e Event) String() string {

@@ -26,8 +26,14 @@ func s(n float64) time.Duration { return time.Duration(n * float64(time.Second))
 func aRecord() *Record {
 	return &Record{
 		Events: []Event{
-			{1, Added, 101, ann}, {2, Added, 102, cid}, {3, Added, 103, bob}, {4, Added, 104, ann},
-			{5, Added, 105, bob}, {6, Added, 106, cid}, {7, Removed, 101, ann}, {8, Added, 108, ann},
+			{1, Added, 101, ann},
+			{2, Added, 102, cid},
+			{3, Added, 103, bob},
+			{4, Added, 104, ann},
+			{5, Added, 105, bob},
+			{6, Added, 106, cid},
+			{7, Removed, 101, ann},
+			{8, Added, 108, ann},
 		},
 		Follows: map[Pair][]Follow{{reader, ann}: {{Since: 0}}, {reader, bob}: {{Since: 2}}},
 		Deletes: map[int64]time.Duration{101: s(6.5)},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -195,20 +196,12 @@ func (f *follower) told(conn int, text []byte, id string) error {
 	return nil
 }
 
-// known is the number that the client has come to.
-func (f *follower) known() int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n, _ := numberOf(f.cursor)
-	return n
-}
-
 // has says when the client was told that a note was published.
 func (f *follower) has(note int64) (at time.Duration, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := len(f.client.Told) - 1; i >= 0; i-- {
-		if t := f.client.Told[i]; t.Kind == Added && t.Note == note {
+	for _, t := range slices.Backward(f.client.Told) {
+		if t.Kind == Added && t.Note == note {
 			return t.At, true
 		}
 	}

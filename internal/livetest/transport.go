@@ -34,7 +34,7 @@ type frame struct {
 // socket subscribes by WebSocket and takes each answer, until ctx ends. Nothing is said at
 // the end.
 func socket(ctx context.Context, url, token, after string, begun func(), take func(text []byte) error) error {
-	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(url, "http"), &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(url, "http"), &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // the library closes it
 	if err != nil {
 		if res != nil && res.StatusCode != http.StatusSwitchingProtocols {
 			return said("refused with %d", res.StatusCode)
@@ -91,8 +91,7 @@ func send(ctx context.Context, conn *websocket.Conn, f frame, payload any) error
 
 // closed has the code of a socket that the server closed.
 func closed(err error) error {
-	var end websocket.CloseError
-	if errors.As(err, &end) {
+	if end, ok := errors.AsType[websocket.CloseError](err); ok {
 		return said("closed with %d", end.Code)
 	}
 	return err
