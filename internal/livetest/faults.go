@@ -11,9 +11,11 @@ import (
 )
 
 const (
-	deckPause   = 2 * time.Second // between faults at least
-	deckMore    = 2 * time.Second // and at most so much longer
-	loseSome    = 50              // of a thousand messages
+	deckPause   = 2 * time.Second        // between faults at least
+	deckMore    = 2 * time.Second        // and at most so much longer
+	namedPause  = 700 * time.Millisecond // before those that somebody chose
+	namedLasts  = time.Second            // of each of those
+	loseSome    = 50                     // of a thousand messages
 	loseAll     = 1000
 	cutAgain    = 300 * time.Millisecond
 	cutTimes    = 3
@@ -115,7 +117,7 @@ func (r *run) deck(choices *rand.Rand) (func() (faulttest.Card, error), error) {
 			}
 			next++
 			c := card(all)
-			c.After = deckPause / 2
+			c.After, c.Lasts = namedPause, namedLasts
 			return c, nil
 		}, nil
 	}

@@ -18,7 +18,7 @@ type Config struct {
 	Duration time.Duration // of the harm; checks come after it
 	// The harm goes on until there were so many of both, if they are not 0.
 	Reconnects, RedisRestarts int
-	Deck                      [][]string // names of faults, those of one card together, played again and again; nil is a deck of the seed
+	Deck                      [][]string // names of faults, those of one card together; played again and again, and each once at least; nil is a deck of the seed
 
 	Authors int           // default 100
 	Clients int           // one of each user; default 120

@@ -253,7 +253,9 @@ func (r *run) harm(ctx context.Context) error {
 	watching, seen := context.WithCancel(ctx)
 	defer seen()
 	go r.progress(watching)
-	for begin := time.Now(); time.Since(begin) < r.Duration || r.count.connections()-r.Clients < r.Reconnects || len(r.report.Wholes) < r.RedisRestarts; {
+	begin := time.Now()
+	for played := 0; played < len(r.Deck) || time.Since(begin) < r.Duration ||
+		r.count.connections()-r.Clients < r.Reconnects || len(r.report.Wholes) < r.RedisRestarts; played++ {
 		card, err := draw()
 		if err != nil {
 			return err
