@@ -11,12 +11,12 @@ AIR := github.com/air-verse/air@v1.63.0
 
 # The packages that race, kit and the rooms, are all but these. Their tests wait a
 # good deal, so more packages than processors run at once.
-APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|bench|config|faulttest|kit/[a-z]+/[a-z]+bench|testkit|tools|town|web)(/|$$))
+APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|bench|config|faulttest|kit/[a-z]+/[a-z]+bench|livetest|testkit|tools|town|web)(/|$$))
 
 # What `make check` does, in this order.
 CHECKS := fresh lint web-fresh race vuln
 
-.PHONY: help run dev build test faulttest mutants race check checks apart servers generate migration web format $(CHECKS)
+.PHONY: help run dev build test faulttest mutants livetest race check checks apart servers generate migration web format $(CHECKS)
 
 help: ## list what there is to do
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,11 @@ faulttest: servers ## harm whole servers while clients buy, and prove that nothi
 
 mutants: servers ## does the fault test catch servers with a mistake in them? MUTANTS="blind-release …"
 	$(FAULTTEST) -mutants $(MUTANTS)
+
+LIVETEST := go run ./internal/livetest/cmd/livetest
+
+livetest: servers ## harm whole servers while clients follow live feeds, and prove that none misses anything: DUR=5m SEED=1 [MUTANTS=all]
+	$(LIVETEST) -seed $(or $(SEED),0) $(if $(MUTANTS),-mutants $(filter-out all,$(MUTANTS)),-dur $(or $(DUR),5m))
 
 check: $(CHECKS) ## generated code, format, lint, web app, race detector, vulnerabilities
 

@@ -40,6 +40,8 @@ var places = []place{
 	{prefix: "internal/bench", floor: 3},
 	{prefix: "internal/faulttest", floor: 3},
 
+	{prefix: "internal/livetest", floor: 4, only: []string{"graph/scalar", "internal/faulttest", "internal/kit"}},
+
 	{prefix: "internal/app", floor: 4}, // the hall: it alone knows all
 	{prefix: "internal/testkit", floor: 4, only: []string{"internal/kit"}},
 
@@ -57,6 +59,7 @@ var closed = []struct{ from, to, why string }{
 	{"graph", "ent", "rows stay inside their room; the graph speaks in the rooms' types"},
 	{"graph", "internal/kit/store", "the graph asks rooms, not stores"},
 	{"internal/app", "internal/faulttest", "fault runs are never part of the server"},
+	{"internal/app", "internal/livetest", "fault runs are never part of the server"},
 }
 
 const goRedis = "github.com/redis/go-redis"
@@ -216,6 +219,9 @@ func TestForbidden(t *testing.T) {
 		{"the hall knows the graph", edge{"internal/app", code, "graph"}, true},
 		{"the hall knows towns", edge{"internal/app", code, "internal/town"}, true},
 		{"the hall runs no faults", edge{"internal/app", code, "internal/faulttest"}, false},
+		{"the hall runs no live test", edge{"internal/app", code, "internal/livetest"}, false},
+		{"the live test runs the world of the fault test", edge{"internal/livetest", code, "internal/faulttest"}, true},
+		{"the live test knows no room", edge{"internal/livetest", code, "internal/feed"}, false},
 		{"the hall does not use test tools", edge{"internal/app", code, "internal/testkit"}, false},
 		{"the hall may use Redis", edge{"internal/app", code, goRedis + "/v9"}, true},
 

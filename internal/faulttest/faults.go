@@ -171,6 +171,15 @@ func KillRedis() Fault {
 	return Fault{Name: "kill-redis", Forgets: true, Begin: kill(theRedis), Lasts: between(100*time.Millisecond, 2*time.Second)}
 }
 
+// RedisReborn ends Redis by SIGKILL and starts another one in its place, which knows
+// nothing. [Faults] does not have it: to the orders it is what [RedisWipe] is.
+func RedisReborn() Fault {
+	return Fault{Name: "redis-reborn", Forgets: true, Lasts: between(100*time.Millisecond, 2*time.Second), Begin: func(_ context.Context, w *World, _ *rand.Rand) (func(context.Context) error, error) {
+		node := w.master()
+		return node.Start, errors.Join(node.Kill9(), node.empty())
+	}}
+}
+
 // PauseRedis has Redis stand still.
 func PauseRedis() Fault {
 	return Fault{Name: "pause-redis", Begin: pause(theRedis), Lasts: between(300*time.Millisecond, 4*time.Second)}

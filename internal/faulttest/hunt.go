@@ -159,7 +159,7 @@ func hunt(ctx context.Context, cfg HuntConfig, m Mutant) (c catch, err error) {
 		return c, fmt.Errorf("make room for a mutant: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	binary, err := m.build(ctx, dir)
+	binary, err := m.Build(ctx, dir)
 	if err != nil {
 		return c, err
 	}
@@ -182,8 +182,8 @@ func hunt(ctx context.Context, cfg HuntConfig, m Mutant) (c catch, err error) {
 	return c, nil
 }
 
-// build builds the server with the mutant in it.
-func (m Mutant) build(ctx context.Context, dir string) (string, error) {
+// Build builds the server with the mutant in it into dir, and returns its path.
+func (m Mutant) Build(ctx context.Context, dir string) (string, error) {
 	module, err := moduleRoot()
 	if err != nil {
 		return "", err

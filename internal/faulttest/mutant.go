@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -40,14 +41,17 @@ type change struct {
 }
 
 // Mutants returns all of them, by name.
-func Mutants() ([]Mutant, error) {
-	files, err := mutantFiles.ReadDir("mutants")
+func Mutants() ([]Mutant, error) { return ReadMutants(mutantFiles) }
+
+// ReadMutants returns the mutants in the folder mutants of some files, by name.
+func ReadMutants(from fs.ReadDirFS) ([]Mutant, error) {
+	files, err := from.ReadDir("mutants")
 	if err != nil {
 		return nil, err
 	}
 	all := make([]Mutant, len(files))
 	for i, f := range files {
-		text, err := mutantFiles.ReadFile(path.Join("mutants", f.Name()))
+		text, err := fs.ReadFile(from, path.Join("mutants", f.Name()))
 		if err != nil {
 			return nil, err
 		}

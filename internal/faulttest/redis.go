@@ -46,7 +46,8 @@ type fileSize struct {
 	size int64
 }
 
-func findRedis() (string, error) {
+// FindRedis is the path of a Redis to start. The error is [ErrNoRedis] if there is none.
+func FindRedis() (string, error) {
 	if path := os.Getenv("TANDIAN_TEST_REDIS_SERVER"); path != "" {
 		return path, nil
 	}
@@ -60,7 +61,7 @@ func findRedis() (string, error) {
 
 // newRedis prepares a server, which is not started. close ends it.
 func newRedis(dir, name string, port int) (*redisNode, error) {
-	program, err := findRedis()
+	program, err := FindRedis()
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +160,15 @@ func (s *redisNode) cut(ago time.Duration) (lost int64, err error) {
 		return 0, fmt.Errorf("cut the append-only file of %s: %w", s.Name, err)
 	}
 	return size - then, nil
+}
+
+// empty removes what the server stored. It must be dead.
+func (s *redisNode) empty() error {
+	s.forget()
+	if err := os.RemoveAll(filepath.Join(s.data, "appendonlydir")); err != nil {
+		return fmt.Errorf("empty %s: %w", s.Name, err)
+	}
+	return nil
 }
 
 // sizeOf is how long a file was at a moment: as it was last seen before, else as it

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,11 +27,15 @@ const seedPatience = 2 * time.Minute // until all people have accounts
 
 // Options say what a [World] is made of.
 type Options struct {
-	Binary  string // the server's program, see [BuildServer]
-	Dir     string // for data and logs; it must exist, and the caller removes it
-	Servers int    // how many; default 2
-	People  int    // customers; default 200
-	Seed    uint64 // decides names and ids of people, not ports
+	Binary  string   // the server's program, see [BuildServer]
+	Dir     string   // for data and logs; it must exist, and the caller removes it
+	Servers int      // how many; default 2
+	People  int      // customers; default 200
+	Seed    uint64   // decides names and ids of people, not ports
+	Flags   []string // of the servers, besides those that lift their limits
+	// Ahead, if it is not nil, opens something that stands before Redis at the given
+	// address and returns its own: there the servers' ways to Redis end. The caller closes it.
+	Ahead func(ctx context.Context, redis string) (addr string, err error)
 }
 
 // A World is servers, a PostgreSQL and a Redis of its own, as processes of this
@@ -44,6 +49,7 @@ type World struct {
 	pg      *postgres
 	servers []*Proc
 	urls    []string
+	redis   string   // where the servers' ways to Redis end
 	toPG    []*proxy // of each server
 	toRedis []*proxy
 	direct  *proxy // to Redis, never harmed: its address stays the same when a replica takes over
@@ -113,7 +119,13 @@ func (w *World) openStores(ctx context.Context, ports []int) (err error) {
 	if err := w.nodes[0].Start(ctx); err != nil {
 		return err
 	}
-	w.direct, err = openProxy("to Redis", loopback(ports[3]), w.nodes[0].addr())
+	if w.direct, err = openProxy("to Redis", loopback(ports[3]), w.nodes[0].addr()); err != nil {
+		return err
+	}
+	w.redis = w.nodes[0].addr()
+	if w.o.Ahead != nil {
+		w.redis, err = w.o.Ahead(ctx, w.redis)
+	}
 	return err
 }
 
@@ -125,7 +137,7 @@ func (w *World) addServer(i int, ports []int) error {
 		return err
 	}
 	w.toPG = append(w.toPG, toPG)
-	toRedis, err := openProxy(name+" to Redis", loopback(ports[2]), w.nodes[0].addr())
+	toRedis, err := openProxy(name+" to Redis", loopback(ports[2]), w.redis)
 	if err != nil {
 		return err
 	}
@@ -136,7 +148,7 @@ func (w *World) addServer(i int, ports []int) error {
 		Name: name, dir: w.dir, log: filepath.Join(w.dir, name+".log"),
 		answers: func(ctx context.Context) error { return ready(ctx, url) },
 		env:     environment(databaseURL(toPG.listen), redisURL(toRedis.listen)),
-		args:    append([]string{w.o.Binary, "--addr", loopback(ports[0]), "--log-format", "json"}, unlimited()...),
+		args:    slices.Concat([]string{w.o.Binary, "--addr", loopback(ports[0]), "--log-format", "json"}, w.o.Flags, unlimited()),
 	})
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 func needServers(t *testing.T) {
 	t.Helper()
 	_, _, noPG := measure.FindPostgres()
-	_, noRedis := findRedis()
+	_, noRedis := FindRedis()
 	if err := errors.Join(noPG, noRedis); err != nil {
 		if os.Getenv("TANDIAN_REQUIRE_SERVERS") == "1" {
 			t.Fatalf("TANDIAN_REQUIRE_SERVERS=1 promises PostgreSQL and Redis: %v", err)

@@ -1,0 +1,63 @@
+package livetest
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+)
+
+const wrongMost = 20
+
+// A tally counts what happens in a run. It is safe for concurrent use.
+type tally struct {
+	told             atomic.Int64
+	sockets, streams atomic.Int64 // subscriptions that were made
+
+	mu     sync.Mutex
+	counts map[string]int
+	flaws  []string
+	flawed int
+}
+
+func newTally() *tally { return &tally{counts: map[string]int{}} }
+
+func (t *tally) connected(sse bool) {
+	if sse {
+		t.streams.Add(1)
+	} else {
+		t.sockets.Add(1)
+	}
+}
+
+func (t *tally) connections() int { return int(t.sockets.Load() + t.streams.Load()) }
+
+// add counts something by its name.
+func (t *tally) add(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[what]++
+}
+
+// refused counts a code that a client was told. Some should not be.
+func (t *tally) refused(code, message string) {
+	switch code {
+	case "INTERNAL", "", "BAD_USER_INPUT", "UNAUTHENTICATED", "GRAPHQL_VALIDATION_FAILED", "RATE_LIMITED":
+		t.wrong("error %q: %s", code, message)
+	}
+}
+
+// wrong notes what no server should say.
+func (t *tally) wrong(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.flawed++; t.flawed <= wrongMost {
+		t.flaws = append(t.flaws, fmt.Sprintf(format, args...))
+	}
+}
+
+func (t *tally) all() (counts map[string]int, flaws []string, flawed int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.counts), t.flaws, t.flawed
+}
