@@ -7,11 +7,14 @@
 //   - Inboxes (inbox.go): what was pushed to a follower lies in Redis, the newest 500,
 //     without a hole from the oldest entry on. Below that floor a page comes from the
 //     database, with the same cursor. A user who has not read for 14 days has none.
+//
 //   - The fan-out (fanout.go) pushes a note, by a job of the transaction that published it.
 //     It is never waited for, neither by who publishes nor by who reads.
+//
 //   - The tail (tail.go): each process knows the newest numbers of the log of notes. What is
 //     published but perhaps not yet pushed is merged from there, and what is deleted is
 //     hidden; since the numbers are dense, a process knows when it knows all.
+//
 //   - Stars (stars.go): who has very many followers is not pushed, but kept in an outbox,
 //     which readers merge.
 //
@@ -105,12 +108,13 @@ type Service struct {
 
 	tail     *tail
 	hub      *hub
+	rows     *rows         // for what live feeds tell
 	numbered chan struct{} // of capacity 1: there is something to announce
-	inboxes *cache.Union[int64]
-	outs    *cache.Cache[int64, out]
-	stars   followedStars
-	rounds  chan struct{} // a place for each round of a fan-out that may be under way
-	queries chan struct{} // a place for each feed that may be read from the database
+	inboxes  *cache.Union[int64]
+	outs     *cache.Cache[int64, out]
+	stars    followedStars
+	rounds   chan struct{} // a place for each round of a fan-out that may be under way
+	queries  chan struct{} // a place for each feed that may be read from the database
 }
 
 //go:embed sql/*.sql
@@ -131,6 +135,7 @@ func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Co
 	s.m = newMetrics(s.cfg.Registerer)
 	s.tail = newTail(s.cfg.TailSize, log{db, box, s.sql.events})
 	s.hub, s.numbered = newHub(s), make(chan struct{}, 1)
+	s.rows = &rows{notes: s.cfg.Notes}
 	s.m.ofHub(s.cfg.Registerer, s.hub)
 	s.openInboxes(hub)
 	s.openOutboxes(hub)
@@ -153,4 +158,7 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) Look(ctx context.Context) error { return s.tail.look(ctx) }
 
 // Wait returns when no read of the log is under way. Call it before the database closes.
-func (s *Service) Wait() { s.tail.wait() }
+func (s *Service) Wait() {
+	s.tail.wait()
+	s.rows.reads.Wait()
+}

@@ -80,14 +80,14 @@ func (s *Service) updateOf(e event) *live.Update {
 		if s.tail.gone(e.note) {
 			return nil, live.ErrGone
 		}
-		rows, err := s.cfg.Notes.Rows(ctx, []int64{e.note})
+		row, err := s.rows.read(ctx, e.note)
 		if err != nil {
 			return nil, err
 		}
-		if rows[e.note] == nil {
+		if row == nil {
 			return nil, live.ErrGone
 		}
-		return &Added{cursor, rows[e.note]}, nil
+		return &Added{cursor, row}, nil
 	}
 	return u
 }

@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	mostWaiting = 1 << 20 // entries for a worker; with more, members fall behind
-	batchSize   = 32      // updates that are handed out together
-	oneHand     = 512     // members; more are served by several goroutines
-	keptEntries = 1 << 16 // the longest queue that an idle worker keeps
-	keptScratch = 1 << 20 // bytes
+	mostWaiting = 1 << 20               // entries for a worker; with more, members fall behind
+	batchSize   = 32                    // updates that are handed out together at most
+	batchTime   = 20 * time.Millisecond // what their execution should take at most
+	oneHand     = 512                   // members; more are served by several goroutines
+	keptEntries = 1 << 16               // the longest queue that an idle worker keeps
+	keptScratch = 1 << 20               // bytes
 )
 
 // A pipe executes what its members are pushed and hands it out. It has a goroutine as
@@ -37,9 +38,11 @@ type pipe struct {
 	forget  *time.Timer // empties the memo; nil at first
 
 	// These are the worker's, or, without one, the mutex guards them.
-	op      *operation  // nil before its first update, and when it failed
-	stop    func() bool // so that the end of the pipe is not that of op any more
-	tainted bool        // by who asks
+	op      *operation           // nil before its first update, and when it failed
+	stop    func() bool          // so that the end of the pipe is not that of op any more
+	tainted bool                 // by who asks
+	batch   int                  // updates that the next batch has at most; 0 at first
+	loaded  map[*live.Update]any // of the present batch, which were loaded together
 	memo    memo
 }
 
@@ -166,7 +169,9 @@ func (p *pipe) guarded(w *worker, taken []entry, behind []*member) {
 // serve executes and hands out what was taken.
 func (p *pipe) serve(w *worker, taken []entry) {
 	for len(taken) > 0 {
-		n := w.sort(taken)
+		begun := time.Now()
+		n := w.sort(taken, max(p.batch, 1))
+		p.preload(w.updates)
 		for _, u := range w.updates {
 			payload, end := p.payload(u)
 			switch end {
@@ -178,6 +183,13 @@ func (p *pipe) serve(w *worker, taken []entry) {
 				return
 			}
 			w.payloads = append(w.payloads, payload)
+		}
+		// Who waits for a replay should have some of it soon: what takes long is handed
+		// out in smaller parts.
+		if time.Since(begun) > batchTime {
+			p.batch = max(len(w.updates)/2, 1)
+		} else {
+			p.batch = min(2*max(p.batch, 2), batchSize)
 		}
 		w.handOut(p, taken[:n])
 		taken = taken[n:]
@@ -222,7 +234,7 @@ func (w *worker) reset() {
 
 // sort prepares a batch from the beginning of what was taken: of a few updates, all that
 // comes before another one. It returns its length.
-func (w *worker) sort(taken []entry) int {
+func (w *worker) sort(taken []entry, most int) int {
 	w.reset()
 	at := -1
 	for i := range taken {
@@ -234,7 +246,7 @@ func (w *worker) sort(taken []entry) int {
 			w.gather(e.m, i)
 		default:
 			if at < 0 || w.updates[at] != e.u {
-				at = w.find(e.u)
+				at = w.find(e.u, most)
 			}
 			if at < 0 {
 				return i
@@ -249,13 +261,13 @@ func (w *worker) sort(taken []entry) int {
 }
 
 // find is the place of an update in the batch, -1 if it has no room.
-func (w *worker) find(u *live.Update) int {
+func (w *worker) find(u *live.Update, most int) int {
 	for i, other := range w.updates {
 		if other == u {
 			return i
 		}
 	}
-	if len(w.updates) == batchSize {
+	if len(w.updates) == most {
 		return -1
 	}
 	w.updates = append(w.updates, u)

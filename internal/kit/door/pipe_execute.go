@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -137,15 +138,54 @@ func (p *pipe) answer(u *live.Update) (*graphql.Response, error) {
 	return res, nil
 }
 
-// load asks for the value of an update.
-func (p *pipe) load(op *operation, u *live.Update) (v any, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = op.door.recovered(op.ctx, value)
+// preload loads the updates of a batch, but for those that are executed already, all at
+// once, so that a source can read what they need together. What fails is loaded again when
+// it is executed.
+func (p *pipe) preload(updates []*live.Update) {
+	clear(p.loaded)
+	if len(updates) < 2 {
+		return
+	}
+	if p.loaded == nil {
+		p.loaded = make(map[*live.Update]any, batchSize)
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, loadTime)
+	defer cancel()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, u := range updates {
+		if _, known := p.memo.find(u); known {
+			continue
 		}
-	}()
+		all.Go(func() {
+			v, err := p.loadOne(ctx, u)
+			if err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				p.loaded[u] = v
+			}
+		})
+	}
+	all.Wait()
+}
+
+// load asks for the value of an update, unless it was loaded with others.
+func (p *pipe) load(op *operation, u *live.Update) (v any, err error) {
+	if v, ok := p.loaded[u]; ok {
+		delete(p.loaded, u)
+		return v, nil
+	}
 	ctx, cancel := context.WithTimeout(op.ctx, loadTime)
 	defer cancel()
+	return p.loadOne(ctx, u)
+}
+
+func (p *pipe) loadOne(ctx context.Context, u *live.Update) (v any, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = p.broadcasts.door.recovered(ctx, value)
+		}
+	}()
 	return u.Load(ctx) //nolint:wrapcheck // it is logged, or has a meaning
 }
 
@@ -200,8 +240,8 @@ type memorized struct {
 }
 
 const (
-	memoSize  = 256
-	memoBytes = 1 * mb
+	memoSize  = 4096 // more than the longest replay: else one that is longer would find nothing
+	memoBytes = 4 * mb
 	memoAge   = 10 * time.Second
 )
 

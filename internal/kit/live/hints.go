@@ -147,6 +147,8 @@ func (h *Hints) listen(ctx context.Context) error {
 		h.connected.Store(false)
 		_ = sub.Close() // it is given up
 	}()
+	// What waits for a message does not see that ctx ends.
+	defer context.AfterFunc(ctx, func() { _ = sub.Close() })()
 	if _, err := sub.ReceiveTimeout(ctx, h.o.Answer); err != nil { // the answer to SUBSCRIBE
 		return fmt.Errorf("subscribe: %w", err)
 	}

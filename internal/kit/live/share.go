@@ -35,11 +35,12 @@ type Receiver interface {
 	// [Following.Resume] was called with: what was pushed before counts no more.
 	Reset()
 	// End says that nothing comes any more: all is told, or an error that the client
-	// is to see.
+	// is to see. A source that has ended and is asked to resume says it once more.
 	End(err error)
 }
 
-// A Source tells a subscription what happens. It does nothing until it is followed.
+// A Source tells a subscription what happens. It does nothing until it is followed, and
+// keeps nothing of the operation that made it: that may be over by then.
 type Source interface {
 	// Follow tells r what the subscription is to hear, from its beginning on, until
 	// the Following is closed. It may call r before it returns.

@@ -1,0 +1,79 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	rowsTimeout = 4 * time.Second // of one read
+	rowsAtOnce  = 200             // notes of one read
+)
+
+// rows reads notes for live feeds, which need them one by one: who asks while a read is
+// under way shares the next one. It is safe for concurrent use.
+type rows struct {
+	notes Notes
+	reads sync.WaitGroup
+
+	mu     sync.Mutex
+	next   *rowsRead // nil if nobody waits for one
+	flying bool
+}
+
+// A rowsRead is one read for all who wait for it.
+type rowsRead struct {
+	ids   []int64
+	done  chan struct{}
+	found map[int64]any
+	err   error
+}
+
+// read returns a note, nil if there is none. It never is older than the call.
+func (r *rows) read(ctx context.Context, id int64) (any, error) {
+	r.mu.Lock()
+	if r.next == nil {
+		r.next = &rowsRead{done: make(chan struct{})}
+	}
+	one := r.next
+	if one.ids = append(one.ids, id); len(one.ids) == rowsAtOnce {
+		r.next = nil
+		r.reads.Go(func() { one.run(context.WithoutCancel(ctx), r.notes) })
+	} else if !r.flying {
+		r.flying = true
+		r.reads.Go(func() { r.fly(context.WithoutCancel(ctx)) })
+	}
+	r.mu.Unlock()
+	select {
+	case <-one.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if one.err != nil {
+		return nil, fmt.Errorf("read the notes of live feeds: %w", one.err)
+	}
+	return one.found[id], nil
+}
+
+// fly reads until nobody waits.
+func (r *rows) fly(ctx context.Context) {
+	for {
+		r.mu.Lock()
+		one := r.next
+		r.next, r.flying = nil, one != nil
+		r.mu.Unlock()
+		if one == nil {
+			return
+		}
+		one.run(ctx, r.notes)
+	}
+}
+
+func (r *rowsRead) run(ctx context.Context, notes Notes) {
+	ctx, cancel := context.WithTimeout(ctx, rowsTimeout)
+	defer cancel()
+	defer close(r.done)
+	r.found, r.err = notes.Rows(ctx, r.ids)
+}
