@@ -7,6 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/live"
 )
 
 // A Caller is where a request comes from: who asks, and the network address,
@@ -28,7 +29,10 @@ func WithCaller(ctx context.Context, viewer account.Viewer, address string) cont
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
+// callerOf is the one way to know who asks: whatever asks it is answered for this
+// caller alone, also in a subscription.
 func callerOf(ctx context.Context) *Caller {
+	live.Personal(ctx)
 	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
 		return c
 	}

@@ -9,8 +9,10 @@ import (
 	"context"
 
 	"github.com/tandian-dev/tandian/graph/generated"
+	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/feed"
+	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -18,6 +20,26 @@ import (
 
 func (r *feedEdgeResolver) Node(ctx context.Context, objs []*feed.Edge) ([]*note.Note, error) {
 	return convert(objs, noteOf), nil
+}
+
+func (r *feedNoteAddedResolver) Note(ctx context.Context, obj *feed.Added) (*note.Note, error) {
+	return addedNote(obj), nil
+}
+
+func (r *feedNoteRemovedResolver) NoteID(ctx context.Context, obj *feed.Removed) (*scalar.ID, error) {
+	return &scalar.ID{Type: "Note", N: obj.Note}, nil
+}
+
+func (r *subscriptionResolver) FeedUpdates(ctx context.Context, after *page.Cursor) (<-chan feed.Update, error) {
+	from := optional.Value(after)
+	if from == "" {
+		from = page.Cursor(live.LastEventID(ctx))
+	}
+	source, err := r.rooms.Feed.Live(viewer(ctx).ID, from)
+	if err != nil {
+		return nil, err
+	}
+	return live.Broadcast[feed.Update](ctx, source)
 }
 
 func (r *userResolver) Feed(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*feed.Page, error) {
@@ -29,4 +51,14 @@ func (r *userResolver) Feed(ctx context.Context, objs []*account.User, first int
 
 func (r *Resolver) FeedEdge() generated.FeedEdgeResolver { return &feedEdgeResolver{r} }
 
-type feedEdgeResolver struct{ *Resolver }
+func (r *Resolver) FeedNoteAdded() generated.FeedNoteAddedResolver { return &feedNoteAddedResolver{r} }
+
+func (r *Resolver) FeedNoteRemoved() generated.FeedNoteRemovedResolver {
+	return &feedNoteRemovedResolver{r}
+}
+
+type (
+	feedEdgeResolver        struct{ *Resolver }
+	feedNoteAddedResolver   struct{ *Resolver }
+	feedNoteRemovedResolver struct{ *Resolver }
+)

@@ -185,6 +185,11 @@ var (
 					},
 				},
 			},
+			{
+				Name:    "follow_since_seq",
+				Unique:  false,
+				Columns: []*schema.Column{FollowsColumns[3]},
+			},
 		},
 	}
 	// IDSegmentsColumns holds the columns for the "id_segments" table.

@@ -37,5 +37,6 @@ func (Follow) Indexes() []ent.Index {
 		index.Fields("follower_id", "followee_id").Unique().StorageKey("follow_once"),
 		index.Fields("follower_id", "id").Annotations(entsql.DescColumns("id")),
 		index.Fields("followee_id", "id").Annotations(entsql.DescColumns("id")),
+		index.Fields("since_seq"), // for live feeds: what began since the last note
 	}
 }

@@ -47,6 +47,8 @@ type ResolverRoot interface {
 	Comment() CommentResolver
 	CommentEdge() CommentEdgeResolver
 	FeedEdge() FeedEdgeResolver
+	FeedNoteAdded() FeedNoteAddedResolver
+	FeedNoteRemoved() FeedNoteRemovedResolver
 	FlashSale() FlashSaleResolver
 	FlashVoucher() FlashVoucherResolver
 	FlashVoucherEdge() FlashVoucherEdgeResolver
@@ -162,6 +164,24 @@ type ComplexityRoot struct {
 	FeedEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	FeedNoteAdded struct {
+		Cursor func(childComplexity int) int
+		Note   func(childComplexity int) int
+	}
+
+	FeedNoteRemoved struct {
+		Cursor func(childComplexity int) int
+		NoteID func(childComplexity int) int
+	}
+
+	FeedReady struct {
+		Cursor func(childComplexity int) int
+	}
+
+	FeedResync struct {
+		Cursor func(childComplexity int) int
 	}
 
 	FlashSale struct {
@@ -443,6 +463,7 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
+		FeedUpdates  func(childComplexity int, after *page.Cursor) int
 		OrderUpdates func(childComplexity int, orderID *scalar.ID) int
 		StockUpdates func(childComplexity int, voucherID scalar.ID) int
 	}
@@ -555,6 +576,12 @@ type CommentEdgeResolver interface {
 type FeedEdgeResolver interface {
 	Node(ctx context.Context, objs []*feed.Edge) ([]*note.Note, error)
 }
+type FeedNoteAddedResolver interface {
+	Note(ctx context.Context, obj *feed.Added) (*note.Note, error)
+}
+type FeedNoteRemovedResolver interface {
+	NoteID(ctx context.Context, obj *feed.Removed) (*scalar.ID, error)
+}
 type FlashSaleResolver interface {
 	VoucherID(ctx context.Context, obj *voucher.State) (*scalar.ID, error)
 }
@@ -658,6 +685,7 @@ type ShopEdgeResolver interface {
 }
 type SubscriptionResolver interface {
 	StockUpdates(ctx context.Context, voucherID scalar.ID) (<-chan *voucher.State, error)
+	FeedUpdates(ctx context.Context, after *page.Cursor) (<-chan feed.Update, error)
 	OrderUpdates(ctx context.Context, orderID *scalar.ID) (<-chan *order.Order, error)
 }
 type UserResolver interface {
@@ -1016,6 +1044,46 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FeedEdge.Node(childComplexity), true
+
+	case "FeedNoteAdded.cursor":
+		if e.ComplexityRoot.FeedNoteAdded.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedNoteAdded.Cursor(childComplexity), true
+	case "FeedNoteAdded.note":
+		if e.ComplexityRoot.FeedNoteAdded.Note == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedNoteAdded.Note(childComplexity), true
+
+	case "FeedNoteRemoved.cursor":
+		if e.ComplexityRoot.FeedNoteRemoved.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedNoteRemoved.Cursor(childComplexity), true
+	case "FeedNoteRemoved.noteId":
+		if e.ComplexityRoot.FeedNoteRemoved.NoteID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedNoteRemoved.NoteID(childComplexity), true
+
+	case "FeedReady.cursor":
+		if e.ComplexityRoot.FeedReady.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedReady.Cursor(childComplexity), true
+
+	case "FeedResync.cursor":
+		if e.ComplexityRoot.FeedResync.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedResync.Cursor(childComplexity), true
 
 	case "FlashSale.beginsAt":
 		if e.ComplexityRoot.FlashSale.BeginsAt == nil {
@@ -2338,6 +2406,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ShopType.Sort(childComplexity), true
 
+	case "Subscription.feedUpdates":
+		if e.ComplexityRoot.Subscription.FeedUpdates == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_feedUpdates_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.FeedUpdates(childComplexity, args["after"].(*page.Cursor)), true
 	case "Subscription.orderUpdates":
 		if e.ComplexityRoot.Subscription.OrderUpdates == nil {
 			break
@@ -3184,6 +3263,51 @@ extend type User {
     "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
     after: Cursor
   ): FeedConnection
+}
+
+extend type Subscription {
+  """
+  The viewer's feed as it happens. With ` + "`" + `after` + "`" + `, which is the ` + "`" + `liveCursor` + "`" + ` of a page of ` + "`" + `feed` + "`" + ` or the
+  cursor of the last update that was seen, what was missed comes first, oldest first; then FeedReady,
+  then what happens: no gap and no repeat, however often the connection breaks. Without, FeedReady
+  comes first. Whoever is too far behind is told FeedResync. Over an event stream the cursors are the
+  ids of the events, so ` + "`" + `Last-Event-ID` + "`" + ` stands for an ` + "`" + `after` + "`" + ` that is left out.
+  """
+  feedUpdates(
+    "Where to go on; anything that is no such cursor is BAD_USER_INPUT."
+    after: Cursor
+  ): FeedUpdate! @auth
+}
+
+"What a live feed tells."
+union FeedUpdate = FeedNoteAdded | FeedNoteRemoved | FeedReady | FeedResync
+
+"Somebody whom the viewer follows published a note."
+type FeedNoteAdded {
+  "The place of the update, for ` + "`" + `feedUpdates(after:)` + "`" + `."
+  cursor: Cursor!
+  "The note. What depends on who asks, such as ` + "`" + `isLiked` + "`" + `, makes the subscription dearer."
+  note: Note!
+}
+
+"A note by somebody whom the viewer follows was deleted."
+type FeedNoteRemoved {
+  "The place of the update, for ` + "`" + `feedUpdates(after:)` + "`" + `."
+  cursor: Cursor!
+  "The global id of the note."
+  noteId: ID!
+}
+
+"All that was missed has come: what follows is live."
+type FeedReady {
+  "The place of the update, for ` + "`" + `feedUpdates(after:)` + "`" + `."
+  cursor: Cursor!
+}
+
+"Too much was missed to tell it: read ` + "`" + `feed` + "`" + ` anew, and go on with what follows."
+type FeedResync {
+  "The place from which the updates go on."
+  cursor: Cursor!
 }
 `, BuiltIn: false},
 	{Name: "../schema/follow.graphqls", Input: `"A page of users."
@@ -6051,6 +6175,20 @@ func (ec *executionContext) field_Shop_visits_args(ctx context.Context, rawArgs 
 	return args, nil
 }
 
+func (ec *executionContext) field_Subscription_feedUpdates_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Subscription_orderUpdates_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -7843,6 +7981,153 @@ func (ec *executionContext) resolveBatch_FeedEdge_node(ctx context.Context, fiel
 		err,
 		"FeedEdge.node",
 	)
+}
+
+func (ec *executionContext) _FeedNoteAdded_cursor(ctx context.Context, field graphql.CollectedField, obj *feed.Added) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedNoteAdded_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedNoteAdded_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FeedNoteAdded", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _FeedNoteAdded_note(ctx context.Context, field graphql.CollectedField, obj *feed.Added) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedNoteAdded_note(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.FeedNoteAdded().Note(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *note.Note) graphql.Marshaler {
+			return ec.marshalNNote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋnoteᚐNote(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedNoteAdded_note(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FeedNoteAdded",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Note(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FeedNoteRemoved_cursor(ctx context.Context, field graphql.CollectedField, obj *feed.Removed) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedNoteRemoved_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedNoteRemoved_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FeedNoteRemoved", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _FeedNoteRemoved_noteId(ctx context.Context, field graphql.CollectedField, obj *feed.Removed) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedNoteRemoved_noteId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.FeedNoteRemoved().NoteID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *scalar.ID) graphql.Marshaler {
+			return ec.marshalNID2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedNoteRemoved_noteId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FeedNoteRemoved", field, true, true, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _FeedReady_cursor(ctx context.Context, field graphql.CollectedField, obj *feed.Ready) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedReady_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedReady_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FeedReady", field, false, false, errors.New("field of type Cursor does not have child fields"))
+}
+
+func (ec *executionContext) _FeedResync_cursor(ctx context.Context, field graphql.CollectedField, obj *feed.Resync) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedResync_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {
+			return ec.marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FeedResync_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FeedResync", field, false, false, errors.New("field of type Cursor does not have child fields"))
 }
 
 func (ec *executionContext) _FlashSale_voucherId(ctx context.Context, field graphql.CollectedField, obj *voucher.State) (ret graphql.Marshaler) {
@@ -14509,6 +14794,68 @@ func (ec *executionContext) fieldContext_Subscription_stockUpdates(ctx context.C
 	return fc, nil
 }
 
+func (ec *executionContext) _Subscription_feedUpdates(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_feedUpdates(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().FeedUpdates(ctx, fc.Args["after"].(*page.Cursor))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal feed.Update
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal feed.Update
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v feed.Update) graphql.Marshaler {
+			return ec.marshalNFeedUpdate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋfeedᚐUpdate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_feedUpdates(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type FeedUpdate does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_feedUpdates_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Subscription_orderUpdates(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -18128,6 +18475,39 @@ func (ec *executionContext) unmarshalInputUpdateVoucherInput(ctx context.Context
 
 // region    ************************** interface.gotpl ***************************
 
+func (ec *executionContext) _FeedUpdate(ctx context.Context, sel ast.SelectionSet, obj feed.Update) graphql.Marshaler {
+	switch obj := (obj).(type) {
+	case nil:
+		return graphql.Null
+	case *feed.Resync:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._FeedResync(ctx, sel, obj)
+	case *feed.Ready:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._FeedReady(ctx, sel, obj)
+	case *feed.Removed:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._FeedNoteRemoved(ctx, sel, obj)
+	case *feed.Added:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._FeedNoteAdded(ctx, sel, obj)
+	default:
+		if typedObj, ok := obj.(graphql.Marshaler); ok {
+			return typedObj
+		} else {
+			panic(fmt.Errorf("unexpected type %T; non-generated variants of FeedUpdate must implement graphql.Marshaler", obj))
+		}
+	}
+}
+
 func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj scalar.Node) graphql.Marshaler {
 	switch obj := (obj).(type) {
 	case nil:
@@ -19188,6 +19568,234 @@ func (ec *executionContext) _FeedEdge(ctx context.Context, sel ast.SelectionSet,
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var feedNoteAddedImplementors = []string{"FeedNoteAdded", "FeedUpdate"}
+
+func (ec *executionContext) _FeedNoteAdded(ctx context.Context, sel ast.SelectionSet, obj *feed.Added) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, feedNoteAddedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FeedNoteAdded")
+		case "cursor":
+			out.Values[i] = ec._FeedNoteAdded_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "note":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FeedNoteAdded_note(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var feedNoteRemovedImplementors = []string{"FeedNoteRemoved", "FeedUpdate"}
+
+func (ec *executionContext) _FeedNoteRemoved(ctx context.Context, sel ast.SelectionSet, obj *feed.Removed) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, feedNoteRemovedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FeedNoteRemoved")
+		case "cursor":
+			out.Values[i] = ec._FeedNoteRemoved_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "noteId":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._FeedNoteRemoved_noteId(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var feedReadyImplementors = []string{"FeedReady", "FeedUpdate"}
+
+func (ec *executionContext) _FeedReady(ctx context.Context, sel ast.SelectionSet, obj *feed.Ready) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, feedReadyImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FeedReady")
+		case "cursor":
+			out.Values[i] = ec._FeedReady_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var feedResyncImplementors = []string{"FeedResync", "FeedUpdate"}
+
+func (ec *executionContext) _FeedResync(ctx context.Context, sel ast.SelectionSet, obj *feed.Resync) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, feedResyncImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FeedResync")
+		case "cursor":
+			out.Values[i] = ec._FeedResync_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -22458,6 +23066,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	switch fields[0].Name {
 	case "stockUpdates":
 		return ec._Subscription_stockUpdates(ctx, fields[0])
+	case "feedUpdates":
+		return ec._Subscription_feedUpdates(ctx, fields[0])
 	case "orderUpdates":
 		return ec._Subscription_orderUpdates(ctx, fields[0])
 	default:
@@ -24161,6 +24771,16 @@ func (ec *executionContext) marshalNFeedEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋt
 		return graphql.Null
 	}
 	return ec._FeedEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFeedUpdate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋfeedᚐUpdate(ctx context.Context, sel ast.SelectionSet, v feed.Update) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FeedUpdate(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNFlashSale2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐState(ctx context.Context, sel ast.SelectionSet, v *voucher.State) graphql.Marshaler {

@@ -2,9 +2,14 @@ package app
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/account"
@@ -13,7 +18,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -31,12 +38,69 @@ func (h *House) openPeople(cfg *config.Config, client *ent.Client, reg prometheu
 	h.NoteLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Note, h.Notes, nil)
 	h.Comments = comment.New(client, h.DB.Dialect, h.hub, h.outbox, h.Notes, h.Shops, nil)
 	h.CommentLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Comment, h.Comments, nil)
-	h.Follows = follow.New(client, h.DB.Dialect, h.hub, h.outbox, follow.Config{Users: counted, Head: h.Notes.Head})
+	h.Follows = follow.New(client, h.DB.Dialect, h.hub, h.outbox, follow.Config{Users: counted, Head: h.Notes.Head, Tell: h.tellFollows})
+	hints := h.feedHints(cfg, reg, log)
 	h.Feed = feed.New(client, h.DB.Dialect, h.hub, h.outbox, feed.Config{
-		Notes: feeds, Follows: feeds, Threshold: cfg.FeedPushThreshold, Registerer: reg, Log: log,
+		Notes: feeds, Follows: feeds, Threshold: cfg.FeedPushThreshold, Announce: hints.Publish, Registerer: reg, Log: log,
 	})
+	h.bus.Subscribe(followsTopic, h.hearFollows)
+	h.bus.Follow(followsFollower{h})
 	h.chores["feed"] = h.Feed.Run
+	h.chores["feed hints"] = hints.Run
 }
+
+// feedHints are what processes tell each other of new notes, by pub/sub: of an embedded
+// Redis there is one process.
+func (h *House) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *live.Hints {
+	var rdb redis.UniversalClient
+	if cfg.RedisURL != "" {
+		rdb = h.State
+	}
+	return live.NewHints(rdb, live.HintOptions{Channel: cfg.RedisPrefix + ":feed", Registerer: reg, Log: log},
+		func(hint []byte) { h.Feed.Hear(hint) }, func() { h.Feed.HintsMissed() })
+}
+
+// followsTopic is that of messages on the bus about whom users follow: ids of followers,
+// in JSON.
+const (
+	followsTopic = "follows"
+	followsEach  = 500 // ids in a message
+)
+
+// tellFollows tells the live feeds of all processes that users follow others than before.
+func (h *House) tellFollows(ctx context.Context, followers ...int64) error {
+	h.Feed.FollowsChanged(followers...)
+	var messages []stream.Message
+	for some := range slices.Chunk(followers, followsEach) {
+		body, err := json.Marshal(some)
+		if err != nil {
+			return fmt.Errorf("write down %d followers: %w", len(some), err)
+		}
+		messages = append(messages, stream.Message{Topic: followsTopic, Body: body})
+	}
+	return h.bus.Publish(ctx, messages...)
+}
+
+func (h *House) hearFollows(_ context.Context, bodies [][]byte) {
+	for _, body := range bodies {
+		var followers []int64
+		if json.Unmarshal(body, &followers) != nil { // of another version
+			h.Feed.FollowsMissed()
+			return
+		}
+		h.Feed.FollowsChanged(followers...)
+	}
+}
+
+// followsFollower has live feeds look at whom their viewers follow when messages of that
+// may be missing.
+type followsFollower struct{ h *House }
+
+// Reset tells of a gap.
+func (f followsFollower) Reset(context.Context, stream.Gap) { f.h.Feed.FollowsMissed() }
+
+// Synced says nothing here.
+func (f followsFollower) Synced(time.Time) {}
 
 // feedRooms are the rooms that the feed joins, and the feed as notes need it: they know each
 // other once all are built.
@@ -75,6 +139,9 @@ func (f feedRooms) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]in
 
 // Delivered follows the commit of that.
 func (f feedRooms) Delivered() { f.h.Feed.Delivered() }
+
+// Numbered follows each commit that took numbers.
+func (f feedRooms) Numbered(last int64) { f.h.Feed.Numbered(last) }
 
 // countedUsers are the users as those need them who count something of them.
 type countedUsers struct{ *account.Service }

@@ -127,7 +127,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	h.openCheckIns(cfg, client)
 	h.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up comes at the end of all contexts
 	h.openScans(client, reg, log)
-	h.Queues = queues{h.outbox, h.sales, log}
+	h.Queues = queues{h.outbox, h.sales, h.Feed, log}
 	h.workers["sessions"] = h.Accounts.Run
 	h.chores["caches"] = h.hub.Run
 	h.chores["shops"] = h.Shops.Run // what its own readers missed

@@ -15,6 +15,9 @@
 //   - Stars (stars.go): who has very many followers is not pushed, but kept in an outbox,
 //     which readers merge.
 //
+//   - The hub (hub.go) tells live feeds: a position in the same log, and an index of who, of
+//     those who are connected to this process, follows whom.
+//
 // What is shown is decided when it is read: whether the author is followed, by the window of
 // followees, in the script that reads the inbox; whether the note is there, by its row.
 package feed
@@ -25,6 +28,7 @@ import (
 	"embed"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -68,6 +72,10 @@ type Config struct {
 	TailSize   int           // numbers that a process remembers at least; default 65 536
 	Batch      int           // followers of one batch of a fan-out; default 1000
 
+	// Announce tells other processes, whose Hear gets it, that there is something new for live
+	// feeds. It may fail, and what it said may be lost. Nil if there are none.
+	Announce func(ctx context.Context, hint []byte) error
+
 	Registerer prometheus.Registerer // default: none
 	Log        *slog.Logger
 	Now        func() time.Time // default time.Now
@@ -83,6 +91,7 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -94,7 +103,9 @@ type Service struct {
 	sql    statements
 	m      metrics
 
-	tail    *tail
+	tail     *tail
+	hub      *hub
+	numbered chan struct{} // of capacity 1: there is something to announce
 	inboxes *cache.Union[int64]
 	outs    *cache.Cache[int64, out]
 	stars   followedStars
@@ -105,28 +116,36 @@ type Service struct {
 //go:embed sql/*.sql
 var files embed.FS
 
-type statements struct{ newest, events string }
+type statements struct{ newest, events, begun, followees string }
 
 // New builds a Service. It starts nothing but reads of the log, which end by themselves, and
 // closes nothing: what it is given belongs to the caller. dialect is that of db, as ent calls
 // it.
 func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box, rounds: make(chan struct{}, roundsAtOnce), queries: make(chan struct{}, queriesAtOnce)}
-	if err := sqlfile.Read(files, dialect, map[string]*string{"newest": &s.sql.newest, "events": &s.sql.events}); err != nil {
+	if err := sqlfile.Read(files, dialect, map[string]*string{
+		"newest": &s.sql.newest, "events": &s.sql.events, "begun": &s.sql.begun, "followees": &s.sql.followees,
+	}); err != nil {
 		panic(fmt.Sprintf("feed: %v", err)) // the files are part of the program
 	}
 	s.m = newMetrics(s.cfg.Registerer)
 	s.tail = newTail(s.cfg.TailSize, log{db, box, s.sql.events})
+	s.hub, s.numbered = newHub(s), make(chan struct{}, 1)
+	s.m.ofHub(s.cfg.Registerer, s.hub)
 	s.openInboxes(hub)
 	s.openOutboxes(hub)
 	box.Handle(topic, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.fanOut)})
 	return s
 }
 
-// Run keeps the process' knowledge of the fan-outs that are under way small, until ctx ends.
-// Without it pages are as right, and cost more and more.
+// Run tells live feeds what happens, and keeps the process' knowledge of the fan-outs that are
+// under way small, until ctx ends. Without it live feeds are silent; pages are as right, and
+// cost more and more.
 func (s *Service) Run(ctx context.Context) error {
-	s.tail.run(ctx, s.cfg.Log)
+	var both sync.WaitGroup
+	both.Go(func() { s.tail.run(ctx, s.cfg.Log) })
+	both.Go(func() { s.runLive(ctx) })
+	both.Wait()
 	return nil
 }
 

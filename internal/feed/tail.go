@@ -264,6 +264,17 @@ func (t *tail) covers(seq int64) bool {
 	return t.begun && seq >= t.before
 }
 
+// between returns the events behind a number and up to another one, which is not beyond the
+// head. It reports false if the tail does not go back to the first. They must not be changed.
+func (t *tail) between(behind, upTo int64) ([]event, bool) {
+	t.state.RLock()
+	defer t.state.RUnlock()
+	if !t.begun || behind < t.before || upTo > t.head || behind > upTo {
+		return nil, false
+	}
+	return t.events[behind-t.before : upTo-t.before : upTo-t.before], true
+}
+
 // underWay returns the notes up to a number that may not be pushed to all followers yet. It
 // reports false if they are too many.
 func (t *tail) underWay(upTo int64) ([]event, bool) {

@@ -31,10 +31,10 @@ func (s *Service) openOutbox() {
 // end may have been told before; one that ended takes out what stands there with its own
 // row's id. So nothing that ended comes back, in whatever order they are told.
 func (s *Service) tell(ctx context.Context, changes ...change) error {
-	var began, followees []int64
+	var began, followees, followers []int64
 	ended := map[int64][]cache.Entry{}
 	for _, c := range changes {
-		followees = append(followees, c.followee())
+		followees, followers = append(followees, c.followee()), append(followers, c.follower())
 		if c.row() == 0 {
 			began = append(began, c.follower())
 		} else {
@@ -44,6 +44,9 @@ func (s *Service) tell(ctx context.Context, changes ...change) error {
 	err := errors.Join(s.out.Invalidate(ctx, each(began)...), s.followers.Invalidate(ctx, each(followees)...))
 	for follower, entries := range ended {
 		err = errors.Join(err, s.out.RemoveExactly(ctx, follower, entries...))
+	}
+	if s.cfg.Tell != nil {
+		err = errors.Join(err, s.cfg.Tell(ctx, each(followers)...))
 	}
 	if err != nil {
 		err = fmt.Errorf("tell of %d follows: %w", len(changes), err)

@@ -25,6 +25,7 @@ type announcement struct {
 	notes, authors, shops          []int64
 	counted                        bool // comments of the shops were
 	published                      bool
+	last                           int64 // of the numbers that it took
 	ours, userTickets, shopTickets []outbox.Ticket
 }
 
@@ -61,6 +62,7 @@ func (s *Service) announce(ctx context.Context, a announcement) {
 	if a.published {
 		s.feed.Delivered()
 	}
+	s.feed.Numbered(a.last)
 	s.outbox.Settle(ctx, s.tell(ctx, a.notes, a.authors, a.shops), a.ours...)
 	s.users.Announce(ctx, a.authors, a.userTickets)
 	if a.counted {

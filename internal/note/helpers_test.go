@@ -36,6 +36,7 @@ type others struct {
 
 	mu        sync.Mutex
 	delivered map[int64]int64 // author by note, of what went to the feed
+	numbered  []int64         // what the feed was told of numbers
 	told      int             // how often the feed was told of a commit
 	refuses   error           // of the feed
 	fails     int64           // a user whom nothing can be counted to
@@ -81,6 +82,12 @@ func (o *others) Delivered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.told++
+}
+
+func (o *others) Numbered(last int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.numbered = append(o.numbered, last)
 }
 
 func (o *others) Announce(context.Context, []int64, []outbox.Ticket) {}

@@ -85,6 +85,8 @@ type Feed interface {
 	Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) error
 	// Delivered is called after the commit.
 	Delivered()
+	// Numbered is called after each commit that took numbers, with the last of them.
+	Numbered(last int64)
 }
 
 //go:embed sql/*.sql

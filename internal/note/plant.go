@@ -64,7 +64,8 @@ func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(don
 		if told, err = s.prepare(ctx, tx, fresh, 1); err != nil {
 			return err
 		}
-		return s.numberAll(ctx, tx, fresh)
+		told.last, err = s.numberAll(ctx, tx, fresh)
+		return err
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("store %d notes: %w", len(notes), err)
@@ -122,14 +123,13 @@ func plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling, known map[stri
 }
 
 // numberAll gives notes that tx published a block of numbers, in their order, as
-// [Service.number] gives one: as the last thing that tx does.
-func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) error {
+// [Service.number] gives one: as the last thing that tx does. It returns the last of them.
+func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (last int64, err error) {
 	if len(rows) == 1 {
 		return s.numberOne(ctx, tx, rows[0])
 	}
-	last, err := s.take(ctx, tx, len(rows))
-	if err != nil {
-		return err
+	if last, err = s.take(ctx, tx, len(rows)); err != nil {
+		return 0, err
 	}
 	before := last - int64(len(rows))
 	for i, r := range rows {
@@ -140,15 +140,15 @@ func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) e
 	for part := range slices.Chunk(idsOf(rows), bulk) {
 		list, err := json.Marshal(part)
 		if err != nil {
-			return fmt.Errorf("write down ids: %w", err)
+			return 0, fmt.Errorf("write down ids: %w", err)
 		}
 		if _, err := tx.ExecContext(ctx, s.sql.block, string(list), from); err != nil {
-			return fmt.Errorf("number %d notes: %w", len(rows), err)
+			return 0, fmt.Errorf("number %d notes: %w", len(rows), err)
 		}
 		from += int64(len(part))
 	}
 	if _, err := tx.ExecContext(ctx, s.sql.events, before, last); err != nil {
-		return fmt.Errorf("write down %d numbers: %w", len(rows), err)
+		return 0, fmt.Errorf("write down %d numbers: %w", len(rows), err)
 	}
-	return nil
+	return last, nil
 }

@@ -179,6 +179,6 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (ann
 		return announcement{}, err
 	}
 	told.counted, told.shopTickets = counts.Comments > 0, shops
-	_, err = s.number(ctx, tx, noteevent.KindREMOVED, row)
+	told.last, err = s.number(ctx, tx, noteevent.KindREMOVED, row)
 	return told, err
 }

@@ -1,0 +1,473 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/live"
+)
+
+const (
+	checkEvery     = time.Second // how often the log is looked at without a hint
+	retryAfter     = 100 * time.Millisecond
+	viewersAtOnce  = 64               // viewers whose follows one statement reads
+	versionsAtOnce = 500              // viewers whose versions one statement reads
+	mostReplayed   = 1000             // due events of one replay; beyond, the client reads the feed anew
+	mostBegun      = 10_000           // follows that began since the last event; beyond, all viewers are read anew
+	viewerLife     = 30 * time.Second // of what is known of a viewer who has gone
+	recentUpdates  = 4096             // events of which those who come back get the same object
+)
+
+// A hub tells the live feeds of a process what is published and deleted. It is a position
+// in the log of notes: all numbers up to it were told to those whom they are due, and what
+// follows is read from the log, whatever announced it. So a hint that is lost costs time
+// and nothing else.
+//
+// An event is due to who follows its author since an earlier number. A follow writes down
+// the head of the log while it keeps anybody from taking the next number; so whoever sees
+// an event in the log sees all follows that it is due to, and those are read before it is
+// told: no follow is heard of too late. That a follow has ended is heard within moments.
+//
+// One goroutine, run, reads and tells, one thing after the other. It is safe for concurrent
+// use.
+type hub struct {
+	s     *Service
+	wake  chan struct{} // of capacity 1: there is something to do
+	heard atomic.Int64  // the highest number that somebody announced
+
+	begun atomic.Bool // all viewers' follows may have changed unheard
+
+	complaints clock.Seldom
+
+	mu      sync.Mutex // held while receivers are called
+	on      bool       // somebody is there, or was a moment ago: pos counts
+	look    bool       // the log is to be looked at
+	pos     int64
+	viewers map[int64]*viewer
+	authors map[int64][]*viewer // by whom they follow
+	joining []*session          // wait for what their beginning needs
+	dirty   map[int64]bool      // viewers whose follows are to be read anew
+	behind  time.Time           // when the first event was announced that is not told; zero if all is
+	recent  [recentUpdates]*live.Update
+}
+
+func newHub(s *Service) *hub {
+	return &hub{s: s, wake: make(chan struct{}, 1), viewers: map[int64]*viewer{}, authors: map[int64][]*viewer{}, dirty: map[int64]bool{}}
+}
+
+// poke has run look what there is to do.
+func (h *hub) poke() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// announced says that the log goes as far as a number, or, with 0, farther than it was.
+func (h *hub) announced(number int64) {
+	for last := h.heard.Load(); number > last && !h.heard.CompareAndSwap(last, number); last = h.heard.Load() {
+	}
+	h.mu.Lock()
+	news := h.on && (number == 0 || number > h.pos)
+	if news {
+		h.look = true
+		if h.behind.IsZero() {
+			h.behind = time.Now()
+		}
+	}
+	h.mu.Unlock()
+	if news {
+		h.poke()
+	}
+}
+
+// run tells until ctx ends.
+func (h *hub) run(ctx context.Context) {
+	check := time.NewTimer(clock.About(checkEvery))
+	defer check.Stop()
+	for {
+		select {
+		case <-h.wake:
+		case <-check.C:
+			h.tick()
+			check.Reset(clock.About(checkEvery))
+		case <-ctx.Done():
+			return
+		}
+		for more := true; more && ctx.Err() == nil; {
+			var err error
+			if more, err = h.step(ctx); err != nil && ctx.Err() == nil {
+				h.s.m.liveErrors.Inc()
+				if h.complaints.Due() {
+					h.s.cfg.Log.WarnContext(ctx, "live feeds wait: what is new cannot be read", "err", err)
+				}
+				_ = clock.Sleep(ctx, clock.About(retryAfter))
+			}
+		}
+	}
+}
+
+// tick has the log looked at, and forgets who has been gone for long.
+func (h *hub) tick() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.look = true
+	for user, v := range h.viewers {
+		if len(v.sessions) == 0 && time.Since(v.left) > viewerLife {
+			h.setFollows(v, nil)
+			delete(h.viewers, user)
+			delete(h.dirty, user)
+		}
+	}
+	h.s.m.liveViewers.Set(float64(len(h.viewers)))
+}
+
+// step does the most urgent thing that there is to do, and reports whether there is more:
+// what is new comes before those who join, and they before the follows that changed, some
+// of them at a time.
+func (h *hub) step(ctx context.Context) (more bool, err error) {
+	h.mu.Lock()
+	look := h.look
+	h.look = false
+	if len(h.viewers) == 0 {
+		h.on, h.behind = false, time.Time{}
+		h.mu.Unlock()
+		return false, nil
+	}
+	users, ahead := h.waiting()
+	on := h.on
+	h.mu.Unlock()
+	if look || ahead || !on {
+		if err := h.advance(ctx); err != nil {
+			h.mu.Lock()
+			h.look = true
+			h.mu.Unlock()
+			return true, err
+		}
+	}
+	if h.begun.Swap(false) {
+		if err := h.checkVersions(ctx); err != nil {
+			h.begun.Store(true)
+			return true, err
+		}
+	}
+	if len(users) > 0 {
+		if err := h.load(ctx, users); err != nil {
+			return true, err
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.admitAll()
+	return h.look || len(h.joining) > 0 || len(h.dirty) > 0, nil
+}
+
+// waiting returns some of the users whose follows are to be read: of who joins, then of
+// those that changed; and whether somebody who joins has seen more than was told yet. The
+// caller holds mu.
+func (h *hub) waiting() (users []int64, ahead bool) {
+	for _, s := range h.joining {
+		ahead = ahead || s.after > h.pos
+		if v := s.viewer; !v.loaded && len(users) < viewersAtOnce && !slices.Contains(users, v.user) {
+			users = append(users, v.user)
+		}
+	}
+	for user := range h.dirty {
+		if len(users) == viewersAtOnce {
+			break
+		}
+		if !slices.Contains(users, user) {
+			users = append(users, user)
+		}
+	}
+	return users, ahead
+}
+
+// advance tells what is in the log behind the position.
+func (h *hub) advance(ctx context.Context) error {
+	head, err := h.s.tail.sync(ctx)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	pos, on := h.pos, h.on
+	if !on {
+		h.pos, h.on = head, true
+	}
+	h.mu.Unlock()
+	if !on || head == pos {
+		h.caughtUp(head)
+		return nil
+	}
+	if head < pos { // a database that was restored: what was told has not happened
+		return h.skip(ctx, head)
+	}
+	begun, err := h.s.readBegun(ctx, pos, head)
+	if err != nil {
+		return err
+	}
+	if len(begun) >= mostBegun {
+		if err := h.loadAll(ctx); err != nil {
+			return err
+		}
+		begun = nil
+	}
+	h.mu.Lock()
+	for _, b := range begun {
+		if v := h.viewers[b.user]; v != nil && v.loaded {
+			h.begin(v, b.followed)
+		}
+	}
+	h.mu.Unlock()
+	events, ok := h.s.tail.between(pos, head)
+	if !ok { // this process was behind for longer than it remembers
+		return h.skip(ctx, head)
+	}
+	now := time.Now()
+	for _, e := range events {
+		h.tell(e, now)
+	}
+	h.caughtUp(head)
+	return nil
+}
+
+// skip has all read their feeds anew: the log cannot be told from the position on.
+func (h *hub) skip(ctx context.Context, head int64) error {
+	h.mu.Lock()
+	h.pos = head
+	h.recent = [recentUpdates]*live.Update{}
+	for _, v := range h.viewers {
+		for _, s := range v.sessions {
+			if s.joined {
+				h.resync(s)
+			}
+		}
+	}
+	h.mu.Unlock()
+	h.caughtUp(head)
+	return h.loadAll(ctx)
+}
+
+func (h *hub) caughtUp(head int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.heard.Load() <= head {
+		h.behind = time.Time{}
+	}
+}
+
+// tell pushes one event to those whom it is due, and moves on behind it.
+func (h *hub) tell(e event, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pos = e.seq
+	var u *live.Update
+	told := 0
+	for _, v := range h.authors[e.author] {
+		if e.seq <= v.newest && !v.due(e) {
+			continue
+		}
+		for _, s := range v.sessions {
+			if !s.joined {
+				continue
+			}
+			if u == nil {
+				u = h.update(e)
+				u.At = now
+			}
+			s.r.Push(u)
+			told++
+		}
+	}
+	h.s.m.liveEvents.Inc()
+	h.s.m.liveTold.Add(float64(told))
+}
+
+// update is what is told of an event, the same object to all as long as it is remembered.
+// The caller holds mu.
+func (h *hub) update(e event) *live.Update {
+	slot := &h.recent[e.seq%recentUpdates]
+	if *slot == nil || (*slot).Seq != placeOf(e.seq) {
+		*slot = h.s.updateOf(e)
+	}
+	return *slot
+}
+
+// Updates of a session are numbered by four times the number of the event, so that what
+// is told of a position itself has a place of its own behind it.
+func placeOf(number int64) int64  { return 4 * number }
+func resyncAt(number int64) int64 { return 4*number + 1 }
+func readyAt(number int64) int64  { return 4*number + 2 }
+func numberAt(place int64) int64  { return place / 4 }
+
+// A session is one subscription to a feed.
+type session struct {
+	hub    *hub
+	viewer *viewer
+	r      live.Receiver
+	after  int64 // it has seen everything up to here; -1 if it has not said
+	joined bool  // it is told what happens
+	closed bool
+	ready  int64 // the place of its FeedReady
+}
+
+// join begins a session: at once, if all is there that its beginning needs.
+func (h *hub) join(user, after int64, r live.Receiver) *session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	v := h.viewers[user]
+	if v == nil {
+		v = &viewer{user: user}
+		h.viewers[user] = v
+	}
+	s := &session{hub: h, viewer: v, r: r, after: after}
+	v.sessions = append(v.sessions, s)
+	h.s.m.liveSessions.Inc()
+	if h.on && v.loaded && after <= h.pos {
+		h.admit(s)
+		return s
+	}
+	h.joining = append(h.joining, s)
+	h.poke()
+	return s
+}
+
+// admitAll admits those who join and whose follows are known. The log was looked at since
+// they came if they claim to be ahead of it. The caller holds mu.
+func (h *hub) admitAll() {
+	h.joining = slices.DeleteFunc(h.joining, func(s *session) bool {
+		switch {
+		case s.closed:
+			return true
+		case !s.viewer.loaded, s.after > h.pos && !s.looked():
+			return false
+		}
+		h.admit(s)
+		return true
+	})
+	if len(h.joining) == 0 {
+		h.joining = nil
+	}
+}
+
+// looked reports whether the log was looked at for this session, which is so from the
+// second time on that it is asked: who comes while a look is under way waits for the next.
+func (s *session) looked() bool {
+	if s.ready == 0 {
+		s.ready = 1
+		return false
+	}
+	return true
+}
+
+// admit tells a session what it missed, and that it is ready. The caller holds mu.
+func (h *hub) admit(s *session) {
+	s.joined = true
+	switch {
+	case s.after < 0:
+	case s.after > h.pos: // of another database, or one that was restored
+		h.resync(s)
+	default:
+		h.replay(s, s.after)
+	}
+	s.ready = readyAt(h.pos)
+	h.pushReady(s)
+}
+
+func (h *hub) pushReady(s *session) {
+	cursor := livePlace(numberAt(s.ready))
+	s.r.Push(&live.Update{Seq: s.ready, Cursor: string(cursor), Load: told(&Ready{Cursor: cursor})})
+}
+
+// resync has a session read the feed anew. The caller holds mu.
+func (h *hub) resync(s *session) {
+	h.s.m.liveReplays.WithLabelValues("resync").Inc()
+	cursor := livePlace(h.pos)
+	s.r.Push(&live.Update{Seq: resyncAt(h.pos), Cursor: string(cursor), Load: told(&Resync{Cursor: cursor})})
+}
+
+// replay tells a session what is due to it behind a number, up to the position. The caller
+// holds mu.
+func (h *hub) replay(s *session, after int64) {
+	events, ok := h.s.tail.between(after, h.pos)
+	if !ok {
+		h.resync(s)
+		return
+	}
+	var due []event
+	for _, e := range events {
+		if s.viewer.due(e) {
+			due = append(due, e)
+		}
+	}
+	if len(due) > mostReplayed {
+		h.resync(s)
+		return
+	}
+	for _, e := range due {
+		s.r.Push(h.update(e))
+	}
+	h.s.m.liveReplays.WithLabelValues("log").Inc()
+	h.s.m.liveReplayed.Add(float64(len(due)))
+}
+
+// Resume implements [live.Following].
+func (s *session) Resume(after int64) {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !s.joined || s.closed {
+		return
+	}
+	s.r.Reset()
+	h.replay(s, numberAt(after))
+	if after < s.ready {
+		h.pushReady(s)
+	}
+}
+
+// Close implements [live.Following].
+func (s *session) Close() {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	v := s.viewer
+	v.sessions = slices.DeleteFunc(v.sessions, func(one *session) bool { return one == s })
+	if len(v.sessions) == 0 {
+		v.sessions, v.left = nil, time.Now()
+	}
+	h.s.m.liveSessions.Dec()
+}
+
+// lag is how many numbers are announced, or known, and not told yet, since when, and how
+// many sessions wait for their beginning.
+func (h *hub) lag() (numbers int64, oldest time.Duration, joining int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.on {
+		return 0, 0, len(h.joining)
+	}
+	if !h.behind.IsZero() {
+		oldest = time.Since(h.behind)
+	}
+	return max(0, max(h.heard.Load(), h.s.tail.known())-h.pos), oldest, len(h.joining)
+}
+
+// readBegun reads the follows that began while the log was between two numbers: at the
+// first one, or later, and before the second.
+func (s *Service) readBegun(ctx context.Context, from, until int64) (list []begun, err error) {
+	list, err = s.follows(ctx, s.sql.begun, from, until, mostBegun)
+	if err != nil {
+		return nil, fmt.Errorf("select the follows that began between numbers %d and %d: %w", from, until, err)
+	}
+	return list, nil
+}

@@ -1,0 +1,167 @@
+package feed
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+)
+
+// What a live feed tells.
+type (
+	// An Update is one of the others.
+	Update interface{ isUpdate() }
+
+	// Added is a note that was published by somebody whom the viewer follows.
+	Added struct {
+		Cursor page.Cursor
+		Row    any // of the note, as [Notes.Rows] returned it
+	}
+	// Removed is a note that was deleted.
+	Removed struct {
+		Cursor page.Cursor
+		Note   int64 // its id
+	}
+	// Ready says that what the viewer missed is told.
+	Ready struct{ Cursor page.Cursor }
+	// Resync says that it cannot be told: the viewer reads the feed anew.
+	Resync struct{ Cursor page.Cursor }
+)
+
+func (*Added) isUpdate()   {}
+func (*Removed) isUpdate() {}
+func (*Ready) isUpdate()   {}
+func (*Resync) isUpdate()  {}
+
+// livePlace is the cursor of a number of the log.
+func livePlace(number int64) page.Cursor { return page.Encode(liveCursor, number) }
+
+// Live is a user's feed as it happens: what was published and deleted behind a cursor, which
+// is that of a page or of the last update that was seen, then [Ready], then what happens.
+// Without a cursor it begins with [Ready]. Nothing is missed and nothing repeated, in the order
+// of the log; a client that is too far behind for that is told [Resync].
+//
+// What is told is the same for all. A cursor that makes no sense is a fault.
+func (s *Service) Live(user int64, after page.Cursor) (live.Source, error) {
+	l := &liveFeed{s.hub, user, -1}
+	if after != "" {
+		if err := page.Decode(after, liveCursor, &l.after); err != nil {
+			return nil, err
+		}
+		l.after = max(l.after, 0)
+	}
+	return l, nil
+}
+
+type liveFeed struct {
+	hub   *hub
+	user  int64
+	after int64
+}
+
+// Follow implements [live.Source].
+func (l *liveFeed) Follow(r live.Receiver) (live.Following, error) {
+	return l.hub.join(l.user, l.after, r), nil
+}
+
+// updateOf is what is told of an event.
+func (s *Service) updateOf(e event) *live.Update {
+	cursor := livePlace(e.seq)
+	u := &live.Update{Seq: placeOf(e.seq), Cursor: string(cursor)}
+	if !e.added {
+		u.Load = told(&Removed{cursor, e.note})
+		return u
+	}
+	u.Load = func(ctx context.Context) (any, error) {
+		if s.tail.gone(e.note) {
+			return nil, live.ErrGone
+		}
+		rows, err := s.cfg.Notes.Rows(ctx, []int64{e.note})
+		if err != nil {
+			return nil, err
+		}
+		if rows[e.note] == nil {
+			return nil, live.ErrGone
+		}
+		return &Added{cursor, rows[e.note]}, nil
+	}
+	return u
+}
+
+func told(u Update) func(context.Context) (any, error) {
+	return func(context.Context) (any, error) { return u, nil }
+}
+
+// Numbered is called after a commit that took numbers of the log, with the last of them. It
+// tells the live feeds of all processes that there is something new, and does not wait.
+func (s *Service) Numbered(last int64) {
+	s.hub.announced(last)
+	if s.cfg.Announce == nil {
+		return
+	}
+	select {
+	case s.numbered <- struct{}{}:
+	default:
+	}
+}
+
+// Hear takes in what another process announced by Config.Announce.
+func (s *Service) Hear(hint []byte) {
+	number, _ := strconv.ParseInt(string(hint), 10, 64) // 0: there is something
+	s.hub.announced(number)
+}
+
+// HintsMissed says that announcements may have been lost: the log is looked at.
+func (s *Service) HintsMissed() { s.hub.announced(0) }
+
+// FollowsChanged says that users follow others than before, after the commit. It does not
+// wait; their live feeds follow within moments.
+func (s *Service) FollowsChanged(users ...int64) { s.hub.followsChanged(users...) }
+
+// FollowsMissed says that follows may have changed unheard: those of live feeds are looked
+// at.
+func (s *Service) FollowsMissed() { s.hub.followsMissed() }
+
+// Lag is how far live feeds of this process are behind.
+type Lag struct {
+	Numbers int64         // of the log that are known and not told yet
+	Joining int           // sessions that wait for their beginning
+	Oldest  time.Duration // since when the first of the numbers waits
+}
+
+// Lag says how far live feeds of this process are behind.
+func (s *Service) Lag() Lag {
+	numbers, oldest, joining := s.hub.lag()
+	return Lag{numbers, joining, oldest}
+}
+
+// announce publishes the newest number whenever there is one, until ctx ends: those that
+// come while it does are one announcement.
+func (s *Service) announce(ctx context.Context) {
+	var complaints clock.Seldom
+	for {
+		select {
+		case <-s.numbered:
+		case <-ctx.Done():
+			return
+		}
+		number := strconv.FormatInt(s.hub.heard.Load(), 10)
+		if err := s.cfg.Announce(ctx, []byte(number)); err != nil && ctx.Err() == nil && complaints.Due() {
+			s.cfg.Log.WarnContext(ctx, "other processes are not told what is new in feeds: they look each second", "err", err)
+		}
+	}
+}
+
+// runLive runs what live feeds need until ctx ends.
+func (s *Service) runLive(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { s.hub.run(ctx) })
+	if s.cfg.Announce != nil {
+		both.Go(func() { s.announce(ctx) })
+	}
+	both.Wait()
+}

@@ -1,0 +1,10 @@
+-- followees: whom some users follow, and since when.
+--
+-- $1  a JSON array of the users' ids
+--
+-- returns  follower, followee, the number of the log at the commit of the follow; in the
+--          order of both
+SELECT f.follower_id, f.followee_id, f.since_seq
+FROM json_each($1) AS u
+JOIN follows AS f ON f.follower_id = u.value
+ORDER BY f.follower_id, f.followee_id

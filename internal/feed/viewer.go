@@ -1,0 +1,229 @@
+package feed
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+// A viewer is a user whose feed is followed live, by one session or several. What he
+// follows takes 16 bytes each here, and 8 to 16 in the index by author.
+type viewer struct {
+	user     int64
+	version  int64      // of his follows, as they were read
+	loaded   bool       // follows is known
+	follows  []followed // by author
+	newest   int64      // the number of the newest follow
+	sessions []*session
+	left     time.Time // when the last session closed
+}
+
+// A followed is an author and the number at which his notes became new to a viewer.
+type followed struct{ author, since int64 }
+
+// A begun is a follow of a user.
+type begun struct {
+	user int64
+	followed
+}
+
+// due reports whether a viewer is to be told of an event.
+func (v *viewer) due(e event) bool {
+	i, follows := v.find(e.author)
+	return follows && v.follows[i].since < e.seq
+}
+
+func (v *viewer) find(author int64) (int, bool) {
+	return slices.BinarySearchFunc(v.follows, author, func(f followed, author int64) int { return cmp.Compare(f.author, author) })
+}
+
+// begin takes in that a viewer follows an author. The caller holds mu.
+func (h *hub) begin(v *viewer, f followed) {
+	v.newest = max(v.newest, f.since)
+	i, follows := v.find(f.author)
+	if follows {
+		v.follows[i].since = max(v.follows[i].since, f.since)
+		return
+	}
+	v.follows = slices.Insert(v.follows, i, f)
+	h.authors[f.author] = append(h.authors[f.author], v)
+}
+
+// setFollows says anew whom a viewer follows, by author. The caller holds mu.
+func (h *hub) setFollows(v *viewer, fresh []followed) {
+	old := v.follows
+	for _, f := range old {
+		if _, still := slices.BinarySearchFunc(fresh, f.author, func(f followed, author int64) int { return cmp.Compare(f.author, author) }); !still {
+			h.drop(f.author, v)
+		}
+	}
+	v.newest = 0
+	for _, f := range fresh {
+		v.newest = max(v.newest, f.since)
+		if _, was := v.find(f.author); !was {
+			h.authors[f.author] = append(h.authors[f.author], v)
+		}
+	}
+	v.follows = slices.Clip(fresh)
+}
+
+// drop takes a viewer out of the index of an author.
+func (h *hub) drop(author int64, v *viewer) {
+	list := h.authors[author]
+	i := slices.Index(list, v)
+	if i < 0 {
+		return
+	}
+	last := len(list) - 1
+	list[i], list[last] = list[last], nil
+	if h.authors[author] = list[:last]; last == 0 {
+		delete(h.authors, author)
+	}
+}
+
+// followsChanged has the follows of users read anew, of those who are here.
+func (h *hub) followsChanged(users ...int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, u := range users {
+		if h.viewers[u] != nil {
+			h.dirty[u] = true
+			h.poke()
+		}
+	}
+}
+
+// followsMissed has it looked whose follows have changed.
+func (h *hub) followsMissed() {
+	h.begun.Store(true)
+	h.poke()
+}
+
+// load reads the follows of users anew. Only run calls it: nothing is told meanwhile, so
+// what is read is not older than what was told of.
+func (h *hub) load(ctx context.Context, users []int64) error {
+	slices.Sort(users)
+	h.mu.Lock()
+	for _, u := range users { // what is told from now on is read once more
+		delete(h.dirty, u)
+	}
+	h.mu.Unlock()
+	versions, err := h.s.versions(ctx, users) // before the rows: they are at least as new
+	var rows []begun
+	if err == nil {
+		rows, err = h.s.followsOf(ctx, users)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err != nil {
+		for _, u := range users {
+			if v := h.viewers[u]; v != nil && v.loaded {
+				h.dirty[u] = true
+			}
+		}
+		return err
+	}
+	for _, u := range users {
+		n := 0
+		for n < len(rows) && rows[n].user == u {
+			n++
+		}
+		if v := h.viewers[u]; v != nil {
+			fresh := make([]followed, n)
+			for i, r := range rows[:n] {
+				fresh[i] = r.followed
+			}
+			h.setFollows(v, fresh)
+			v.version, v.loaded = versions[u], true
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// loadAll reads the follows of all viewers anew, before anything else is told.
+func (h *hub) loadAll(ctx context.Context) error {
+	h.mu.Lock()
+	users := slices.Collect(maps.Keys(h.viewers))
+	h.mu.Unlock()
+	for some := range slices.Chunk(users, viewersAtOnce) {
+		if err := h.load(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkVersions has the follows of those read anew whose version is another one.
+func (h *hub) checkVersions(ctx context.Context) error {
+	h.mu.Lock()
+	users := make([]int64, 0, len(h.viewers))
+	for u, v := range h.viewers {
+		if v.loaded {
+			users = append(users, u)
+		}
+	}
+	h.mu.Unlock()
+	for some := range slices.Chunk(users, versionsAtOnce) {
+		versions, err := h.s.versions(ctx, some)
+		if err != nil {
+			return err
+		}
+		h.mu.Lock()
+		for _, u := range some {
+			if v := h.viewers[u]; v != nil && v.version != versions[u] {
+				h.dirty[u] = true
+			}
+		}
+		h.mu.Unlock()
+	}
+	return nil
+}
+
+// versions reads the versions of users' follows.
+func (s *Service) versions(ctx context.Context, users []int64) (map[int64]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
+	defer cancel()
+	rows, err := s.db.User.Query().Where(user.IDIn(users...)).Select(user.FieldID, user.FieldFollowVersion).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select the versions of %d users' follows: %w", len(users), err)
+	}
+	versions := make(map[int64]int64, len(rows))
+	for _, r := range rows {
+		versions[r.ID] = r.FollowVersion
+	}
+	return versions, nil
+}
+
+// followsOf reads whom users follow, by user and author.
+func (s *Service) followsOf(ctx context.Context, users []int64) ([]begun, error) {
+	ids, err := json.Marshal(users)
+	if err != nil {
+		return nil, fmt.Errorf("write down %d users: %w", len(users), err)
+	}
+	list, err := s.follows(ctx, s.sql.followees, string(ids))
+	if err != nil {
+		return nil, fmt.Errorf("select whom %d users follow: %w", len(users), err)
+	}
+	return list, nil
+}
+
+func (s *Service) follows(ctx context.Context, statement string, args ...any) (list []begun, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
+	defer cancel()
+	err = sqlfile.Each(ctx, s.db, statement, args, func(rows *sql.Rows) error {
+		var b begun
+		err := rows.Scan(&b.user, &b.author, &b.since)
+		list = append(list, b)
+		return err
+	})
+	return list, err
+}

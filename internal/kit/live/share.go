@@ -1,0 +1,136 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+)
+
+// An Update is one thing that a [Source] tells. All who are told get the same object,
+// so whoever serves them knows that one execution and one message will do.
+type Update struct {
+	Seq    int64     // its place in what the source tells: larger than those of all before
+	Cursor string    // a client that has seen it goes on from here; "" if it cannot
+	At     time.Time // when it came to be, for metrics; zero if that is not known
+
+	// Load returns what the subscription's field is. [ErrGone] means that there is
+	// nothing to tell any more, any other error that it should be asked again. It may
+	// be called more than once, and by several at once.
+	Load func(ctx context.Context) (any, error)
+}
+
+// ErrGone is what [Update.Load] returns when there is nothing to tell any more: the
+// update is left out.
+var ErrGone = errors.New("there is nothing to tell any more")
+
+// A Receiver is who is told: a subscription of a client. Its methods never wait, and
+// a source calls one at a time.
+type Receiver interface {
+	// Push hands an update over.
+	Push(u *Update)
+	// Reset says that what is pushed from now on begins behind the place that
+	// [Following.Resume] was called with: what was pushed before counts no more.
+	Reset()
+	// End says that nothing comes any more: all is told, or an error that the client
+	// is to see.
+	End(err error)
+}
+
+// A Source tells a subscription what happens. It does nothing until it is followed.
+type Source interface {
+	// Follow tells r what the subscription is to hear, from its beginning on, until
+	// the Following is closed. It may call r before it returns.
+	Follow(r Receiver) (Following, error)
+}
+
+// A Following is one subscription's place at its source. Its methods do not wait for
+// stores, but for a call of the Receiver that is under way: they must not be called
+// from one.
+type Following interface {
+	// Resume is for a receiver that could not take all: it is told again what comes
+	// behind a number, after a Reset, or what it needs to know instead.
+	Resume(after int64)
+	// Close ends it: nothing is pushed after it returned. More than once is once.
+	Close()
+}
+
+// A Joint is where an operation meets its subscription: the door puts one into the
+// context of each, and [Broadcast], called by the resolver of its field, the source.
+// Feed and Personal belong to whoever runs the operation, one call at a time.
+type Joint struct {
+	LastEvent string // of an event stream that was interrupted: the cursor that it ended with
+
+	source   Source
+	feed     func(v any) error
+	personal atomic.Bool
+}
+
+type jointKey struct{}
+
+// WithJoint returns the context of a subscription's operation.
+func WithJoint(ctx context.Context, j *Joint) context.Context {
+	return context.WithValue(ctx, jointKey{}, j)
+}
+
+func jointOf(ctx context.Context) *Joint {
+	j, _ := ctx.Value(jointKey{}).(*Joint)
+	return j
+}
+
+// Source is what the resolver gave to [Broadcast], nil if it did not: then the
+// operation is run for its client alone, as any other.
+func (j *Joint) Source() Source { return j.source }
+
+// Feed has the operation's next response be that of a value, which an [Update] was
+// loaded as.
+func (j *Joint) Feed(v any) error { return j.feed(v) }
+
+// Personal reports whether something asked [Personal] since the last call.
+func (j *Joint) Personal() bool { return j.personal.Swap(false) }
+
+// LastEventID is the cursor of the last event that a client saw of an event stream
+// that was interrupted, "" if it says none.
+func LastEventID(ctx context.Context) string {
+	if j := jointOf(ctx); j != nil {
+		return j.LastEvent
+	}
+	return ""
+}
+
+// Personal says that what is being answered may differ by who asks. Whatever knows in
+// a request who asks must call it before it says so: then an answer that depends on it
+// cannot reach anybody else, whatever fields are added.
+func Personal(ctx context.Context) {
+	if j := jointOf(ctx); j != nil {
+		j.personal.Store(true)
+	}
+}
+
+// Broadcast is what the resolver of a subscription's field returns when what it tells
+// is the same for many: each update is executed once for each selection, and its bytes
+// go to all who have that. Nothing is followed yet when it returns. The door must have
+// prepared the context, once for each call.
+func Broadcast[T any](ctx context.Context, s Source) (<-chan T, error) {
+	j := jointOf(ctx)
+	if j == nil || j.source != nil {
+		return nil, fault.New(fault.Internal, "This subscription has no place to tell to.")
+	}
+	values := make(chan T, 1)
+	j.source = s
+	j.feed = func(v any) error {
+		typed, ok := v.(T)
+		if !ok {
+			return fault.New(fault.Internal, "This update is of another kind.")
+		}
+		select {
+		case values <- typed:
+			return nil
+		default:
+			return errors.New("the update before was not executed")
+		}
+	}
+	return values, nil
+}
