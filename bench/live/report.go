@@ -87,7 +87,7 @@ func (r *report) fanOut(ctx context.Context) error {
 
 func (r *report) rate(ctx context.Context) error {
 	for _, n := range r.Subscribers {
-		all, err := r.lab.paced(ctx, n)
+		all, err := r.paced(ctx, n)
 		if err != nil {
 			return err
 		}
