@@ -128,6 +128,10 @@ type Config struct {
 	PasswordsAtOnce   int    // passwords that are hashed at once, 19 MiB each; default one for each processor
 	PasswordsInQueue  int    // passwords that wait for that; default 64
 	SessionRowsAtOnce int    // sessions read from their rows at once, when Redis lost them; default 8
+
+	// Ended hears of sessions that ended, by [Viewer.Session], after the commit and after
+	// this process has forgotten them. With an error it is called again. It may be nil.
+	Ended func(ctx context.Context, sessions ...string) error
 }
 
 // Service answers for accounts. It is safe for concurrent use.
@@ -154,7 +158,7 @@ func New(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.
 	names, often, failed := keys{cfg.Prefix}, newLimits(rdb), newFailures(reg, log)
 	s := &Service{
 		db: db, hub: hub, outbox: box, log: log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
-		sessions:  newSessions(db, rdb, hub, box, names, cfg.SessionRowsAtOnce, reg, failed),
+		sessions:  newSessions(db, rdb, hub, box, names, cfg, reg, failed),
 		codes:     newCodes(rdb, names, often, cfg),
 		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),
 		logins: prometheus.NewCounterVec(prometheus.CounterOpts{

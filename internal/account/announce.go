@@ -92,7 +92,11 @@ func (s *sessions) tell(ctx context.Context, ids ...string) error {
 	if failed != nil {
 		failed = fmt.Errorf("tell Redis of %d sessions that ended: %w", len(ids), failed)
 	}
-	return outbox.Later(errors.Join(failed, s.near.Invalidate(ctx, ids...))) // Redis is away
+	failed = errors.Join(failed, s.near.Invalidate(ctx, ids...))
+	if s.ended != nil {
+		failed = errors.Join(failed, s.ended(ctx, ids...))
+	}
+	return outbox.Later(failed) // Redis is away
 }
 
 // markAll puts the marks of some sessions into Redis, in one round trip: they are

@@ -81,6 +81,10 @@ func (v Viewer) Require(role Role) error {
 	return nil
 }
 
+// Session is the id of the viewer's session, "" for nobody's. It is no secret: nobody can make
+// a token of it.
+func (v Viewer) Session() string { return v.session }
+
 // Unknown says that a token was given of which it could not be found out now
 // whose it is.
 func (v Viewer) Unknown() bool { return v.unknown != nil }
@@ -184,6 +188,7 @@ type sessions struct {
 	outbox  *outbox.Box
 	near    *cache.Nearby[string, int64] // the users of sessions
 	keys    keys
+	ended   func(ctx context.Context, ids ...string) error
 	now     func() time.Time
 	rows    *semaphore.Weighted // readers of rows
 	waiting atomic.Int64        // for rows
@@ -194,10 +199,10 @@ type sessions struct {
 	failures *observe.Failures
 }
 
-func newSessions(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, k keys, rowsAtOnce int, reg prometheus.Registerer, failed *observe.Failures) *sessions {
+func newSessions(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, k keys, cfg Config, reg prometheus.Registerer, failed *observe.Failures) *sessions {
 	s := &sessions{
-		db: db, rdb: rdb, outbox: box, near: openNear(hub), keys: k, failures: failed, now: time.Now,
-		rows: semaphore.NewWeighted(int64(orDefault(rowsAtOnce, 8))),
+		db: db, rdb: rdb, outbox: box, near: openNear(hub), keys: k, ended: cfg.Ended, failures: failed, now: time.Now,
+		rows: semaphore.NewWeighted(int64(orDefault(cfg.SessionRowsAtOnce, 8))),
 		fill: redis.NewScript(sessionFillLua), touch: redis.NewScript(sessionTouchLua), mark: redis.NewScript(sessionEndLua),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_session_reads_total", Help: "Looks for the session of a token, by what answered: redis, row, or nothing (none, failed).",

@@ -2,14 +2,9 @@ package app
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
-	"slices"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/account"
@@ -18,9 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -43,64 +36,10 @@ func (h *House) openPeople(cfg *config.Config, client *ent.Client, reg prometheu
 	h.Feed = feed.New(client, h.DB.Dialect, h.hub, h.outbox, feed.Config{
 		Notes: feeds, Follows: feeds, Threshold: cfg.FeedPushThreshold, Announce: hints.Publish, Registerer: reg, Log: log,
 	})
-	h.bus.Subscribe(followsTopic, h.hearFollows)
-	h.bus.Follow(followsFollower{h})
 	h.chores["feed"] = h.Feed.Run
 	h.chores["feed hints"] = hints.Run
+	h.hearLive()
 }
-
-// feedHints are what processes tell each other of new notes, by pub/sub: of an embedded
-// Redis there is one process.
-func (h *House) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *live.Hints {
-	var rdb redis.UniversalClient
-	if cfg.RedisURL != "" {
-		rdb = h.State
-	}
-	return live.NewHints(rdb, live.HintOptions{Channel: cfg.RedisPrefix + ":feed", Registerer: reg, Log: log},
-		func(hint []byte) { h.Feed.Hear(hint) }, func() { h.Feed.HintsMissed() })
-}
-
-// followsTopic is that of messages on the bus about whom users follow: ids of followers,
-// in JSON.
-const (
-	followsTopic = "follows"
-	followsEach  = 500 // ids in a message
-)
-
-// tellFollows tells the live feeds of all processes that users follow others than before.
-func (h *House) tellFollows(ctx context.Context, followers ...int64) error {
-	h.Feed.FollowsChanged(followers...)
-	var messages []stream.Message
-	for some := range slices.Chunk(followers, followsEach) {
-		body, err := json.Marshal(some)
-		if err != nil {
-			return fmt.Errorf("write down %d followers: %w", len(some), err)
-		}
-		messages = append(messages, stream.Message{Topic: followsTopic, Body: body})
-	}
-	return h.bus.Publish(ctx, messages...)
-}
-
-func (h *House) hearFollows(_ context.Context, bodies [][]byte) {
-	for _, body := range bodies {
-		var followers []int64
-		if json.Unmarshal(body, &followers) != nil { // of another version
-			h.Feed.FollowsMissed()
-			return
-		}
-		h.Feed.FollowsChanged(followers...)
-	}
-}
-
-// followsFollower has live feeds look at whom their viewers follow when messages of that
-// may be missing.
-type followsFollower struct{ h *House }
-
-// Reset tells of a gap.
-func (f followsFollower) Reset(context.Context, stream.Gap) { f.h.Feed.FollowsMissed() }
-
-// Synced says nothing here.
-func (f followsFollower) Synced(time.Time) {}
 
 // feedRooms are the rooms that the feed joins, and the feed as notes need it: they know each
 // other once all are built.

@@ -54,6 +54,8 @@ type House struct {
 	workers    map[string]func(context.Context) error // that any process may run for all
 	chores     map[string]func(context.Context) error // that each process runs for itself
 	closers    []func() error
+
+	sessionsEnded atomic.Pointer[func(sessions ...string)] // of the door; nil without one
 }
 
 // Open opens the stores that cfg names, waits for them, migrates the database
@@ -115,7 +117,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 		Media: pictures,
 		Accounts: account.New(client, h.State, h.hub, h.outbox, account.Config{
 			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.For(media.OfUser),
-			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress,
+			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, Ended: h.tellEnded,
 		}, reg, log),
 		Shops:  shop.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, pictures.For(media.OfShop), pictures.For(media.OfShopType), cfg.RedisPrefix, reg, log),
 		Caches: h.hub,

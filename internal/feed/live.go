@@ -126,6 +126,17 @@ func (s *Service) FollowsChanged(users ...int64) { s.hub.followsChanged(users...
 // at.
 func (s *Service) FollowsMissed() { s.hub.followsMissed() }
 
+// Followed is how many authors the live feed of a user knows that he follows, -1 if this
+// process does not know: for whoever waits until a change is heard of.
+func (s *Service) Followed(user int64) int {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	if v := s.hub.viewers[user]; v != nil && v.loaded {
+		return len(v.follows)
+	}
+	return -1
+}
+
 // Lag is how far live feeds of this process are behind.
 type Lag struct {
 	Numbers int64         // of the log that are known and not told yet

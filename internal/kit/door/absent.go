@@ -3,6 +3,8 @@ package door
 import (
 	"context"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/live"
 )
 
 // Ids that name nothing are what no cache holds: each is a question for the
@@ -32,6 +34,7 @@ func MayRead(ctx context.Context) (wait time.Duration, ok bool) {
 	}
 	wait, ok = c.door.absent.left(c.key)
 	if !ok {
+		live.Personal(ctx) // another caller may
 		c.door.metrics.refuse(tooMany(wait))
 	}
 	return wait, ok

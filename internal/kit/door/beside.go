@@ -7,6 +7,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/live"
 )
 
 // Beside guards a handler that stands beside the schema, on the same origin: requests
@@ -32,8 +34,10 @@ func (d *Door) Beside(next http.Handler) http.Handler {
 
 // CallerOf says who sent the request or the operation that ctx belongs to: the user,
 // [Admission].User, "" for nobody known; and the network of the client, by which limits
-// count, "" where there is no request.
+// count, "" where there is no request. An answer that it was asked for reaches nobody else,
+// see [live.Personal].
 func CallerOf(ctx context.Context) (user, network string) {
+	live.Personal(ctx)
 	c := callerOf(ctx)
 	return c.admission.User, strings.TrimPrefix(c.network, "a:")
 }

@@ -63,6 +63,7 @@ type Credentials struct {
 // An Admission says who asks.
 type Admission struct {
 	User    string // whom limits count by; "" is nobody known
+	Session string // an id of the session, for [Door.Recheck]; "" for none
 	Refused bool   // a token was given that is not, or no longer, good
 	Unknown bool   // it could not be found out now
 
@@ -95,6 +96,8 @@ type Door struct {
 	perUser          *seats
 	sockets          *sockets
 	streams          *streams
+	broadcasts       *broadcasts
+	holders          *holders
 }
 
 // New returns a door to a schema.
@@ -120,6 +123,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 		return nil, fmt.Errorf("document caches: %w", err)
 	}
 	d.sockets, d.streams = newSockets(d), newStreams()
+	d.broadcasts, d.holders = newBroadcasts(d), newHolders()
 	d.server.AddTransport(d.sockets)
 	d.server.AddTransport(&httpTransport{d})
 	d.server.SetQueryCache(handedOver{})
@@ -147,7 +151,8 @@ func (d *Door) Close(ctx context.Context, over time.Duration) error {
 	var both errgroup.Group
 	both.Go(func() error { return d.sockets.Close(ctx, over) })
 	both.Go(func() error { return d.streams.close(ctx, over) })
-	return both.Wait()
+	err := both.Wait()
+	return errors.Join(err, d.broadcasts.wait(ctx), d.holders.wait(ctx))
 }
 
 // spread is the pause between two of n that end, over a time: a few do not take

@@ -74,6 +74,7 @@ type Limits struct {
 	Message           int           // bytes of a message; 64 KB
 	MessageRate       int           // messages a second, with a burst of twice as many; 50
 	SocketOperations  int           // running on one socket; 20
+	Queue             int           // bytes of shared events that wait for a socket to take them; 256 KB
 	Ping              time.Duration // between pings, and twice that until a silent socket is dropped; 25 s
 	KeepAlive         time.Duration // between comments in an event stream; 12 s
 	Recheck           time.Duration // between looks whether a session still is; 60 s
@@ -154,6 +155,7 @@ func (l *Limits) all() []limit {
 		number("message", &l.Message, 64*kb),
 		number("message-rate", &l.MessageRate, 50),
 		number("socket-operations", &l.SocketOperations, 20),
+		number("queue", &l.Queue, 256*kb),
 		span("ping", &l.Ping, 25*time.Second),
 		span("keep-alive", &l.KeepAlive, 12*time.Second),
 		span("recheck", &l.Recheck, time.Minute),

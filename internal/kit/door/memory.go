@@ -42,7 +42,11 @@ func (m *memory) give(n int) {
 }
 
 // close gives everything back.
-func (m *memory) close() { m.give(m.taken) }
+func (m *memory) close() {
+	if m != nil {
+		m.give(m.taken)
+	}
+}
 
 // How much more than its length a body takes until it is decoded, and an answer
 // until it is written: as it came, and as it is sent.

@@ -16,6 +16,10 @@ type metrics struct {
 	points    prometheus.Gauge
 	streams   prometheus.Gauge
 	panics    prometheus.Counter
+
+	subscriptions, selections, personal prometheus.Gauge
+	deliveries, executions, lagged      prometheus.Counter
+	delivery                            prometheus.Histogram
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -40,8 +44,19 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.documents.WithLabelValues(result)
 		m.persisted.WithLabelValues(result)
 	}
+	m.subscriptions = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_subscriptions", Help: "Subscriptions that are told the same as others, by sockets and event streams."})
+	m.selections = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_selections", Help: "What these want to know, each executed for itself."})
+	m.personal = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_personal_selections", Help: "Selections of which it is known that answers depend on who asks, so that they are executed for each."})
+	m.deliveries = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_deliveries_total", Help: "Updates that were handed to subscriptions."})
+	m.executions = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_executions_total", Help: "Updates that were executed, once for each selection."})
+	m.lagged = prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_lagged_total", Help: "How often a subscription fell behind, and was told again later what it missed."})
+	m.delivery = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "tandian_door_delivery_seconds", Help: "From an update until it was handed to all subscriptions of a selection.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+	})
 	if reg != nil {
-		reg.MustRegister(m.refused, m.documents, m.persisted, m.points, m.streams, m.panics)
+		reg.MustRegister(m.refused, m.documents, m.persisted, m.points, m.streams, m.panics,
+			m.subscriptions, m.selections, m.personal, m.deliveries, m.executions, m.lagged, m.delivery)
 	}
 	return m
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/live"
 )
 
 // A caller is whom a request counts for.
@@ -31,10 +33,14 @@ type operation struct {
 	exec      graphql.GraphExecutor
 	caller    caller
 	oc        *graphql.OperationContext
-	ctx       context.Context // ends with the operation
+	params    graphql.RawParams // of a subscription
+	ctx       context.Context   // ends with the operation
 	cancel    context.CancelCauseFunc
 	responses graphql.ResponseHandler
-	leave     func() // the places that it takes
+	leave     func()            // the places that it takes
+	joint     *live.Joint       // of a subscription
+	lastEvent string            // that its client saw before; set before run
+	refused   *graphql.Response // that waits to be the next
 	ended     bool
 }
 
@@ -67,6 +73,9 @@ func (d *Door) start(ctx context.Context, exec graphql.GraphExecutor, c caller, 
 	}
 	op = &operation{door: d, exec: exec, caller: c, oc: oc, leave: func() {}}
 	op.ctx, op.cancel = context.WithCancelCause(ctx)
+	if op.subscription() {
+		op.params = *params
+	}
 	return op, nil
 }
 
@@ -86,8 +95,28 @@ func (op *operation) run() (refused *graphql.Response) {
 		op.ended = true
 		return op.door.refused(graphql.WithOperationContext(op.ctx, op.oc), op.exec, gqlerror.List{err})
 	}
+	if op.subscription() {
+		op.joint = &live.Joint{LastEvent: op.lastEvent}
+		op.ctx = live.WithJoint(op.ctx, op.joint)
+	}
 	op.responses, op.ctx = op.exec.DispatchOperation(op.ctx, op.oc)
 	return nil
+}
+
+// source is what a subscription that has begun is told by, nil if it has no such thing or
+// failed to begin.
+func (op *operation) source() live.Source {
+	if op.joint == nil || op.joint.Source() == nil || op.refused != nil {
+		return nil
+	}
+	// Where gqlgen failed to begin, the error waits to be the first response; else there is
+	// none when the context has ended.
+	ended, cancel := context.WithCancel(op.ctx)
+	cancel()
+	if op.refused = op.respond(ended); op.refused != nil {
+		return nil
+	}
+	return op.joint.Source()
 }
 
 // enter takes a place and, but for a subscription, begins the operation's time.
@@ -135,6 +164,14 @@ func (op *operation) subscription() bool { return op.oc.Operation.Operation == a
 // there is one or its context ends. A response without data at all, not even
 // null, is the refusal of the whole request.
 func (op *operation) next() (res *graphql.Response) {
+	if res, op.refused = op.refused, nil; res != nil {
+		return res
+	}
+	return op.respond(op.ctx)
+}
+
+// respond is next for a context of the operation's, which bounds it.
+func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 	if op.ended {
 		return nil
 	}
@@ -148,7 +185,7 @@ func (op *operation) next() (res *graphql.Response) {
 			op.free()
 		}
 	}()
-	res = op.responses(op.ctx)
+	res = op.responses(ctx)
 	if res == nil {
 		return nil
 	}

@@ -2,7 +2,6 @@ package door
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"sync"
@@ -58,6 +57,7 @@ type socket struct {
 	exec     graphql.GraphExecutor
 	conn     *websocket.Conn
 	netConn  net.Conn      // below conn
+	out      sender        // to netConn
 	messages *rate.Limiter // nil for no limit
 	header   string        // the Authorization of the upgrade
 
@@ -65,11 +65,12 @@ type socket struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // what runs beside the reader
 
-	seen      atomic.Int64 // when something last came, in Unix nanoseconds
-	unwritten atomic.Int64 // bytes of messages that are being written
-	reading   bool         // a message is being read; the reader's own
+	seen    atomic.Int64 // when something last came, in Unix nanoseconds
+	reading bool         // a message is being read; the reader's own
 
-	leaveAddress, leaveUser func() // the reader's own
+	drainCount atomic.Uint64 // how often members were told that all was written
+
+	leaveAddress, leaveUser, leaveSession func() // the reader's own
 
 	mu     sync.Mutex
 	code   websocket.StatusCode // that it ended with; 0 while it lives
@@ -99,43 +100,62 @@ func (c *socket) serve() {
 	c.startTimers()
 	if c.conn.Subprotocol() == "" {
 		c.end(statusNoSubprotocol, "the only sub-protocol is "+subprotocol)
-	} else {
-		c.guard(c.read)
 	}
+	c.guard(c.read)
 	c.lost(statusAbnormal) // unless it has ended
+	c.out.drop()
+	for _, m := range c.members(true) {
+		m.close()
+	}
 	c.work.Wait()
 	_ = c.conn.CloseNow() // frees what Conn holds; the connection is closed
 	if c.leaveUser != nil {
 		c.leaveUser()
 	}
+	if c.leaveSession != nil {
+		c.leaveSession()
+	}
 }
 
-// read handles messages until the socket ends.
+// read handles messages until the connection is closed. When the socket has ended, that
+// is by the client's part of the close handshake, or because it does not come.
 func (c *socket) read() {
 	for {
 		kind, reader, err := c.conn.Reader(context.Background()) // ends when the connection is closed
 		var text []byte
-		if err == nil && kind == websocket.MessageText {
-			c.reading = true
-			text, err = io.ReadAll(reader)
-			c.reading = false
+		if err == nil && !c.ended() {
+			text, err = c.readMessage(reader)
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, reader) // of what is too large, or not wanted any more
 		}
 		switch {
-		case errors.Is(err, websocket.ErrMessageTooBig):
-			c.misuse(messageTooLarge, websocket.StatusMessageTooBig, "the message is too large")
-			return
 		case err != nil:
 			c.lost(clientCode(err))
 			return
-		case c.ended(), !c.mayProceed(): // the close handshake reads on
-			return
+		case c.ended(), !c.mayProceed():
 		case kind != websocket.MessageText:
 			c.misuse(messageInvalid, statusBadMessage, "messages are text")
-			return
 		default:
 			c.handle(text)
 		}
 	}
+}
+
+// readMessage reads a message, as much of it as may be looked at. One that is longer ends
+// the socket.
+func (c *socket) readMessage(message io.Reader) ([]byte, error) {
+	c.reading = true
+	defer func() { c.reading = false }()
+	limit := c.door.cfg.Limits.Message
+	if limit >= 0 {
+		message = io.LimitReader(message, int64(limit)+1)
+	}
+	text, err := io.ReadAll(message)
+	if err == nil && over(len(text), limit) {
+		c.misuse(messageTooLarge, websocket.StatusMessageTooBig, "the message is too large")
+	}
+	return text, err //nolint:wrapcheck // the code that it tells is all that matters
 }
 
 // clientCode is the code that a client closed with, as a label.
@@ -195,25 +215,9 @@ func (c *socket) handle(text []byte) {
 	}
 }
 
-// write sends a message, and reports whether it could. Who does not take it in
-// time is disconnected. The end of ctx does not matter: Conn would close the
-// connection then, without a word.
-func (c *socket) write(ctx context.Context, message []byte) bool {
-	if c.ended() {
-		return false
-	}
-	waiting := c.unwritten.Add(int64(len(message))) // with what others write before it
-	defer c.unwritten.Add(-int64(len(message)))
-	if limit := c.door.cfg.Limits.WriteTime; limit >= 0 {
-		slow := time.AfterFunc(limit+writeTime(int(waiting)), func() { c.end(statusSlowConsumer, "too slow to read") })
-		defer slow.Stop()
-	}
-	if err := c.conn.Write(context.WithoutCancel(ctx), websocket.MessageText, message); err != nil {
-		c.lost(statusAbnormal)
-		return false
-	}
-	return true
-}
+// write sends a message, and reports whether it could. Who does not take it in time is
+// disconnected. The end of ctx does not matter.
+func (c *socket) write(ctx context.Context, message []byte) bool { return c.out.send(ctx, message) }
 
 // misuse ends the socket for something that its client should not have sent.
 func (c *socket) misuse(reason string, code websocket.StatusCode, text string) {
@@ -221,22 +225,23 @@ func (c *socket) misuse(reason string, code websocket.StatusCode, text string) {
 	c.end(code, text)
 }
 
-// end closes the socket with a code, unless it has ended. It does not wait: a
-// message that is on its way has Limits.WriteTime to get out, and the client as
-// long for its part of the close handshake, together.
+// end closes the socket with a code, unless it has ended. It does not wait: what is on
+// its way has Limits.WriteTime to get out, and the client as long for its part of the
+// close handshake, together. Who was too slow already has half of that.
 func (c *socket) end(code websocket.StatusCode, reason string) {
-	if !c.finish(code, 1) {
+	if !c.finish(code) {
 		return
 	}
-	go func() {
-		defer c.work.Done()
-		limit := closeTime
-		if l := c.door.cfg.Limits.WriteTime; l >= 0 {
-			limit = l
-		}
-		_ = c.netConn.SetDeadline(time.Now().Add(limit)) // of a connection that is not closed
-		_ = c.conn.Close(code, reason)                   // the client is gone, or does not answer
-	}()
+	limit := closeTime
+	if l := c.door.cfg.Limits.WriteTime; l >= 0 {
+		limit = l
+	}
+	if code == statusSlowConsumer {
+		limit /= 2
+	}
+	by := time.Now().Add(limit)
+	c.out.end(closing(code, reason), by)
+	_ = c.netConn.SetReadDeadline(by) // the reader's last; or the connection is closed
 }
 
 // closeTime bounds the close handshake of sockets whose writes are not bounded.
@@ -244,21 +249,19 @@ const closeTime = 5 * time.Second
 
 // lost drops the connection without another word, unless the socket has ended.
 func (c *socket) lost(code websocket.StatusCode) {
-	if c.finish(code, 0) {
-		_ = c.netConn.Close() // closed already, or never seen again
+	if c.finish(code) {
+		c.out.drop()
 	}
 }
 
 // finish ends what runs on the socket. It returns false if that was done before.
-// Else it holds the socket for so many goroutines.
-func (c *socket) finish(code websocket.StatusCode, hold int) bool {
+func (c *socket) finish(code websocket.StatusCode) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.code != 0 {
 		return false
 	}
 	c.code = code
-	c.work.Add(hold)
 	c.cancel()
 	c.stopTimers()
 	c.sockets.metrics.closed(code)

@@ -26,7 +26,8 @@ func (c *socket) init(m message) {
 		c.misuse(messageInvalid, statusBadMessage, err.Error())
 		return
 	}
-	switch who := c.introduce(authorization).admission; {
+	who := c.introduce(authorization).admission
+	switch {
 	case who.Refused:
 		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
 		return
@@ -36,6 +37,7 @@ func (c *socket) init(m message) {
 	case who.User != "":
 		c.leaveUser = c.door.perUser.sit(who.User, func() { c.end(statusReplaced, "replaced") })
 	}
+	c.leaveSession = c.door.holders.add(who.Session, c)
 	c.write(c.ctx, frame(messageAck, "", nil))
 }
 
@@ -199,6 +201,14 @@ func (c *socket) untilTick() time.Duration {
 
 const never = time.Duration(1 << 62)
 
+// lookAgain implements [holder].
+func (c *socket) lookAgain() {
+	if c.hold() {
+		defer c.work.Done()
+		c.recheck()
+	}
+}
+
 // recheck looks whether the session still is.
 func (c *socket) recheck() {
 	c.mu.Lock()
@@ -209,13 +219,6 @@ func (c *socket) recheck() {
 	}
 }
 
-// ping sends a ping frame, which browsers answer by themselves. The pong, or
-// anything else, is noted where it is read: waiting for it here, as Conn does,
-// only shows that the frame went out.
-func (c *socket) ping() {
-	ctx, cancel := timeout(context.Background(), c.door.cfg.Limits.WriteTime)
-	defer cancel()
-	ctx, stop := context.WithDeadline(ctx, c.silentAt())
-	defer stop()
-	_ = c.conn.Ping(ctx) // no pong in this time; or the connection is closed, which the reader sees
-}
+// ping sends a ping frame, which browsers answer by themselves. The pong, or anything
+// else, is noted where it is read.
+func (c *socket) ping() { c.out.control([]byte{pingFrame, 0}) }

@@ -13,6 +13,8 @@ type task struct {
 	payload []byte
 	params  *graphql.RawParams
 	cancel  context.CancelFunc
+	member  *member // that goes on without a goroutine, nil before
+	counted bool    // among the operations
 }
 
 // subscribe starts a task. What is checked here costs little; the rest has a
@@ -65,7 +67,7 @@ func (c *socket) insert(t *task) insertion {
 	case over(len(c.tasks)+1, limit), limit >= 0 && c.busy >= 2*limit: // those that do not heed their end count too
 		return tooManyTasks
 	}
-	c.tasks[t.id] = t
+	c.tasks[t.id], t.counted = t, true
 	c.busy++
 	c.work.Add(1)
 	c.sockets.metrics.operations.Inc()
@@ -79,8 +81,27 @@ func (c *socket) complete(id string) {
 	t := c.tasks[id]
 	delete(c.tasks, id)
 	c.mu.Unlock()
-	if t != nil {
-		t.cancel()
+	if t == nil {
+		return
+	}
+	t.cancel()
+	if t.member != nil {
+		t.member.close()
+		c.uncount(t)
+	}
+}
+
+// uncount notes that an operation is over.
+func (c *socket) uncount(t *task) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.uncountLocked(t)
+}
+
+func (c *socket) uncountLocked(t *task) {
+	if t.counted {
+		t.counted = false
+		c.sockets.metrics.operations.Dec()
 	}
 }
 
@@ -106,60 +127,72 @@ func (c *socket) wants(t *task) bool {
 // run is a task's goroutine.
 func (c *socket) run(ctx context.Context, t *task) {
 	defer c.work.Done()
-	defer c.sockets.metrics.operations.Dec()
 	defer t.cancel()
-	if c.guard(func() { c.execute(ctx, t) }) { // it may be Config.Present that panics
+	goesOn := false
+	if c.guard(func() { goesOn = c.execute(ctx, t) }) { // it may be Config.Present that panics
 		c.sendErrors(ctx, t, gqlerror.List{refusal(codeInternal, "internal error")})
 	}
-	c.release(t)
+	if !goesOn {
+		c.release(t)
+		defer c.uncount(t)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy--
 }
 
-// execute runs a task's operation and sends what comes of it.
-func (c *socket) execute(ctx context.Context, t *task) {
+// execute runs a task's operation and sends what comes of it. It returns true if more
+// comes of it without this goroutine.
+func (c *socket) execute(ctx context.Context, t *task) (goesOn bool) {
 	who, refused, ok := c.readmit(ctx)
 	if !ok {
-		return
+		return false
 	}
 	if refused != nil {
 		c.fail(ctx, t, refused)
-		return
+		return false
 	}
 	who.memory = c.door.memoryOf(who)
-	defer who.memory.close()
+	defer func() {
+		if !goesOn { // else it is the member's
+			who.memory.close()
+		}
+	}()
 	if failed := c.door.modest(t.payload, 1); failed != nil {
 		c.fail(ctx, t, failed.Error)
-		return
+		return false
 	}
 	if !who.memory.take(weigh(t.params)) {
 		c.fail(ctx, t, noMemory().Error)
-		return
+		return false
 	}
 	t.payload = nil // a subscription may run for long
 	op, no := c.door.begin(ctx, c.exec, who, t.params)
 	if no != nil {
 		c.sendErrors(ctx, t, no.Errors)
-		return
+		return false
 	}
 	defer op.close()
 	if no = op.run(); no != nil {
 		c.sendErrors(ctx, t, no.Errors)
-		return
+		return false
+	}
+	if source := op.source(); source != nil { //nolint:contextcheck // the operation has its own
+		return c.follow(ctx, t, op, source)
 	}
 	for res := op.next(); res != nil; res = op.next() {
 		if len(res.Data) == 0 && len(res.Errors) > 0 { // a subscription that did not begin
 			c.sendErrors(ctx, t, res.Errors)
-			return
+			return false
 		}
 		if !c.sendNext(ctx, t, op, res) {
-			return
+			return false
 		}
 	}
 	if c.release(t) {
 		c.write(ctx, frame(messageComplete, t.id, nil))
 	}
+	return false
 }
 
 // sendNext sends one response, and reports whether the client wants more.

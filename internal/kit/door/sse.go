@@ -29,14 +29,23 @@ func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as accept
 		return
 	}
 	defer leave()
+	if last := r.Header.Get("Last-Event-ID"); len(last) <= maxEventID {
+		op.lastEvent = last
+	}
 	if refused := op.run(); refused != nil {
 		t.answerRefused(w, as, refused)
 		return
 	}
 	t.metrics.streams.Inc()
 	defer t.metrics.streams.Dec()
-	s := &eventStream{Door: t.Door, w: w, control: http.NewResponseController(w)}
+	s := newEventStream(t.Door, w)
+	defer t.holders.add(op.caller.admission.Session, s)()
+	token := bearer(r.Header.Get("Authorization"))
 	s.open()
+	if source := op.source(); source != nil { //nolint:contextcheck // the operation has its own
+		s.follow(r.Context(), token, op, source)
+		return
+	}
 	responses := make(chan *graphql.Response)
 	var pump sync.WaitGroup
 	pump.Go(func() {
@@ -51,12 +60,14 @@ func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as accept
 	})
 	defer pump.Wait()
 	defer op.cancel(nil)
-	s.run(r.Context(), bearer(r.Header.Get("Authorization")), op, responses)
+	s.run(r.Context(), token, op, responses)
 }
+
+const maxEventID = 1 * kb // of what a client saw last
 
 // streamOne sends one response as a stream of its own.
 func (t *httpTransport) streamOne(w http.ResponseWriter, res *graphql.Response) {
-	s := &eventStream{Door: t.Door, w: w, control: http.NewResponseController(w)}
+	s := newEventStream(t.Door, w)
 	s.open()
 	if res != nil {
 		s.next(res)
@@ -84,12 +95,23 @@ func (t *httpTransport) seat(op *operation) (leave func(), failed *failure) {
 	return func() { leaveUser(); leaveOpen(); leaveAddress() }, nil
 }
 
-// An eventStream writes events. All its methods belong to one goroutine.
+// An eventStream writes events. All its methods belong to one goroutine, but those of a
+// [carrier] and a [holder].
 type eventStream struct {
 	*Door
 	w       http.ResponseWriter
 	control *http.ResponseController
 	failed  error
+	look    chan struct{} // has something in it when the session is to be looked at
+	member  *member       // whom a source tells, nil for none
+	shared  eventQueue
+}
+
+func newEventStream(d *Door, w http.ResponseWriter) *eventStream {
+	return &eventStream{
+		Door: d, w: w, control: http.NewResponseController(w), look: make(chan struct{}, 1),
+		shared: eventQueue{wake: make(chan struct{}, 1)},
+	}
 }
 
 func (s *eventStream) open() {
@@ -123,12 +145,15 @@ func (s *eventStream) run(ctx context.Context, token string, op *operation, resp
 		case <-alive.C:
 			s.send(":\n\n")
 		case <-recheck.C:
-			if token == "" {
-				continue
-			}
 			if s.signedOut(ctx, op.caller, token) {
-				s.next(&graphql.Response{Errors: gqlerror.List{refusal(codeUnknown, "The session has ended.")}})
-				s.complete()
+				return
+			}
+		case <-s.look:
+			if s.signedOut(ctx, op.caller, token) {
+				return
+			}
+		case <-s.shared.wake:
+			if s.flush(op) {
 				return
 			}
 		case <-age.C:
@@ -146,19 +171,33 @@ func (s *eventStream) event(op *operation, res *graphql.Response) bool {
 	answer := s.memoryOf(op.caller)
 	defer answer.close()
 	if !answer.takeAnswer(op, res) {
-		s.next(&graphql.Response{Errors: gqlerror.List{noMemory().Error}})
-		s.complete()
+		s.fail(noMemory().Error)
 		return false
 	}
 	s.next(res)
 	return true
 }
 
-// signedOut says whether the session of a stream is over.
+// signedOut looks whether the session of a stream is over, and says so to its client.
 func (s *eventStream) signedOut(ctx context.Context, c caller, token string) bool {
+	if token == "" {
+		return false
+	}
 	who, _ := s.admit(ctx, c, token)
-	now := who.admission
-	return now.Refused || now.User != c.admission.User && !now.Unknown
+	if now := who.admission; !now.Refused && (now.Unknown || now.User == c.admission.User) {
+		return false
+	}
+	s.fail(refusal(codeUnknown, "The session has ended."))
+	return true
+}
+
+// lookAgain implements [holder].
+func (s *eventStream) lookAgain() { raise(s.look) }
+
+// fail ends a stream with an error.
+func (s *eventStream) fail(err *gqlerror.Error) {
+	s.next(&graphql.Response{Errors: gqlerror.List{err}})
+	s.complete()
 }
 
 // end says why a stream is over. A server that stops says nothing: its clients
@@ -169,8 +208,7 @@ func (s *eventStream) end(ctx context.Context, op *operation) {
 	case reason == nil:
 		s.complete()
 	case errors.Is(reason, errReplaced):
-		s.next(&graphql.Response{Errors: gqlerror.List{refusal(codeRate, "A newer stream of this user took its place.")}})
-		s.complete()
+		s.fail(refusal(codeRate, "A newer stream of this user took its place."))
 	}
 }
 

@@ -3,6 +3,7 @@ package door
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -49,6 +50,12 @@ type eventReader struct {
 // stream asks for an event stream, by POST or, if the target has a query, by GET.
 func (s *house) stream(t *testing.T, r sent, token string) *eventReader {
 	t.Helper()
+	return s.streamAfter(t, r, token, "")
+}
+
+// streamAfter says what the last event was.
+func (s *house) streamAfter(t *testing.T, r sent, token, last string) *eventReader {
+	t.Helper()
 	ctx, gone := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(gone)
 	q, err := http.NewRequestWithContext(ctx, r.method, s.URL+r.target, strings.NewReader(r.body))
@@ -62,6 +69,9 @@ func (s *house) stream(t *testing.T, r sent, token string) *eventReader {
 	}
 	if token != "" {
 		q.Header.Set("Authorization", "Bearer "+token)
+	}
+	if last != "" {
+		q.Header.Set("Last-Event-ID", last)
 	}
 	res, err := http.DefaultTransport.RoundTrip(q)
 	if err != nil {
@@ -121,6 +131,13 @@ func (e *eventReader) wantsRefusal(code string) {
 	if rest := e.rest(); rest != completeEvent {
 		e.Errorf("then came %q", rest)
 	}
+}
+
+// wantsRefusalAfterComment is wantsRefusal of a stream that nothing was read of.
+func (e *eventReader) wantsRefusalAfterComment(code string) {
+	e.Helper()
+	e.wants(emptyComment)
+	e.wantsRefusal(code)
 }
 
 const (
@@ -403,4 +420,103 @@ func TestStreamsThatComeAndGoLeaveNothingBehind(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// wantsNews reads an event of the schema's subscription to number and text.
+func (e *eventReader) wantsNews(numbers ...int) {
+	e.Helper()
+	for _, n := range numbers {
+		e.wants(fmt.Sprintf("event: next\nid: %d\ndata: {\"data\":{\"told\":{\"number\":%d,\"text\":\"x\"}}}\n\n", n, n))
+	}
+}
+
+// follow asks for a stream of what is told about "a", after the last event, "" for none.
+func (s *house) follow(t *testing.T, token, last string) *eventReader {
+	t.Helper()
+	before := s.schema.Running("told")
+	e := s.streamAfter(t, posted(ofA), token, last)
+	e.wants(emptyComment)
+	eventually(t, "it follows", func() bool { return s.schema.Running("told") == before+1 })
+	return e
+}
+
+func TestStreamsAndSocketsShareExecutions(t *testing.T) {
+	s := openStreams(t, Config{Admit: named})
+	ann, bob := s.follow(t, "ann", ""), s.follow(t, "bob", "")
+	for n := range 3 {
+		s.schema.Tell("a", "x")
+		ann.wantsNews(n + 1)
+		bob.wantsNews(n + 1)
+	}
+	if n := testutil.ToFloat64(s.door.metrics.executions); n != 3 {
+		t.Errorf("%v executions", n)
+	}
+}
+
+func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
+	s := openStreams(t, Config{})
+	first := s.follow(t, "", "")
+	for range 5 {
+		s.schema.Tell("a", "x")
+	}
+	first.wantsNews(1, 2)
+	first.gone()
+	eventually(t, "it is gone", func() bool { return s.schema.Running("told") == 0 })
+	s.schema.Tell("a", "x")
+	again := s.follow(t, "", "2")
+	again.wantsNews(3, 4, 5, 6)
+	s.schema.Tell("a", "x")
+	again.wantsNews(7)
+	s.follow(t, "", strings.Repeat("9", maxEventID+1)).gone() // which nobody can have been sent
+}
+
+func TestASharedStreamEndsAsItsSourceDoes(t *testing.T) {
+	s := openStreams(t, Config{})
+	e := s.follow(t, "", "")
+	s.schema.Tell("a", "x")
+	s.schema.End("a", nil)
+	e.wantsNews(1)
+	if rest := e.rest(); rest != completeEvent {
+		t.Errorf("then came %q", rest)
+	}
+	failing := s.streamAfter(t, posted(`subscription { told(topic: "b") { number } }`), "", "")
+	failing.wants(emptyComment)
+	eventually(t, "it follows", func() bool { return s.schema.Running("told") == 1 })
+	s.schema.End("b", errors.New("the inside"))
+	failing.wantsRefusal(codeInternal)
+	s.streamAfter(t, posted(ofA), "", "no number").wantsRefusalAfterComment(codeInternal)
+}
+
+func TestAStreamEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
+	p := &people{}
+	p.change("ann", Admission{User: "ann", Session: "of ann"})
+	s := openStreams(t, Config{Admit: p.admit})
+	e := s.follow(t, "ann", "")
+	s.door.Recheck("of ann")
+	s.schema.Tell("a", "x")
+	e.wantsNews(1)
+	p.change("ann", Admission{Refused: true})
+	s.door.Recheck("of ann")
+	e.wantsRefusal(codeUnknown)
+	testkit.Eventually(t, patience, func() bool { return len(s.door.holders.of([]string{"of ann"})) == 0 })
+}
+
+// Who does not read is told the rest when it does.
+func TestAStreamThatIsReadSlowlyIsResumed(t *testing.T) {
+	s := openStreams(t, Config{})
+	e := s.follow(t, "", "")
+	text := strings.Repeat("x", 20_000)
+	told := 0
+	for testutil.ToFloat64(s.door.metrics.lagged) == 0 { // until the buffers of the connection are full
+		s.schema.Tell("a", text)
+		s.door.broadcasts.work.Wait()
+		told++
+	}
+	for range 20 {
+		s.schema.Tell("a", text)
+		told++
+	}
+	for n := range told {
+		e.wants(fmt.Sprintf("event: next\nid: %d\ndata: {\"data\":{\"told\":{\"number\":%d,\"text\":\"%s\"}}}\n\n", n+1, n+1, text))
+	}
 }

@@ -100,7 +100,7 @@ func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, exec graphql.G
 		s.door.refuse(w, r, http.StatusTooManyRequests, tooManyOpen())
 		return nil
 	}
-	hijacking := &hijackWriter{ResponseWriter: w}
+	hijacking := &hijackWriter{w, c}
 	conn, err := websocket.Accept(hijacking, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // the origin is checked above
@@ -111,8 +111,8 @@ func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, exec graphql.G
 		leave()
 		return nil
 	}
-	conn.SetReadLimit(int64(max(s.door.cfg.Limits.Message, -1)))
-	c.conn, c.netConn, c.leaveAddress = conn, hijacking.conn, leave
+	conn.SetReadLimit(-1) // the socket has its own
+	c.conn, c.leaveAddress = conn, leave
 	return c
 }
 
@@ -183,7 +183,7 @@ func (s *sockets) drop(ctx context.Context) error {
 	left := s.drain()
 	for _, c := range left {
 		c.lost(statusAbnormal)
-		_ = c.netConn.Close() // also when its close handshake is under way
+		c.out.drop() // also when its close handshake is under way
 	}
 	return fmt.Errorf("close sockets, %d were left: %w", len(left), context.Cause(ctx))
 }
@@ -257,14 +257,20 @@ func hasToken(lists []string, token string) bool {
 	return false
 }
 
-// hijackWriter keeps the connection that is hijacked from it: what waits for a
-// peer in [websocket.Conn] can only be ended there.
+// hijackWriter hands the connection that is hijacked from it to a socket, and to
+// [websocket.Conn] what goes through the socket's sender.
 type hijackWriter struct {
 	http.ResponseWriter
-	conn net.Conn
+	socket *socket
 }
 
-func (w *hijackWriter) Hijack() (conn net.Conn, buffers *bufio.ReadWriter, err error) {
-	w.conn, buffers, err = http.NewResponseController(w.ResponseWriter).Hijack()
-	return w.conn, buffers, err
+func (w *hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffers, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	w.socket.netConn = conn
+	w.socket.out.open(w.socket, conn)
+	through := &controlConn{conn, &w.socket.out}
+	return through, bufio.NewReadWriter(buffers.Reader, bufio.NewWriterSize(through, frameHeader+maxControl)), nil
 }

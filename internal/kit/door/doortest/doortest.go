@@ -28,6 +28,10 @@ type Schema struct {
 	released    chan struct{} // closed for those that wait now
 	subscribers map[chan generated.Tick]struct{}
 	ticks       int
+
+	topics map[string]*topic
+	told   int              // the last number
+	broken map[string][]any // what fields of news, and "load", do next instead: errors and what they panic with
 }
 
 // New returns a schema that nobody else uses.
@@ -36,6 +40,8 @@ func New() *Schema {
 		running:     map[string]int{},
 		released:    make(chan struct{}),
 		subscribers: map[chan generated.Tick]struct{}{},
+		topics:      map[string]*topic{},
+		broken:      map[string][]any{},
 	}
 	cfg := generated.Config{Resolvers: root{s}}
 	times := func(child, first int) int { return 1 + first*child }
@@ -62,7 +68,7 @@ func (s *Schema) Subscriptions() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var n int
-	for _, field := range []string{"count", "ticks", "broken", "crashing", "flood"} {
+	for _, field := range []string{"count", "ticks", "broken", "crashing", "flood", "told"} {
 		n += s.running[field]
 	}
 	return n

@@ -21,6 +21,7 @@ type root struct{ *Schema }
 func (r root) Query() generated.QueryResolver               { return query(r) }
 func (r root) Mutation() generated.MutationResolver         { return mutation(r) }
 func (r root) Subscription() generated.SubscriptionResolver { return subscription(r) }
+func (r root) News() generated.NewsResolver                 { return news(r) }
 func (r root) Item() generated.ItemResolver                 { return item(r) }
 
 type query root

@@ -30,6 +30,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 type ResolverRoot interface {
 	Item() ItemResolver
 	Mutation() MutationResolver
+	News() NewsResolver
 	Query() QueryResolver
 	Subscription() SubscriptionResolver
 }
@@ -61,6 +62,16 @@ type ComplexityRoot struct {
 		Uploads func(childComplexity int, files []graphql.Upload) int
 	}
 
+	News struct {
+		Beat    func(childComplexity int) int
+		Cursor  func(childComplexity int) int
+		Fragile func(childComplexity int) int
+		Item    func(childComplexity int) int
+		Number  func(childComplexity int) int
+		Text    func(childComplexity int) int
+		Viewer  func(childComplexity int) int
+	}
+
 	Query struct {
 		Big      func(childComplexity int, bytes int) int
 		Crash    func(childComplexity int) int
@@ -86,6 +97,7 @@ type ComplexityRoot struct {
 		Flood    func(childComplexity int) int
 		Refused  func(childComplexity int) int
 		Ticks    func(childComplexity int) int
+		Told     func(childComplexity int, topic string, after *int) int
 	}
 
 	Tick struct {
@@ -111,6 +123,12 @@ type MutationResolver interface {
 	Push(ctx context.Context, text string) (int, error)
 	Release(ctx context.Context) (int, error)
 }
+type NewsResolver interface {
+	Viewer(ctx context.Context, obj *News) (*string, error)
+	Item(ctx context.Context, obj *News) (*Item, error)
+	Fragile(ctx context.Context, obj *News) (*string, error)
+	Beat(ctx context.Context, obj *News) (*scalar.Beat, error)
+}
 type QueryResolver interface {
 	Hello(ctx context.Context, name *string) (string, error)
 	Item(ctx context.Context, id string) (*Item, error)
@@ -135,6 +153,7 @@ type SubscriptionResolver interface {
 	Refused(ctx context.Context) (<-chan int, error)
 	Crashing(ctx context.Context) (<-chan *scalar.Beat, error)
 	Flood(ctx context.Context) (<-chan string, error)
+	Told(ctx context.Context, topic string, after *int) (<-chan *News, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -271,6 +290,49 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Uploads(childComplexity, args["files"].([]graphql.Upload)), true
+
+	case "News.beat":
+		if e.ComplexityRoot.News.Beat == nil {
+			break
+		}
+
+		return e.ComplexityRoot.News.Beat(childComplexity), true
+	case "News.cursor":
+		if e.ComplexityRoot.News.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.News.Cursor(childComplexity), true
+	case "News.fragile":
+		if e.ComplexityRoot.News.Fragile == nil {
+			break
+		}
+
+		return e.ComplexityRoot.News.Fragile(childComplexity), true
+	case "News.item":
+		if e.ComplexityRoot.News.Item == nil {
+			break
+		}
+
+		return e.ComplexityRoot.News.Item(childComplexity), true
+	case "News.number":
+		if e.ComplexityRoot.News.Number == nil {
+			break
+		}
+
+		return e.ComplexityRoot.News.Number(childComplexity), true
+	case "News.text":
+		if e.ComplexityRoot.News.Text == nil {
+			break
+		}
+
+		return e.ComplexityRoot.News.Text(childComplexity), true
+	case "News.viewer":
+		if e.ComplexityRoot.News.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.News.Viewer(childComplexity), true
 
 	case "Query.big":
 		if e.ComplexityRoot.Query.Big == nil {
@@ -445,6 +507,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.Ticks(childComplexity), true
+	case "Subscription.told":
+		if e.ComplexityRoot.Subscription.Told == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_told_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.Told(childComplexity, args["topic"].(string), args["after"].(*int)), true
 
 	case "Tick.number":
 		if e.ComplexityRoot.Tick.Number == nil {
@@ -648,6 +721,25 @@ type Subscription {
   crashing: Beat!
   "Strings of 10 KB without end."
   flood: String!
+  "What is told about a topic, the same to all: from now on, after a number, or after the last event of a stream that was interrupted."
+  told(topic: String!, after: Int): News!
+}
+
+"What was told about a topic."
+type News {
+  "From 1, of all topics."
+  number: Int!
+  "After which to go on: the number."
+  cursor: String!
+  text: String!
+  "Who asks; null for nobody known."
+  viewer: String
+  "The item that the text names."
+  item: Item
+  "The text, unless it is to fail or to panic."
+  fragile: String
+  "The text; it may panic while it is written."
+  beat: Beat
 }
 
 "An event."
@@ -690,6 +782,26 @@ func (ec *executionContext) childFields_Item(ctx context.Context, field graphql.
 		return ec.fieldContext_Item_related(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Item", field.Name)
+}
+
+func (ec *executionContext) childFields_News(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "number":
+		return ec.fieldContext_News_number(ctx, field)
+	case "cursor":
+		return ec.fieldContext_News_cursor(ctx, field)
+	case "text":
+		return ec.fieldContext_News_text(ctx, field)
+	case "viewer":
+		return ec.fieldContext_News_viewer(ctx, field)
+	case "item":
+		return ec.fieldContext_News_item(ctx, field)
+	case "fragile":
+		return ec.fieldContext_News_fragile(ctx, field)
+	case "beat":
+		return ec.fieldContext_News_beat(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type News", field.Name)
 }
 
 func (ec *executionContext) childFields_Tick(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1039,6 +1151,28 @@ func (ec *executionContext) field_Subscription_count_args(ctx context.Context, r
 		return nil, err
 	}
 	args["to"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_told_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "topic",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["topic"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*int, error) {
+			return ec.unmarshalOInt2ᚖint(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -1566,6 +1700,176 @@ func (ec *executionContext) _Mutation_release(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_Mutation_release(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Mutation", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _News_number(ctx context.Context, field graphql.CollectedField, obj *News) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_News_number(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Number, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_News_number(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("News", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _News_cursor(ctx context.Context, field graphql.CollectedField, obj *News) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_News_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_News_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("News", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _News_text(ctx context.Context, field graphql.CollectedField, obj *News) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_News_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Text, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_News_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("News", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _News_viewer(ctx context.Context, field graphql.CollectedField, obj *News) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_News_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.News().Viewer(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_News_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("News", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _News_item(ctx context.Context, field graphql.CollectedField, obj *News) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_News_item(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.News().Item(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Item) graphql.Marshaler {
+			return ec.marshalOItem2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋdoorᚋdoortestᚋgeneratedᚐItem(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_News_item(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "News",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Item(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _News_fragile(ctx context.Context, field graphql.CollectedField, obj *News) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_News_fragile(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.News().Fragile(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_News_fragile(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("News", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _News_beat(ctx context.Context, field graphql.CollectedField, obj *News) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_News_beat(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.News().Beat(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *scalar.Beat) graphql.Marshaler {
+			return ec.marshalOBeat2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋdoorᚋdoortestᚋscalarᚐBeat(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_News_beat(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("News", field, true, true, errors.New("field of type Beat does not have child fields"))
 }
 
 func (ec *executionContext) _Query_hello(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
@@ -2329,6 +2633,50 @@ func (ec *executionContext) _Subscription_flood(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_Subscription_flood(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Subscription", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Subscription_told(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_told(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().Told(ctx, fc.Args["topic"].(string), fc.Args["after"].(*int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *News) graphql.Marshaler {
+			return ec.marshalNNews2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋdoorᚋdoortestᚋgeneratedᚐNews(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_told(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_News(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_told_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Tick_number(ctx context.Context, field graphql.CollectedField, obj *Tick) (ret graphql.Marshaler) {
@@ -3732,6 +4080,206 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 	return out
 }
 
+var newsImplementors = []string{"News"}
+
+func (ec *executionContext) _News(ctx context.Context, sel ast.SelectionSet, obj *News) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, newsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("News")
+		case "number":
+			out.Values[i] = ec._News_number(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "cursor":
+			out.Values[i] = ec._News_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "text":
+			out.Values[i] = ec._News_text(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "viewer":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._News_viewer(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "item":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._News_item(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "fragile":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._News_fragile(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "beat":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._News_beat(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var queryImplementors = []string{"Query"}
 
 func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -4142,6 +4690,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_crashing(ctx, fields[0])
 	case "flood":
 		return ec._Subscription_flood(ctx, fields[0])
+	case "told":
+		return ec._Subscription_told(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -4696,6 +5246,16 @@ func (ec *executionContext) marshalNItem2ᚕgithubᚗcomᚋtandianᚑdevᚋtandi
 	return ret
 }
 
+func (ec *executionContext) marshalNNews2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋdoorᚋdoortestᚋgeneratedᚐNews(ctx context.Context, sel ast.SelectionSet, v *News) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._News(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalString(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -5056,6 +5616,24 @@ func (ec *executionContext) marshalOInt2ᚕintᚄ(ctx context.Context, sel ast.S
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalOInt2ᚖint(ctx context.Context, v any) (*int, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalInt(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOInt2ᚖint(ctx context.Context, sel ast.SelectionSet, v *int) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalInt(*v)
+	return res
 }
 
 func (ec *executionContext) marshalOItem2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋdoorᚋdoortestᚋgeneratedᚐItem(ctx context.Context, sel ast.SelectionSet, v *Item) graphql.Marshaler {

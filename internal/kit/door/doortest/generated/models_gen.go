@@ -2,6 +2,10 @@
 
 package generated
 
+import (
+	"github.com/tandian-dev/tandian/internal/kit/door/doortest/scalar"
+)
+
 type File struct {
 	// As the client calls it.
 	Name string `json:"name"`
@@ -23,6 +27,23 @@ type Item struct {
 }
 
 type Mutation struct {
+}
+
+// What was told about a topic.
+type News struct {
+	// From 1, of all topics.
+	Number int `json:"number"`
+	// After which to go on: the number.
+	Cursor string `json:"cursor"`
+	Text   string `json:"text"`
+	// Who asks; null for nobody known.
+	Viewer *string `json:"viewer,omitempty"`
+	// The item that the text names.
+	Item *Item `json:"item,omitempty"`
+	// The text, unless it is to fail or to panic.
+	Fragile *string `json:"fragile,omitempty"`
+	// The text; it may panic while it is written.
+	Beat *scalar.Beat `json:"beat,omitempty"`
 }
 
 type Query struct {

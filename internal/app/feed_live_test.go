@@ -1,0 +1,320 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/feed"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// A liveTape is a client of a live feed that writes down what it is told: "+" and "-" with the
+// number of a note's event, "ready" and "resync" with the position.
+type liveTape struct {
+	mu      sync.Mutex
+	told    []string
+	cursors []page.Cursor
+	places  []int64
+	f       live.Following
+}
+
+func (l *liveTape) Push(u *live.Update) {
+	what := "gone"
+	v, err := u.Load(context.Background())
+	switch u := v.(type) {
+	case *feed.Added:
+		what = fmt.Sprint("+", liveNumber(u.Cursor))
+	case *feed.Removed:
+		what = fmt.Sprint("-", liveNumber(u.Cursor))
+	case *feed.Ready:
+		what = fmt.Sprint("ready ", liveNumber(u.Cursor))
+	case *feed.Resync:
+		what = fmt.Sprint("resync ", liveNumber(u.Cursor))
+	default:
+		if !errors.Is(err, live.ErrGone) {
+			what = fmt.Sprint(err)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told, l.cursors, l.places = append(l.told, what), append(l.cursors, page.Cursor(u.Cursor)), append(l.places, u.Seq)
+}
+
+func (l *liveTape) Reset()      { l.note("reset") }
+func (l *liveTape) End(e error) { l.note(fmt.Sprint("end ", e)) }
+
+func (l *liveTape) note(what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = append(l.told, what)
+}
+
+// now is what it was told so far.
+func (l *liveTape) now() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.told)
+}
+
+// await waits until it was told just this.
+func (l *liveTape) await(t *testing.T, want ...string) {
+	t.Helper()
+	if !eventually(func() bool { return len(l.now()) >= len(want) }) || !slices.Equal(l.now(), want) {
+		t.Fatalf("told %q, want %q", l.now(), want)
+	}
+}
+
+func eventually(ok func() bool) bool {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if ok() {
+			return true
+		}
+	}
+	return false
+}
+
+func liveNumber(c page.Cursor) (n int64) {
+	if err := page.Decode(c, "LIVE", &n); err != nil {
+		return -1
+	}
+	return n
+}
+
+// A liveRig is two processes of which no one tells the other anything, unless tell is set.
+type liveRig struct {
+	a, b      *feedProcess
+	viewer    int64
+	authors   []int64
+	head      int64
+	mu        sync.Mutex
+	announced [][]byte
+}
+
+func newLiveRig(t *testing.T, on storetest.Stores, cfg feed.Config) *liveRig {
+	t.Helper()
+	r := &liveRig{}
+	w := newFeedWorld(t, on)
+	cfg.Announce = func(_ context.Context, hint []byte) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.announced = append(r.announced, hint)
+		return nil
+	}
+	ps := [2]*feedProcess{}
+	for i := range ps {
+		p := openFeed(t, w.on[i], w.wires[i], cache.Options{}, outbox.Options{}, cfg)
+		ctx, cancel := context.WithCancel(context.Background())
+		var ran sync.WaitGroup
+		ran.Go(func() { _ = p.Feed.Run(ctx) })
+		t.Cleanup(func() { cancel(); ran.Wait() })
+		ps[i] = p
+	}
+	r.a, r.b = ps[0], ps[1]
+	for range 4 {
+		u, err := w.on[0].DB.User.Create().SetNickname("Somebody").Save(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.authors = append(r.authors, u.ID)
+	}
+	r.viewer, r.authors = r.authors[0], r.authors[1:]
+	r.publish(t, r.a, r.authors[2]) // the log is not empty
+	return r
+}
+
+// publish publishes notes and moves the head on.
+func (r *liveRig) publish(t *testing.T, p *feedProcess, authors ...int64) (notes []*note.Note) {
+	t.Helper()
+	for _, author := range authors {
+		n, err := p.publish(t.Context(), author)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.head, notes = n.Seq, append(notes, n)
+	}
+	return notes
+}
+
+func (r *liveRig) follow(t *testing.T, p *feedProcess, authors ...int64) {
+	t.Helper()
+	for _, author := range authors {
+		if err := p.Follows.Follow(t.Context(), r.viewer, author); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// listen follows the viewer's live feed in a process.
+func (r *liveRig) listen(t *testing.T, p *feedProcess, after page.Cursor) *liveTape {
+	t.Helper()
+	source, err := p.Feed.Live(r.viewer, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tape := &liveTape{}
+	if tape.f, err = source.Follow(tape); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tape.f.Close)
+	return tape
+}
+
+func cursorOf(n int64) page.Cursor { return page.Encode("LIVE", n) }
+
+func plus(n int64) string    { return fmt.Sprint("+", n) }
+func readyAt(n int64) string { return fmt.Sprint("ready ", n) }
+
+func TestALiveFeedTellsWhatHappensInTheOrderOfTheLog(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newLiveRig(t, on, feed.Config{})
+		r.follow(t, r.a, r.authors[:2]...)
+		begin := r.head
+		tape := r.listen(t, r.b, "")
+		tape.await(t, readyAt(begin))
+		notes := r.publish(t, r.a, r.authors[0], r.authors[2], r.authors[1], r.authors[0]) // the third is not followed
+		tape.await(t, readyAt(begin), plus(begin+1), plus(begin+3), plus(begin+4))         // nobody told the other process
+		if err := r.a.Notes.Delete(t.Context(), note.Editor{Any: true}, notes[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		tape.await(t, readyAt(begin), plus(begin+1), plus(begin+3), plus(begin+4), fmt.Sprint("-", begin+5))
+		again := r.listen(t, r.a, tape.cursors[2])
+		again.await(t, plus(begin+4), fmt.Sprint("-", begin+5), readyAt(begin+5))
+		whole := r.listen(t, r.a, cursorOf(begin))
+		whole.await(t, "gone", plus(begin+3), plus(begin+4), fmt.Sprint("-", begin+5), readyAt(begin+5))
+		tape.f.Close()
+		r.publish(t, r.a, r.authors[0])
+		again.await(t, plus(begin+4), fmt.Sprint("-", begin+5), readyAt(begin+5), plus(begin+6))
+		if got := tape.now(); len(got) != 5 {
+			t.Errorf("one that was closed was told %q", got)
+		}
+	})
+}
+
+// Nobody tells the process of the viewer whom he follows: that a follow began it finds out from
+// the log, before it tells of any note that is due because of it.
+func TestAFollowCountsFromItsCommitOnWithoutAWord(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newLiveRig(t, on, feed.Config{})
+		r.follow(t, r.a, r.authors[1])
+		begin := r.head
+		tape := r.listen(t, r.b, "")
+		tape.await(t, readyAt(begin))
+		want := []string{readyAt(begin)}
+		for range 20 {
+			r.publish(t, r.a, r.authors[0])
+			r.follow(t, r.a, r.authors[0])
+			r.publish(t, r.a, r.authors[0], r.authors[1])
+			want = append(want, plus(r.head-1), plus(r.head))
+			r.b.Feed.Hear(nil)
+			tape.await(t, want...)
+			if err := r.a.Follows.Unfollow(t.Context(), r.viewer, r.authors[0]); err != nil {
+				t.Fatal(err)
+			}
+			r.b.Feed.FollowsMissed() // how ends are heard of
+			waitForFollows(t, r)
+		}
+	})
+}
+
+// waitForFollows waits until the process of the viewer knows that only one author is followed.
+func waitForFollows(t *testing.T, r *liveRig) {
+	t.Helper()
+	testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.Followed(r.viewer) == 1 })
+}
+
+func TestAnEndedFollowIsHeardOf(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newLiveRig(t, on, feed.Config{})
+		r.follow(t, r.a, r.authors[:2]...)
+		begin := r.head
+		tape := r.listen(t, r.b, "")
+		tape.await(t, readyAt(begin))
+		if err := r.a.Follows.Unfollow(t.Context(), r.viewer, r.authors[0]); err != nil {
+			t.Fatal(err)
+		}
+		r.b.Feed.FollowsChanged(r.viewer, 12345)
+		waitForFollows(t, r)
+		r.publish(t, r.a, r.authors[0], r.authors[1])
+		tape.await(t, readyAt(begin), plus(begin+2))
+	})
+}
+
+func TestWhereALiveFeedGoesOn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newLiveRig(t, on, feed.Config{TailSize: 40})
+		r.follow(t, r.a, r.authors[0])
+		first := r.head
+		r.listen(t, r.b, "").await(t, readyAt(first))
+		for range 100 {
+			r.publish(t, r.a, r.authors[0])
+		}
+		r.b.Feed.Hear([]byte(fmt.Sprint(r.head)))
+		testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.Lag().Numbers == 0 })
+		t.Run("behind what the process remembers", func(t *testing.T) {
+			r.listen(t, r.b, cursorOf(first)).await(t, fmt.Sprint("resync ", r.head), readyAt(r.head))
+		})
+		t.Run("ahead of the process, which has not looked yet", func(t *testing.T) {
+			r.publish(t, r.a, r.authors[0])
+			r.listen(t, r.b, cursorOf(r.head)).await(t, readyAt(r.head))
+		})
+		t.Run("beyond the log", func(t *testing.T) {
+			r.listen(t, r.b, cursorOf(r.head+1000)).await(t, fmt.Sprint("resync ", r.head), readyAt(r.head))
+		})
+		t.Run("nowhere", func(t *testing.T) {
+			for _, c := range []page.Cursor{"x", page.Encode("FEED", 1), page.Encode("LIVE", "one")} {
+				_, err := r.b.Feed.Live(r.viewer, c)
+				if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.BadUserInput {
+					t.Errorf("%q: %v", c, err)
+				}
+			}
+		})
+		t.Run("after what it could take", func(t *testing.T) {
+			tape := r.listen(t, r.b, "")
+			begin := r.head
+			tape.await(t, readyAt(begin))
+			r.publish(t, r.a, r.authors[0], r.authors[0])
+			tape.await(t, readyAt(begin), plus(begin+1), plus(begin+2))
+			tape.f.Resume(tape.places[1])
+			tape.await(t, readyAt(begin), plus(begin+1), plus(begin+2), "reset", plus(begin+2))
+			tape.f.Resume(tape.places[0] - 1) // not even that it was ready
+			tape.await(t, readyAt(begin), plus(begin+1), plus(begin+2), "reset", plus(begin+2), "reset", plus(begin+1), plus(begin+2), readyAt(begin))
+		})
+	})
+}
+
+func TestOnlyTheNewestOfManyNumbersIsAnnounced(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newLiveRig(t, on, feed.Config{})
+		for range 20 {
+			r.publish(t, r.a, r.authors[0])
+		}
+		last := func() string {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if len(r.announced) == 0 {
+				return ""
+			}
+			return string(r.announced[len(r.announced)-1])
+		}
+		testkit.Eventually(t, 20*time.Second, func() bool { return last() == fmt.Sprint(r.head) })
+		r.follow(t, r.a, r.authors[0])
+		tape := r.listen(t, r.b, "")
+		tape.await(t, readyAt(r.head))
+		r.publish(t, r.a, r.authors[0])
+		r.b.Feed.Hear([]byte(fmt.Sprint(r.head)))
+		r.b.Feed.Hear([]byte("what another version says"))
+		tape.await(t, readyAt(r.head-1), plus(r.head))
+	})
+}

@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/stream"
+)
+
+// What processes tell each other for the sake of those who are connected to them. That
+// there are new notes goes by pub/sub, which is fast and may lose it: the log of notes
+// says what was lost. Who follows others than before, and whose session ended, stands in
+// no log that a process reads; so it goes by the bus, which is heard whole.
+
+// Topics of the bus. A message is a list of ids in JSON.
+const (
+	followsTopic  = "follows"  // of users who follow others than before
+	sessionsTopic = "sessions" // of sessions that ended
+	idsEach       = 200        // in a message
+)
+
+// feedHints are what processes tell each other of new notes. With an embedded Redis there
+// is one process.
+func (h *House) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *live.Hints {
+	var rdb redis.UniversalClient
+	if cfg.RedisURL != "" {
+		rdb = h.State
+	}
+	return live.NewHints(rdb, live.HintOptions{Channel: cfg.RedisPrefix + ":feed", Registerer: reg, Log: log},
+		func(hint []byte) { h.Feed.Hear(hint) }, func() { h.Feed.HintsMissed() })
+}
+
+// hearLive has this process hear the topics.
+func (h *House) hearLive() {
+	h.bus.Subscribe(followsTopic, func(_ context.Context, bodies [][]byte) {
+		for _, body := range bodies {
+			var followers []int64
+			if json.Unmarshal(body, &followers) != nil { // of another version
+				h.Feed.FollowsMissed()
+			}
+			h.Feed.FollowsChanged(followers...)
+		}
+	})
+	h.bus.Subscribe(sessionsTopic, func(_ context.Context, bodies [][]byte) {
+		for _, body := range bodies {
+			var ended []string
+			if json.Unmarshal(body, &ended) == nil { // else those sessions are looked at within a minute
+				h.recheck(ended...)
+			}
+		}
+	})
+	h.bus.Follow(followsFollower{h})
+}
+
+// followsFollower has live feeds look at whom their viewers follow when messages of that
+// may be missing.
+type followsFollower struct{ h *House }
+
+// Reset tells of a gap.
+func (f followsFollower) Reset(context.Context, stream.Gap) { f.h.Feed.FollowsMissed() }
+
+// Synced says nothing here.
+func (f followsFollower) Synced(time.Time) {}
+
+// tellFollows tells the live feeds of all processes that users follow others than before.
+func (h *House) tellFollows(ctx context.Context, followers ...int64) error {
+	h.Feed.FollowsChanged(followers...)
+	return tellIDs(ctx, h.bus, followsTopic, followers)
+}
+
+// tellEnded has all processes look at once whether sessions still are.
+func (h *House) tellEnded(ctx context.Context, sessions ...string) error {
+	h.recheck(sessions...)
+	return tellIDs(ctx, h.bus, sessionsTopic, sessions)
+}
+
+// recheck has the door look whether sessions still are, if there is one.
+func (h *House) recheck(sessions ...string) {
+	if look := h.sessionsEnded.Load(); look != nil {
+		(*look)(sessions...)
+	}
+}
+
+func tellIDs[ID int64 | string](ctx context.Context, bus stream.Bus, topic string, ids []ID) error {
+	var messages []stream.Message
+	for some := range slices.Chunk(ids, idsEach) {
+		body, err := json.Marshal(some)
+		if err != nil {
+			return fmt.Errorf("write down %d ids: %w", len(some), err)
+		}
+		messages = append(messages, stream.Message{Topic: topic, Body: body})
+	}
+	return bus.Publish(ctx, messages...)
+}

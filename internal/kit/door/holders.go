@@ -1,0 +1,94 @@
+package door
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Recheck has the sockets and event streams of these sessions, see [Admission], look at
+// once whether it still is, as they else do every Limits.Recheck. It does not wait for
+// them.
+func (d *Door) Recheck(sessions ...string) {
+	for _, h := range d.holders.of(sessions) {
+		d.holders.work.Go(func() {
+			d.holders.gate <- struct{}{}
+			defer func() { <-d.holders.gate }()
+			h.lookAgain()
+		})
+	}
+}
+
+// A holder holds a session: a socket or an event stream.
+type holder interface {
+	// lookAgain looks whether the session still is, and ends the holder if not.
+	lookAgain()
+}
+
+// holders are those of all sessions. They are safe for concurrent use. Only sessions with
+// a holder take memory.
+type holders struct {
+	gate chan struct{} // as many look at once
+	work sync.WaitGroup
+
+	mu sync.Mutex
+	by map[string]map[holder]struct{}
+}
+
+const maxRechecks = 64 // at once
+
+func newHolders() *holders {
+	return &holders{gate: make(chan struct{}, maxRechecks), by: map[string]map[holder]struct{}{}}
+}
+
+// add notes that a session is held, until leave is called.
+func (s *holders) add(session string, h holder) (leave func()) {
+	if session == "" {
+		return func() {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by[session] == nil {
+		s.by[session] = make(map[holder]struct{}, 1)
+	}
+	s.by[session][h] = struct{}{}
+	return func() { s.remove(session, h) }
+}
+
+func (s *holders) remove(session string, h holder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.by[session], h)
+	if len(s.by[session]) == 0 {
+		delete(s.by, session)
+	}
+}
+
+func (s *holders) of(sessions []string) (list []holder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, session := range sessions {
+		for h := range s.by[session] {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// wait returns when nobody looks any more, or when ctx ends.
+func (s *holders) wait(ctx context.Context) error { return waitFor(ctx, &s.work, "look at sessions") }
+
+// waitFor waits for a group, but no longer than ctx.
+func waitFor(ctx context.Context, work *sync.WaitGroup, doing string) error {
+	done := make(chan struct{})
+	go func() {
+		work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
+	}
+}

@@ -1,0 +1,357 @@
+package door
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/live"
+)
+
+const (
+	mostWaiting = 1 << 20 // entries for a worker; with more, members fall behind
+	batchSize   = 32      // updates that are handed out together
+	oneHand     = 512     // members; more are served by several goroutines
+	keptEntries = 1 << 16 // the longest queue that an idle worker keeps
+	keptScratch = 1 << 20 // bytes
+)
+
+// A pipe executes what its members are pushed and hands it out. It has a goroutine as
+// long as there is something to do.
+type pipe struct {
+	broadcasts *broadcasts
+	key        selection
+	alone      bool // has one member, whose answers may depend on who that is
+
+	members map[*member]struct{} // broadcasts' mutex guards it
+
+	ctx    context.Context // ends with the pipe
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	queue   []entry
+	behind  []*member // behindPipe
+	working bool
+	closed  bool
+	forget  *time.Timer // empties the memo; nil at first
+
+	// These are the worker's, or, without one, the mutex guards them.
+	op      *operation  // nil before its first update, and when it failed
+	stop    func() bool // so that the end of the pipe is not that of op any more
+	tainted bool        // by who asks
+	memo    memo
+}
+
+// An entry is an update for a member, or its end.
+type entry struct {
+	u   *live.Update // nil for the end
+	m   *member
+	gen uint32
+}
+
+// current is false when the member does not want it any more.
+func (e *entry) current() bool { return e.gen == e.m.gen.Load() }
+
+func newPipe(b *broadcasts, key selection, alone bool) *pipe {
+	p := &pipe{broadcasts: b, key: key, alone: alone, members: map[*member]struct{}{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	b.door.metrics.selections.Inc()
+	return p
+}
+
+// end closes a pipe without members, whose mutex is held.
+func (p *pipe) end() {
+	p.closed = true
+	p.cancel()
+	p.broadcasts.door.metrics.selections.Dec()
+	if !p.working {
+		p.free()
+	}
+}
+
+// free gives back what the pipe holds.
+func (p *pipe) free() {
+	p.drop()
+	p.memo.clear()
+	if p.forget != nil {
+		p.forget.Stop()
+	}
+}
+
+// push lets an entry wait. It is for those who hold the mutex, as is wake.
+func (p *pipe) push(e entry) {
+	p.wake()
+	p.queue = append(p.queue, e)
+}
+
+// wake starts the worker, if there is none.
+func (p *pipe) wake() {
+	if p.working || p.closed {
+		return
+	}
+	p.working = true
+	w, _ := p.broadcasts.workers.Get().(*worker)
+	if len(p.queue) == 0 {
+		p.queue, w.spare = w.spare, nil
+	}
+	p.broadcasts.work.Go(func() { p.work(w) })
+}
+
+// work serves what waits until nothing does.
+func (p *pipe) work(w *worker) {
+	for {
+		taken, behind, ok := p.take(w)
+		if !ok {
+			w.rest()
+			p.broadcasts.workers.Put(w)
+			return
+		}
+		p.guarded(w, taken, behind)
+		clear(taken)
+		w.spare = taken[:0]
+	}
+}
+
+// take returns what waits. ok is false if that is nothing: then the worker is over.
+func (p *pipe) take(w *worker) (taken []entry, behind []*member, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed && len(p.queue)+len(p.behind) > 0 {
+		taken, behind = p.queue, p.behind
+		p.queue, p.behind, w.spare = w.spare, nil, nil
+		return taken, behind, true
+	}
+	p.working = false
+	if cap(p.queue) > cap(w.spare) {
+		clear(p.queue)
+		w.spare = p.queue[:0]
+	}
+	p.queue, p.behind = nil, nil
+	switch {
+	case p.closed:
+		p.free()
+	case p.memo.empty():
+	case p.forget == nil:
+		p.forget = time.AfterFunc(memoAge, p.forgetAll)
+	default:
+		p.forget.Reset(memoAge)
+	}
+	return nil, nil, false
+}
+
+// forgetAll empties the memo of a pipe that is idle.
+func (p *pipe) forgetAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.working {
+		p.memo.clear()
+	}
+}
+
+// guarded serves what was taken. Whoever is to hear of a panic loses its subscription.
+func (p *pipe) guarded(w *worker, taken []entry, behind []*member) {
+	defer func() {
+		if v := recover(); v != nil {
+			err := p.broadcasts.door.recovered(p.ctx, v)
+			p.broadcasts.finishAll(p, err)
+		}
+	}()
+	p.serve(w, taken)
+	for _, m := range behind { // nothing that was taken is theirs any more
+		m.resume(behindPipe)
+	}
+}
+
+// serve executes and hands out what was taken.
+func (p *pipe) serve(w *worker, taken []entry) {
+	for len(taken) > 0 {
+		n := w.sort(taken)
+		for _, u := range w.updates {
+			payload, end := p.payload(u)
+			switch end {
+			case executed:
+			case personal:
+				p.broadcasts.split(p, taken)
+				return
+			case stopped:
+				return
+			}
+			w.payloads = append(w.payloads, payload)
+		}
+		w.handOut(p, taken[:n])
+		taken = taken[n:]
+	}
+}
+
+// A worker is what serving a pipe needs of memory. An idle pipe has none.
+type worker struct {
+	spare []entry // an empty queue
+
+	// A batch.
+	updates  []*live.Update
+	payloads [][]byte // of the updates; nil for nothing to tell
+	which    []int8   // of the updates each entry has; -1 for none
+	next     []int32  // the next entry of the same member, from 1; 0 for none
+	members  []*member
+	scratch  [][]byte // of each goroutine
+}
+
+// rest lets go what need not be kept.
+func (w *worker) rest() {
+	w.reset()
+	if cap(w.spare) > keptEntries {
+		w.spare = nil
+	}
+	if cap(w.which) > keptEntries {
+		w.which, w.next, w.members = nil, nil, nil
+	}
+	for i := range w.scratch {
+		if cap(w.scratch[i]) > keptScratch {
+			w.scratch[i] = nil
+		}
+	}
+}
+
+func (w *worker) reset() {
+	clear(w.updates)
+	clear(w.payloads)
+	clear(w.members)
+	w.updates, w.payloads, w.which, w.next, w.members = w.updates[:0], w.payloads[:0], w.which[:0], w.next[:0], w.members[:0]
+}
+
+// sort prepares a batch from the beginning of what was taken: of a few updates, all that
+// comes before another one. It returns its length.
+func (w *worker) sort(taken []entry) int {
+	w.reset()
+	at := -1
+	for i := range taken {
+		e := &taken[i]
+		which := -1
+		switch {
+		case !e.current():
+		case e.u == nil:
+			w.gather(e.m, i)
+		default:
+			if at < 0 || w.updates[at] != e.u {
+				at = w.find(e.u)
+			}
+			if at < 0 {
+				return i
+			}
+			which = at
+			w.gather(e.m, i)
+		}
+		w.which = append(w.which, int8(which)) //nolint:gosec // less than batchSize
+		w.next = append(w.next, 0)
+	}
+	return len(taken)
+}
+
+// find is the place of an update in the batch, -1 if it has no room.
+func (w *worker) find(u *live.Update) int {
+	for i, other := range w.updates {
+		if other == u {
+			return i
+		}
+	}
+	if len(w.updates) == batchSize {
+		return -1
+	}
+	w.updates = append(w.updates, u)
+	return len(w.updates) - 1
+}
+
+// gather notes an entry of a member behind those that it has.
+func (w *worker) gather(m *member, i int) {
+	at := int32(i + 1) //nolint:gosec // at most mostWaiting
+	if m.first == 0 {
+		m.first = at
+		w.members = append(w.members, m)
+	} else {
+		w.next[m.last-1] = at
+	}
+	m.last = at
+}
+
+// handOut gives a batch to its members.
+func (w *worker) handOut(p *pipe, batch []entry) {
+	hands := 1
+	if len(w.members) > oneHand {
+		hands = runtime.GOMAXPROCS(0)
+	}
+	for len(w.scratch) < hands {
+		w.scratch = append(w.scratch, nil)
+	}
+	size := (len(w.members) + hands - 1) / hands
+	var others sync.WaitGroup
+	for i := 1; i < hands; i++ {
+		from := min(i*size, len(w.members))
+		share := w.members[from:min(from+size, len(w.members))]
+		others.Go(func() { w.serve(p, batch, share, &w.scratch[i]) })
+	}
+	w.serve(p, batch, w.members[:min(size, len(w.members))], &w.scratch[0])
+	others.Wait()
+	for _, u := range w.updates {
+		if !u.At.IsZero() {
+			p.broadcasts.door.metrics.delivery.Observe(time.Since(u.At).Seconds())
+		}
+	}
+}
+
+// serve gives each of some members what the batch has for it.
+func (w *worker) serve(p *pipe, batch []entry, members []*member, scratch *[]byte) {
+	out, sent := *scratch, 0
+	for _, m := range members {
+		first, n, ends, seq := m.first, 0, false, m.taken
+		m.first, out = 0, out[:0]
+		for i := first; i != 0; i = w.next[i-1] {
+			e := &batch[i-1]
+			if !e.current() {
+				continue
+			}
+			if e.u == nil {
+				ends = true
+				break
+			}
+			if payload := w.payloads[w.which[i-1]]; payload != nil {
+				out = m.carrier.appendNext(out, m, payload, e.u)
+				n++
+			}
+			seq = e.u.Seq
+		}
+		drains := m.carrier.drains()
+		if n > 0 && !m.carrier.offer(out) {
+			m.refused(drains)
+			continue
+		}
+		m.taken = seq
+		sent += n
+		if ends {
+			m.over()
+		}
+	}
+	*scratch = out
+	p.broadcasts.door.metrics.deliveries.Add(float64(sent))
+}
+
+// refused notes that the carrier took nothing, which had drained so often before.
+func (m *member) refused(drains uint64) {
+	p := m.lock()
+	if !m.closed {
+		m.fall(behindAll)
+	}
+	p.mu.Unlock()
+	if m.carrier.drains() != drains { // and found nobody that had fallen behind
+		m.drained()
+	}
+}
+
+// over has the carrier tell the end, behind what it took.
+func (m *member) over() {
+	p := m.lock()
+	defer p.mu.Unlock()
+	if m.ending && !m.closed {
+		m.finish(m.ended)
+	}
+}

@@ -1,0 +1,238 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/live"
+)
+
+const (
+	loadTime   = 5 * time.Second
+	firstPause = 100 * time.Millisecond // between two tries
+	longPause  = 2 * time.Second
+	mostTries  = 5 // at a response without such errors as go by
+	tryTime    = 10 * time.Second
+)
+
+// An outcome is what became of an execution.
+type outcome int
+
+const (
+	executed outcome = iota
+	personal         // the answer may depend on who asks, and is not for all
+	stopped          // the pipe has ended
+)
+
+// payload is the response to an update, nil if there is nothing to tell.
+func (p *pipe) payload(u *live.Update) ([]byte, outcome) {
+	if payload, known := p.memo.find(u); known {
+		return payload, executed
+	}
+	payload, end := p.execute(u)
+	if end == executed && !p.alone {
+		p.memo.add(u, payload)
+	}
+	return payload, end
+}
+
+// execute tries until there is a response that need not be tried again. It waits for
+// stores as long as there are members.
+func (p *pipe) execute(u *live.Update) ([]byte, outcome) {
+	d := p.broadcasts.door
+	p.tainted = false
+	begun, pause := time.Now(), firstPause
+	for tries := 0; ; {
+		res, err := p.once(u)
+		switch {
+		case p.ctx.Err() != nil:
+			return nil, stopped
+		case p.tainted && !p.alone:
+			return nil, personal
+		case errors.Is(err, live.ErrGone):
+			return nil, executed
+		case err != nil:
+			if p.broadcasts.complaints.Due() {
+				d.log.WarnContext(p.ctx, "an update cannot be loaded, and is tried again", "err", err)
+			}
+		default:
+			if tries++; tries >= mostTries || time.Since(begun) > tryTime || !passing(res.Errors) {
+				d.metrics.executions.Inc()
+				return payloadOf(res), executed
+			}
+		}
+		_ = clock.Sleep(p.ctx, pause)
+		pause = min(2*pause, longPause)
+	}
+}
+
+// passing says whether errors may be gone at the next try.
+func passing(errs gqlerror.List) bool {
+	return slices.ContainsFunc(errs, func(err *gqlerror.Error) bool {
+		return slices.Contains([]string{codeUnavailable, codeInternal, codeTimeout}, codeOf(err))
+	})
+}
+
+// payloadOf is the JSON of a response, in one line.
+func payloadOf(res *graphql.Response) []byte {
+	text := appendResponse(nil, res)
+	for i, c := range text {
+		if c == '\n' || c == '\r' { // in JSON that is blank space; in an event it would end the line
+			text[i] = ' '
+		}
+	}
+	return text
+}
+
+// once loads and executes an update. An operation that does not answer is made anew, once.
+// The error is that of the update.
+func (p *pipe) once(u *live.Update) (res *graphql.Response, err error) {
+	for range 2 {
+		if p.op == nil {
+			if refused := p.open(); refused != nil {
+				return refused, nil
+			}
+		}
+		if res, err = p.answer(u); p.op != nil {
+			break
+		}
+	}
+	return res, err
+}
+
+// answer drops an operation that gave no answer or ended with it.
+func (p *pipe) answer(u *live.Update) (*graphql.Response, error) {
+	op := p.op
+	defer func() {
+		if op.joint.Personal() {
+			p.tainted = true
+		}
+	}()
+	v, err := p.load(op, u)
+	if errors.Is(err, errPanic) {
+		return &graphql.Response{Errors: gqlerror.List{op.door.present(op.ctx, err)}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := op.joint.Feed(v); err != nil {
+		p.drop()
+		return &graphql.Response{Errors: gqlerror.List{op.door.present(op.ctx, err)}}, nil
+	}
+	ctx, cancel := timeout(op.ctx, op.door.cfg.Limits.OperationTime)
+	defer cancel()
+	res := op.respond(ctx)
+	if res == nil || op.ended {
+		p.drop()
+	}
+	if res == nil {
+		res = &graphql.Response{Errors: gqlerror.List{refusal(codeInternal, "internal error")}}
+	}
+	return res, nil
+}
+
+// load asks for the value of an update.
+func (p *pipe) load(op *operation, u *live.Update) (v any, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = op.door.recovered(op.ctx, value)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(op.ctx, loadTime)
+	defer cancel()
+	return u.Load(ctx) //nolint:wrapcheck // it is logged, or has a meaning
+}
+
+// open begins the operation of the pipe as one of its members would. What is refused comes
+// back.
+func (p *pipe) open() *graphql.Response {
+	m := p.broadcasts.someone(p)
+	if m == nil { // the pipe has ended
+		return &graphql.Response{}
+	}
+	params := m.params
+	op, refused := p.broadcasts.door.start(context.WithoutCancel(m.ctx), m.exec, m.caller, &params)
+	if refused != nil {
+		return refused
+	}
+	stop := context.AfterFunc(p.ctx, func() { op.cancel(nil) })
+	if refused = op.run(); refused == nil && op.source() == nil {
+		if refused = op.refused; refused == nil {
+			refused = &graphql.Response{Errors: gqlerror.List{refusal(codeInternal, "internal error")}}
+		}
+	}
+	if refused != nil {
+		stop()
+		op.close()
+		return refused
+	}
+	op.joint.Personal() // who may subscribe is asked of each
+	p.op, p.stop = op, stop
+	return nil
+}
+
+// drop closes the operation; the next execution begins another one.
+func (p *pipe) drop() {
+	if p.op != nil {
+		p.stop()
+		p.op.close()
+		p.op = nil
+	}
+}
+
+// A memo has the payloads of a pipe's latest updates: of many clients that come again at
+// once and are told the same again, nobody has to wait for its execution.
+type memo struct {
+	payloads map[*live.Update][]byte
+	order    []memorized // the oldest first
+	bytes    int
+}
+
+type memorized struct {
+	u  *live.Update
+	at time.Time
+}
+
+const (
+	memoSize  = 256
+	memoBytes = 1 * mb
+	memoAge   = 10 * time.Second
+)
+
+func (m *memo) empty() bool { return len(m.order) == 0 }
+
+func (m *memo) clear() { *m = memo{} }
+
+func (m *memo) find(u *live.Update) (payload []byte, known bool) {
+	m.shrink(memoSize, time.Now())
+	payload, known = m.payloads[u]
+	return payload, known
+}
+
+func (m *memo) add(u *live.Update, payload []byte) {
+	if m.payloads == nil {
+		m.payloads = map[*live.Update][]byte{}
+	}
+	now := time.Now()
+	m.shrink(memoSize-1, now)
+	m.payloads[u] = slices.Clip(payload)
+	m.order = append(m.order, memorized{u, now})
+	m.bytes += len(payload)
+}
+
+// shrink forgets what is too old or too much.
+func (m *memo) shrink(size int, now time.Time) {
+	for len(m.order) > 0 && (len(m.order) > size || m.bytes > memoBytes || now.Sub(m.order[0].at) > memoAge) {
+		u := m.order[0].u
+		m.bytes -= len(m.payloads[u])
+		delete(m.payloads, u)
+		m.order[0] = memorized{}
+		m.order = m.order[1:]
+	}
+}

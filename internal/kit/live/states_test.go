@@ -1,0 +1,120 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/stream"
+)
+
+// A taker is a receiver that writes down what it is told.
+type taker struct {
+	mu     sync.Mutex
+	told   []string
+	places []int64
+}
+
+func (r *taker) Push(u *Update) {
+	v, err := u.Load(context.Background())
+	n, ok := v.(int)
+	if err != nil || !ok {
+		n = -1
+	}
+	r.note(strconv.Itoa(n))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.places = append(r.places, u.Seq)
+}
+
+func (r *taker) Reset()    { r.note("reset") }
+func (r *taker) End(error) { r.note("end") }
+
+func (r *taker) note(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, what)
+}
+
+func (r *taker) is(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Equal(r.told, want) {
+		t.Errorf("told %q, want %q", r.told, want)
+	}
+}
+
+func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := New(stream.NewLocal(), Options{})
+		run(t, h)
+		states := NewStates[int](h)
+		var now, reads atomic.Int64
+		source := func() Source {
+			return states.Of("stock", UpdateOptions[int]{
+				Read:  func(context.Context) (int, error) { reads.Add(1); return int(now.Load()), nil },
+				Final: func(n int) bool { return n == 9 },
+			})
+		}
+		follow := func() (*taker, Following) {
+			r := new(taker)
+			f, err := source().Follow(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r, f
+		}
+		tell := func(n int64) {
+			now.Store(n)
+			h.Tell("stock")
+			time.Sleep(time.Second)
+		}
+		first, f1 := follow()
+		first.is(t, "0")
+		second, f2 := follow()
+		second.is(t, "0")
+		tell(1)
+		first.is(t, "0", "1")
+		second.is(t, "0", "1")
+		if n := reads.Load(); n != 2 {
+			t.Errorf("%d reads for 2 states and 2 who follow", n)
+		}
+		f2.Resume(first.places[0]) // it was too slow for the second
+		second.is(t, "0", "1", "reset", "1")
+		f2.Resume(first.places[1])
+		second.is(t, "0", "1", "reset", "1", "reset")
+		f2.Close()
+		f2.Close()
+		f2.Resume(0)
+		tell(9)
+		first.is(t, "0", "1", "9", "end")
+		second.is(t, "0", "1", "reset", "1", "reset")
+		f1.Resume(first.places[1]) // it missed the end
+		first.is(t, "0", "1", "9", "end", "reset", "9", "end")
+		f1.Close()
+		now.Store(5)
+		third, f3 := follow() // begins anew
+		third.is(t, "5")
+		f3.Close()
+		synctest.Wait()
+		if len(states.open) != 0 || h.count != 0 {
+			t.Errorf("%d states and %d watches are left", len(states.open), h.count)
+		}
+	})
+}
+
+func TestAStateThatCannotBeWatchedIsRefused(t *testing.T) {
+	h := New(stream.NewLocal(), Options{MaxWatches: -1})
+	_, err := NewStates[int](h).Of("stock", UpdateOptions[int]{}).Follow(new(taker))
+	if !errors.Is(err, ErrFull) {
+		t.Errorf("%v", err)
+	}
+}
