@@ -36,13 +36,13 @@ func (h *histogram) percentile(p float64) time.Duration {
 	rank := int64(p / 100 * float64(h.n-1))
 	for i, n := range h.buckets {
 		if rank -= n; rank < 0 {
-			return middle(i)
+			return ofBucket(i)
 		}
 	}
 	return 0
 }
 
-func middle(i int) time.Duration {
+func ofBucket(i int) time.Duration {
 	if i < 2*fine {
 		return time.Duration(i)
 	}

@@ -1,10 +1,10 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -36,7 +36,7 @@ func Report(ctx context.Context, p Plan, out io.Writer) error {
 		return err
 	}
 	defer l.close()
-	r := &report{l, out}
+	r := &report{lab: l, out: out}
 	for i, table := range []func(context.Context) error{r.fanOut, r.rate, r.memory, r.stalled} {
 		if name := Tables()[i]; len(p.Only) == 0 || slices.Contains(p.Only, name) {
 			if err := table(ctx); err != nil {
@@ -44,12 +44,38 @@ func Report(ctx context.Context, p Plan, out io.Writer) error {
 			}
 		}
 	}
+	if len(r.goals) > 0 {
+		r.table("Goals of "+oursName+", of medians", "|measured|goal|met", r.goals)
+	}
 	return nil
 }
 
 type report struct {
 	*lab
-	out io.Writer
+	out   io.Writer
+	goals [][]string
+}
+
+// What Tandian is to reach, on any machine; the rest are ratios of one run.
+const (
+	perGiB      = 80_000 // connections that wait
+	perFollower = 5.0    // KB more of one who follows many
+	goneWithin  = 10.0   // seconds, who never reads
+)
+
+// atLeast and atMost note how a goal is met; nothing where Tandian takes no part.
+func (r *report) atLeast(what string, is, goal float64) { r.goal(what, is, "≥", goal, is >= goal) }
+func (r *report) atMost(what string, is, goal float64)  { r.goal(what, is, "≤", goal, is <= goal) }
+
+func (r *report) goal(what string, is float64, sign string, goal float64, met bool) {
+	if math.IsNaN(is) {
+		return
+	}
+	verdict := "NO"
+	if met {
+		verdict = "yes"
+	}
+	r.goals = append(r.goals, []string{what, fmt.Sprintf("%.2f", is), fmt.Sprintf("%s %g", sign, goal), verdict})
 }
 
 // table prints a heading and rows, columns aligned.
@@ -79,7 +105,12 @@ func (r *report) fanOut(ctx context.Context) error {
 			return err
 		}
 		for i, k := range inFlight() {
-			r.loads(fmt.Sprintf("Fan-out to %d subscribers, %d items in flight; %s", n, k, r.how()), all[i])
+			what := fmt.Sprintf("fan-out to %d, %d in flight", n, k)
+			rate, cpu, _ := r.loads(fmt.Sprintf("Fan-out to %d subscribers, %d items in flight; %s", n, k, r.how()), all[i])
+			r.atLeast(what+": deliveries/s ÷ centrifuge", middle(rate.ratios(oursName, centrifugeName)), 1)
+			r.atLeast(what+": deliveries/s ÷ centrifuge with recovery", middle(rate.ratios(oursName, recoveryName)), 1.3)
+			r.atMost(what+": CPU ÷ centrifuge", middle(cpu.ratios(oursName, centrifugeName)), 1)
+			r.atMost(what+": CPU ÷ gqlgen", middle(cpu.ratios(oursName, gqlgenName)), 0.25)
 		}
 	}
 	return nil
@@ -91,17 +122,20 @@ func (r *report) rate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.loads(fmt.Sprintf("%d deliveries a second to %d subscribers; %s", fixedRate, n, r.how()), all)
+		what := fmt.Sprintf("%d/s to %d", fixedRate, n)
+		_, cpu, p99 := r.loads(fmt.Sprintf("%d deliveries a second to %d subscribers; %s", fixedRate, n, r.how()), all)
+		r.atMost(what+": CPU ÷ centrifuge", middle(cpu.ratios(oursName, centrifugeName)), 1)
+		r.atMost(what+": p99 ÷ centrifuge", middle(p99.ratios(oursName, centrifugeName)), 1)
 	}
 	return nil
 }
 
 // loads prints one load.
-func (r *report) loads(heading string, all series[Load]) {
-	rate := column(all, func(f Load) float64 { return f.Rate })
-	cpu := column(all, func(f Load) float64 { return micros(f.CPU) })
+func (r *report) loads(heading string, all series[Load]) (rate, cpu, p99 figure) {
+	rate = column(all, func(f Load) float64 { return f.Rate })
+	cpu = column(all, func(f Load) float64 { return micros(f.CPU) })
 	p50 := column(all, func(f Load) float64 { return millis(f.P50) })
-	p99 := column(all, func(f Load) float64 { return millis(f.P99) })
+	p99 = column(all, func(f Load) float64 { return millis(f.P99) })
 	crowd := column(all, func(f Load) float64 { return micros(f.Crowd) })
 	var rows [][]string
 	for _, name := range r.names() {
@@ -111,6 +145,7 @@ func (r *report) loads(heading string, all series[Load]) {
 		})
 	}
 	r.table(heading, "|deliveries/s|÷ centrifuge|CPU µs each|÷ centrifuge|p50 ms|p99 ms|÷ centrifuge|the client's own CPU µs", rows)
+	return rate, cpu, p99
 }
 
 func (r *report) names() []string {
@@ -140,6 +175,10 @@ func (r *report) memory(ctx context.Context) error {
 	}
 	r.table(fmt.Sprintf("A connection that is subscribed and waits, of %d; memory behind a collection, without that of the kernel; %s", n, r.how()),
 		"|KB|connections per GiB|÷ centrifuge|goroutines", rows)
+	r.atLeast("connections per GiB", middle(gib[oursName]), perGiB)
+	r.atLeast("connections per GiB ÷ centrifuge", middle(gib.ratios(oursName, centrifugeName)), 1.5)
+	r.atMost(fmt.Sprintf("KB more of one who follows %d", heavy), middle(rss[heavyName])-middle(rss[oursName]), perFollower)
+	r.atMost("goroutines of a connection", middle(goroutines[oursName]), 1.05)
 	return nil
 }
 
@@ -148,7 +187,12 @@ func (r *report) stalled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gone := column(all, func(f Stall) float64 { return f.Gone.Seconds() })
+	gone := column(all, func(f Stall) float64 {
+		if f.Never {
+			return r.Stall.Seconds() // at least
+		}
+		return f.Gone.Seconds()
+	})
 	blocked := column(all, func(f Stall) float64 { return f.Blocked.Seconds() })
 	alone := column(all, func(f Stall) float64 { return millis(f.Alone) })
 	disturbed := column(all, func(f Stall) float64 { return millis(f.Disturbed) })
@@ -169,6 +213,8 @@ func (r *report) stalled(ctx context.Context) error {
 	}
 	r.table(fmt.Sprintf("One client who never reads, beside %d who do; items of %d KB, 4 in flight; %s", stallCrowd, large/1000, r.how()),
 		"|s until its connection is closed|of that with full buffers|p99 ms of the others without it|with it|ratio", rows)
+	r.atMost("s until who never reads is disconnected", middle(gone[oursName]), goneWithin)
+	r.atMost("p99 of the others, ÷ without it", middle(ratio[oursName]), 1.1)
 	return nil
 }
 
@@ -190,31 +236,36 @@ func (c figure) cell(name, format string) string {
 	return spread(c[name], format)
 }
 
-// ratio is how it is to centrifuge's, round by round.
-func (c figure) ratio(name string) string {
-	base := c[centrifugeName]
+// ratio is how it is to centrifuge's.
+func (c figure) ratio(name string) string { return spread(c.ratios(name, centrifugeName), "%.2f") }
+
+// ratios are those of two contenders, round by round.
+func (c figure) ratios(name, base string) []float64 {
 	var ratios []float64
-	for i := range min(len(base), len(c[name])) {
-		ratios = append(ratios, c[name][i]/base[i])
+	for i := range min(len(c[base]), len(c[name])) {
+		ratios = append(ratios, c[name][i]/c[base][i])
 	}
-	return spread(ratios, "%.2f")
+	return ratios
 }
 
 func spread(values []float64, format string) string {
 	if len(values) == 0 {
 		return "-"
 	}
-	sorted := slices.SortedFunc(slices.Values(values), cmp.Compare[float64])
-	middle := fmt.Sprintf(format, median(sorted))
-	if len(sorted) == 1 {
-		return middle
+	median := fmt.Sprintf(format, middle(values))
+	if len(values) == 1 {
+		return median
 	}
-	return fmt.Sprintf("%s ("+format+"–"+format+")", middle, sorted[0], sorted[len(sorted)-1])
+	return fmt.Sprintf("%s ("+format+"–"+format+")", median, slices.Min(values), slices.Max(values))
 }
 
-// median is that of values in order, of which there are some.
-func median(sorted []float64) float64 {
+// middle is the median; of no values it is not a number.
+func middle(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
+	if n == 0 {
+		return math.NaN()
+	}
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 

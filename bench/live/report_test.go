@@ -38,8 +38,8 @@ func TestEachTimeIsInTheMiddleOfItsBucket(t *testing.T) {
 			t.Fatalf("%v is in bucket %d, before %d", d, i, last)
 		}
 		last = i
-		if far := middle(i) - d; far > d/fine || far < -d/fine {
-			t.Errorf("%v is taken for %v", d, middle(i))
+		if far := ofBucket(i) - d; far > d/fine || far < -d/fine {
+			t.Errorf("%v is taken for %v", d, ofBucket(i))
 		}
 	}
 }
@@ -133,5 +133,17 @@ func TestTheKernelsTableSaysHowAConnectionIs(t *testing.T) {
 		if state, queue := connection(table, 8080, tt.client); state != tt.state || queue != tt.queue {
 			t.Errorf("%s: %q, %d; want %q, %d", tt.name, state, queue, tt.state, tt.queue)
 		}
+	}
+}
+
+func TestAGoalIsMetOrNotAndIsNoneWithoutTandian(t *testing.T) {
+	r := &report{}
+	alone := figure{centrifugeName: {1, 2}}
+	r.atLeast("rate", middle(alone.ratios(oursName, centrifugeName)), 1)
+	r.atLeast("rate", 1.25, 1.3)
+	r.atMost("CPU", 0.25, 0.25)
+	want := [][]string{{"rate", "1.25", "≥ 1.3", "NO"}, {"CPU", "0.25", "≤ 0.25", "yes"}}
+	if d := cmp.Diff(want, r.goals); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
 	}
 }
