@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"net"
 	"net/netip"
 	"os"
@@ -70,8 +71,9 @@ type socket struct {
 	fd       int
 	protocol protocol
 	steps    []step
-	done     int   // of the steps
-	next     int64 // item
+	done     int    // of the steps
+	next     int64  // it has all items below
+	ahead    uint64 // which of the items from next on it has: items that are published at once come in any order
 	stalls   bool
 	rest     []byte // of a frame that is not whole
 }
@@ -115,6 +117,9 @@ func (c *crowd) answer(ctx context.Context, q crowdQuestion) crowdAnswer {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err != nil {
+		err = fmt.Errorf("%w: %d of them lack an item that came before one that they have", err, c.lacking())
+	}
 	if q.Disconnect {
 		c.disconnect()
 	}
@@ -129,6 +134,16 @@ func (c *crowd) answer(ctx context.Context, q crowdQuestion) crowdAnswer {
 		a.Err = err.Error()
 	}
 	return a
+}
+
+// lacking counts the subscribers who have an item and not one before it.
+func (c *crowd) lacking() (n int) {
+	for _, s := range c.sockets {
+		if s.ahead != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // until waits for a condition, which is looked at under the lock.
@@ -389,12 +404,19 @@ func (c *crowd) take(s *socket, f frame, now time.Time) error {
 // count counts an item of a subscriber.
 func (c *crowd) count(s *socket, n int64, published, now time.Time) error {
 	a := &c.answered
-	if n < s.next {
+	if n < s.next || (n-s.next < 64 && s.ahead&(1<<(n-s.next)) != 0) {
 		a.Repeated++
 		return nil
 	}
-	a.Missed += n - s.next
-	s.next = n + 1
+	if far := n - s.next; far >= 64 { // what is missing by then does not come
+		a.Missed += far - int64(bits.OnesCount64(s.ahead))
+		s.next, s.ahead = n, 0
+	}
+	s.ahead |= 1 << (n - s.next)
+	for s.ahead&1 != 0 {
+		s.ahead >>= 1
+		s.next++
+	}
 	if n < c.received || n-c.received >= underWay {
 		return fmt.Errorf("item %d while all have those below %d", n, c.received)
 	}

@@ -94,9 +94,11 @@ func TestTheCrowdSeesWhatIsMissedAndWhatComesTwice(t *testing.T) {
 	}{
 		{"all in order", []int64{1, 2, 3}, []int64{1, 2, 3}, 0, 0, 4},
 		{"one is behind", []int64{1, 2, 3}, []int64{1}, 0, 0, 2},
-		{"one misses two", []int64{1, 2, 3, 4}, []int64{1, 4}, 2, 0, 2},
+		{"one misses two, so far", []int64{1, 2, 3, 4}, []int64{1, 4}, 0, 0, 2},
+		{"one misses two for good", []int64{1, 2, 3, 4}, []int64{1, 4, 70}, 67, 0, 2},
 		{"twice", []int64{1, 1, 2}, []int64{1, 2}, 0, 1, 3},
-		{"out of order", []int64{2, 1}, []int64{1, 2}, 1, 1, 1},
+		{"twice, ahead", []int64{1, 3, 3, 2}, []int64{1, 2, 3}, 0, 1, 4},
+		{"at once, in another order", []int64{2, 1, 3}, []int64{1, 3, 2}, 0, 0, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &crowd{reading: 2, received: 1}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
@@ -20,7 +22,8 @@ const Mark = `"bench `
 // Document is what a subscriber asks for.
 const Document = `subscription Feed { feedUpdates { __typename ... on FeedNoteAdded { cursor note { id title content createdAt images { url } author { id nickname avatarUrl } shop { id name } } } ... on FeedNoteRemoved { cursor noteId } ... on FeedReady { cursor } ... on FeedResync { cursor } } }`
 
-// Publishing says how items are published, one after the other.
+// Publishing says how items are published. Several may be under way at a time, and come
+// in any order then.
 type Publishing struct {
 	First    int64         // number of the first one
 	InFlight int           // published and not received by all at most; 0 is as many as Every says
@@ -29,6 +32,9 @@ type Publishing struct {
 	Content  int    // bytes of the text, about; at most 6000
 	Received string // a unix socket that tells, in 8 bytes each time, the number below which all items are received by all
 }
+
+// publishers is how many items are being published at most.
+const publishers = 64
 
 // patience is how long an item may take to reach everybody.
 const patience = 20 * time.Second
@@ -44,6 +50,9 @@ func (p Publishing) run(ctx context.Context, publish func(ctx context.Context, t
 	content := strings.Repeat("茶", max(p.Content/len("茶"), 1))
 	begin := time.Now()
 	received := p.First
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(publishers)
+	defer func() { err = errors.Join(err, group.Wait()) }()
 	for n := p.First; ; n++ {
 		if p.InFlight > 0 {
 			received, err = await(conn, received, n-int64(p.InFlight)+1)
@@ -57,9 +66,12 @@ func (p Publishing) run(ctx context.Context, publish func(ctx context.Context, t
 		if now.Sub(begin) >= p.For {
 			return n, nil
 		}
-		if err := publish(ctx, Title(n, now), content); err != nil {
-			return n, fmt.Errorf("publish item %d: %w", n, err)
-		}
+		group.Go(func() error {
+			if err := publish(ctx, Title(n, now), content); err != nil {
+				return fmt.Errorf("publish item %d: %w", n, err)
+			}
+			return nil
+		})
 	}
 }
 
