@@ -23,7 +23,9 @@ import (
 )
 
 const (
-	handshakes = 64      // at a time
+	handshakes = 16      // at a time: each reads the session of a user who was not here before
+	mostTries  = 5       // of one whom a busy server asks to come again
+	tryAgain   = 1013    // the code by which it does
 	underWay   = 1 << 16 // items at most that not all have
 	readBuffer = 256 << 10
 	nap        = 500 * time.Microsecond
@@ -55,8 +57,9 @@ type crowd struct {
 
 	mu        sync.Mutex
 	sockets   map[int32]*socket
-	beginning int // are not subscribed yet
-	reading   int // are, and count
+	beginning int       // are not subscribed yet
+	again     []*socket // are asked to come again
+	reading   int       // are, and count
 	failed    error
 	listeners []net.Conn // want to know received
 
@@ -75,6 +78,7 @@ type socket struct {
 	next     int64  // it has all items below
 	ahead    uint64 // which of the items from next on it has: items that are published at once come in any order
 	stalls   bool
+	tries    int
 	rest     []byte // of a frame that is not whole
 }
 
@@ -175,15 +179,11 @@ func (c *crowd) connect(ctx context.Context, w connecting) (ports []int, err err
 	}
 	c.mu.Unlock()
 	for i := range w.Number {
-		if err := c.until(ctx, func() bool { return c.beginning < handshakes }); err != nil {
-			return nil, err
-		}
 		token := ""
 		if i < len(w.Tokens) {
 			token = w.Tokens[i]
 		}
-		s := &socket{protocol: w.Protocol, steps: w.Protocol.subscribed(w.Addr, token, i), next: w.First, stalls: w.Stalled}
-		port, err := c.dial(s, addr)
+		port, err := c.begin(ctx, &socket{protocol: w.Protocol, steps: w.Protocol.subscribed(w.Addr, token, i), next: w.First, stalls: w.Stalled}, addr)
 		if err != nil {
 			return nil, fmt.Errorf("subscriber %d: %w", i, err)
 		}
@@ -191,7 +191,29 @@ func (c *crowd) connect(ctx context.Context, w connecting) (ports []int, err err
 			ports = append(ports, port)
 		}
 	}
-	return ports, c.until(ctx, func() bool { return c.beginning == 0 })
+	for {
+		var s *socket
+		err := c.until(ctx, func() bool {
+			if len(c.again) > 0 {
+				s, c.again = c.again[0], c.again[1:]
+			}
+			return s != nil || c.beginning == 0
+		})
+		if err != nil || s == nil {
+			return ports, err
+		}
+		if _, err := c.begin(ctx, &socket{protocol: s.protocol, steps: s.steps, next: s.next, stalls: s.stalls, tries: s.tries + 1}, addr); err != nil {
+			return nil, fmt.Errorf("a subscriber who comes again: %w", err)
+		}
+	}
+}
+
+// begin dials once not too many are beginning.
+func (c *crowd) begin(ctx context.Context, s *socket, addr netip.AddrPort) (port int, err error) {
+	if err := c.until(ctx, func() bool { return c.beginning < handshakes }); err != nil {
+		return 0, err
+	}
+	return c.dial(s, addr)
 }
 
 // dial connects and begins with the first step.
@@ -246,7 +268,7 @@ func (c *crowd) disconnect() {
 		_ = unix.Close(s.fd)
 	}
 	clear(c.sockets)
-	c.beginning, c.reading, c.failed = 0, 0, nil
+	c.beginning, c.reading, c.again, c.failed = 0, 0, nil, nil
 }
 
 // loop reads whatever comes, until the process ends.
@@ -279,10 +301,16 @@ func (c *crowd) loop() {
 	}
 }
 
-// drop ends a connection that has failed, which fails all.
+// drop ends a connection that has failed, which fails all, but for one that is asked to
+// come again before it is subscribed.
 func (c *crowd) drop(s *socket, err error) {
-	if c.failed == nil {
-		c.failed = fmt.Errorf("a subscriber: %w", err)
+	closed, ok := errors.AsType[closedError](err)
+	switch {
+	case ok && closed == tryAgain && s.done < len(s.steps) && s.tries < mostTries:
+		c.again = append(c.again, s)
+		c.beginning--
+	case c.failed == nil:
+		c.failed = fmt.Errorf("a subscriber, at step %d: %w", s.done, err)
 	}
 	delete(c.sockets, int32(s.fd))
 	_ = unix.Close(s.fd)
@@ -368,6 +396,11 @@ func (c *crowd) step(s *socket) error {
 	return unix.EpollCtl(c.epoll, unix.EPOLL_CTL_DEL, s.fd, nil)
 }
 
+// A closedError is the code by which a server ended a connection.
+type closedError uint16
+
+func (e closedError) Error() string { return fmt.Sprintf("the server closes with %d", uint16(e)) }
+
 // take takes a frame that came at a moment.
 func (c *crowd) take(s *socket, f frame, now time.Time) error {
 	switch f.op {
@@ -380,7 +413,7 @@ func (c *crowd) take(s *socket, f frame, now time.Time) error {
 		if len(f.payload) >= 2 {
 			code = binary.BigEndian.Uint16(f.payload)
 		}
-		return fmt.Errorf("the server closes with %d", code)
+		return closedError(code)
 	}
 	if s.done < len(s.steps) && bytes.Contains(f.payload, []byte(s.steps[s.done].expect)) {
 		return c.step(s)
