@@ -71,20 +71,29 @@ func openLiveAuthor(ctx context.Context, s livebench.Setting) (*livebench.Server
 		return nil, err
 	}
 	house.begin(ctx) // until the process ends
-	authors, err := bench.LivePeople(ctx, house.DB.DB, 0, livebench.People{Number: 1})
+	var author int64
+	people := func(ctx context.Context, p livebench.People) ([]int64, error) {
+		ids, err := bench.LivePeople(ctx, house.DB.DB, author, p)
+		if err != nil {
+			return nil, err
+		}
+		return ids, house.Accounts.Changed(ctx, ids...) // or servers that know all users take them for nobody
+	}
+	authors, err := people(ctx, livebench.People{Number: 1})
 	if err != nil {
 		return nil, err
 	}
+	author = authors[0]
 	return &livebench.Server{
 		People: func(ctx context.Context, p livebench.People) ([]string, error) {
-			ids, err := bench.LivePeople(ctx, house.DB.DB, authors[0], p)
+			ids, err := people(ctx, p)
 			if err != nil {
 				return nil, err
 			}
 			return house.Accounts.Issue(ctx, ids)
 		},
 		Publish: func(ctx context.Context, title, content string) error {
-			_, err := house.Notes.Publish(ctx, authors[0], note.Draft{ShopID: house.shop, Title: title, Content: content})
+			_, err := house.Notes.Publish(ctx, author, note.Draft{ShopID: house.shop, Title: title, Content: content})
 			return err
 		},
 	}, nil
