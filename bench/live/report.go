@@ -64,8 +64,13 @@ const (
 )
 
 // atLeast and atMost note how a goal is met; nothing where Tandian takes no part.
-func (r *report) atLeast(what string, is, goal float64) { r.goal(what, is, "≥", goal, is >= goal) }
-func (r *report) atMost(what string, is, goal float64)  { r.goal(what, is, "≤", goal, is <= goal) }
+func (r *report) atLeast(what string, is, goal float64) {
+	r.goal(what, is, "≥", goal, is >= goal)
+}
+
+func (r *report) atMost(what string, is, goal float64) {
+	r.goal(what, is, "≤", goal, is <= goal)
+}
 
 func (r *report) goal(what string, is float64, sign string, goal float64, met bool) {
 	if math.IsNaN(is) {
@@ -163,6 +168,8 @@ func (r *report) memory(ctx context.Context) error {
 		return err
 	}
 	rss := column(all, func(h Holding) float64 { return h.RSS / 1024 })
+	heap := column(all, func(h Holding) float64 { return h.Heap / 1024 })
+	stacks := column(all, func(h Holding) float64 { return h.Stacks / 1024 })
 	gib := column(all, func(h Holding) float64 { return (1 << 30) / max(h.RSS, 1) })
 	goroutines := column(all, func(h Holding) float64 { return h.Goroutines })
 	names := r.names()
@@ -171,10 +178,10 @@ func (r *report) memory(ctx context.Context) error {
 	}
 	var rows [][]string
 	for _, name := range names {
-		rows = append(rows, []string{name, rss.cell(name, "%.1f"), gib.cell(name, "%.0f"), gib.ratio(name), goroutines.cell(name, "%.2f")})
+		rows = append(rows, []string{name, rss.cell(name, "%.1f"), heap.cell(name, "%.1f"), stacks.cell(name, "%.1f"), gib.cell(name, "%.0f"), gib.ratio(name), goroutines.cell(name, "%.2f")})
 	}
 	r.table(fmt.Sprintf("A connection that is subscribed and waits, of %d; memory behind a collection, without that of the kernel; %s", n, r.how()),
-		"|KB|connections per GiB|÷ centrifuge|goroutines", rows)
+		"|KB|heap KB|stacks KB|connections per GiB|÷ centrifuge|goroutines", rows)
 	r.atLeast("connections per GiB", middle(gib[oursName]), perGiB)
 	r.atLeast("connections per GiB ÷ centrifuge", middle(gib.ratios(oursName, centrifugeName)), 1.5)
 	r.atMost(fmt.Sprintf("KB more of one who follows %d", heavy), middle(rss[heavyName])-middle(rss[oursName]), perFollower)

@@ -83,8 +83,8 @@ func (l *lab) paced(ctx context.Context, n int) (series[Load], error) {
 
 // A Holding is what a connection takes that waits.
 type Holding struct {
-	RSS        float64 // bytes
-	Goroutines float64
+	RSS, Heap, Stacks float64 // bytes
+	Goroutines        float64
 }
 
 // holding connects subscribers to whom nothing is told, who follow so many.
@@ -145,7 +145,10 @@ func (s *stand) hold(ctx context.Context, n, follows int) (Holding, error) {
 	}
 	after, err := s.settled(ctx)
 	more := float64(n - few)
-	return Holding{float64(after.RSS-before.RSS) / more, float64(after.Goroutines-before.Goroutines) / more}, err
+	return Holding{
+		RSS: float64(after.RSS-before.RSS) / more, Heap: float64(after.Heap-before.Heap) / more, Stacks: float64(after.Stacks-before.Stacks) / more,
+		Goroutines: float64(after.Goroutines-before.Goroutines) / more,
+	}, err
 }
 
 // settled is how a server does once it does nothing: what it began for those who connected

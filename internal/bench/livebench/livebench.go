@@ -54,6 +54,8 @@ type Answer struct {
 	Addr       string        // HOST:PORT, of one that serves
 	CPU        time.Duration // user and system, so far
 	RSS        int64         // bytes
+	Heap       int64         // of that, in use
+	Stacks     int64         // of that
 	Goroutines int
 	Tokens     []string // of the people
 	Next       int64    // the number of the item that would be next
@@ -102,7 +104,9 @@ func (s *Server) answer(ctx context.Context, q Question) (a Answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	a.Goroutines = runtime.NumGoroutine()
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	a.Heap, a.Stacks, a.Goroutines = int64(mem.HeapInuse), int64(mem.StackInuse), runtime.NumGoroutine()
 	if a.RSS, err = resident(); err != nil {
 		return a, err
 	}
