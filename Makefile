@@ -69,6 +69,7 @@ generate: ## write all generated Go code
 	go generate ./ent
 	go generate ./graph
 	go generate ./internal/kit/door/doortest
+	go generate -C bench ./live/stock
 
 migration: servers ## write the migrations that the ent schema needs: NAME=add_shop_owner
 	@test -n "$(NAME)" || { echo "make migration NAME=what_it_does"; exit 2; }

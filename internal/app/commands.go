@@ -174,6 +174,18 @@ func (c *commands) command() *cli.Command {
 						},
 					},
 					{
+						Name: "live", Usage: "in a checkout of Tandian: the live feed beside the field's, what telling many costs and what their connections take, on a Redis and a PostgreSQL of its own", Action: c.benchLive,
+						Flags: []cli.Flag{
+							&cli.StringFlag{Name: "n", Value: "1000,5000", Usage: "`NUMBERS` of subscribers, between commas; memory is measured with the last", Local: true},
+							&cli.IntFlag{Name: "rounds", Value: 3, Usage: "`NUMBER` of turns of each", Local: true},
+							&cli.DurationFlag{Name: "dur", Value: 3 * time.Second, Usage: "`TIME` of each load", Local: true},
+							&cli.DurationFlag{Name: "stall", Value: 40 * time.Second, Usage: "`TIME` to wait for a client that never reads to be disconnected", Local: true},
+							&cli.BoolFlag{Name: "pin", Value: true, Usage: "keep the server on one processor and all else on another", Local: true},
+							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: fanout, rate, memory, stalled", Local: true},
+						},
+						Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchLiveProcess}},
+					},
+					{
 						Name: "visits", Usage: "how well visitors are counted, in how many bytes, and what counting adds to a read, on a Redis of its own", Action: c.benchVisits,
 						Flags: []cli.Flag{&cli.IntFlag{Name: "visitors", Value: 1_000_000, Usage: "`NUMBER` of visitors at most, in powers of ten from 1000 on", Local: true}},
 					},

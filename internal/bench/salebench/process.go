@@ -57,7 +57,7 @@ func Process(ctx context.Context, in io.Reader, out io.Writer, start func(contex
 			a := answer{Addr: addr}
 			err := p.do(q)
 			if err == nil {
-				a.CPU, err = cpuTime()
+				a.CPU, err = measure.CPUTime()
 			}
 			if err != nil {
 				a.Err = err.Error()

@@ -1,6 +1,6 @@
 //go:build unix
 
-package salebench
+package measure
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// cpuTime is what this process has had of the processors.
-func cpuTime() (time.Duration, error) {
+// CPUTime is what this process has had of the processors.
+func CPUTime() (time.Duration, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0, fmt.Errorf("ask for the time of the processors: %w", err)

@@ -1,0 +1,51 @@
+package live
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// stayOn keeps this process, and the processes that it starts, on one processor.
+func stayOn(cpu int) error {
+	for range 2 { // a thread that was begun meanwhile by one that was not kept yet
+		threads, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return fmt.Errorf("list the threads of this process: %w", err)
+		}
+		for _, thread := range threads {
+			id, err := strconv.Atoi(thread.Name())
+			if err != nil {
+				return fmt.Errorf("a thread of this process: %w", err)
+			}
+			if err := schedule(id, cpu); err != nil && err != unix.ESRCH { //nolint:errorlint // as it comes
+				return fmt.Errorf("stay on processor %d: %w", cpu, err)
+			}
+		}
+	}
+	return nil
+}
+
+// startOn calls what starts a process, which then is on one processor alone.
+func startOn(cpu int, start func() error) error {
+	runtime.LockOSThread() // a process begins where the thread may be that starts it
+	defer runtime.UnlockOSThread()
+	var before unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return fmt.Errorf("ask for the processors of a thread: %w", err)
+	}
+	if err := schedule(0, cpu); err != nil {
+		return fmt.Errorf("go to processor %d: %w", cpu, err)
+	}
+	defer func() { _ = unix.SchedSetaffinity(0, &before) }()
+	return start()
+}
+
+func schedule(thread, cpu int) error {
+	var set unix.CPUSet
+	set.Set(cpu)
+	return unix.SchedSetaffinity(thread, &set)
+}

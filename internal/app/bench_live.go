@@ -1,0 +1,100 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tandian-dev/tandian/internal/bench"
+	"github.com/tandian-dev/tandian/internal/bench/livebench"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/note"
+)
+
+// benchLive measures the live feed of a whole server in a process of its own.
+func (c *commands) benchLive(ctx context.Context, cmd *cli.Command) error {
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program, to start it again: %w", err)
+	}
+	return bench.Live(ctx, bench.LiveConfig{
+		Dir: ".", Program: program, Only: cmd.String("only"), Rounds: cmd.Int("rounds"), Each: cmd.Duration("dur"),
+		Stall: cmd.Duration("stall"), Subscribers: cmd.String("n"), Pin: cmd.Bool("pin"),
+	}, c.stdout, c.stderr)
+}
+
+// benchLiveProcess is this server, or the author whose notes it tells of.
+func (c *commands) benchLiveProcess(ctx context.Context, _ *cli.Command) error {
+	return livebench.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
+		if s.Role == livebench.Publishes {
+			return openLiveAuthor(ctx, s)
+		}
+		cfg := liveConfig(s)
+		cfg.Addr, cfg.Run = "127.0.0.1:0", []string{"api"}
+		cfg.RateAnonymous, cfg.RateUser, cfg.ConnsPerAddress, cfg.Conns = 0, 0, 0, 0 // all users have one address
+		cfg.Limits = []string{"looks=off"}
+		a, err := New(&cfg, observe.NewLogger(c.stderr, "auto", slog.LevelError), io.Discard)
+		if err != nil {
+			return nil, err
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- a.Run(ctx) }() // until the process ends
+		select {
+		case err := <-ended:
+			return nil, errors.Join(errors.New("the server ended"), err)
+		case <-a.Ready():
+			return &livebench.Server{Addr: a.Addr()}, nil
+		}
+	})
+}
+
+// liveConfig is that of both. Every author is a star: what pushing a note to the pages of
+// feeds costs is measured by bench feed.
+func liveConfig(s livebench.Setting) config.Config {
+	cfg := config.Default()
+	cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.FeedPushThreshold = s.DatabaseURL, s.RedisURL, "off", 1
+	return cfg
+}
+
+// openLiveAuthor opens a server without its HTTP face, which does all that servers do in
+// the background, and a user who publishes by it.
+func openLiveAuthor(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
+	cfg := liveConfig(s)
+	house, err := furnished(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	house.begin(ctx) // until the process ends
+	var author int64
+	people := func(ctx context.Context, p livebench.People) ([]int64, error) {
+		ids, err := bench.LivePeople(ctx, house.DB.DB, author, p)
+		if err != nil {
+			return nil, err
+		}
+		return ids, house.Accounts.Changed(ctx, ids...) // or servers that know all users take them for nobody
+	}
+	authors, err := people(ctx, livebench.People{Number: 1})
+	if err != nil {
+		return nil, err
+	}
+	author = authors[0]
+	return &livebench.Server{
+		People: func(ctx context.Context, p livebench.People) ([]string, error) {
+			ids, err := people(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			return house.Accounts.Issue(ctx, ids)
+		},
+		Publish: func(ctx context.Context, title, content string) error {
+			_, err := house.Notes.Publish(ctx, author, note.Draft{ShopID: house.shop, Title: title, Content: content})
+			return err
+		},
+	}, nil
+}

@@ -1,0 +1,94 @@
+package livebench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+// Mark begins the title of every item. Behind it stand its number and when it was
+// published, in nanoseconds since 1970, with a space between.
+const Mark = `"bench `
+
+// Document is what a subscriber asks for.
+const Document = `subscription Feed { feedUpdates { __typename ... on FeedNoteAdded { cursor note { id title content createdAt images { url } author { id nickname avatarUrl } shop { id name } } } ... on FeedNoteRemoved { cursor noteId } ... on FeedReady { cursor } ... on FeedResync { cursor } } }`
+
+// Publishing says how items are published. Several may be under way at a time, and come
+// in any order then.
+type Publishing struct {
+	First    int64         // number of the first one
+	InFlight int           // published and not received by all at most; 0 is as many as Every says
+	Every    time.Duration // between two items, where InFlight is 0
+	For      time.Duration
+	Content  int    // bytes of the text, about; at most 6000
+	Received string // a unix socket that tells, in 8 bytes each time, the number below which all items are received by all
+}
+
+// publishers is how many items are being published at most.
+const publishers = 64
+
+// patience is how long an item may take to reach everybody.
+const patience = 20 * time.Second
+
+// run publishes until the time is over, and returns the number of the item that would be
+// next. The last ones may still be on their way.
+func (p Publishing) run(ctx context.Context, publish func(ctx context.Context, title, content string) error) (next int64, err error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", p.Received)
+	if err != nil {
+		return 0, fmt.Errorf("listen to the subscribers: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	content := strings.Repeat("茶", max(p.Content/len("茶"), 1))
+	begin := time.Now()
+	received := p.First
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(publishers)
+	defer func() { err = errors.Join(err, group.Wait()) }()
+	for n := p.First; ; n++ {
+		if p.InFlight > 0 {
+			received, err = await(conn, received, n-int64(p.InFlight)+1)
+		} else {
+			err = clock.Sleep(ctx, time.Until(begin.Add(time.Duration(n-p.First)*p.Every)))
+		}
+		if err != nil {
+			return n, fmt.Errorf("before item %d: %w", n, err)
+		}
+		now := time.Now()
+		if now.Sub(begin) >= p.For {
+			return n, nil
+		}
+		group.Go(func() error {
+			if err := publish(ctx, Title(n, now), content); err != nil {
+				return fmt.Errorf("publish item %d: %w", n, err)
+			}
+			return nil
+		})
+	}
+}
+
+// Title is that of an item.
+func Title(n int64, at time.Time) string { return fmt.Sprintf("%s%d %d", Mark[1:], n, at.UnixNano()) }
+
+// await reads until all items below a number are received, of which some are.
+func await(conn net.Conn, received, wanted int64) (int64, error) {
+	for received < wanted {
+		if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			return received, err
+		}
+		var b [8]byte
+		if _, err := io.ReadFull(conn, b[:]); err != nil {
+			return received, errors.Join(fmt.Errorf("items are received up to %d, not %d", received, wanted), err)
+		}
+		received = int64(binary.LittleEndian.Uint64(b[:]))
+	}
+	return received, nil
+}
