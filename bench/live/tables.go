@@ -2,8 +2,12 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/bench/livebench"
@@ -120,9 +124,14 @@ func (l *lab) holding(ctx context.Context, n int) (series[Holding], error) {
 // heavyName is Tandian, whose users follow many.
 var heavyName = fmt.Sprintf("%s, who follow %d", oursName, heavy) //nolint:gochecknoglobals // a constant that Go cannot say
 
-// hold warms the server with a few, and then connects the others.
+// hold warms the server with a few, and then connects the others. Users are known to it
+// before: what a cache keeps of them is no connection's.
 func (s *stand) hold(ctx context.Context, n, follows int) (Holding, error) {
-	if _, err := s.people(ctx, n, follows); err != nil {
+	users, err := s.people(ctx, n, follows)
+	if err != nil {
+		return Holding{}, err
+	}
+	if err := s.introduce(ctx, users); err != nil {
 		return Holding{}, err
 	}
 	few := min(n/2, 50)
@@ -149,6 +158,27 @@ func (s *stand) hold(ctx context.Context, n, follows int) (Holding, error) {
 		RSS: float64(after.RSS-before.RSS) / more, Heap: float64(after.Heap-before.Heap) / more, Stacks: float64(after.Stacks-before.Stacks) / more,
 		Goroutines: float64(after.Goroutines-before.Goroutines) / more,
 	}, err
+}
+
+// introduce has each user ask who he is.
+func (s *stand) introduce(ctx context.Context, tokens []string) error {
+	for _, token := range tokens {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+"/graphql", strings.NewReader(`{"query":"{ me { id } }"}`))
+		if err != nil {
+			return fmt.Errorf("introduce a user: %w", err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+token)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return fmt.Errorf("introduce a user: %w", err)
+		}
+		_, err = io.Copy(io.Discard, res.Body)
+		if err = errors.Join(err, res.Body.Close()); err != nil || res.StatusCode != http.StatusOK {
+			return fmt.Errorf("introduce a user: status %d: %w", res.StatusCode, err)
+		}
+	}
+	return nil
 }
 
 // settled is how a server does once it does nothing: what it began for those who connected

@@ -20,6 +20,7 @@ import (
 func TestNobodyIsToldWhatIsSomebodyElses(t *testing.T) {
 	stack := apptest.Embedded(t)
 	stack.Config.RateUser, stack.Config.RateAnonymous, stack.Config.AbsentReads = 0, 0, 0
+	stack.Config.Limits = []string{"message-rate=off", "complexity=off"}
 	m := opened(t, stack, 3)
 	s := stack.Start(t)
 	ann, bob, cat := s.As(m.owner.token), s.As(m.customers[0].token), s.As(m.customers[1].token)

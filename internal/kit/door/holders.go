@@ -3,6 +3,7 @@ package door
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -32,13 +33,13 @@ type holders struct {
 	work sync.WaitGroup
 
 	mu sync.Mutex
-	by map[string]map[holder]struct{}
+	by map[string][]holder // seldom more than one
 }
 
 const maxRechecks = 64 // at once
 
 func newHolders() *holders {
-	return &holders{gate: make(chan struct{}, maxRechecks), by: map[string]map[holder]struct{}{}}
+	return &holders{gate: make(chan struct{}, maxRechecks), by: map[string][]holder{}}
 }
 
 // add notes that a session is held, until leave is called.
@@ -48,18 +49,14 @@ func (s *holders) add(session string, h holder) (leave func()) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.by[session] == nil {
-		s.by[session] = make(map[holder]struct{}, 1)
-	}
-	s.by[session][h] = struct{}{}
+	s.by[session] = append(s.by[session], h)
 	return func() { s.remove(session, h) }
 }
 
 func (s *holders) remove(session string, h holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.by[session], h)
-	if len(s.by[session]) == 0 {
+	if s.by[session] = slices.DeleteFunc(s.by[session], func(one holder) bool { return one == h }); len(s.by[session]) == 0 {
 		delete(s.by, session)
 	}
 }
@@ -68,9 +65,7 @@ func (s *holders) of(sessions []string) (list []holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, session := range sessions {
-		for h := range s.by[session] {
-			list = append(list, h)
-		}
+		list = append(list, s.by[session]...)
 	}
 	return list
 }

@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -40,6 +42,8 @@ type sockets struct {
 	open     map[*socket]struct{}
 	inside   int // open sockets, and upgrades under way
 	draining bool
+	sweepAt  int           // the number of open sockets at which garbage is collected
+	sweeping atomic.Bool   // somebody does
 	gone     chan struct{} // closed when all have gone after draining began
 }
 
@@ -48,6 +52,7 @@ func newSockets(d *Door) *sockets {
 		door:    d,
 		metrics: newSocketMetrics(d.cfg.Registerer),
 		open:    map[*socket]struct{}{},
+		sweepAt: sweepLeast,
 		gone:    make(chan struct{}),
 	}
 }
@@ -213,17 +218,43 @@ func (s *sockets) add(c *socket) {
 	s.mu.Lock()
 	s.open[c] = struct{}{}
 	draining := s.draining
+	s.sweep()
 	s.mu.Unlock()
 	if draining {
 		c.end(websocket.StatusServiceRestart, "the server restarts")
 	}
 }
 
+// sweep has garbage collected when the sockets have become more by an eighth. What is made
+// for a handshake and its subscription lies between what stays of them; with as much of it
+// as there is memory in use, which Go collects at once by itself, a socket would hold on to
+// twice as much as it needs, in pages that are free for the most part. The caller holds mu.
+func (s *sockets) sweep() {
+	if len(s.open) < s.sweepAt {
+		return
+	}
+	s.sweepAt = len(s.open) + max(len(s.open)/8, sweepLeast)
+	if s.sweeping.CompareAndSwap(false, true) {
+		go func() {
+			defer s.sweeping.Store(false)
+			runtime.GC()
+		}()
+	}
+}
+
+// sweepLeast is how many sockets more there are from one collection to the next at least.
+const sweepLeast = 250
+
+// swept has the next collection come sooner when the sockets have become fewer. The caller
+// holds mu.
+func (s *sockets) swept() { s.sweepAt = min(s.sweepAt, 2*len(s.open)+sweepLeast) }
+
 func (s *sockets) remove(c *socket) {
 	s.metrics.open.Dec()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, c)
+	s.swept()
 }
 
 // newSocket returns what is known before the upgrade.
