@@ -1,6 +1,7 @@
 package door
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -10,12 +11,12 @@ import (
 )
 
 const (
-	mostWaiting = 1 << 20               // entries for a worker; with more, members fall behind
-	batchSize   = 32                    // updates that are handed out together at most
-	batchTime   = 20 * time.Millisecond // what their execution should take at most
-	oneHand     = 512                   // members; more are served by several goroutines
-	keptEntries = 1 << 16               // the longest queue that an idle worker keeps
-	keptScratch = 1 << 20               // bytes
+	mostWaiting = 1 << 20                // entries for a worker; with more, members fall behind
+	batchSize   = 32                     // updates that are handed out together at most
+	batchTime   = 250 * time.Millisecond // what their execution should take at most
+	oneHand     = 512                    // members; more are served by several goroutines
+	keptEntries = 1 << 16                // the longest queue that an idle worker keeps
+	keptScratch = 1 << 20                // bytes
 )
 
 // A pipe executes what its members are pushed and hands it out. It has a goroutine as
@@ -170,7 +171,7 @@ func (p *pipe) guarded(w *worker, taken []entry, behind []*member) {
 func (p *pipe) serve(w *worker, taken []entry) {
 	for len(taken) > 0 {
 		begun := time.Now()
-		n := w.sort(taken, max(p.batch, 1))
+		n := w.sort(taken, cmp.Or(p.batch, batchSize))
 		p.preload(w.updates)
 		for _, u := range w.updates {
 			payload, end := p.payload(u)
@@ -189,7 +190,7 @@ func (p *pipe) serve(w *worker, taken []entry) {
 		if time.Since(begun) > batchTime {
 			p.batch = max(len(w.updates)/2, 1)
 		} else {
-			p.batch = min(2*max(p.batch, 2), batchSize)
+			p.batch = min(2*cmp.Or(p.batch, batchSize), batchSize)
 		}
 		w.handOut(p, taken[:n])
 		taken = taken[n:]

@@ -120,7 +120,7 @@ func (h *Hints) Run(ctx context.Context) error {
 		began := time.Now()
 		err := h.listen(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // that is how it ends
 		}
 		if h.complaints.Due() {
 			h.o.Log.WarnContext(ctx, "pub/sub is interrupted: what is live comes up to a second later until it listens again", "err", err)
