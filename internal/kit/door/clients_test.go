@@ -21,7 +21,7 @@ func TestClients(t *testing.T) {
 	node := clients.Node(t, "clients")
 	programs := []string{
 		"audits.test.mjs", "ws.test.mjs", "ws-misuse.test.mjs", "sse.test.mjs",
-		"apollo.test.mjs", "urql.test.mjs", "upload.test.mjs",
+		"apollo.test.mjs", "urql.test.mjs", "upload.test.mjs", "crowd.test.mjs",
 	}
 	for _, program := range programs {
 		t.Run(program, func(t *testing.T) {
@@ -58,7 +58,15 @@ func openDoors(t *testing.T) string {
 	mux.Handle("/hasty", e.door(t, door.Limits{InitTime: time.Second}))
 	mux.Handle("/few", e.door(t, door.Limits{SocketsPerAddress: 2}))
 	mux.HandleFunc("POST /control/restart", func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(e.restart(r.Context()))
+		over, err := time.ParseDuration(r.URL.Query().Get("over"))
+		if err != nil {
+			over = 50 * time.Millisecond
+		}
+		w.WriteHeader(e.restart(r.Context(), over))
+	})
+	mux.HandleFunc("POST /control/tell/{topic}/{text}", func(w http.ResponseWriter, r *http.Request) {
+		e.schema.Tell(r.PathValue("topic"), r.PathValue("text"))
+		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("POST /control/revoke/{token}", func(w http.ResponseWriter, r *http.Request) {
 		e.revoked.Store(r.PathValue("token"), true)
@@ -125,15 +133,15 @@ func (e *entrance) admit(_ context.Context, c door.Credentials) door.Admission {
 	}}
 }
 
-// restart opens another door and closes the one before, as a deployment does.
-func (e *entrance) restart(ctx context.Context) (status int) {
+// restart opens another door and closes the one before, over a time, as a deployment does.
+func (e *entrance) restart(ctx context.Context, over time.Duration) (status int) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	select {
 	case next := <-e.spare:
 		before := e.open.Swap(next)
 		e.closed.Store(before, true)
-		if err := before.Close(ctx, 50*time.Millisecond); err != nil {
+		if err := before.Close(ctx, over); err != nil {
 			return http.StatusInternalServerError
 		}
 		return http.StatusNoContent
