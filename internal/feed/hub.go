@@ -204,6 +204,9 @@ func (h *hub) advance(ctx context.Context) error {
 		h.caughtUp(head)
 		return nil
 	}
+	if found := head - max(pos, h.heard.Load()); found > 0 {
+		h.s.m.liveFound.Add(float64(found))
+	}
 	if head < pos { // a database that was restored: what was told has not happened
 		return h.skip(ctx, head)
 	}
