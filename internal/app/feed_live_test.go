@@ -265,6 +265,14 @@ func TestWhereALiveFeedGoesOn(t *testing.T) {
 		t.Run("behind what the process remembers", func(t *testing.T) {
 			r.listen(t, r.b, cursorOf(first)).await(t, fmt.Sprint("resync ", r.head), readyAt(r.head))
 		})
+		t.Run("not even having heard that it is to read the feed anew", func(t *testing.T) {
+			tape, resync := r.listen(t, r.b, cursorOf(first)), fmt.Sprint("resync ", r.head)
+			tape.await(t, resync, readyAt(r.head))
+			tape.f.Resume(tape.places[0] - 1)
+			tape.await(t, resync, readyAt(r.head), "reset", resync, readyAt(r.head))
+			tape.f.Resume(tape.places[0])
+			tape.await(t, resync, readyAt(r.head), "reset", resync, readyAt(r.head), "reset", readyAt(r.head))
+		})
 		t.Run("ahead of the process, which has not looked yet", func(t *testing.T) {
 			r.publish(t, r.a, r.authors[0])
 			r.listen(t, r.b, cursorOf(r.head)).await(t, readyAt(r.head))
@@ -289,7 +297,7 @@ func TestWhereALiveFeedGoesOn(t *testing.T) {
 			tape.f.Resume(tape.places[1])
 			tape.await(t, readyAt(begin), plus(begin+1), plus(begin+2), "reset", plus(begin+2))
 			tape.f.Resume(tape.places[0] - 1) // not even that it was ready
-			tape.await(t, readyAt(begin), plus(begin+1), plus(begin+2), "reset", plus(begin+2), "reset", plus(begin+1), plus(begin+2), readyAt(begin))
+			tape.await(t, readyAt(begin), plus(begin+1), plus(begin+2), "reset", plus(begin+2), "reset", plus(begin+1), plus(begin+2), readyAt(begin+2))
 		})
 	})
 }

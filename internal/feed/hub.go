@@ -10,6 +10,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
 const (
@@ -18,6 +19,7 @@ const (
 	viewersAtOnce  = 64               // viewers whose follows one statement reads
 	versionsAtOnce = 500              // viewers whose versions one statement reads
 	mostReplayed   = 1000             // due events of one replay; beyond, the client reads the feed anew
+	mostLookedAt   = 20_000           // numbers that a replay looks through, while nobody is told anything
 	mostBegun      = 10_000           // follows that began since the last event; beyond, all viewers are read anew
 	viewerLife     = 30 * time.Second // of what is known of a viewer who has gone
 	recentUpdates  = 4096             // events of which those who come back get the same object
@@ -54,6 +56,8 @@ type hub struct {
 	dirty   map[int64]bool      // viewers whose follows are to be read anew
 	behind  time.Time           // when the first event was announced that is not told; zero if all is
 	recent  [recentUpdates]*live.Update
+
+	readied, resynced *live.Update // what was told last of a position
 }
 
 func newHub(s *Service) *hub {
@@ -100,6 +104,12 @@ func (h *hub) run(ctx context.Context) {
 			return
 		}
 		for more := true; more && ctx.Err() == nil; {
+			select {
+			case <-check.C: // also while there is always something to do
+				h.tick()
+				check.Reset(clock.About(checkEvery))
+			default:
+			}
 			var err error
 			if more, err = h.step(ctx); err != nil && ctx.Err() == nil {
 				h.s.m.liveErrors.Inc()
@@ -136,6 +146,7 @@ func (h *hub) step(ctx context.Context) (more bool, err error) {
 	h.look = false
 	if len(h.viewers) == 0 {
 		h.on, h.behind = false, time.Time{}
+		h.recent = [recentUpdates]*live.Update{} // of a log that may be another one by then
 		h.mu.Unlock()
 		return false, nil
 	}
@@ -157,14 +168,15 @@ func (h *hub) step(ctx context.Context) (more bool, err error) {
 		}
 	}
 	if len(users) > 0 {
-		if err := h.load(ctx, users); err != nil {
-			return true, err
-		}
+		err = h.load(ctx, users)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.admitAll()
-	return h.look || len(h.joining) > 0 || len(h.dirty) > 0, nil
+	if err != nil && len(h.joining) > len(users) { // others may be luckier
+		h.joining = append(h.joining[len(users):], h.joining[:len(users)]...)
+	}
+	return h.look || len(h.joining) > 0 || len(h.dirty) > 0, err
 }
 
 // waiting returns some of the users whose follows are to be read: of who joins, then of
@@ -241,6 +253,9 @@ func (h *hub) advance(ctx context.Context) error {
 
 // skip has all read their feeds anew: the log cannot be told from the position on.
 func (h *hub) skip(ctx context.Context, head int64) error {
+	if err := h.loadAll(ctx); err != nil { // first: follows that began meanwhile are read nowhere else
+		return err
+	}
 	h.mu.Lock()
 	h.pos = head
 	h.recent = [recentUpdates]*live.Update{}
@@ -253,7 +268,7 @@ func (h *hub) skip(ctx context.Context, head int64) error {
 	}
 	h.mu.Unlock()
 	h.caughtUp(head)
-	return h.loadAll(ctx)
+	return nil
 }
 
 func (h *hub) caughtUp(head int64) {
@@ -317,6 +332,7 @@ type session struct {
 	joined bool  // it is told what happens
 	closed bool
 	ready  int64 // the place of its FeedReady
+	told   int64 // the place of its newest FeedResync; 0 for none
 }
 
 // join begins a session: at once, if all is there that its beginning needs.
@@ -383,22 +399,31 @@ func (h *hub) admit(s *session) {
 }
 
 func (h *hub) pushReady(s *session) {
-	cursor := livePlace(numberAt(s.ready))
-	s.r.Push(&live.Update{Seq: s.ready, Cursor: string(cursor), Load: told(&Ready{Cursor: cursor})})
+	s.r.Push(h.standing(&h.readied, s.ready, func(c page.Cursor) Update { return &Ready{Cursor: c} }))
+}
+
+// standing is what is told of a position itself, the same object to all who are told it. The
+// caller holds mu.
+func (h *hub) standing(last **live.Update, place int64, make func(page.Cursor) Update) *live.Update {
+	if *last == nil || (*last).Seq != place {
+		cursor := livePlace(numberAt(place))
+		*last = &live.Update{Seq: place, Cursor: string(cursor), Load: told(make(cursor))}
+	}
+	return *last
 }
 
 // resync has a session read the feed anew. The caller holds mu.
 func (h *hub) resync(s *session) {
 	h.s.m.liveReplays.WithLabelValues("resync").Inc()
-	cursor := livePlace(h.pos)
-	s.r.Push(&live.Update{Seq: resyncAt(h.pos), Cursor: string(cursor), Load: told(&Resync{Cursor: cursor})})
+	s.told = resyncAt(h.pos)
+	s.r.Push(h.standing(&h.resynced, s.told, func(c page.Cursor) Update { return &Resync{Cursor: c} }))
 }
 
 // replay tells a session what is due to it behind a number, up to the position. The caller
 // holds mu.
 func (h *hub) replay(s *session, after int64) {
 	events, ok := h.s.tail.between(after, h.pos)
-	if !ok {
+	if !ok || len(events) > mostLookedAt {
 		h.resync(s)
 		return
 	}
@@ -428,8 +453,13 @@ func (s *session) Resume(after int64) {
 		return
 	}
 	s.r.Reset()
-	h.replay(s, numberAt(after))
+	if after < s.told { // it did not even hear that it is to read the feed anew
+		h.resync(s)
+	} else {
+		h.replay(s, numberAt(after))
+	}
 	if after < s.ready {
+		s.ready = readyAt(h.pos) // behind what was just told
 		h.pushReady(s)
 	}
 }

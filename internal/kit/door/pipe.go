@@ -13,6 +13,7 @@ import (
 const (
 	mostWaiting = 1 << 20                // entries for a worker; with more, members fall behind
 	batchSize   = 32                     // updates that are handed out together at most
+	batchBytes  = 256 * kb               // that a batch should have at most: a carrier takes all of it or nothing
 	batchTime   = 250 * time.Millisecond // what their execution should take at most
 	oneHand     = 512                    // members; more are served by several goroutines
 	keptEntries = 1 << 16                // the longest queue that an idle worker keeps
@@ -39,12 +40,13 @@ type pipe struct {
 	forget  *time.Timer // empties the memo; nil at first
 
 	// These are the worker's, or, without one, the mutex guards them.
-	op      *operation           // nil before its first update, and when it failed
-	stop    func() bool          // so that the end of the pipe is not that of op any more
-	tainted bool                 // by who asks
-	batch   int                  // updates that the next batch has at most; 0 at first
-	loaded  map[*live.Update]any // of the present batch, which were loaded together
-	memo    memo
+	op       *operation           // nil before its first update, and when it failed
+	stop     func() bool          // so that the end of the pipe is not that of op any more
+	unopened bool                 // its operation was refused to the member that should begin it
+	tainted  bool                 // by who asks
+	batch    int                  // updates that the next batch has at most; 0 at first
+	loaded   map[*live.Update]any // of the present batch, which were loaded together
+	memo     memo
 }
 
 // An entry is an update for a member, or its end.
@@ -170,7 +172,7 @@ func (p *pipe) guarded(w *worker, taken []entry, behind []*member) {
 // serve executes and hands out what was taken.
 func (p *pipe) serve(w *worker, taken []entry) {
 	for len(taken) > 0 {
-		begun := time.Now()
+		begun, bytes := time.Now(), 0
 		n := w.sort(taken, cmp.Or(p.batch, batchSize))
 		p.preload(w.updates)
 		for _, u := range w.updates {
@@ -184,10 +186,11 @@ func (p *pipe) serve(w *worker, taken []entry) {
 				return
 			}
 			w.payloads = append(w.payloads, payload)
+			bytes += len(payload)
 		}
 		// Who waits for a replay should have some of it soon: what takes long is handed
 		// out in smaller parts.
-		if time.Since(begun) > batchTime {
+		if time.Since(begun) > batchTime || bytes > batchBytes {
 			p.batch = max(len(w.updates)/2, 1)
 		} else {
 			p.batch = min(2*cmp.Or(p.batch, batchSize), batchSize)

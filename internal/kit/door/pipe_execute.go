@@ -36,16 +36,16 @@ func (p *pipe) payload(u *live.Update) ([]byte, outcome) {
 	if payload, known := p.memo.find(u); known {
 		return payload, executed
 	}
-	payload, end := p.execute(u)
-	if end == executed && !p.alone {
+	payload, sure, end := p.execute(u)
+	if end == executed && sure && !p.alone {
 		p.memo.add(u, payload)
 	}
 	return payload, end
 }
 
 // execute tries until there is a response that need not be tried again. It waits for
-// stores as long as there are members.
-func (p *pipe) execute(u *live.Update) ([]byte, outcome) {
+// stores as long as there are members. It is not sure if the next try could be another one.
+func (p *pipe) execute(u *live.Update) (payload []byte, sure bool, _ outcome) {
 	d := p.broadcasts.door
 	p.tainted = false
 	begun, pause := time.Now(), firstPause
@@ -53,19 +53,21 @@ func (p *pipe) execute(u *live.Update) ([]byte, outcome) {
 		res, err := p.once(u)
 		switch {
 		case p.ctx.Err() != nil:
-			return nil, stopped
+			return nil, false, stopped
 		case p.tainted && !p.alone:
-			return nil, personal
+			return nil, false, personal
 		case errors.Is(err, live.ErrGone):
-			return nil, executed
+			return nil, true, executed
 		case err != nil:
 			if p.broadcasts.complaints.Due() {
 				d.log.WarnContext(p.ctx, "an update cannot be loaded, and is tried again", "err", err)
 			}
 		default:
-			if tries++; tries >= mostTries || time.Since(begun) > tryTime || !passing(res.Errors) {
+			// What one member may not begin another one may: each try asks another one.
+			passes := passing(res.Errors) || p.op == nil && p.unopened && !p.alone
+			if tries++; tries >= mostTries || time.Since(begun) > tryTime || !passes {
 				d.metrics.executions.Inc()
-				return payloadOf(res), executed
+				return payloadOf(res), !passes, executed
 			}
 		}
 		_ = clock.Sleep(p.ctx, pause)
@@ -96,7 +98,8 @@ func payloadOf(res *graphql.Response) []byte {
 func (p *pipe) once(u *live.Update) (res *graphql.Response, err error) {
 	for range 2 {
 		if p.op == nil {
-			if refused := p.open(); refused != nil {
+			refused := p.open()
+			if p.unopened = refused != nil; p.unopened {
 				return refused, nil
 			}
 		}
