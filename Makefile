@@ -31,7 +31,7 @@ build: ## the binary ./tandian
 	go build -buildvcs=auto -o tandian .
 
 test: servers ## all tests, on the embedded stores and on PostgreSQL and Redis
-	scripts/servers.sh run sh -c 'go test $(PACKAGES) && go test -C bench ./...'
+	scripts/servers.sh run sh -c 'go test -timeout 20m $(PACKAGES) && go test -C bench ./...'
 
 FAULTTEST := go run ./internal/faulttest/cmd/faulttest
 
@@ -59,7 +59,7 @@ UNWATCHED := $(foreach p,modernc.org/sqlite/lib modernc.org/libc,'-gcflags=$(p)=
 race: servers ## tests of what runs concurrently, with the race detector, in random order
 	@if [ "$$(go env CGO_ENABLED)" != 1 ]; then \
 		echo "race: no C compiler, so no race detector"; test -z "$$CI"; fi
-	scripts/servers.sh run go test -p $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )) $$(test "$$(go env CGO_ENABLED)" = 1 && echo -race) $(UNWATCHED) -shuffle=on \
+	scripts/servers.sh run go test -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )) $$(test "$$(go env CGO_ENABLED)" = 1 && echo -race) $(UNWATCHED) -shuffle=on \
 		$$(go list ./... | grep -Ev '$(APART)')
 
 vuln: ## known vulnerabilities that our code reaches

@@ -204,6 +204,9 @@ func saleTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	follow(crowd, `subscription S($v: ID!) { stockUpdates(voucherId: $v) { stock } }`, map[string]any{"v": flash})
 	crowd.becomes(t, `"stock":5`)
 	follow(mine, `subscription { orderUpdates { id status } }`, nil)
+	feeds := dial(t, s, m.customers[0].token)
+	follow(feeds, feedUpdates, nil)
+	feeds.becomes(t, "FeedReady")
 	buy := func(as *apptest.Server, voucher string) shownOrder {
 		t.Helper()
 		var p placed
