@@ -404,10 +404,10 @@ func (h *hub) pushReady(s *session) {
 
 // standing is what is told of a position itself, the same object to all who are told it. The
 // caller holds mu.
-func (h *hub) standing(last **live.Update, place int64, make func(page.Cursor) Update) *live.Update {
+func (h *hub) standing(last **live.Update, place int64, of func(page.Cursor) Update) *live.Update {
 	if *last == nil || (*last).Seq != place {
 		cursor := livePlace(numberAt(place))
-		*last = &live.Update{Seq: place, Cursor: string(cursor), Load: told(make(cursor))}
+		*last = &live.Update{Seq: place, Cursor: string(cursor), Load: told(of(cursor))}
 	}
 	return *last
 }
