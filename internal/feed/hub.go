@@ -331,6 +331,7 @@ type session struct {
 	after  int64 // it has seen everything up to here; -1 if it has not said
 	joined bool  // it is told what happens
 	closed bool
+	asked  bool  // whether the log was looked at for it, see looked
 	ready  int64 // the place of its FeedReady
 	told   int64 // the place of its newest FeedResync; 0 for none
 }
@@ -376,12 +377,9 @@ func (h *hub) admitAll() {
 
 // looked reports whether the log was looked at for this session, which is so from the
 // second time on that it is asked: who comes while a look is under way waits for the next.
-func (s *session) looked() bool {
-	if s.ready == 0 {
-		s.ready = 1
-		return false
-	}
-	return true
+func (s *session) looked() (before bool) {
+	before, s.asked = s.asked, true
+	return before
 }
 
 // admit tells a session what it missed, and that it is ready. The caller holds mu.
