@@ -60,7 +60,7 @@ func newRace(t *testing.T, w *world, p Policy) *race {
 }
 
 func (r *race) run(t *testing.T, seed uint64, during time.Duration) {
-	ctx, cancel := context.WithTimeout(t.Context(), during)
+	ctx, cancel := raceFor(t, during, func() bool { return len(r.lacks()) == 0 })
 	defer cancel()
 	var all sync.WaitGroup
 	for i, c := range r.caches {
@@ -74,17 +74,23 @@ func (r *race) run(t *testing.T, seed uint64, during time.Duration) {
 	if n := r.stale.Load(); n > 0 {
 		t.Errorf("%d of %d reads were stale, seed %d", n, r.reads.Load(), seed)
 	}
-	var refused int64
 	for _, c := range r.caches {
-		s := c.Stats()
-		refused += s.StoresRefused
-		if s.RedisErrors > 0 {
-			t.Errorf("%d errors of Redis", s.RedisErrors)
+		if n := c.Stats().RedisErrors; n > 0 {
+			t.Errorf("%d errors of Redis", n)
 		}
 	}
-	if refused == 0 || r.reads.Load() < 500 || r.writes.Load() < 50 {
-		t.Errorf("%d stores refused, %d reads, %d writes: this run shows nothing", refused, r.reads.Load(), r.writes.Load())
+	if few := r.lacks(); len(few) > 0 {
+		t.Errorf("too few %v: this run shows nothing", few)
 	}
+}
+
+// lacks names what did not happen often enough yet for the race to show something.
+func (r *race) lacks() []string {
+	var refused int64
+	for _, c := range r.caches {
+		refused += c.Stats().StoresRefused
+	}
+	return tooFew(map[string]int64{"stores refused": refused, "reads": r.reads.Load() / 500, "writes": r.writes.Load() / 50})
 }
 
 // write commits and invalidates, and only then raises the floor.

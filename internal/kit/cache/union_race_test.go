@@ -160,8 +160,8 @@ func (r *unionRace) load(ctx context.Context, user int, above int64, limit int) 
 }
 
 func (r *unionRace) run(t *testing.T, seed uint64) {
-	const rounds, during = 6, 250 * time.Millisecond
-	for round := range rounds {
+	const rounds, most, during = 6, 60, 250 * time.Millisecond
+	for round := 0; round < rounds || round < most && len(r.lacks()) > 0; round++ {
 		r.begin(round * unionUsers)
 		ctx, cancel := context.WithTimeout(t.Context(), during)
 		var all sync.WaitGroup
@@ -175,12 +175,7 @@ func (r *unionRace) run(t *testing.T, seed uint64) {
 		all.Wait()
 		cancel()
 	}
-	var sum Stats
-	for _, f := range r.processes {
-		s := f.Window().Stats()
-		sum.Hits, sum.Loads, sum.StoresRefused = sum.Hits+s.Hits, sum.Loads+s.Loads, sum.StoresRefused+s.StoresRefused
-		sum.RedisErrors += s.RedisErrors + f.sources.Stats().RedisErrors
-	}
+	sum := r.sum()
 	t.Logf("%d pages, %d unknown, %d whole, %d others, %d entries, %d writes, %d hits, %d loads, %d stores refused, %d wrong",
 		r.pages.Load(), r.unknown.Load(), r.whole.Load(), r.cut.Load(), r.shown.Load(), r.writes.Load(), sum.Hits, sum.Loads, sum.StoresRefused, r.wrong.Load())
 	if n := r.wrong.Load(); n > 0 {
@@ -189,14 +184,48 @@ func (r *unionRace) run(t *testing.T, seed uint64) {
 	if sum.RedisErrors > 0 {
 		t.Errorf("%d errors of Redis", sum.RedisErrors)
 	}
-	for what, n := range map[string]int64{
+	if few := r.lacks(); len(few) > 0 {
+		t.Errorf("too few %v: this run shows nothing", few)
+	}
+}
+
+// sum is what all processes did, in their windows and with sources.
+func (r *unionRace) sum() (sum Stats) {
+	for _, f := range r.processes {
+		s := f.Window().Stats()
+		sum.Hits, sum.Loads, sum.StoresRefused = sum.Hits+s.Hits, sum.Loads+s.Loads, sum.StoresRefused+s.StoresRefused
+		sum.RedisErrors += s.RedisErrors + f.sources.Stats().RedisErrors
+	}
+	return sum
+}
+
+// lacks names what did not happen often enough yet for the race to show something.
+func (r *unionRace) lacks() []string {
+	sum := r.sum()
+	return tooFew(map[string]int64{
 		"known pages": r.pages.Load() - r.unknown.Load(), "whole pages": r.whole.Load(), "other pages": r.cut.Load(), "entries": r.shown.Load() / 10,
 		"hits": sum.Hits, "loads": sum.Loads / 20, "stores refused": sum.StoresRefused, "writes": r.writes.Load() / 50,
-	} {
-		if n == 0 {
-			t.Errorf("too few %s: this run shows nothing", what)
+	})
+}
+
+// tooFew names what has a zero.
+func tooFew(seen map[string]int64) []string {
+	maps.DeleteFunc(seen, func(_ string, n int64) bool { return n > 0 })
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// raceFor ends after a time, or later when enough has happened for the race to show
+// something: a busy machine gets ten times the time.
+func raceFor(t *testing.T, during time.Duration, enough func() bool) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*during)
+	go func() {
+		for clock.Sleep(ctx, during) == nil {
+			if enough() {
+				cancel()
+			}
 		}
-	}
+	}()
+	return ctx, cancel
 }
 
 // begin makes everything new, for users from first on.

@@ -93,7 +93,7 @@ func (r *windowRace) load(ctx context.Context, lists []int, limit int) (map[int]
 }
 
 func (r *windowRace) run(t *testing.T, seed uint64, during time.Duration) {
-	ctx, cancel := context.WithTimeout(t.Context(), during)
+	ctx, cancel := raceFor(t, during, func() bool { return len(r.lacks()) == 0 })
 	defer cancel()
 	var all sync.WaitGroup
 	for i, win := range r.windows {
@@ -105,14 +105,7 @@ func (r *windowRace) run(t *testing.T, seed uint64, during time.Duration) {
 		}
 	}
 	all.Wait()
-	var sum Stats
-	for _, win := range r.windows {
-		s := win.Stats()
-		sum.StoresRefused += s.StoresRefused
-		sum.Hits += s.Hits
-		sum.Loads += s.Loads
-		sum.RedisErrors += s.RedisErrors
-	}
+	sum := r.sum()
 	t.Logf("%d reads, %d hits, %d past the floor, %d to the end, %d writes, %d loads, %d stores refused, %d wrong",
 		r.reads.Load(), sum.Hits, r.past.Load(), r.ends.Load(), r.writes.Load(), sum.Loads, sum.StoresRefused, r.wrong.Load())
 	if n := r.wrong.Load(); n > 0 {
@@ -121,14 +114,28 @@ func (r *windowRace) run(t *testing.T, seed uint64, during time.Duration) {
 	if sum.RedisErrors > 0 {
 		t.Errorf("%d errors of Redis", sum.RedisErrors)
 	}
-	for what, n := range map[string]int64{
+	if few := r.lacks(); len(few) > 0 {
+		t.Errorf("too few %v: this run shows nothing", few)
+	}
+}
+
+// sum is what the windows of all processes did.
+func (r *windowRace) sum() (sum Stats) {
+	for _, win := range r.windows {
+		s := win.Stats()
+		sum.Hits, sum.Loads, sum.StoresRefused = sum.Hits+s.Hits, sum.Loads+s.Loads, sum.StoresRefused+s.StoresRefused
+		sum.RedisErrors += s.RedisErrors
+	}
+	return sum
+}
+
+// lacks names what did not happen often enough yet for the race to show something.
+func (r *windowRace) lacks() []string {
+	sum := r.sum()
+	return tooFew(map[string]int64{
 		"hits": sum.Hits / 100, "loads": sum.Loads / 20, "stores refused": sum.StoresRefused,
 		"pages past the floor": r.past.Load(), "pages to the end": r.ends.Load(), "writes": r.writes.Load() / 50,
-	} {
-		if n == 0 {
-			t.Errorf("too few %s: this run shows nothing", what)
-		}
-	}
+	})
 }
 
 // write changes lists, most of the time by adding and removing, and keeps them
