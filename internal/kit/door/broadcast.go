@@ -42,6 +42,8 @@ type broadcasts struct {
 
 	complaints clock.Seldom
 
+	remembered atomic.Int64 // bytes in the memos of all pipes
+
 	mu       sync.Mutex
 	pipes    map[selection]*pipe // that are shared
 	personal map[selection]struct{}
@@ -199,8 +201,11 @@ func (b *broadcasts) split(p *pipe, taken []entry) {
 func (b *broadcasts) finishAll(p *pipe, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for m := range p.members {
 		m.first = 0
+		m.gen.Add(1) // what waits is behind what was lost
 		m.finish(err)
 	}
 }
@@ -244,6 +249,7 @@ type member struct {
 	begun      bool      // something was pushed
 	ending     bool      // its end waits too
 	ended      error     // why
+	finished   bool      // its carrier is being told that
 	closed     bool
 
 	// These are the pipe's worker's, and whoever resumes it may read taken: then the
@@ -278,7 +284,7 @@ func (m *member) lock() *pipe {
 func (m *member) Push(u *live.Update) {
 	p := m.lock()
 	defer p.mu.Unlock()
-	if m.closed || m.ending || m.state != taking {
+	if m.closed || m.ending || m.finished || m.state != taking {
 		return
 	}
 	if !m.begun {
@@ -298,12 +304,11 @@ func (m *member) End(err error) {
 	p := m.lock()
 	defer p.mu.Unlock()
 	switch {
-	case m.closed, m.ending:
+	case m.closed, m.ending, m.finished:
 	case m.state == taking:
 		m.ending, m.ended = true, err
 		p.push(entry{nil, m, m.gen.Load()})
 	case err != nil: // it would not tell what was missed
-		m.ending = true
 		m.finish(err)
 	}
 }
@@ -330,8 +335,9 @@ func (m *member) fall(behind reception) {
 	m.ending = false
 }
 
-// finish has the carrier tell the end.
+// finish has the carrier tell the end, behind which nothing comes. Its pipe must be locked.
 func (m *member) finish(err error) {
+	m.finished = true
 	m.broadcasts.work.Go(func() { m.carrier.conclude(m, err) })
 }
 
@@ -341,7 +347,7 @@ func (m *member) drained() { m.resume(behindAll) }
 // resume has the source tell again what a member that fell behind did not take.
 func (m *member) resume(from reception) {
 	p := m.lock()
-	if m.closed || m.resuming || m.state != from {
+	if m.closed || m.finished || m.resuming || m.state != from {
 		p.mu.Unlock()
 		return
 	}

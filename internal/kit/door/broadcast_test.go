@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,9 +40,7 @@ func (s *socketSite) left() string {
 	b := s.door.broadcasts
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s.door.holders.mu.Lock()
-	defer s.door.holders.mu.Unlock()
-	if got := fmt.Sprint(len(b.pipes), len(s.door.holders.by), s.Running("told"), s.counts(b.door.metrics.subscriptions, b.door.metrics.selections, s.door.sockets.metrics.operations)); got != "0 0 0 [0 0 0]" {
+	if got := fmt.Sprint(len(b.pipes), s.door.holders.held(), s.Running("told"), s.counts(b.door.metrics.subscriptions, b.door.metrics.selections, s.door.sockets.metrics.operations)); got != "0 0 0 [0 0 0]" {
 		return got
 	}
 	return ""
@@ -323,6 +322,85 @@ func TestAPanicReachesItsClientsAndTheNextUpdateWorks(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A breaking carrier panics at its first message, and tells the end when it may.
+type breaking struct {
+	carrier
+	once sync.Once
+	may  chan struct{}
+}
+
+func (b *breaking) appendNext(out []byte, m *member, payload []byte, u *live.Update) []byte {
+	b.once.Do(func() { panic("oh") })
+	return b.carrier.appendNext(out, m, payload, u)
+}
+
+func (b *breaking) conclude(m *member, err error) {
+	<-b.may
+	b.carrier.conclude(m, err)
+}
+
+// Who has lost an update is told that, and nothing behind it.
+func TestNothingComesBehindWhatAPanicOfTheWorkerLost(t *testing.T) {
+	s := startBroadcasts(t, Config{})
+	v := s.follow(t, "", ofA)[0]
+	may := make(chan struct{})
+	b := s.door.broadcasts
+	b.mu.Lock()
+	for _, p := range b.pipes {
+		for m := range p.members {
+			m.carrier = &breaking{carrier: m.carrier, may: may}
+		}
+	}
+	b.mu.Unlock()
+	for range 3 {
+		s.Tell("a", "x")
+		eventually(t, "the worker is done", func() bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			for _, p := range b.pipes {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if p.working || len(p.queue) > 0 {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	close(may)
+	v.wantsError("1", codeInternal)
+	v.lives()
+}
+
+func TestMemosOfAllSelectionsHaveOneBound(t *testing.T) {
+	var total atomic.Int64
+	payload := make([]byte, 3*mb)
+	var memos []*memo
+	for range memoTotal/len(payload) + 5 {
+		m := &memo{total: &total}
+		u := &live.Update{}
+		m.add(u, payload)
+		_, known := m.find(u)
+		if known != (len(memos) < memoTotal/len(payload)) {
+			t.Errorf("memo %d: remembered is %v", len(memos), known)
+		}
+		memos = append(memos, m)
+	}
+	for _, m := range memos {
+		m.clear()
+	}
+	if n := total.Load(); n != 0 {
+		t.Errorf("%d bytes are counted of no memo", n)
+	}
+	one := &memo{total: &total}
+	for range 5 {
+		one.add(&live.Update{}, payload)
+	}
+	if one.find(&live.Update{}); one.bytes > memoBytes || total.Load() != int64(one.bytes) {
+		t.Errorf("%d bytes, %d in all", one.bytes, total.Load())
 	}
 }
 

@@ -5,18 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Recheck has the sockets and event streams of these sessions, see [Admission], look at
-// once whether it still is, as they else do every Limits.Recheck. It does not wait for
-// them.
+// once whether it still is, as they else do every Limits.Recheck; so do those that open
+// within moments, which may have asked before the session ended. It does not wait for them.
 func (d *Door) Recheck(sessions ...string) {
-	for _, h := range d.holders.of(sessions) {
-		d.holders.work.Go(func() {
-			d.holders.gate <- struct{}{}
-			defer func() { <-d.holders.gate }()
-			h.lookAgain()
-		})
+	for _, h := range d.holders.doubt(sessions) {
+		d.holders.look(h)
 	}
 }
 
@@ -32,11 +29,17 @@ type holders struct {
 	gate chan struct{} // as many look at once
 	work sync.WaitGroup
 
-	mu sync.Mutex
-	by map[string][]holder // seldom more than one
+	mu      sync.Mutex
+	by      map[string][]holder // seldom more than one
+	doubted [2]map[string]bool  // sessions that were to be looked at lately: since aged, and before
+	aged    time.Time
 }
 
-const maxRechecks = 64 // at once
+const (
+	maxRechecks = 64               // at once
+	doubtTime   = 10 * time.Second // at least; longer than an Admit takes
+	maxDoubted  = 10_000           // sessions; with more at once, the oldest are doubted for less long
+)
 
 func newHolders() *holders {
 	return &holders{gate: make(chan struct{}, maxRechecks), by: map[string][]holder{}}
@@ -50,7 +53,19 @@ func (s *holders) add(session string, h holder) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.by[session] = append(s.by[session], h)
+	if s.doubted[0][session] || s.doubted[1][session] {
+		s.look(h)
+	}
 	return func() { s.remove(session, h) }
+}
+
+// look has one look at its session, soon.
+func (s *holders) look(h holder) {
+	s.work.Go(func() {
+		s.gate <- struct{}{}
+		defer func() { <-s.gate }()
+		h.lookAgain()
+	})
 }
 
 func (s *holders) remove(session string, h holder) {
@@ -61,11 +76,20 @@ func (s *holders) remove(session string, h holder) {
 	}
 }
 
-func (s *holders) of(sessions []string) (list []holder) {
+// doubt remembers sessions for a while, and returns who holds them.
+func (s *holders) doubt(sessions []string) (list []holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, session := range sessions {
 		list = append(list, s.by[session]...)
+		if age := time.Since(s.aged); age > doubtTime || len(s.doubted[0]) >= maxDoubted {
+			s.doubted[0], s.doubted[1] = map[string]bool{}, s.doubted[0]
+			if age > 2*doubtTime {
+				s.doubted[1] = nil
+			}
+			s.aged = time.Now()
+		}
+		s.doubted[0][session] = true
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -50,6 +51,57 @@ func TestASocketEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
 			t.Errorf("left: %s", left)
 		}
 	})
+}
+
+// A session may end between the question whether it is and the note of who holds it. Nor does
+// it matter how many questions its network has left.
+func TestASocketThatOpensWhileItsSessionEndsIsToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startPiped(t, Config{Limits: Limits{Looks: 1}}, &http.Server{})
+		s.people.change("ann", Admission{User: "ann", Session: "of ann"})
+		s.door.Recheck("of ann")
+		asked := s.people.asked()
+		first := s.enter(t, "ann")
+		synctest.Wait()
+		if n := s.people.asked() - asked; n != 2 {
+			t.Fatalf("asked %d times, want at the beginning and once more", n)
+		}
+		s.people.change("ann", Admission{Refused: true})
+		s.door.Recheck("of ann")
+		if _, err := first.read(); websocket.CloseStatus(err) != statusForbidden {
+			t.Errorf("closed with %v", err)
+		}
+		s.people.change("ann", Admission{User: "ann", Session: "of ann"})
+		time.Sleep(2*doubtTime + time.Second)
+		s.door.Recheck("of bob") // so that there is a reason to forget
+		asked = s.people.asked()
+		later := s.enter(t, "ann")
+		synctest.Wait()
+		if n := s.people.asked() - asked; n != 1 {
+			t.Errorf("later asked %d times, want once", n)
+		}
+		_ = later.conn.CloseNow()
+	})
+}
+
+func TestDoubtedSessionsTakeBoundedMemory(t *testing.T) {
+	h := newHolders()
+	for n := range 5 * maxDoubted {
+		h.doubt([]string{fmt.Sprint(n)})
+	}
+	if n := len(h.doubted[0]) + len(h.doubted[1]); n > 2*maxDoubted {
+		t.Errorf("%d sessions are remembered", n)
+	}
+	if !h.doubted[0][fmt.Sprint(5*maxDoubted-1)] {
+		t.Error("the last one is not")
+	}
+}
+
+// held is how many sessions somebody holds.
+func (s *holders) held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.by)
 }
 
 // A counter is a holder that counts how many look at once.

@@ -60,7 +60,7 @@ type entry struct {
 func (e *entry) current() bool { return e.gen == e.m.gen.Load() }
 
 func newPipe(b *broadcasts, key selection, alone bool) *pipe {
-	p := &pipe{broadcasts: b, key: key, alone: alone, members: map[*member]struct{}{}}
+	p := &pipe{broadcasts: b, key: key, alone: alone, members: map[*member]struct{}{}, memo: memo{total: &b.remembered}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	b.door.metrics.selections.Inc()
 	return p

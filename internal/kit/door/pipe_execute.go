@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -232,6 +233,7 @@ func (p *pipe) drop() {
 // A memo has the payloads of a pipe's latest updates: of many clients that come again at
 // once and are told the same again, nobody has to wait for its execution.
 type memo struct {
+	total    *atomic.Int64 // bytes of all memos
 	payloads map[*live.Update][]byte
 	order    []memorized // the oldest first
 	bytes    int
@@ -245,12 +247,21 @@ type memorized struct {
 const (
 	memoSize  = 4096 // more than the longest replay: else one that is longer would find nothing
 	memoBytes = 4 * mb
+	memoTotal = 64 * mb // of all pipes; when it is full, what is new is not remembered
 	memoAge   = 10 * time.Second
 )
 
 func (m *memo) empty() bool { return len(m.order) == 0 }
 
-func (m *memo) clear() { *m = memo{} }
+func (m *memo) clear() {
+	m.count(-m.bytes)
+	*m = memo{total: m.total}
+}
+
+func (m *memo) count(bytes int) {
+	m.bytes += bytes
+	m.total.Add(int64(bytes))
+}
 
 func (m *memo) find(u *live.Update) (payload []byte, known bool) {
 	m.shrink(memoSize, time.Now())
@@ -259,21 +270,24 @@ func (m *memo) find(u *live.Update) (payload []byte, known bool) {
 }
 
 func (m *memo) add(u *live.Update, payload []byte) {
+	now := time.Now()
+	m.shrink(memoSize-1, now)
+	if m.total.Load()+int64(len(payload)) > memoTotal {
+		return
+	}
 	if m.payloads == nil {
 		m.payloads = map[*live.Update][]byte{}
 	}
-	now := time.Now()
-	m.shrink(memoSize-1, now)
 	m.payloads[u] = slices.Clip(payload)
 	m.order = append(m.order, memorized{u, now})
-	m.bytes += len(payload)
+	m.count(len(payload))
 }
 
 // shrink forgets what is too old or too much.
 func (m *memo) shrink(size int, now time.Time) {
 	for len(m.order) > 0 && (len(m.order) > size || m.bytes > memoBytes || now.Sub(m.order[0].at) > memoAge) {
 		u := m.order[0].u
-		m.bytes -= len(m.payloads[u])
+		m.count(-len(m.payloads[u]))
 		delete(m.payloads, u)
 		m.order[0] = memorized{}
 		m.order = m.order[1:]

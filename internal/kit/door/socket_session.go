@@ -74,10 +74,8 @@ func (c *socket) introduce(authorization string) caller {
 	return who
 }
 
-// readmit finds out whether the session still is, before each operation and now
-// and then, and closes the socket if not: then ok is false. If it may not be
-// asked now, that is a refusal; if it cannot be found out, whoever asks is as
-// unknown as in a request.
+// readmit finds out whether the session still is, before each operation. If it may not
+// be asked now, that is a refusal; else see confirm.
 func (c *socket) readmit(ctx context.Context) (who caller, refused *gqlerror.Error, ok bool) {
 	c.mu.Lock()
 	known, token := c.caller, c.token
@@ -88,6 +86,13 @@ func (c *socket) readmit(ctx context.Context) (who caller, refused *gqlerror.Err
 	if wait, ok := c.door.mayLook(known); !ok {
 		return known, tooMany(wait), true
 	}
+	return c.confirm(ctx, known, token)
+}
+
+// confirm finds out whether the session of a token still is that of who is known, and
+// closes the socket if not: then ok is false. If it cannot be found out, whoever asks is
+// as unknown as in a request.
+func (c *socket) confirm(ctx context.Context, known caller, token string) (who caller, refused *gqlerror.Error, ok bool) {
 	who, _ = c.door.admit(ctx, known, token)
 	switch {
 	case ctx.Err() != nil: // nobody waits for the answer, which may be that of the end
@@ -203,13 +208,14 @@ func (c *socket) lookAgain() {
 	}
 }
 
-// recheck looks whether the session still is.
+// recheck looks whether the session still is, however often that is asked: it is the
+// server's own wish.
 func (c *socket) recheck() {
 	c.mu.Lock()
-	signedIn := c.state == ready
+	known, token, signedIn := c.caller, c.token, c.state == ready
 	c.mu.Unlock()
-	if signedIn {
-		_, _, _ = c.readmit(c.ctx) // it has closed the socket, if need be
+	if signedIn && token != "" {
+		_, _, _ = c.confirm(c.ctx, known, token) // it has closed the socket, if need be
 	}
 }
 

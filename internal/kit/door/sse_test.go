@@ -498,7 +498,7 @@ func TestAStreamEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
 	p.change("ann", Admission{Refused: true})
 	s.door.Recheck("of ann")
 	e.wantsRefusal(codeUnknown)
-	testkit.Eventually(t, patience, func() bool { return len(s.door.holders.of([]string{"of ann"})) == 0 })
+	testkit.Eventually(t, patience, func() bool { return s.door.holders.held() == 0 })
 }
 
 // Who does not read is told the rest when it does.
