@@ -67,9 +67,10 @@ func TestASocketThatOpensWhileItsSessionEndsIsToldSo(t *testing.T) {
 			t.Fatalf("asked %d times, want at the beginning and once more", n)
 		}
 		s.people.change("ann", Admission{Refused: true})
+		begin := time.Now()
 		s.door.Recheck("of ann")
-		if _, err := first.read(); websocket.CloseStatus(err) != statusForbidden {
-			t.Errorf("closed with %v", err)
+		if _, err := first.read(); websocket.CloseStatus(err) != statusForbidden || time.Since(begin) > time.Second {
+			t.Errorf("closed with %v after %v", err, time.Since(begin))
 		}
 		s.people.change("ann", Admission{User: "ann", Session: "of ann"})
 		time.Sleep(2*doubtTime + time.Second)
