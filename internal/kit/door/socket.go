@@ -274,6 +274,7 @@ func (c *socket) finish(code websocket.StatusCode) bool {
 		return false
 	}
 	c.code = code
+	c.out.seal() // or the client would be told that its operations failed, as they do now
 	c.cancel()
 	if c.next != nil {
 		c.next.Stop()

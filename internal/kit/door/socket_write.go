@@ -47,6 +47,7 @@ type sender struct {
 	offered int       // bytes of the queue that offer took
 	writing bool      // the goroutine is there; nothing waits without it
 	refused bool      // offer refused something since all was written
+	sealed  bool      // no more messages
 	closed  bool      // the last frame has come
 	dropped bool      // the connection is closed
 	until   time.Time // when the connection will be closed, once the socket ends
@@ -83,7 +84,7 @@ func (s *sender) offer(frames []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.closed:
+	case s.sealed:
 		return false
 	case over(s.offered, s.socket.door.cfg.Limits.Queue):
 		s.refused = true
@@ -115,7 +116,7 @@ func (s *sender) send(_ context.Context, message []byte) bool {
 func (s *sender) begin(head, tail []byte) (written <-chan struct{}, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.sealed {
 		return nil, false
 	}
 	if head = s.try(head); len(head) == 0 {
@@ -134,6 +135,13 @@ func (s *sender) begin(head, tail []byte) (written <-chan struct{}, ok bool) {
 	return done, true
 }
 
+// seal has it take no message any more.
+func (s *sender) seal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sealed = true
+}
+
 // control takes a control frame, however much waits. After a close frame it takes
 // nothing.
 func (s *sender) control(frame []byte) {
@@ -143,6 +151,7 @@ func (s *sender) control(frame []byte) {
 		return
 	}
 	s.closed = frame[0] == closeFrame
+	s.sealed = s.sealed || s.closed
 	s.put(frame)
 }
 
@@ -161,7 +170,7 @@ func (s *sender) end(frame []byte, by time.Time) {
 // drop closes the connection and forgets what waits.
 func (s *sender) drop() {
 	s.mu.Lock()
-	s.closed, s.dropped = true, true
+	s.sealed, s.closed, s.dropped = true, true, true
 	for _, p := range s.queue {
 		s.leave(p, len(p.bytes))
 		p.end()

@@ -933,6 +933,28 @@ func TestSocketMetricsAreThereFromTheStart(t *testing.T) {
 	})
 }
 
+// An operation that ends because its socket does has nothing to say: its client sends it
+// anew, or would take it for failed.
+func TestAnOperationThatItsSocketEndsIsNotAnswered(t *testing.T) {
+	s := start(t, Config{})
+	for range 20 {
+		v := s.enter(t, "")
+		v.subscribe("1", "{ slow }")
+		eventually(t, "it runs", func() bool { return s.Running("slow") == 1 })
+		c := s.sockets()[0]
+		if !c.finish(websocket.StatusServiceRestart) { // as end does it, that of slow being faster
+			t.Fatal("it has ended")
+		}
+		eventually(t, "the operation is over", func() bool { return s.Running("slow") == 0 })
+		c.work.Wait()
+		c.out.end(closing(websocket.StatusServiceRestart, "restart"), time.Now().Add(patience))
+		if text, err := v.read(); websocket.CloseStatus(err) != websocket.StatusServiceRestart {
+			t.Fatalf("it was sent %s, %v", text, err)
+		}
+		eventually(t, "it is gone", func() bool { return len(s.sockets()) == 0 })
+	}
+}
+
 func TestCloseEndsAllSockets(t *testing.T) {
 	s := start(t, Config{})
 	var all []*visitor
