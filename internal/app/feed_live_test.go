@@ -71,18 +71,12 @@ func (l *liveTape) now() []string {
 // await waits until it was told just this.
 func (l *liveTape) await(t *testing.T, want ...string) {
 	t.Helper()
-	if !eventually(func() bool { return len(l.now()) >= len(want) }) || !slices.Equal(l.now(), want) {
-		t.Fatalf("told %q, want %q", l.now(), want)
+	for end := time.Now().Add(20 * time.Second); len(l.now()) < len(want) && time.Now().Before(end); {
+		time.Sleep(2 * time.Millisecond)
 	}
-}
-
-func eventually(ok func() bool) bool {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		if ok() {
-			return true
-		}
+	if got := l.now(); !slices.Equal(got, want) {
+		t.Fatalf("told %q, want %q", got, want)
 	}
-	return false
 }
 
 func liveNumber(c page.Cursor) (n int64) {

@@ -135,7 +135,7 @@ func (s *eventStream) run(ctx context.Context, token string, op *operation, resp
 	for s.failed == nil {
 		select {
 		case res, ok := <-responses:
-			if !ok {
+			if !ok || op.evicted() { // what it then says is only that
 				s.end(ctx, op)
 				return
 			}
@@ -254,6 +254,11 @@ var (
 	errReplaced = errors.New("a newer stream of the user took its place")
 	errStopping = errors.New("the server stops")
 )
+
+// evicted reports whether a stream's operation was ended from outside.
+func (op *operation) evicted() bool {
+	return errors.Is(op.cause(), errStopping) || errors.Is(op.cause(), errReplaced)
+}
 
 // streams are the event streams that are open. They are safe for concurrent use.
 type streams struct {

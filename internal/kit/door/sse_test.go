@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/testkit"
@@ -383,6 +386,22 @@ func TestCloseEndsAllStreamsSoThatTheirClientsComeAgain(t *testing.T) {
 	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	if err := s.door.Close(ctx, 0); err != nil {
 		t.Errorf("once more: %v", err)
+	}
+}
+
+// An execution that fails because the server stops is no answer.
+func TestAStreamDoesNotTellOfTheErrorThatItsEndIs(t *testing.T) {
+	s := openStreams(t, Config{})
+	for range 20 { // which of both is seen first is random
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errStopping)
+		responses := make(chan *graphql.Response, 1)
+		responses <- &graphql.Response{Errors: gqlerror.List{refusal(codeInternal, "context canceled")}}
+		to := httptest.NewRecorder()
+		newEventStream(s.door, to).run(t.Context(), "", &operation{ctx: ctx}, responses)
+		if got := to.Body.String(); got != "" {
+			t.Fatalf("it told %q", got)
+		}
 	}
 }
 

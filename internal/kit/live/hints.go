@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,7 +44,7 @@ type Hints struct {
 	connects, probes   prometheus.Counter
 	published, dropped prometheus.Counter
 	complaints         clock.Seldom
-	connected          atomic.Bool
+	connected          prometheus.Gauge
 }
 
 const (
@@ -71,9 +70,10 @@ func NewHints(rdb redis.UniversalClient, o HintOptions, hear func(body []byte), 
 		probes:    counter("pubsub_probe_failures_total", "Connections to pub/sub that were given up because a message to ourselves did not come back."),
 		published: counter("pubsub_published_total", "Hints that this process published by pub/sub."),
 		dropped:   counter("pubsub_unpublished_total", "Hints that could not be published: whoever waits for them looks by itself."),
+		connected: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_live_pubsub_connected", Help: "1 while a connection listens to pub/sub, as far as is known."}),
 	}
 	if o.Registerer != nil {
-		o.Registerer.MustRegister(h.connects, h.probes, h.published, h.dropped)
+		o.Registerer.MustRegister(h.connects, h.probes, h.published, h.dropped, h.connected)
 	}
 	return h
 }
@@ -144,7 +144,7 @@ func (h *Hints) listen(ctx context.Context) error {
 		sub = h.rdb.Subscribe(ctx, h.o.Channel)
 	}
 	defer func() {
-		h.connected.Store(false)
+		h.connected.Set(0)
 		_ = sub.Close() // it is given up
 	}()
 	// What waits for a message does not see that ctx ends.
@@ -153,7 +153,7 @@ func (h *Hints) listen(ctx context.Context) error {
 		return fmt.Errorf("subscribe: %w", err)
 	}
 	h.connects.Inc()
-	h.connected.Store(true)
+	h.connected.Set(1)
 	h.missed()
 	for asked := false; ; {
 		wait := h.o.Silence
@@ -199,6 +199,3 @@ func isTimeout(err error) bool {
 	}](err)
 	return ok && late.Timeout()
 }
-
-// Listening reports whether messages come in at the moment, as far as is known.
-func (h *Hints) Listening() bool { return h.rdb == nil || h.connected.Load() }
