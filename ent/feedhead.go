@@ -18,7 +18,9 @@ type FeedHead struct {
 	// 1
 	ID int64 `json:"id,omitempty"`
 	// Seq holds the value of the "seq" field.
-	Seq          int64 `json:"seq,omitempty"`
+	Seq int64 `json:"seq,omitempty"`
+	// how many transactions had follows begin so far
+	Follows      int64 `json:"follows,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -27,7 +29,7 @@ func (*FeedHead) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case feedhead.FieldID, feedhead.FieldSeq:
+		case feedhead.FieldID, feedhead.FieldSeq, feedhead.FieldFollows:
 			values[i] = new(sql.NullInt64)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -55,6 +57,12 @@ func (_m *FeedHead) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field seq", values[i])
 			} else if value.Valid {
 				_m.Seq = value.Int64
+			}
+		case feedhead.FieldFollows:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field follows", values[i])
+			} else if value.Valid {
+				_m.Follows = value.Int64
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -94,6 +102,9 @@ func (_m *FeedHead) String() string {
 	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
 	builder.WriteString("seq=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Seq))
+	builder.WriteString(", ")
+	builder.WriteString("follows=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Follows))
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -35,6 +35,20 @@ func (_c *FeedHeadCreate) SetNillableSeq(v *int64) *FeedHeadCreate {
 	return _c
 }
 
+// SetFollows sets the "follows" field.
+func (_c *FeedHeadCreate) SetFollows(v int64) *FeedHeadCreate {
+	_c.mutation.SetFollows(v)
+	return _c
+}
+
+// SetNillableFollows sets the "follows" field if the given value is not nil.
+func (_c *FeedHeadCreate) SetNillableFollows(v *int64) *FeedHeadCreate {
+	if v != nil {
+		_c.SetFollows(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *FeedHeadCreate) SetID(v int64) *FeedHeadCreate {
 	_c.mutation.SetID(v)
@@ -80,12 +94,19 @@ func (_c *FeedHeadCreate) defaults() {
 		v := feedhead.DefaultSeq
 		_c.mutation.SetSeq(v)
 	}
+	if _, ok := _c.mutation.Follows(); !ok {
+		v := feedhead.DefaultFollows
+		_c.mutation.SetFollows(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
 func (_c *FeedHeadCreate) check() error {
 	if _, ok := _c.mutation.Seq(); !ok {
 		return &ValidationError{Name: "seq", err: errors.New(`ent: missing required field "FeedHead.seq"`)}
+	}
+	if _, ok := _c.mutation.Follows(); !ok {
+		return &ValidationError{Name: "follows", err: errors.New(`ent: missing required field "FeedHead.follows"`)}
 	}
 	return nil
 }
@@ -123,6 +144,10 @@ func (_c *FeedHeadCreate) createSpec() (*FeedHead, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Seq(); ok {
 		_spec.SetField(feedhead.FieldSeq, field.TypeInt64, value)
 		_node.Seq = value
+	}
+	if value, ok := _c.mutation.Follows(); ok {
+		_spec.SetField(feedhead.FieldFollows, field.TypeInt64, value)
+		_node.Follows = value
 	}
 	return _node, _spec
 }
@@ -194,6 +219,24 @@ func (u *FeedHeadUpsert) AddSeq(v int64) *FeedHeadUpsert {
 	return u
 }
 
+// SetFollows sets the "follows" field.
+func (u *FeedHeadUpsert) SetFollows(v int64) *FeedHeadUpsert {
+	u.Set(feedhead.FieldFollows, v)
+	return u
+}
+
+// UpdateFollows sets the "follows" field to the value that was provided on create.
+func (u *FeedHeadUpsert) UpdateFollows() *FeedHeadUpsert {
+	u.SetExcluded(feedhead.FieldFollows)
+	return u
+}
+
+// AddFollows adds v to the "follows" field.
+func (u *FeedHeadUpsert) AddFollows(v int64) *FeedHeadUpsert {
+	u.Add(feedhead.FieldFollows, v)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -260,6 +303,27 @@ func (u *FeedHeadUpsertOne) AddSeq(v int64) *FeedHeadUpsertOne {
 func (u *FeedHeadUpsertOne) UpdateSeq() *FeedHeadUpsertOne {
 	return u.Update(func(s *FeedHeadUpsert) {
 		s.UpdateSeq()
+	})
+}
+
+// SetFollows sets the "follows" field.
+func (u *FeedHeadUpsertOne) SetFollows(v int64) *FeedHeadUpsertOne {
+	return u.Update(func(s *FeedHeadUpsert) {
+		s.SetFollows(v)
+	})
+}
+
+// AddFollows adds v to the "follows" field.
+func (u *FeedHeadUpsertOne) AddFollows(v int64) *FeedHeadUpsertOne {
+	return u.Update(func(s *FeedHeadUpsert) {
+		s.AddFollows(v)
+	})
+}
+
+// UpdateFollows sets the "follows" field to the value that was provided on create.
+func (u *FeedHeadUpsertOne) UpdateFollows() *FeedHeadUpsertOne {
+	return u.Update(func(s *FeedHeadUpsert) {
+		s.UpdateFollows()
 	})
 }
 
@@ -495,6 +559,27 @@ func (u *FeedHeadUpsertBulk) AddSeq(v int64) *FeedHeadUpsertBulk {
 func (u *FeedHeadUpsertBulk) UpdateSeq() *FeedHeadUpsertBulk {
 	return u.Update(func(s *FeedHeadUpsert) {
 		s.UpdateSeq()
+	})
+}
+
+// SetFollows sets the "follows" field.
+func (u *FeedHeadUpsertBulk) SetFollows(v int64) *FeedHeadUpsertBulk {
+	return u.Update(func(s *FeedHeadUpsert) {
+		s.SetFollows(v)
+	})
+}
+
+// AddFollows adds v to the "follows" field.
+func (u *FeedHeadUpsertBulk) AddFollows(v int64) *FeedHeadUpsertBulk {
+	return u.Update(func(s *FeedHeadUpsert) {
+		s.AddFollows(v)
+	})
+}
+
+// UpdateFollows sets the "follows" field to the value that was provided on create.
+func (u *FeedHeadUpsertBulk) UpdateFollows() *FeedHeadUpsertBulk {
+	return u.Update(func(s *FeedHeadUpsert) {
+		s.UpdateFollows()
 	})
 }
 

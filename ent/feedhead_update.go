@@ -49,6 +49,27 @@ func (_u *FeedHeadUpdate) AddSeq(v int64) *FeedHeadUpdate {
 	return _u
 }
 
+// SetFollows sets the "follows" field.
+func (_u *FeedHeadUpdate) SetFollows(v int64) *FeedHeadUpdate {
+	_u.mutation.ResetFollows()
+	_u.mutation.SetFollows(v)
+	return _u
+}
+
+// SetNillableFollows sets the "follows" field if the given value is not nil.
+func (_u *FeedHeadUpdate) SetNillableFollows(v *int64) *FeedHeadUpdate {
+	if v != nil {
+		_u.SetFollows(*v)
+	}
+	return _u
+}
+
+// AddFollows adds value to the "follows" field.
+func (_u *FeedHeadUpdate) AddFollows(v int64) *FeedHeadUpdate {
+	_u.mutation.AddFollows(v)
+	return _u
+}
+
 // Mutation returns the FeedHeadMutation object of the builder.
 func (_u *FeedHeadUpdate) Mutation() *FeedHeadMutation {
 	return _u.mutation
@@ -102,6 +123,12 @@ func (_u *FeedHeadUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.AddedSeq(); ok {
 		_spec.AddField(feedhead.FieldSeq, field.TypeInt64, value)
 	}
+	if value, ok := _u.mutation.Follows(); ok {
+		_spec.SetField(feedhead.FieldFollows, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFollows(); ok {
+		_spec.AddField(feedhead.FieldFollows, field.TypeInt64, value)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -142,6 +169,27 @@ func (_u *FeedHeadUpdateOne) SetNillableSeq(v *int64) *FeedHeadUpdateOne {
 // AddSeq adds value to the "seq" field.
 func (_u *FeedHeadUpdateOne) AddSeq(v int64) *FeedHeadUpdateOne {
 	_u.mutation.AddSeq(v)
+	return _u
+}
+
+// SetFollows sets the "follows" field.
+func (_u *FeedHeadUpdateOne) SetFollows(v int64) *FeedHeadUpdateOne {
+	_u.mutation.ResetFollows()
+	_u.mutation.SetFollows(v)
+	return _u
+}
+
+// SetNillableFollows sets the "follows" field if the given value is not nil.
+func (_u *FeedHeadUpdateOne) SetNillableFollows(v *int64) *FeedHeadUpdateOne {
+	if v != nil {
+		_u.SetFollows(*v)
+	}
+	return _u
+}
+
+// AddFollows adds value to the "follows" field.
+func (_u *FeedHeadUpdateOne) AddFollows(v int64) *FeedHeadUpdateOne {
+	_u.mutation.AddFollows(v)
 	return _u
 }
 
@@ -227,6 +275,12 @@ func (_u *FeedHeadUpdateOne) sqlSave(ctx context.Context) (_node *FeedHead, err 
 	}
 	if value, ok := _u.mutation.AddedSeq(); ok {
 		_spec.AddField(feedhead.FieldSeq, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Follows(); ok {
+		_spec.SetField(feedhead.FieldFollows, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFollows(); ok {
+		_spec.AddField(feedhead.FieldFollows, field.TypeInt64, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &FeedHead{config: _u.config}

@@ -2242,6 +2242,8 @@ type FeedHeadMutation struct {
 	id            *int64
 	seq           *int64
 	addseq        *int64
+	follows       *int64
+	addfollows    *int64
 	clearedFields map[string]struct{}
 	done          bool
 	oldValue      func(context.Context) (*FeedHead, error)
@@ -2408,6 +2410,62 @@ func (m *FeedHeadMutation) ResetSeq() {
 	m.addseq = nil
 }
 
+// SetFollows sets the "follows" field.
+func (m *FeedHeadMutation) SetFollows(i int64) {
+	m.follows = &i
+	m.addfollows = nil
+}
+
+// Follows returns the value of the "follows" field in the mutation.
+func (m *FeedHeadMutation) Follows() (r int64, exists bool) {
+	v := m.follows
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFollows returns the old "follows" field's value of the FeedHead entity.
+// If the FeedHead object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *FeedHeadMutation) OldFollows(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFollows is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFollows requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFollows: %w", err)
+	}
+	return oldValue.Follows, nil
+}
+
+// AddFollows adds i to the "follows" field.
+func (m *FeedHeadMutation) AddFollows(i int64) {
+	if m.addfollows != nil {
+		*m.addfollows += i
+	} else {
+		m.addfollows = &i
+	}
+}
+
+// AddedFollows returns the value that was added to the "follows" field in this mutation.
+func (m *FeedHeadMutation) AddedFollows() (r int64, exists bool) {
+	v := m.addfollows
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFollows resets all changes to the "follows" field.
+func (m *FeedHeadMutation) ResetFollows() {
+	m.follows = nil
+	m.addfollows = nil
+}
+
 // Where appends a list predicates to the FeedHeadMutation builder.
 func (m *FeedHeadMutation) Where(ps ...predicate.FeedHead) {
 	m.predicates = append(m.predicates, ps...)
@@ -2442,9 +2500,12 @@ func (m *FeedHeadMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *FeedHeadMutation) Fields() []string {
-	fields := make([]string, 0, 1)
+	fields := make([]string, 0, 2)
 	if m.seq != nil {
 		fields = append(fields, feedhead.FieldSeq)
+	}
+	if m.follows != nil {
+		fields = append(fields, feedhead.FieldFollows)
 	}
 	return fields
 }
@@ -2456,6 +2517,8 @@ func (m *FeedHeadMutation) Field(name string) (ent.Value, bool) {
 	switch name {
 	case feedhead.FieldSeq:
 		return m.Seq()
+	case feedhead.FieldFollows:
+		return m.Follows()
 	}
 	return nil, false
 }
@@ -2467,6 +2530,8 @@ func (m *FeedHeadMutation) OldField(ctx context.Context, name string) (ent.Value
 	switch name {
 	case feedhead.FieldSeq:
 		return m.OldSeq(ctx)
+	case feedhead.FieldFollows:
+		return m.OldFollows(ctx)
 	}
 	return nil, fmt.Errorf("unknown FeedHead field %s", name)
 }
@@ -2483,6 +2548,13 @@ func (m *FeedHeadMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetSeq(v)
 		return nil
+	case feedhead.FieldFollows:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFollows(v)
+		return nil
 	}
 	return fmt.Errorf("unknown FeedHead field %s", name)
 }
@@ -2494,6 +2566,9 @@ func (m *FeedHeadMutation) AddedFields() []string {
 	if m.addseq != nil {
 		fields = append(fields, feedhead.FieldSeq)
 	}
+	if m.addfollows != nil {
+		fields = append(fields, feedhead.FieldFollows)
+	}
 	return fields
 }
 
@@ -2504,6 +2579,8 @@ func (m *FeedHeadMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case feedhead.FieldSeq:
 		return m.AddedSeq()
+	case feedhead.FieldFollows:
+		return m.AddedFollows()
 	}
 	return nil, false
 }
@@ -2519,6 +2596,13 @@ func (m *FeedHeadMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddSeq(v)
+		return nil
+	case feedhead.FieldFollows:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFollows(v)
 		return nil
 	}
 	return fmt.Errorf("unknown FeedHead numeric field %s", name)
@@ -2549,6 +2633,9 @@ func (m *FeedHeadMutation) ResetField(name string) error {
 	switch name {
 	case feedhead.FieldSeq:
 		m.ResetSeq()
+		return nil
+	case feedhead.FieldFollows:
+		m.ResetFollows()
 		return nil
 	}
 	return fmt.Errorf("unknown FeedHead field %s", name)

@@ -50,6 +50,10 @@ func init() {
 	feedheadDescSeq := feedheadFields[1].Descriptor()
 	// feedhead.DefaultSeq holds the default value on creation for the seq field.
 	feedhead.DefaultSeq = feedheadDescSeq.Default.(int64)
+	// feedheadDescFollows is the schema descriptor for follows field.
+	feedheadDescFollows := feedheadFields[2].Descriptor()
+	// feedhead.DefaultFollows holds the default value on creation for the follows field.
+	feedhead.DefaultFollows = feedheadDescFollows.Default.(int64)
 	flashsaleFields := schema.FlashSale{}.Fields()
 	_ = flashsaleFields
 	// flashsaleDescPartition is the schema descriptor for partition field.

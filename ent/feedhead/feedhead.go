@@ -13,6 +13,8 @@ const (
 	FieldID = "id"
 	// FieldSeq holds the string denoting the seq field in the database.
 	FieldSeq = "seq"
+	// FieldFollows holds the string denoting the follows field in the database.
+	FieldFollows = "follows"
 	// Table holds the table name of the feedhead in the database.
 	Table = "feed_head"
 )
@@ -21,6 +23,7 @@ const (
 var Columns = []string{
 	FieldID,
 	FieldSeq,
+	FieldFollows,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -36,6 +39,8 @@ func ValidColumn(column string) bool {
 var (
 	// DefaultSeq holds the default value on creation for the "seq" field.
 	DefaultSeq int64
+	// DefaultFollows holds the default value on creation for the "follows" field.
+	DefaultFollows int64
 )
 
 // OrderOption defines the ordering options for the FeedHead queries.
@@ -49,4 +54,9 @@ func ByID(opts ...sql.OrderTermOption) OrderOption {
 // BySeq orders the results by the seq field.
 func BySeq(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSeq, opts...).ToFunc()
+}
+
+// ByFollows orders the results by the follows field.
+func ByFollows(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFollows, opts...).ToFunc()
 }

@@ -57,6 +57,11 @@ func Seq(v int64) predicate.FeedHead {
 	return predicate.FeedHead(sql.FieldEQ(FieldSeq, v))
 }
 
+// Follows applies equality check predicate on the "follows" field. It's identical to FollowsEQ.
+func Follows(v int64) predicate.FeedHead {
+	return predicate.FeedHead(sql.FieldEQ(FieldFollows, v))
+}
+
 // SeqEQ applies the EQ predicate on the "seq" field.
 func SeqEQ(v int64) predicate.FeedHead {
 	return predicate.FeedHead(sql.FieldEQ(FieldSeq, v))
@@ -95,6 +100,46 @@ func SeqLT(v int64) predicate.FeedHead {
 // SeqLTE applies the LTE predicate on the "seq" field.
 func SeqLTE(v int64) predicate.FeedHead {
 	return predicate.FeedHead(sql.FieldLTE(FieldSeq, v))
+}
+
+// FollowsEQ applies the EQ predicate on the "follows" field.
+func FollowsEQ(v int64) predicate.FeedHead {
+	return predicate.FeedHead(sql.FieldEQ(FieldFollows, v))
+}
+
+// FollowsNEQ applies the NEQ predicate on the "follows" field.
+func FollowsNEQ(v int64) predicate.FeedHead {
+	return predicate.FeedHead(sql.FieldNEQ(FieldFollows, v))
+}
+
+// FollowsIn applies the In predicate on the "follows" field.
+func FollowsIn(vs ...int64) predicate.FeedHead {
+	return predicate.FeedHead(sql.FieldIn(FieldFollows, vs...))
+}
+
+// FollowsNotIn applies the NotIn predicate on the "follows" field.
+func FollowsNotIn(vs ...int64) predicate.FeedHead {
+	return predicate.FeedHead(sql.FieldNotIn(FieldFollows, vs...))
+}
+
+// FollowsGT applies the GT predicate on the "follows" field.
+func FollowsGT(v int64) predicate.FeedHead {
+	return predicate.FeedHead(sql.FieldGT(FieldFollows, v))
+}
+
+// FollowsGTE applies the GTE predicate on the "follows" field.
+func FollowsGTE(v int64) predicate.FeedHead {
+	return predicate.FeedHead(sql.FieldGTE(FieldFollows, v))
+}
+
+// FollowsLT applies the LT predicate on the "follows" field.
+func FollowsLT(v int64) predicate.FeedHead {
+	return predicate.FeedHead(sql.FieldLT(FieldFollows, v))
+}
+
+// FollowsLTE applies the LTE predicate on the "follows" field.
+func FollowsLTE(v int64) predicate.FeedHead {
+	return predicate.FeedHead(sql.FieldLTE(FieldFollows, v))
 }
 
 // And groups predicates with the AND operator between them.

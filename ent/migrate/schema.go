@@ -86,6 +86,7 @@ var (
 	FeedHeadColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
 		{Name: "seq", Type: field.TypeInt64, Default: 0},
+		{Name: "follows", Type: field.TypeInt64, Default: 0},
 	}
 	// FeedHeadTable holds the schema information for the "feed_head" table.
 	FeedHeadTable = &schema.Table{

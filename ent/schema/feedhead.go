@@ -22,5 +22,6 @@ func (FeedHead) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id").Comment("1"),
 		field.Int64("seq").Default(0),
+		field.Int64("follows").Default(0).Comment("how many transactions had follows begin so far"),
 	}
 }

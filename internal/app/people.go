@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,6 +60,24 @@ func (f feedRooms) Rows(ctx context.Context, ids []int64) (map[int64]any, error)
 	return rows, nil
 }
 
+// WriteRow has a note cross to another process.
+func (feedRooms) WriteRow(row any) ([]byte, error) {
+	text, err := json.Marshal(row)
+	if err != nil {
+		return nil, fmt.Errorf("write down a note: %w", err)
+	}
+	return text, nil
+}
+
+// ReadRow reads what WriteRow wrote.
+func (feedRooms) ReadRow(text []byte) (any, error) {
+	n := new(note.Note)
+	if err := json.Unmarshal(text, n); err != nil {
+		return nil, fmt.Errorf("read a note: %w", err)
+	}
+	return n, nil
+}
+
 // Newest are the newest notes of authors.
 func (f feedRooms) Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.Spot, error) {
 	return f.h.Notes.Newest(ctx, authors, most)
@@ -72,7 +92,7 @@ func (f feedRooms) Followers(ctx context.Context, asks []cache.Ask[int64]) (map[
 }
 
 // Deliver has tx bring notes to followers.
-func (f feedRooms) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) error {
+func (f feedRooms) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error) {
 	return f.h.Feed.Deliver(ctx, tx, authors, followers)
 }
 
@@ -80,7 +100,16 @@ func (f feedRooms) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]in
 func (f feedRooms) Delivered() { f.h.Feed.Delivered() }
 
 // Numbered follows each commit that took numbers.
-func (f feedRooms) Numbered(last int64) { f.h.Feed.Numbered(last) }
+func (f feedRooms) Numbered(last int64, events []note.Event) {
+	told := make([]feed.Event, len(events))
+	for i, e := range events {
+		told[i] = feed.Event{Seq: e.Seq, Note: e.NoteID, Author: e.AuthorID, Removed: e.Note == nil, Star: e.Star, Follows: e.Follows}
+		if e.Note != nil {
+			told[i].Row = e.Note
+		}
+	}
+	f.h.Feed.Numbered(last, told...)
+}
 
 // countedUsers are the users as those need them who count something of them.
 type countedUsers struct{ *account.Service }

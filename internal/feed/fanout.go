@@ -38,10 +38,10 @@ var errGoesOn = errors.New("the fan-out goes on")
 // whose rows tx holds locked, followers how many follow each of them.
 //
 // Who has too many followers is a star from this note on, in the same transaction: so
-// whoever sees the note knows that it was not pushed.
-func (s *Service) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) error {
+// whoever sees the note knows that it was not pushed. It returns those.
+func (s *Service) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error) {
 	var push []int64
-	stars := map[int64]bool{}
+	stars = map[int64]bool{}
 	for note, author := range authors {
 		if followers[author] >= s.cfg.Threshold {
 			stars[author] = true
@@ -51,12 +51,12 @@ func (s *Service) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int
 	}
 	if len(stars) > 0 {
 		if err := s.promote(ctx, tx, slices.Sorted(maps.Keys(stars))); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	slices.Sort(push)
-	_, err := outbox.AddBatch(ctx, s.outbox, tx, topic, push...)
-	return err
+	_, err = outbox.AddBatch(ctx, s.outbox, tx, topic, push...)
+	return stars, err
 }
 
 func (s *Service) promote(ctx context.Context, tx *ent.Tx, authors []int64) error {

@@ -50,6 +50,9 @@ const Threshold = 100_000
 type Notes interface {
 	// Rows returns those of the notes that are there, whatever the graph shows as a note.
 	Rows(ctx context.Context, ids []int64) (map[int64]any, error)
+	// WriteRow and ReadRow have a row cross to another process.
+	WriteRow(row any) ([]byte, error)
+	ReadRow(text []byte) (row any, err error)
 	// Newest reads the newest notes of some authors from the database, by author.
 	Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.Spot, error)
 }
@@ -110,6 +113,7 @@ type Service struct {
 	hub      *hub
 	rows     *rows         // for what live feeds tell
 	numbered chan struct{} // of capacity 1: there is something to announce
+	hints    hints         // what that is
 	inboxes  *cache.Union[int64]
 	outs     *cache.Cache[int64, out]
 	stars    followedStars

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 const (
@@ -22,6 +24,7 @@ const (
 	mostLookedAt   = 20_000           // numbers that a replay looks through, while nobody is told anything
 	mostBegun      = 10_000           // follows that began since the last event; beyond, all viewers are read anew
 	viewerLife     = 30 * time.Second // of what is known of a viewer who has gone
+	mostHinted     = 1000             // announced events that wait; beyond, the log is read
 	recentUpdates  = 4096             // events of which those who come back get the same object
 )
 
@@ -34,6 +37,10 @@ const (
 // the head of the log while it keeps anybody from taking the next number; so whoever sees
 // an event in the log sees all follows that it is due to, and those are read before it is
 // told: no follow is heard of too late. That a follow has ended is heard within moments.
+//
+// What is published says so itself, with its number, what stands there, and how often follows
+// had begun before it. If that is the next number, and no follow is unknown, it is told
+// without a look into the log.
 //
 // One goroutine, run, reads and tells, one thing after the other. It is safe for concurrent
 // use.
@@ -48,6 +55,8 @@ type hub struct {
 
 	mu      sync.Mutex // held while receivers are called
 	on      bool       // somebody is there, or was a moment ago: pos counts
+	counted int64      // transactions that had follows begin, all of which are known; -1 if that is not known
+	hinted  []Event    // what was announced and is not told
 	look    bool       // the log is to be looked at
 	pos     int64
 	viewers map[int64]*viewer
@@ -61,7 +70,7 @@ type hub struct {
 }
 
 func newHub(s *Service) *hub {
-	return &hub{s: s, wake: make(chan struct{}, 1), viewers: map[int64]*viewer{}, authors: map[int64][]*viewer{}, dirty: map[int64]bool{}}
+	return &hub{s: s, wake: make(chan struct{}, 1), counted: -1, viewers: map[int64]*viewer{}, authors: map[int64][]*viewer{}, dirty: map[int64]bool{}}
 }
 
 // poke has run look what there is to do.
@@ -72,14 +81,19 @@ func (h *hub) poke() {
 	}
 }
 
-// announced says that the log goes as far as a number, or, with 0, farther than it was.
-func (h *hub) announced(number int64) {
+// announced says that the log goes as far as a number, or, with 0, farther than it was, and
+// what the last numbers are of, if that is known.
+func (h *hub) announced(number int64, events ...Event) {
 	for last := h.heard.Load(); number > last && !h.heard.CompareAndSwap(last, number); last = h.heard.Load() {
 	}
 	h.mu.Lock()
 	news := h.on && (number == 0 || number > h.pos)
 	if news {
-		h.look = true
+		if len(events) > 0 && len(h.hinted)+len(events) <= mostHinted {
+			h.hinted = append(h.hinted, events...)
+		} else {
+			h.look = true
+		}
 		if h.behind.IsZero() {
 			h.behind = time.Now()
 		}
@@ -88,6 +102,13 @@ func (h *hub) announced(number int64) {
 	if news {
 		h.poke()
 	}
+}
+
+// has reports whether all numbers up to one are told.
+func (h *hub) has(number int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.on && number <= h.pos
 }
 
 // run tells until ctx ends.
@@ -142,8 +163,8 @@ func (h *hub) tick() {
 // of them at a time.
 func (h *hub) step(ctx context.Context) (more bool, err error) {
 	h.mu.Lock()
-	look := h.look
-	h.look = false
+	look, hinted := h.look, h.hinted
+	h.look, h.hinted = false, nil
 	if len(h.viewers) == 0 {
 		h.on, h.behind = false, time.Time{}
 		h.recent = [recentUpdates]*live.Update{} // of a log that may be another one by then
@@ -153,7 +174,8 @@ func (h *hub) step(ctx context.Context) (more bool, err error) {
 	users, ahead := h.waiting()
 	on := h.on
 	h.mu.Unlock()
-	if look || ahead || !on {
+	told := h.tellHinted(hinted)
+	if look || ahead || !on || !told {
 		if err := h.advance(ctx); err != nil {
 			h.mu.Lock()
 			h.look = true
@@ -200,6 +222,35 @@ func (h *hub) waiting() (users []int64, ahead bool) {
 	return users, ahead
 }
 
+// tellHinted tells what was announced, as far as that is just what stands in the log behind
+// the position, and nobody follows an author since then unheard. It reports false if the log
+// has to be looked at.
+func (h *hub) tellHinted(hinted []Event) bool {
+	now := time.Now()
+	for _, hint := range hinted {
+		h.mu.Lock()
+		pos, on, counted := h.pos, h.on, h.counted
+		h.mu.Unlock()
+		if hint.Seq <= pos && on {
+			continue
+		}
+		if !on || hint.Seq != pos+1 || hint.Follows != counted {
+			return false
+		}
+		e, next := h.s.tail.offer(hint.event())
+		if !next {
+			return false
+		}
+		if hint.Row != nil {
+			h.s.rows.keep(hint.Note, hint.Row)
+		}
+		h.tell(e, now)
+		h.caughtUp(e.seq)
+		h.s.m.liveHinted.Inc()
+	}
+	return true
+}
+
 // advance tells what is in the log behind the position.
 func (h *hub) advance(ctx context.Context) error {
 	head, err := h.s.tail.sync(ctx)
@@ -209,7 +260,7 @@ func (h *hub) advance(ctx context.Context) error {
 	h.mu.Lock()
 	pos, on := h.pos, h.on
 	if !on {
-		h.pos, h.on = head, true
+		h.pos, h.on, h.counted = head, true, -1
 	}
 	h.mu.Unlock()
 	if !on || head == pos {
@@ -222,7 +273,7 @@ func (h *hub) advance(ctx context.Context) error {
 	if head < pos { // a database that was restored: what was told has not happened
 		return h.skip(ctx, head)
 	}
-	begun, err := h.s.readBegun(ctx, pos, head)
+	begun, counted, err := h.s.readBegun(ctx, pos)
 	if err != nil {
 		return err
 	}
@@ -233,6 +284,7 @@ func (h *hub) advance(ctx context.Context) error {
 		begun = nil
 	}
 	h.mu.Lock()
+	h.counted = counted
 	for _, b := range begun {
 		if v := h.viewers[b.user]; v != nil && v.loaded {
 			h.begin(v, b.followed)
@@ -257,7 +309,7 @@ func (h *hub) skip(ctx context.Context, head int64) error {
 		return err
 	}
 	h.mu.Lock()
-	h.pos = head
+	h.pos, h.counted = head, -1
 	h.recent = [recentUpdates]*live.Update{}
 	for _, v := range h.viewers {
 		for _, s := range v.sessions {
@@ -493,12 +545,22 @@ func (h *hub) lag() (numbers int64, oldest time.Duration, joining int) {
 	return max(0, max(h.heard.Load(), h.s.tail.known())-h.pos), oldest, len(h.joining)
 }
 
-// readBegun reads the follows that began while the log was between two numbers: at the
-// first one, or later, and before the second.
-func (s *Service) readBegun(ctx context.Context, from, until int64) (list []begun, err error) {
-	list, err = s.follows(ctx, s.sql.begun, from, until, mostBegun)
+// readBegun reads the follows that began since the log had a number, and how many
+// transactions had any begin so far.
+func (s *Service) readBegun(ctx context.Context, from int64) (list []begun, counted int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
+	defer cancel()
+	counted = -1 // there always is a row
+	err = sqlfile.Each(ctx, s.db, s.sql.begun, []any{from, mostBegun}, func(rows *sql.Rows) error {
+		var user, author, since sql.NullInt64
+		err := rows.Scan(&counted, &user, &author, &since)
+		if user.Valid {
+			list = append(list, begun{user.Int64, followed{author.Int64, since.Int64}})
+		}
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("select the follows that began between numbers %d and %d: %w", from, until, err)
+		return nil, 0, fmt.Errorf("select the follows that began since number %d: %w", from, err)
 	}
-	return list, nil
+	return list, counted, nil
 }

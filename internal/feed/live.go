@@ -2,7 +2,6 @@ package feed
 
 import (
 	"context"
-	"strconv"
 	"sync"
 	"time"
 
@@ -96,23 +95,19 @@ func told(u Update) func(context.Context) (any, error) {
 	return func(context.Context) (any, error) { return u, nil }
 }
 
-// Numbered is called after a commit that took numbers of the log, with the last of them. It
-// tells the live feeds of all processes that there is something new, and does not wait.
-func (s *Service) Numbered(last int64) {
-	s.hub.announced(last)
+// Numbered is called after a commit that took numbers of the log, with the last of them, and
+// what they are of, or nothing if that is much. It tells the live feeds of all processes,
+// and does not wait.
+func (s *Service) Numbered(last int64, events ...Event) {
+	s.hub.announced(last, events...)
 	if s.cfg.Announce == nil {
 		return
 	}
+	s.hints.add(events)
 	select {
 	case s.numbered <- struct{}{}:
 	default:
 	}
-}
-
-// Hear takes in what another process announced by Config.Announce.
-func (s *Service) Hear(hint []byte) {
-	number, _ := strconv.ParseInt(string(hint), 10, 64) // 0: there is something
-	s.hub.announced(number)
 }
 
 // HintsMissed says that announcements may have been lost: the log is looked at.
@@ -150,8 +145,8 @@ func (s *Service) Lag() Lag {
 	return Lag{numbers, joining, oldest}
 }
 
-// announce publishes the newest number whenever there is one, until ctx ends: those that
-// come while it does are one announcement.
+// announce publishes what is new whenever there is something, until ctx ends: what comes
+// while it does is one announcement.
 func (s *Service) announce(ctx context.Context) {
 	var complaints clock.Seldom
 	for {
@@ -160,8 +155,11 @@ func (s *Service) announce(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		number := strconv.FormatInt(s.hub.heard.Load(), 10)
-		if err := s.cfg.Announce(ctx, []byte(number)); err != nil && ctx.Err() == nil && complaints.Due() {
+		text := s.nextHint()
+		if text == nil {
+			continue
+		}
+		if err := s.cfg.Announce(ctx, text); err != nil && ctx.Err() == nil && complaints.Due() {
 			s.cfg.Log.WarnContext(ctx, "other processes are not told what is new in feeds: they look each second", "err", err)
 		}
 	}

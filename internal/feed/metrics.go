@@ -7,9 +7,9 @@ type metrics struct {
 	fanOuts prometheus.Histogram
 	pages   *prometheus.CounterVec
 
-	liveSessions, liveViewers                                 prometheus.Gauge
-	liveEvents, liveTold, liveReplayed, liveErrors, liveFound prometheus.Counter
-	liveReplays                                               *prometheus.CounterVec
+	liveSessions, liveViewers                                             prometheus.Gauge
+	liveEvents, liveTold, liveReplayed, liveErrors, liveFound, liveHinted prometheus.Counter
+	liveReplays                                                           *prometheus.CounterVec
 }
 
 func newMetrics(reg prometheus.Registerer) metrics {
@@ -37,6 +37,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	m.liveTold = counter("told_total", "Updates that were handed over as they happened, each to one live feed.")
 	m.liveReplayed = counter("replayed_total", "Updates that were handed over to live feeds that had missed them.")
 	m.liveErrors = counter("errors_total", "Reads of what live feeds need that failed; they are tried again.")
+	m.liveHinted = counter("hinted_total", "Events of the log that were told as they were announced, without a look into the log.")
 	m.liveFound = counter("found_total", "Numbers of the log that this process found by looking: what should have announced them had not come, or not yet.")
 	m.liveReplays = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tandian_feed_live_replays_total", Help: "Live feeds that went on from a place: from the log, or told to read the feed anew (resync).",
@@ -45,7 +46,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		m.liveReplays.WithLabelValues(source)
 	}
 	if reg != nil {
-		reg.MustRegister(m.pushed, m.fanOuts, m.pages, m.liveSessions, m.liveViewers, m.liveEvents, m.liveTold, m.liveReplayed, m.liveErrors, m.liveFound, m.liveReplays)
+		reg.MustRegister(m.pushed, m.fanOuts, m.pages, m.liveSessions, m.liveViewers, m.liveEvents, m.liveTold, m.liveReplayed, m.liveErrors, m.liveFound, m.liveHinted, m.liveReplays)
 	}
 	return m
 }

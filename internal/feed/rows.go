@@ -10,6 +10,7 @@ import (
 const (
 	rowsTimeout = 4 * time.Second // of one read
 	rowsAtOnce  = 200             // notes of one read
+	mostKept    = 256             // notes at hand, of 8 KB at most
 )
 
 // rows reads notes for live feeds, which need them one by one: who asks while a read is
@@ -21,6 +22,24 @@ type rows struct {
 	mu     sync.Mutex
 	next   *rowsRead // nil if nobody waits for one
 	flying bool
+	kept   map[int64]any // of notes that were just published
+	order  []int64       // the notes of kept, the oldest first
+}
+
+// keep has a note at hand that was just published: no read of it would show another row, as
+// rows of notes do not change.
+func (r *rows) keep(id int64, row any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kept == nil {
+		r.kept = make(map[int64]any, mostKept)
+	}
+	if len(r.order) == mostKept {
+		delete(r.kept, r.order[0])
+		r.order = append(r.order[:0], r.order[1:]...)
+	}
+	r.kept[id] = row
+	r.order = append(r.order, id)
 }
 
 // A rowsRead is one read for all who wait for it.
@@ -34,6 +53,10 @@ type rowsRead struct {
 // read returns a note, nil if there is none. It never is older than the call.
 func (r *rows) read(ctx context.Context, id int64) (any, error) {
 	r.mu.Lock()
+	if row, ok := r.kept[id]; ok {
+		r.mu.Unlock()
+		return row, nil
+	}
 	if r.next == nil {
 		r.next = &rowsRead{done: make(chan struct{})}
 	}

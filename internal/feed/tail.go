@@ -60,8 +60,9 @@ type tail struct {
 	flying  bool
 	asked   chan struct{} // of capacity 1: events came
 
-	state sync.RWMutex // of all below
-	begun bool
+	state     sync.RWMutex // of all below
+	begun     bool
+	beginning bool // it is being read from the database: nothing else may come in
 	// events has the numbers behind before, and head is the last one of them.
 	before, head int64
 	events       []event
@@ -148,6 +149,8 @@ func (t *tail) read(ctx context.Context) error {
 func (t *tail) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
+	t.setBeginning(true)
+	defer t.setBeginning(false)
 	head, err := t.log.head(ctx)
 	if err != nil {
 		return err
@@ -187,28 +190,56 @@ func (t *tail) begin(ctx context.Context) error {
 	return nil
 }
 
-// add takes in what follows the head.
-func (t *tail) add(events []event) error {
-	if len(events) == 0 {
-		return nil
+func (t *tail) setBeginning(is bool) {
+	t.state.Lock()
+	defer t.state.Unlock()
+	t.beginning = is
+}
+
+// offer takes in an event that was committed, if it is the one behind the head, and returns
+// it as the tail has it. It reports false if it is neither that nor known.
+func (t *tail) offer(e event) (event, bool) {
+	t.state.Lock()
+	defer t.state.Unlock()
+	switch {
+	case !t.begun || t.beginning || e.seq > t.head+1 || e.seq <= t.before:
+		return e, false
+	case e.seq <= t.head: // a page has looked for it before
+		known := t.events[e.seq-t.before-1]
+		return known, known.note == e.note && known.added == e.added
 	}
+	e.star = e.star || t.isStar[e.author] // all stars up to the head are known
+	t.addLocked(e)
+	return e, true
+}
+
+// add takes in what follows the head, and overlooks what is known.
+func (t *tail) add(events []event) error {
 	t.state.Lock()
 	defer t.state.Unlock()
 	for _, e := range events {
+		if e.seq <= t.head {
+			continue
+		}
 		if e.seq != t.head+1 {
 			return fmt.Errorf("number %d follows %d", e.seq, t.head)
 		}
-		t.head = e.seq
-		t.events = append(t.events, e)
-		switch {
-		case !e.added:
-			t.removed[e.note] = e.seq
-		case e.star:
-			t.addStar(e.author)
-			t.ofStars[e.author] = append(t.ofStars[e.author], e)
-		default:
-			t.open = append(t.open, e)
-		}
+		t.addLocked(e)
+	}
+	return nil
+}
+
+func (t *tail) addLocked(e event) {
+	t.head = e.seq
+	t.events = append(t.events, e)
+	switch {
+	case !e.added:
+		t.removed[e.note] = e.seq
+	case e.star:
+		t.addStar(e.author)
+		t.ofStars[e.author] = append(t.ofStars[e.author], e)
+	default:
+		t.open = append(t.open, e)
 	}
 	t.crowded = t.crowded || len(t.open) > mostOpen
 	t.trim()
@@ -216,7 +247,6 @@ func (t *tail) add(events []event) error {
 	case t.asked <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 func (t *tail) addStar(author int64) {

@@ -25,7 +25,9 @@ type announcement struct {
 	notes, authors, shops          []int64
 	counted                        bool // comments of the shops were
 	published                      bool
-	last                           int64 // of the numbers that it took
+	stars                          map[int64]bool // authors
+	last                           int64          // of the numbers that it took
+	events                         []Event        // what they are of; none if that is much
 	ours, userTickets, shopTickets []outbox.Ticket
 }
 
@@ -48,12 +50,25 @@ func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n i
 		for _, r := range rows {
 			authors[r.ID] = r.AuthorID
 		}
-		if err := s.feed.Deliver(ctx, tx, authors, followers); err != nil {
+		if a.stars, err = s.feed.Deliver(ctx, tx, authors, followers); err != nil {
 			return a, fmt.Errorf("deliver them: %w", err)
 		}
 	}
 	a.ours, err = outbox.AddBatch(ctx, s.outbox, tx, topic, a.notes...)
 	return a, err
+}
+
+// numbered notes which numbers notes have that tx published, in their order.
+func (a *announcement) numbered(rows []*ent.Note, last, follows int64) {
+	a.last = last
+	if len(rows) > mostTogether {
+		return
+	}
+	for i, r := range rows {
+		a.events = append(a.events, Event{
+			Seq: last - int64(len(rows)-1-i), NoteID: r.ID, AuthorID: r.AuthorID, Note: fromRow(r), Star: a.stars[r.AuthorID], Follows: follows,
+		})
+	}
 }
 
 // announce tells of it after the commit. It has no error, because the write stands: what
@@ -62,7 +77,7 @@ func (s *Service) announce(ctx context.Context, a announcement) {
 	if a.published {
 		s.feed.Delivered()
 	}
-	s.feed.Numbered(a.last)
+	s.feed.Numbered(a.last, a.events)
 	s.outbox.Settle(ctx, s.tell(ctx, a.notes, a.authors, a.shops), a.ours...)
 	s.users.Announce(ctx, a.authors, a.userTickets)
 	if a.counted {

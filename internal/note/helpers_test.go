@@ -37,6 +37,8 @@ type others struct {
 	mu        sync.Mutex
 	delivered map[int64]int64 // author by note, of what went to the feed
 	numbered  []int64         // what the feed was told of numbers
+	events    [][]Event       // and of what they are of
+	star      int64           // the author who is one
 	told      int             // how often the feed was told of a commit
 	refuses   error           // of the feed
 	fails     int64           // a user whom nothing can be counted to
@@ -71,11 +73,15 @@ func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) 
 	return map[int64]int{}, nil, nil
 }
 
-func (o *others) Deliver(_ context.Context, _ *ent.Tx, authors map[int64]int64, _ map[int64]int) error {
+func (o *others) Deliver(_ context.Context, _ *ent.Tx, authors map[int64]int64, _ map[int64]int) (map[int64]bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.Copy(o.delivered, authors)
-	return o.refuses
+	stars := map[int64]bool{}
+	for _, author := range authors {
+		stars[author] = author == o.star
+	}
+	return stars, o.refuses
 }
 
 func (o *others) Delivered() {
@@ -84,10 +90,11 @@ func (o *others) Delivered() {
 	o.told++
 }
 
-func (o *others) Numbered(last int64) {
+func (o *others) Numbered(last int64, events []Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.numbered = append(o.numbered, last)
+	o.events = append(o.events, events)
 }
 
 func (o *others) Announce(context.Context, []int64, []outbox.Ticket) {}

@@ -81,19 +81,30 @@ type Pictures interface {
 // Feed is where notes go when they are published.
 type Feed interface {
 	// Deliver has tx bring notes to those who follow their authors. authors has the author
-	// of each note, followers how many follow each author.
-	Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) error
+	// of each note, followers how many follow each author. It returns which authors are
+	// stars by that.
+	Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error)
 	// Delivered is called after the commit.
 	Delivered()
-	// Numbered is called after each commit that took numbers, with the last of them.
-	Numbered(last int64)
+	// Numbered is called after each commit that took numbers, with the last of them, and
+	// what they are of, in their order, unless that is much.
+	Numbered(last int64, events []Event)
+}
+
+// An Event is what a number of the feed is of, as its writer tells of it after the commit.
+type Event struct {
+	Seq              int64
+	NoteID, AuthorID int64
+	Note             *Note // as published; nil if it was deleted
+	Star             bool  // its author became a star with it, or was one
+	Follows          int64 // how many transactions had follows begin before it
 }
 
 //go:embed sql/*.sql
 var files embed.FS
 
 // statements are those that ent cannot say.
-type statements struct{ number, take, block, events, byAuthors, atShops, counts string }
+type statements struct{ number, take, head, block, events, byAuthors, atShops, counts string }
 
 // Service answers for notes. It is safe for concurrent use.
 type Service struct {
@@ -120,7 +131,7 @@ type Service struct {
 func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users, pictures Pictures, feed Feed) *Service {
 	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, pictures: pictures, feed: feed, now: time.Now}
 	err := sqlfile.Read(files, dialectOf, map[string]*string{
-		"take": &s.sql.take, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops, "counts": &s.sql.counts,
+		"take": &s.sql.take, "head": &s.sql.head, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops, "counts": &s.sql.counts,
 	})
 	if err == nil && s.postgres {
 		err = sqlfile.Read(files, dialectOf, map[string]*string{"number": &s.sql.number})

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/noteevent"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
@@ -117,7 +119,7 @@ func (p *process) write(ctx context.Context, author int64, rnd *rand.Rand, title
 		}
 		time.Sleep(before) // it is slow: the numbers must not be those of the inserts
 		if err == nil {
-			_, err = p.number(ctx, tx, noteevent.KindADDED, note)
+			_, _, err = p.number(ctx, tx, noteevent.KindADDED, note)
 		}
 		time.Sleep(after)
 		if err == nil && undo {
@@ -174,7 +176,7 @@ func TestAKilledTransactionGivesItsNumberBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	note := tx.Note.Create().SetAuthorID(ann).SetShopID(teahouse).SetTitle("Lost").SetContent("Tea.").SetCreatedAt(1).SaveX(t.Context())
-	held, err := p.number(t.Context(), tx, noteevent.KindADDED, note)
+	held, _, err := p.number(t.Context(), tx, noteevent.KindADDED, note)
 	if err != nil || held != 2 {
 		t.Fatal(held, err)
 	}
@@ -239,4 +241,55 @@ func TestTheHeadStandsUntilItsTransactionEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-published
+}
+
+// What follows a commit says all that a reader of the log would find, and how often follows
+// had begun before it.
+func TestWhatIsToldOfNumbersIsWhatTheLogHas(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on)
+		ann, bob := p.user(t), p.user(t)
+		p.others.star = bob
+		follow := func() {
+			err := ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) error {
+				_, err := p.Head(t.Context(), tx)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := p.publish(t, ann, "First")
+		follow()
+		follow()
+		second := p.publish(t, bob, "Second")
+		if err := p.Delete(t.Context(), Editor{UserID: ann}, first.ID); err != nil {
+			t.Fatal(err)
+		}
+		var together []*publication
+		for i := range 3 {
+			together = append(together, &publication{ctx: t.Context(), author: ann, draft: Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."}})
+		}
+		follow()
+		p.print(t.Context(), together)()
+		want := [][]Event{
+			{{Seq: 1, NoteID: first.ID, AuthorID: ann, Note: first}},
+			{{Seq: 2, NoteID: second.ID, AuthorID: bob, Note: second, Star: true, Follows: 2}},
+			{{Seq: 3, NoteID: first.ID, AuthorID: ann, Follows: 2}},
+			nil,
+		}
+		for i, one := range together {
+			want[3] = append(want[3], Event{Seq: int64(4 + i), NoteID: one.row.ID, AuthorID: ann, Note: fromRow(one.row), Follows: 3})
+		}
+		if d := cmp.Diff(want, p.others.events); d != "" {
+			t.Errorf("told (-want +got)\n%s", d)
+		}
+		found, err := p.Listed(t.Context(), []int64{second.ID, together[2].row.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]*Note{p.others.events[1][0].Note, p.others.events[3][2].Note}, []*Note{found[second.ID], found[together[2].row.ID]}); d != "" {
+			t.Errorf("a reader finds (-told +found)\n%s", d)
+		}
+	})
 }

@@ -64,7 +64,8 @@ func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(don
 		if told, err = s.prepare(ctx, tx, fresh, 1); err != nil {
 			return err
 		}
-		told.last, err = s.numberAll(ctx, tx, fresh)
+		last, follows, err := s.numberAll(ctx, tx, fresh)
+		told.numbered(fresh, last, follows)
 		return err
 	})
 	if err != nil {
@@ -124,12 +125,12 @@ func plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling, known map[stri
 
 // numberAll gives notes that tx published a block of numbers, in their order, as
 // [Service.number] gives one: as the last thing that tx does. It returns the last of them.
-func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (last int64, err error) {
+func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (last, follows int64, err error) {
 	if len(rows) == 1 {
 		return s.numberOne(ctx, tx, rows[0])
 	}
-	if last, err = s.take(ctx, tx, len(rows)); err != nil {
-		return 0, err
+	if last, follows, err = s.take(ctx, tx, len(rows)); err != nil {
+		return 0, 0, err
 	}
 	before := last - int64(len(rows))
 	for i, r := range rows {
@@ -140,15 +141,15 @@ func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (
 	for part := range slices.Chunk(idsOf(rows), bulk) {
 		list, err := json.Marshal(part)
 		if err != nil {
-			return 0, fmt.Errorf("write down ids: %w", err)
+			return 0, 0, fmt.Errorf("write down ids: %w", err)
 		}
 		if _, err := tx.ExecContext(ctx, s.sql.block, string(list), from); err != nil {
-			return 0, fmt.Errorf("number %d notes: %w", len(rows), err)
+			return 0, 0, fmt.Errorf("number %d notes: %w", len(rows), err)
 		}
 		from += int64(len(part))
 	}
 	if _, err := tx.ExecContext(ctx, s.sql.events, before, last); err != nil {
-		return 0, fmt.Errorf("write down %d numbers: %w", len(rows), err)
+		return 0, 0, fmt.Errorf("write down %d numbers: %w", len(rows), err)
 	}
-	return last, nil
+	return last, follows, nil
 }

@@ -155,7 +155,8 @@ func (s *Service) store(ctx context.Context, all []*publication) (told announcem
 		for i, one := range all {
 			one.row = rows[i]
 		}
-		told.last, err = s.numberAll(ctx, tx, rows)
+		last, follows, err := s.numberAll(ctx, tx, rows)
+		told.numbered(rows, last, follows)
 		return err
 	})
 	return told, err
@@ -178,8 +179,8 @@ func insert(ctx context.Context, tx *ent.Tx, writes []*ent.NoteCreate) ([]*ent.N
 }
 
 // numberOne is numberAll for a note alone, in one statement.
-func (s *Service) numberOne(ctx context.Context, tx *ent.Tx, row *ent.Note) (seq int64, err error) {
-	seq, err = s.number(ctx, tx, noteevent.KindADDED, row)
+func (s *Service) numberOne(ctx context.Context, tx *ent.Tx, row *ent.Note) (seq, follows int64, err error) {
+	seq, follows, err = s.number(ctx, tx, noteevent.KindADDED, row)
 	row.Seq = &seq
-	return seq, err
+	return seq, follows, err
 }

@@ -179,6 +179,10 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (ann
 		return announcement{}, err
 	}
 	told.counted, told.shopTickets = counts.Comments > 0, shops
-	told.last, err = s.number(ctx, tx, noteevent.KindREMOVED, row)
-	return told, err
+	var follows int64
+	if told.last, follows, err = s.number(ctx, tx, noteevent.KindREMOVED, row); err != nil {
+		return announcement{}, err
+	}
+	told.events = []Event{{Seq: told.last, NoteID: id, AuthorID: row.AuthorID, Follows: follows}}
+	return told, nil
 }

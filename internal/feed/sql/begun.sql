@@ -1,11 +1,14 @@
--- begun: the follows that began while the log was between two numbers.
+-- begun: the follows that began since the log had a number, and how many transactions had
+-- any begin so far: who knows all of these knows of that many.
 --
--- $1  the lower number, which counts
--- $2  the higher one, which does not
--- $3  how many at most
+-- $1  the number
+-- $2  how many follows at most
 --
--- returns  follower, followee, the number of the log at the commit of the follow
-SELECT f.follower_id, f.followee_id, f.since_seq
-FROM follows AS f
-WHERE f.since_seq >= $1 AND f.since_seq < $2
-LIMIT $3
+-- returns  how many transactions; follower, followee, the number of the log at the commit
+--          of the follow, all null in one row if there is none
+SELECT h.follows, f.follower_id, f.followee_id, f.since_seq
+FROM feed_head AS h
+LEFT JOIN (
+  SELECT follower_id, followee_id, since_seq FROM follows WHERE since_seq >= $1 LIMIT $2
+) AS f ON true
+WHERE h.id = 1

@@ -6,12 +6,13 @@
 -- $2  its author
 -- $3  ADDED or REMOVED
 --
--- returns  the number
+-- returns  the number, and how many transactions had follows begin before it
 WITH head AS (
-  UPDATE feed_head SET seq = seq + 1 WHERE id = 1 RETURNING seq
+  UPDATE feed_head SET seq = seq + 1 WHERE id = 1 RETURNING seq, follows
 ), published AS (
   UPDATE notes SET seq = head.seq FROM head WHERE notes.id = $1 AND $3::text = 'ADDED'
+), written AS (
+  INSERT INTO note_events (seq, kind, note_id, author_id)
+  SELECT head.seq, $3::text, $1::bigint, $2::bigint FROM head
 )
-INSERT INTO note_events (seq, kind, note_id, author_id)
-SELECT head.seq, $3::text, $1::bigint, $2::bigint FROM head
-RETURNING seq
+SELECT head.seq, head.follows FROM head

@@ -1,0 +1,158 @@
+package app_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/feed"
+	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// hints are what was announced since the last call, once the head is.
+func (r *liveRig) hints(t *testing.T) (list [][]byte) {
+	t.Helper()
+	testkit.Eventually(t, 20*time.Second, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if n := len(r.announced); n == 0 || !strings.Contains(string(r.announced[n-1]), fmt.Sprintf(`"last":%d,`, r.head)) {
+			return false
+		}
+		list, r.announced = r.announced, nil
+		return true
+	})
+	return list
+}
+
+// tell has the process of the viewer hear what was announced.
+func (r *liveRig) tell(t *testing.T) {
+	t.Helper()
+	for _, hint := range r.hints(t) {
+		r.b.Feed.Hear(hint)
+	}
+}
+
+// hinted is how many events a process told as they were announced.
+func (p *feedProcess) hinted(t *testing.T) (n int) {
+	t.Helper()
+	families, err := p.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "tandian_feed_live_hinted_total" {
+			n = int(f.GetMetric()[0].GetCounter().GetValue())
+		}
+	}
+	return n
+}
+
+// newHintRig is a rig whose viewer follows two authors, and whose process has looked at the
+// log for an event, so that it knows how often follows began.
+func newHintRig(t *testing.T, on storetest.Stores) (r *liveRig, tape *liveTape, want []string) {
+	t.Helper()
+	r = newLiveRig(t, on, feed.Config{})
+	r.follow(t, r.a, r.authors[:2]...)
+	tape = r.listen(t, r.b, "")
+	want = []string{readyAt(r.head)}
+	tape.await(t, want...)
+	r.publish(t, r.a, r.authors[0])
+	r.tell(t)
+	want = append(want, plus(r.head))
+	tape.await(t, want...)
+	return r, tape, want
+}
+
+func TestAnAnnouncedEventIsToldWithoutALookIntoTheLog(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r, tape, want := newHintRig(t, on)
+		before := r.b.hinted(t)
+		const rounds = 10
+		for range rounds {
+			notes := r.publish(t, r.a, r.authors[0], r.authors[2]) // the second is not followed
+			r.tell(t)
+			want = append(want, plus(r.head-1))
+			tape.await(t, want...)
+			if err := r.a.Notes.Delete(t.Context(), note.Editor{Any: true}, notes[0].ID); err != nil {
+				t.Fatal(err)
+			}
+			r.head++
+			r.tell(t)
+			want = append(want, fmt.Sprint("-", r.head))
+			tape.await(t, want...)
+		}
+		// Each second it looks by itself, and may find what is just being announced.
+		if n := r.b.hinted(t) - before; n < 2*rounds || n > 3*rounds {
+			t.Errorf("%d of %d events were told as they were announced", n, 3*rounds)
+		}
+		// Pages and those who come later know the same of the log.
+		again := r.listen(t, r.b, "")
+		again.await(t, readyAt(r.head))
+		p, err := r.b.Feed.Page(t.Context(), r.viewer, 10, "")
+		if err != nil || len(p.Edges) != 1 {
+			t.Errorf("the page has %d notes, %v; want the one that was not deleted", len(p.Edges), err)
+		}
+	})
+}
+
+// A hint may be lost, come twice, late, or make no sense: the log says what is missing, and
+// nothing is told twice.
+func TestHintsNeedNotBeRight(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r, tape, want := newHintRig(t, on)
+		var old [][]byte
+		publish := func(authors ...int64) {
+			r.publish(t, r.a, authors...)
+			for i := range authors {
+				want = append(want, plus(r.head-int64(len(authors)-1-i)))
+			}
+		}
+		for range 10 {
+			publish(r.authors[0])
+			old = append(old, r.hints(t)...) // is lost
+			publish(r.authors[1], r.authors[0])
+			r.tell(t)
+			tape.await(t, want...)
+			for _, hint := range old {
+				r.b.Feed.Hear(hint)
+			}
+			for _, nonsense := range []string{"", "x", "{", `{"last":"1"}`, `{"last":0}`, `{"last":9,"events":[{}]}`, fmt.Sprintf(`{"last":%d,"events":[]}`, r.head)} {
+				r.b.Feed.Hear([]byte(nonsense))
+			}
+			publish(r.authors[0])
+			for range 2 {
+				r.b.Feed.Hear(slices.Concat([]byte("  "), r.hints(t)[0])) // as a number that is none
+				publish(r.authors[1])
+			}
+			if _, err := r.b.Feed.Page(t.Context(), r.viewer, 10, ""); err != nil { // the process knows, and its live feeds do not yet
+				t.Fatal(err)
+			}
+			r.tell(t)
+			tape.await(t, want...)
+		}
+	})
+}
+
+// What is announced says how often follows had begun. Who knows of fewer looks before it tells.
+func TestAnAnnouncedEventIsDueToFollowsThatNobodyToldOf(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r, tape, want := newHintRig(t, on)
+		for range 10 {
+			r.publish(t, r.a, r.authors[2]) // not due
+			r.follow(t, r.a, r.authors[2])
+			r.publish(t, r.a, r.authors[2])
+			r.tell(t)
+			want = append(want, plus(r.head))
+			tape.await(t, want...)
+			if err := r.a.Follows.Unfollow(t.Context(), r.viewer, r.authors[2]); err != nil {
+				t.Fatal(err)
+			}
+			r.b.Feed.FollowsChanged(r.viewer) // how ends are heard of
+			testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.Followed(r.viewer) == 2 })
+		}
+	})
+}
