@@ -1,11 +1,13 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/bench/livebench"
@@ -31,11 +33,12 @@ type (
 type contender struct {
 	name string
 	protocol
-	command func() *exec.Cmd
-	setting livebench.Setting
-	author  *node
-	next    int64            // the number of the next item
-	tokens  map[int][]string // of people, by how many they follow
+	command   func() *exec.Cmd
+	setting   livebench.Setting
+	author    *node
+	committer *node            // its author in the table committed; nil in the others
+	next      int64            // the number of the next item
+	tokens    map[int][]string // of people, by how many they follow
 }
 
 // lab is where all take turns.
@@ -43,6 +46,7 @@ type lab struct {
 	Plan
 	crowd      *people
 	received   string
+	dir        string // of the socket at which Tandian's author commits notes; "" without Tandian
 	contenders []*contender
 }
 
@@ -61,7 +65,13 @@ func (p Plan) open(ctx context.Context) (*lab, error) {
 	l.received = a.Received
 	setting := livebench.Setting{RedisURL: p.Redis, DatabaseURL: p.Database}
 	if len(p.Ours) > 0 {
-		l.contenders = append(l.contenders, &contender{name: oursName, protocol: graphQL, setting: setting, command: func() *exec.Cmd {
+		if l.dir, err = os.MkdirTemp("", "td"); err != nil {
+			l.close()
+			return nil, fmt.Errorf("make a directory for a socket: %w", err)
+		}
+		ours := setting
+		ours.Commits = l.commits()
+		l.contenders = append(l.contenders, &contender{name: oursName, protocol: graphQL, setting: ours, command: func() *exec.Cmd {
 			return exec.Command(p.Ours[0], p.Ours[1:]...) //nolint:noctx // close ends it
 		}})
 	}
@@ -71,7 +81,7 @@ func (p Plan) open(ctx context.Context) (*lab, error) {
 	}
 	for _, c := range l.contenders {
 		c.next, c.tokens = 1, map[int][]string{}
-		if c.author, err = c.start(livebench.Publishes); err != nil {
+		if c.author, err = c.start(c.command(), livebench.Publishes, c.setting); err != nil {
 			l.close()
 			return nil, err
 		}
@@ -86,11 +96,13 @@ func (p Plan) process(is string) *exec.Cmd {
 	return cmd
 }
 
-func (c *contender) start(role livebench.Role) (*node, error) {
-	c.setting.Role = role
-	cmd := c.command()
+// commits is the socket at which Tandian's author commits notes for others.
+func (l *lab) commits() string { return filepath.Join(l.dir, "commits.sock") }
+
+func (c *contender) start(cmd *exec.Cmd, role livebench.Role, setting livebench.Setting) (*node, error) {
+	setting.Role = role
 	cmd.Stderr = os.Stderr
-	n, err := measure.StartProcess[livebench.Question, livebench.Answer](cmd, c.setting)
+	n, err := measure.StartProcess[livebench.Question, livebench.Answer](cmd, setting)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", c.name, role, err)
 	}
@@ -100,9 +112,41 @@ func (c *contender) start(role livebench.Role) (*node, error) {
 // close ends all processes.
 func (l *lab) close() {
 	l.crowd.Kill()
+	l.endCommitters()
 	for _, c := range l.contenders {
 		if c.author != nil {
 			c.author.Kill()
+		}
+	}
+	if l.dir != "" {
+		_ = os.RemoveAll(l.dir)
+	}
+}
+
+// startCommitters gives each contender an author who has Tandian's author commit a note
+// before each item. endCommitters ends them: an instance of centrifuge's talks to the
+// others, and is to disturb no other table.
+func (l *lab) startCommitters(ctx context.Context) error {
+	if _, err := askNode(ctx, l.contenders[0].author, livebench.Question{}); err != nil { // it listens now
+		return fmt.Errorf("%s: %w", oursName, err)
+	}
+	for _, c := range l.contenders {
+		var err error
+		if c.committer, err = c.start(l.process(isContender), livebench.Publishes, livebench.Setting{Way: c.name, RedisURL: l.Redis, Commits: l.commits()}); err != nil {
+			return err
+		}
+		if _, err := askNode(ctx, c.committer, livebench.Question{}); err != nil {
+			return fmt.Errorf("%s, whose notes are committed: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+func (l *lab) endCommitters() {
+	for _, c := range l.contenders {
+		if c.committer != nil {
+			c.committer.Kill()
+			c.committer = nil
 		}
 	}
 }
@@ -161,7 +205,7 @@ type stand struct {
 func (l *lab) turn(ctx context.Context, c *contender, do func(context.Context, *stand) error) error {
 	s := &stand{lab: l, contender: c}
 	start := func() (err error) {
-		s.server, err = c.start(livebench.Serves)
+		s.server, err = c.start(c.command(), livebench.Serves, c.setting)
 		return err
 	}
 	var err error
@@ -199,10 +243,10 @@ func (s *stand) connect(ctx context.Context, n, follows int) error {
 	return err
 }
 
-// publish has the author publish, and waits until all have it.
+// publish has the author of the table publish, and waits until all have it.
 func (s *stand) publish(ctx context.Context, p livebench.Publishing) error {
 	p.First, p.Received = s.next, s.received
-	a, err := askNode(ctx, s.author, livebench.Question{Publish: &p})
+	a, err := askNode(ctx, cmp.Or(s.committer, s.author), livebench.Question{Publish: &p})
 	s.next = max(a.Next, s.next)
 	if err != nil {
 		_, crowd := s.ask(ctx, crowdQuestion{}) // which may know why

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -112,6 +113,64 @@ func TestTheCrowdSeesWhatIsMissedAndWhatComesTwice(t *testing.T) {
 			}
 			if a := c.answered; a.Missed != tt.missed || a.Repeated != tt.repeated || c.received != tt.received {
 				t.Errorf("%d missed, %d repeated, received below %d; want %d, %d, %d", a.Missed, a.Repeated, c.received, tt.missed, tt.repeated, tt.received)
+			}
+		})
+	}
+}
+
+// The test stands for Tandian's author.
+func TestEachItemOfACommitterIsCommittedOnceBeforeItIsTold(t *testing.T) {
+	l, err := plan(t).open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	l.dir = t.TempDir()
+	var mu sync.Mutex // guards notes
+	notes := map[string]int{}
+	commits, err := livebench.ListenForCommits(t.Context(), l.commits(), func(_ context.Context, title, _ string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		notes[title]++
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- commits.Run(ctx) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := l.startCommitters(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer l.endCommitters()
+	for _, c := range l.contenders {
+		t.Run(c.name, func(t *testing.T) {
+			clear(notes)
+			err := l.turn(t.Context(), c, func(ctx context.Context, s *stand) error {
+				if err := s.connect(ctx, 20, 1); err != nil {
+					return err
+				}
+				return s.publish(ctx, livebench.Publishing{InFlight: 4, For: l.Each, Content: small})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if published := int(c.next - 1); published < 1 || len(notes) != published {
+				t.Errorf("%d notes of %d items", len(notes), published)
+			}
+			for title, n := range notes {
+				if n != 1 {
+					t.Errorf("%q is committed %d times", title, n)
+				}
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func Process(ctx context.Context, in io.Reader, out io.Writer) error {
 		return serveCrowd(ctx, in, out)
 	}
 	return livebench.Process(ctx, in, out, func(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
-		for _, w := range ways() {
+		for _, w := range append(ways(), committedWay()) {
 			if w.name == s.Way {
 				return w.start(ctx, s)
 			}
@@ -59,19 +59,17 @@ func ways() []way {
 	}
 }
 
+// committedWay is Tandian's author in the table committed, whose items are told once their
+// notes are committed.
+func committedWay() way {
+	return way{name: oursName, protocol: graphQL, author: func(context.Context, string) (func(context.Context, []byte) error, error) {
+		return func(context.Context, []byte) error { return nil }, nil
+	}}
+}
+
 func (w way) start(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
 	if s.Role == livebench.Publishes {
-		publish, err := w.author(ctx, s.RedisURL)
-		if err != nil {
-			return nil, fmt.Errorf("an author of %s: %w", w.name, err)
-		}
-		return &livebench.Server{Publish: func(ctx context.Context, title, content string) error {
-			data, err := item(title, content)
-			if err != nil {
-				return err
-			}
-			return publish(ctx, data)
-		}}, nil
+		return w.startAuthor(ctx, s)
 	}
 	handler, err := w.serve(ctx, s.RedisURL)
 	if err != nil {
@@ -88,4 +86,27 @@ func (w way) start(ctx context.Context, s livebench.Setting) (*livebench.Server,
 		}
 	}()
 	return &livebench.Server{Addr: listener.Addr().String()}, nil
+}
+
+// startAuthor starts one who publishes items, behind a commit of each where notes are to
+// be committed.
+func (w way) startAuthor(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
+	publish, err := w.author(ctx, s.RedisURL)
+	if err != nil {
+		return nil, fmt.Errorf("an author of %s: %w", w.name, err)
+	}
+	commit := func(context.Context, string, string) error { return nil }
+	if s.Commits != "" {
+		commit = livebench.NewCommitClient(s.Commits).Publish // until the process ends
+	}
+	return &livebench.Server{Publish: func(ctx context.Context, title, content string) error {
+		if err := commit(ctx, title, content); err != nil {
+			return err
+		}
+		data, err := item(title, content)
+		if err != nil {
+			return err
+		}
+		return publish(ctx, data)
+	}}, nil
 }

@@ -25,8 +25,8 @@ type Plan struct {
 	Progress        io.Writer
 }
 
-// Tables are what [Report] can print.
-func Tables() []string { return []string{"fanout", "rate", "memory", "stalled"} }
+// Tables are what [Report] can print. There is no committed without Tandian.
+func Tables() []string { return []string{"fanout", "committed", "rate", "memory", "stalled"} }
 
 // Report measures what the plan says and writes a table of each question to out. An item
 // that a subscriber missed or got twice is an error.
@@ -37,7 +37,7 @@ func Report(ctx context.Context, p Plan, out io.Writer) error {
 	}
 	defer l.close()
 	r := &report{lab: l, out: out}
-	for i, table := range []func(context.Context) error{r.fanOut, r.rate, r.memory, r.stalled} {
+	for i, table := range []func(context.Context) error{r.fanOut, r.committed, r.rate, r.memory, r.stalled} {
 		if name := Tables()[i]; len(p.Only) == 0 || slices.Contains(p.Only, name) {
 			if err := table(ctx); err != nil {
 				return fmt.Errorf("table %s: %w", name, err)
@@ -105,7 +105,7 @@ func (r *report) how() string {
 
 func (r *report) fanOut(ctx context.Context) error {
 	for _, n := range r.Subscribers {
-		all, err := r.lab.fanOut(ctx, n)
+		all, err := r.lab.fanOut(ctx, "fan-out", n)
 		if err != nil {
 			return err
 		}
@@ -116,6 +116,35 @@ func (r *report) fanOut(ctx context.Context) error {
 			r.atLeast(what+": deliveries/s ÷ centrifuge with recovery", middle(rate.ratios(oursName, recoveryName)), 1.3)
 			r.atMost(what+": CPU ÷ centrifuge", middle(cpu.ratios(oursName, centrifugeName)), 1)
 			r.atMost(what+": CPU ÷ gqlgen", middle(cpu.ratios(oursName, gqlgenName)), 0.25)
+		}
+	}
+	return nil
+}
+
+// committed is the fan-out of items that are notes first, whoever tells of them: the cost
+// of a commit, which only Tandian's have in the table fanout, is in the figures of all. The
+// others tell once Tandian's author has answered, which is when it has dropped what is
+// cached of the note; Tandian's server is told right behind the commit, before that.
+func (r *report) committed(ctx context.Context) error {
+	if len(r.Ours) == 0 {
+		_, _ = fmt.Fprintln(r.Progress, "live: no table committed: there is no Tandian to commit notes")
+		return nil
+	}
+	defer r.endCommitters()
+	if err := r.startCommitters(ctx); err != nil {
+		return err
+	}
+	for _, n := range r.Subscribers {
+		all, err := r.lab.fanOut(ctx, "committed", n)
+		if err != nil {
+			return err
+		}
+		for i, k := range inFlight() {
+			what := fmt.Sprintf("committed, to %d, %d in flight", n, k)
+			rate, cpu, p99 := r.loads(fmt.Sprintf("Fan-out to %d subscribers, %d items in flight, of which each is a note of Tandian's that is committed first; %s", n, k, r.how()), all[i])
+			r.atLeast(what+": deliveries/s ÷ centrifuge", middle(rate.ratios(oursName, centrifugeName)), 1)
+			r.atMost(what+": p99 ÷ centrifuge", middle(p99.ratios(oursName, centrifugeName)), 1)
+			r.atMost(what+": CPU ÷ centrifuge", middle(cpu.ratios(oursName, centrifugeName)), 1)
 		}
 	}
 	return nil

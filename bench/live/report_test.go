@@ -136,6 +136,18 @@ func TestTheKernelsTableSaysHowAConnectionIs(t *testing.T) {
 	}
 }
 
+// Whose notes should be committed?
+func TestThereIsNoTableCommittedWithoutTandian(t *testing.T) {
+	var out, progress strings.Builder
+	r := &report{lab: &lab{Plan: Plan{Subscribers: []int{20}, Progress: &progress}}, out: &out}
+	if err := r.committed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "" || len(r.goals) > 0 || !strings.Contains(progress.String(), "no table committed") {
+		t.Errorf("it says %q with goals %v, and of its progress %q", &out, r.goals, &progress)
+	}
+}
+
 func TestAGoalIsMetOrNotAndIsNoneWithoutTandian(t *testing.T) {
 	r := &report{}
 	alone := figure{centrifugeName: {1, 2}}

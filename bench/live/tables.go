@@ -22,7 +22,7 @@ const (
 	eachLook   = 50 * time.Millisecond
 )
 
-// inFlight are the loads of the table fan-out.
+// inFlight are the loads of the tables fanout and committed.
 func inFlight() []int { return []int{1, 4, 16} }
 
 // rounds has all contenders take turns so many times, each time in another order.
@@ -70,13 +70,13 @@ func (l *lab) loads(ctx context.Context, what string, n int, loads []livebench.P
 }
 
 // fanOut is as fast as it goes: the next item is published when all but so many are with
-// everybody.
-func (l *lab) fanOut(ctx context.Context, n int) ([]series[Load], error) {
+// everybody. what is for who waits and reads where it is.
+func (l *lab) fanOut(ctx context.Context, what string, n int) ([]series[Load], error) {
 	var loads []livebench.Publishing
 	for _, k := range inFlight() {
 		loads = append(loads, livebench.Publishing{InFlight: k, For: l.Each, Content: small})
 	}
-	return l.loads(ctx, "fan-out", n, loads)
+	return l.loads(ctx, what, n, loads)
 }
 
 // paced is a load that all can bear.

@@ -32,14 +32,15 @@ func (c *commands) benchLive(ctx context.Context, cmd *cli.Command) error {
 // benchLiveProcess is this server, or the author whose notes it tells of.
 func (c *commands) benchLiveProcess(ctx context.Context, _ *cli.Command) error {
 	return livebench.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
+		log := observe.NewLogger(c.stderr, "auto", slog.LevelError)
 		if s.Role == livebench.Publishes {
-			return openLiveAuthor(ctx, s)
+			return openLiveAuthor(ctx, s, log)
 		}
 		cfg := liveConfig(s)
 		cfg.Addr, cfg.Run = "127.0.0.1:0", []string{"api"}
 		cfg.RateAnonymous, cfg.RateUser, cfg.ConnsPerAddress, cfg.Conns = 0, 0, 0, 0 // all users have one address
 		cfg.Limits = []string{"looks=off"}
-		a, err := New(&cfg, observe.NewLogger(c.stderr, "auto", slog.LevelError), io.Discard)
+		a, err := New(&cfg, log, io.Discard)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +65,7 @@ func liveConfig(s livebench.Setting) config.Config {
 
 // openLiveAuthor opens a server without its HTTP face, which does all that servers do in
 // the background, and a user who publishes by it.
-func openLiveAuthor(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
+func openLiveAuthor(ctx context.Context, s livebench.Setting, log *slog.Logger) (*livebench.Server, error) {
 	cfg := liveConfig(s)
 	house, err := furnished(ctx, &cfg)
 	if err != nil {
@@ -84,6 +85,21 @@ func openLiveAuthor(ctx context.Context, s livebench.Setting) (*livebench.Server
 		return nil, err
 	}
 	author = authors[0]
+	publish := func(ctx context.Context, title, content string) error {
+		_, err := house.Notes.Publish(ctx, author, note.Draft{ShopID: house.shop, Title: title, Content: content})
+		return err
+	}
+	if s.Commits != "" {
+		commits, err := livebench.ListenForCommits(ctx, s.Commits, publish)
+		if err != nil {
+			return nil, err
+		}
+		go func() { // until the process ends
+			if err := commits.Run(ctx); err != nil {
+				log.ErrorContext(ctx, "no more notes are committed for others", "err", err)
+			}
+		}()
+	}
 	return &livebench.Server{
 		People: func(ctx context.Context, p livebench.People) ([]string, error) {
 			ids, err := people(ctx, p)
@@ -92,9 +108,6 @@ func openLiveAuthor(ctx context.Context, s livebench.Setting) (*livebench.Server
 			}
 			return house.Accounts.Issue(ctx, ids)
 		},
-		Publish: func(ctx context.Context, title, content string) error {
-			_, err := house.Notes.Publish(ctx, author, note.Draft{ShopID: house.shop, Title: title, Content: content})
-			return err
-		},
+		Publish: publish,
 	}, nil
 }

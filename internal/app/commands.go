@@ -181,7 +181,7 @@ func (c *commands) command() *cli.Command {
 							&cli.DurationFlag{Name: "dur", Value: 3 * time.Second, Usage: "`TIME` of each load", Local: true},
 							&cli.DurationFlag{Name: "stall", Value: 40 * time.Second, Usage: "`TIME` to wait for a client that never reads to be disconnected", Local: true},
 							&cli.BoolFlag{Name: "pin", Value: true, Usage: "keep the server on one processor and all else on another", Local: true},
-							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: fanout, rate, memory, stalled", Local: true},
+							&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: fanout, committed, rate, memory, stalled", Local: true},
 						},
 						Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchLiveProcess}},
 					},

@@ -28,7 +28,7 @@ func main() {
 }
 
 // run starts servers of its own. Without --ours there is no Tandian among those who are
-// compared, and no PostgreSQL.
+// compared, no PostgreSQL, and no table committed.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := program.NewFlags("live", live.Tables())
 	plan := live.Plan{Progress: os.Stderr}
@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.DurationVar(&plan.Stall, "stall", 40*time.Second, "`time` to wait for a client that never reads to be disconnected")
 	flags.BoolVar(&plan.Pin, "pin", true, "keep the server on one processor and all else on another")
 	subscribers := flags.String("n", "1000,5000", "`numbers` of subscribers, between commas; memory is measured with the last")
-	ours := flags.String("ours", "", "`program` that is Tandian; without it the others are compared")
+	ours := flags.String("ours", "", "`program` that is Tandian; without it the others are compared, and there is no table committed")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type Setting struct {
 	Role                  Role
 	Way                   string // of a comparison that has several
 	DatabaseURL, RedisURL string
+	Commits               string // a unix socket: where Tandian's author commits notes for others, and where those ask it to who publish; "" for neither
 }
 
 // A Question is what a process is to say or to do.

@@ -1,0 +1,165 @@
+package livebench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// What goes over a connection: a note to publish, and what came of it. A connection has
+// one at a time; who asks for many has many connections.
+type (
+	commitQuestion struct{ Title, Content string }
+	commitAnswer   struct{ Err string }
+)
+
+// A CommitServer publishes the notes that a [CommitClient] asks for. It belongs to
+// Tandian's author.
+type CommitServer struct {
+	listener net.Listener
+	publish  func(ctx context.Context, title, content string) error
+}
+
+// ListenForCommits listens on a unix socket, which Run serves and closes.
+func ListenForCommits(ctx context.Context, path string, publish func(ctx context.Context, title, content string) error) (*CommitServer, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen for notes to commit: %w", err)
+	}
+	return &CommitServer{listener, publish}, nil
+}
+
+// Run serves all who connect, and returns nil when ctx has ended and nothing is under way
+// any more. It may run once.
+func (s *CommitServer) Run(ctx context.Context) error {
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	context.AfterFunc(ctx, func() { _ = s.listener.Close() })
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil && ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("accept who wants notes committed: %w", err)
+		}
+		serving.Go(func() { s.serve(ctx, conn) })
+	}
+}
+
+// serve answers until a connection is closed, by either side.
+func (s *CommitServer) serve(ctx context.Context, conn net.Conn) {
+	hangUp := func() { _ = conn.Close() }
+	defer hangUp()
+	defer context.AfterFunc(ctx, hangUp)()
+	questions, answers := json.NewDecoder(conn), json.NewEncoder(conn)
+	for {
+		var q commitQuestion
+		if questions.Decode(&q) != nil {
+			return // who asks learns of it too
+		}
+		var a commitAnswer
+		if err := s.publish(ctx, q.Title, q.Content); err != nil {
+			a.Err = err.Error()
+		}
+		if answers.Encode(a) != nil {
+			return
+		}
+	}
+}
+
+// A CommitClient asks a [CommitServer]. Its methods are safe for concurrent use.
+type CommitClient struct {
+	path string
+
+	mu   sync.Mutex
+	idle []*commitConn
+}
+
+type commitConn struct {
+	net.Conn
+
+	questions *json.Encoder
+	answers   *json.Decoder
+}
+
+// NewCommitClient is one of the server on a unix socket. It connects when it is first
+// asked to publish.
+func NewCommitClient(path string) *CommitClient { return &CommitClient{path: path} }
+
+// Publish returns when the note is committed, or with what the server says against it.
+func (c *CommitClient) Publish(ctx context.Context, title, content string) error {
+	conn, err := c.connection(ctx)
+	if err != nil {
+		return fmt.Errorf("find who commits notes: %w", err)
+	}
+	a, err := conn.ask(ctx, commitQuestion{title, content})
+	if err != nil {
+		return fmt.Errorf("ask for a note to be committed: %w", errors.Join(ctx.Err(), err))
+	}
+	c.mu.Lock()
+	c.idle = append(c.idle, conn)
+	c.mu.Unlock()
+	if a.Err != "" {
+		return fmt.Errorf("commit a note: %s", a.Err)
+	}
+	return nil
+}
+
+// connection is one that is idle, so that there are no more than notes were under way at
+// a time, or a new one.
+func (c *CommitClient) connection(ctx context.Context) (*commitConn, error) {
+	if conn := c.used(); conn != nil {
+		return conn, nil
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", c.path)
+	if err != nil {
+		return nil, err
+	}
+	return &commitConn{conn, json.NewEncoder(conn), json.NewDecoder(conn)}, nil
+}
+
+// used is the connection that was idle for the shortest time; nil if all are in use.
+func (c *CommitClient) used() *commitConn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := len(c.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	conn := c.idle[last]
+	c.idle = c.idle[:last]
+	return conn
+}
+
+// ask closes the connection unless it returns an answer.
+func (c *commitConn) ask(ctx context.Context, q commitQuestion) (a commitAnswer, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	if err = c.questions.Encode(q); err == nil {
+		err = c.answers.Decode(&a)
+	}
+	if !stop() && err == nil {
+		err = ctx.Err() // closed behind the answer: of no use to the next one
+	}
+	if err != nil {
+		_ = c.Close()
+	}
+	return a, err
+}
+
+// Close closes what is not in use.
+func (c *CommitClient) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var err error
+	for _, conn := range c.idle {
+		err = errors.Join(err, conn.Close())
+	}
+	c.idle = nil
+	return err
+}
