@@ -112,6 +112,9 @@ func (c *contender) start(cmd *exec.Cmd, role livebench.Role, setting livebench.
 // close ends all processes.
 func (l *lab) close() {
 	l.crowd.Kill()
+	if l.received != "" {
+		_ = os.RemoveAll(filepath.Dir(l.received)) // what was killed leaves its socket
+	}
 	l.endCommitters()
 	for _, c := range l.contenders {
 		if c.author != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest"
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest/generated"
 	"github.com/tandian-dev/tandian/internal/kit/live"
@@ -373,6 +374,36 @@ func TestNothingComesBehindWhatAPanicOfTheWorkerLost(t *testing.T) {
 	close(may)
 	v.wantsError("1", codeInternal)
 	v.lives()
+}
+
+// Where a load takes long it is the wait that costs, and not how much is loaded: to ask for
+// less at a time would make a replay longer, until all who wait for one have gone.
+func TestSlowLoadsAreMadeTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startPiped(t, Config{}, &http.Server{})
+		v := s.follow(t, "", ofA)[0]
+		var m *member
+		s.door.broadcasts.mu.Lock()
+		for _, p := range s.door.broadcasts.pipes {
+			for one := range p.members {
+				m = one
+			}
+		}
+		s.door.broadcasts.mu.Unlock()
+		const updates, each = 5 * loadAhead, 400 * time.Millisecond
+		begin := time.Now()
+		for i := range updates {
+			m.Push(&live.Update{Seq: int64(i + 1), Load: func(ctx context.Context) (any, error) {
+				return &generated.News{Number: i, Text: "x"}, clock.Sleep(ctx, each)
+			}})
+		}
+		for i := range updates {
+			v.wants(news(i, "x"))
+		}
+		if took := time.Since(begin); took > 7*each { // what was pushed first is loaded first
+			t.Errorf("%d updates took %v", updates, took)
+		}
+	})
 }
 
 func TestMemosOfAllSelectionsHaveOneBound(t *testing.T) {

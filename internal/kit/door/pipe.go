@@ -45,7 +45,7 @@ type pipe struct {
 	unopened bool                 // its operation was refused to the member that should begin it
 	tainted  bool                 // by who asks
 	batch    int                  // updates that the next batch has at most; 0 at first
-	loaded   map[*live.Update]any // of the present batch, which were loaded together
+	loaded   map[*live.Update]any // of this batch and the next ones, which were loaded together
 	memo     memo
 }
 
@@ -171,10 +171,11 @@ func (p *pipe) guarded(w *worker, taken []entry, behind []*member) {
 
 // serve executes and hands out what was taken.
 func (p *pipe) serve(w *worker, taken []entry) {
+	defer clear(p.loaded)
 	for len(taken) > 0 {
-		begun, bytes := time.Now(), 0
 		n := w.sort(taken, cmp.Or(p.batch, batchSize))
-		p.preload(w.updates)
+		p.preload(w.updates, taken[n:])
+		begun, bytes := time.Now(), 0
 		for _, u := range w.updates {
 			payload, end := p.payload(u)
 			switch end {

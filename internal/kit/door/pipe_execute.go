@@ -17,6 +17,8 @@ import (
 
 const (
 	loadTime   = 5 * time.Second
+	loadAhead  = 128                    // updates that are loaded together
+	lookAhead  = 1 << 16                // entries among which they are looked for
 	firstPause = 100 * time.Millisecond // between two tries
 	longPause  = 2 * time.Second
 	mostTries  = 5 // at a response without such errors as go by
@@ -142,12 +144,36 @@ func (p *pipe) answer(u *live.Update) (*graphql.Response, error) {
 	return res, nil
 }
 
-// preload loads the updates of a batch, but for those that are executed already, all at
-// once, so that a source can read what they need together. What fails is loaded again when
-// it is executed.
-func (p *pipe) preload(updates []*live.Update) {
-	clear(p.loaded)
-	if len(updates) < 2 {
+// preload loads the updates of a batch, but for those that are executed or loaded already,
+// and with them those that come behind it, all at once: so a source can read what they need
+// together, and where that takes long it is not waited for by each batch. What fails is
+// loaded again when it is executed.
+func (p *pipe) preload(batch []*live.Update, behind []entry) {
+	var wanted []*live.Update
+	want := func(u *live.Update) {
+		if _, known := p.memo.find(u); known {
+			return
+		}
+		if _, known := p.loaded[u]; !known && !slices.Contains(wanted, u) {
+			wanted = append(wanted, u)
+		}
+	}
+	for _, u := range batch {
+		want(u)
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	var last *live.Update // of many for one it is told to stands behind the other
+	for i := range behind[:min(len(behind), lookAhead)] {
+		if e := &behind[i]; e.u != nil && e.u != last && e.current() {
+			last = e.u
+			if want(e.u); len(wanted) == loadAhead {
+				break
+			}
+		}
+	}
+	if len(wanted) == 1 {
 		return
 	}
 	if p.loaded == nil {
@@ -157,10 +183,7 @@ func (p *pipe) preload(updates []*live.Update) {
 	defer cancel()
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for _, u := range updates {
-		if _, known := p.memo.find(u); known {
-			continue
-		}
+	for _, u := range wanted {
 		all.Go(func() {
 			v, err := p.loadOne(ctx, u)
 			if err == nil {
