@@ -15,6 +15,7 @@ import (
 type wide int
 
 func (wide) Rows(context.Context, []int64) (map[int64]any, error) { return nil, errors.ErrUnsupported }
+
 func (wide) Newest(context.Context, []int64, int) (map[int64][]cache.Spot, error) {
 	return nil, errors.ErrUnsupported
 }
