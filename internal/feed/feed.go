@@ -78,8 +78,8 @@ type Config struct {
 	TailSize   int           // numbers that a process remembers at least; default 65 536
 	Batch      int           // followers of one batch of a fan-out; default 1000
 
-	// Announce tells other processes, whose Hear gets it, that there is something new for live
-	// feeds. It may fail, and what it said may be lost. Nil if there are none.
+	// Announce tells other processes, whose Hear gets it, what is new for live feeds. It may
+	// fail, and what it said may be lost. Nil if there are none.
 	Announce func(ctx context.Context, hint []byte) error
 
 	Registerer prometheus.Registerer // default: none

@@ -105,7 +105,7 @@ func (s *Service) Hear(text []byte) {
 		return
 	}
 	var h hint
-	if json.Unmarshal(text, &h) != nil {
+	if json.Unmarshal(text, &h) != nil || h.Last <= 0 {
 		s.hub.announced(0)
 		return
 	}

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -29,9 +30,9 @@ const (
 )
 
 // A hub tells the live feeds of a process what is published and deleted. It is a position
-// in the log of notes: all numbers up to it were told to those whom they are due, and what
-// follows is read from the log, whatever announced it. So a hint that is lost costs time
-// and nothing else.
+// in the log of notes: all numbers up to it were told to those whom they are due. What
+// follows is read from the log, but for what is known without; so a hint that is lost costs
+// time and nothing else.
 //
 // An event is due to who follows its author since an earlier number. A follow writes down
 // the head of the log while it keeps anybody from taking the next number; so whoever sees
@@ -169,6 +170,7 @@ func (h *hub) step(ctx context.Context) (more bool, err error) {
 		h.on, h.behind = false, time.Time{}
 		h.recent = [recentUpdates]*live.Update{} // of a log that may be another one by then
 		h.mu.Unlock()
+		h.s.rows.forget()
 		return false, nil
 	}
 	users, ahead := h.waiting()
@@ -227,6 +229,7 @@ func (h *hub) waiting() (users []int64, ahead bool) {
 // has to be looked at.
 func (h *hub) tellHinted(hinted []Event) bool {
 	now := time.Now()
+	slices.SortStableFunc(hinted, func(a, b Event) int { return cmp.Compare(a.Seq, b.Seq) }) // several tell at once
 	for _, hint := range hinted {
 		h.mu.Lock()
 		pos, on, counted := h.pos, h.on, h.counted
@@ -308,6 +311,7 @@ func (h *hub) skip(ctx context.Context, head int64) error {
 	if err := h.loadAll(ctx); err != nil { // first: follows that began meanwhile are read nowhere else
 		return err
 	}
+	h.s.rows.forget()
 	h.mu.Lock()
 	h.pos, h.counted = head, -1
 	h.recent = [recentUpdates]*live.Update{}

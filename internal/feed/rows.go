@@ -50,7 +50,15 @@ type rowsRead struct {
 	err   error
 }
 
-// read returns a note, nil if there is none. It never is older than the call.
+// forget lets go of all that keep has: the log may be another one.
+func (r *rows) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept, r.order = nil, nil
+}
+
+// read returns a note, nil if there is none. It is as it was published, or not older than
+// the call; who calls knows whether it was deleted.
 func (r *rows) read(ctx context.Context, id int64) (any, error) {
 	r.mu.Lock()
 	if row, ok := r.kept[id]; ok {

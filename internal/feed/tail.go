@@ -204,7 +204,7 @@ func (t *tail) offer(e event) (event, bool) {
 	switch {
 	case !t.begun || t.beginning || e.seq > t.head+1 || e.seq <= t.before:
 		return e, false
-	case e.seq <= t.head: // a page has looked for it before
+	case e.seq <= t.head: // somebody has looked into the log before
 		known := t.events[e.seq-t.before-1]
 		return known, known.note == e.note && known.added == e.added
 	}

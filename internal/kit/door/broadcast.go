@@ -205,6 +205,9 @@ func (b *broadcasts) finishAll(p *pipe, err error) {
 	defer p.mu.Unlock()
 	for m := range p.members {
 		m.first = 0
+		if m.closed || m.finished {
+			continue
+		}
 		m.gen.Add(1) // what waits is behind what was lost
 		m.finish(err)
 	}

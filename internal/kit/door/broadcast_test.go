@@ -406,6 +406,83 @@ func TestSlowLoadsAreMadeTogether(t *testing.T) {
 	})
 }
 
+// A refusing carrier takes nothing once.
+type refusing struct {
+	carrier
+	refused chan struct{}
+	once    sync.Once
+}
+
+func (r *refusing) offer(messages []byte) (taken bool) {
+	taken = true
+	r.once.Do(func() {
+		taken = false
+		close(r.refused)
+	})
+	return taken && r.carrier.offer(messages)
+}
+
+// A replay is a following that tells some updates again.
+type replay struct {
+	to      live.Receiver
+	updates []*live.Update
+}
+
+func (r *replay) Close() {}
+
+func (r *replay) Resume(after int64) {
+	r.to.Reset()
+	for _, u := range r.updates {
+		if u.Seq > after {
+			r.to.Push(u)
+		}
+	}
+}
+
+// What was loaded for somebody who then took nothing is loaded anew when it is told again:
+// it may have gone since.
+func TestNothingIsKeptThatWasLoadedAheadInVain(t *testing.T) {
+	s := startBroadcasts(t, Config{})
+	v := s.follow(t, "", ofA)[0]
+	var m *member
+	b := s.door.broadcasts
+	b.mu.Lock()
+	for _, p := range b.pipes {
+		for one := range p.members {
+			m = one
+		}
+	}
+	b.mu.Unlock()
+	const updates = loadAhead
+	var loads [updates]atomic.Int64
+	told := &replay{to: m}
+	for i := range updates {
+		told.updates = append(told.updates, &live.Update{Seq: int64(i + 1), Load: func(context.Context) (any, error) {
+			if loads[i].Add(1) > 1 && i == updates-1 {
+				return nil, live.ErrGone
+			}
+			return &generated.News{Number: i, Text: "x"}, nil
+		}})
+	}
+	refused := make(chan struct{})
+	p := m.lock()
+	before := m.following
+	m.carrier, m.following = &refusing{carrier: m.carrier, refused: refused}, told
+	for _, u := range told.updates {
+		p.push(entry{u, m, m.gen.Load()})
+	}
+	m.begun = true
+	p.mu.Unlock()
+	<-refused
+	b.work.Wait()
+	m.drained()
+	for i := range updates - 1 {
+		v.wants(news(i, "x"))
+	}
+	v.lives()
+	before.Close()
+}
+
 func TestMemosOfAllSelectionsHaveOneBound(t *testing.T) {
 	var total atomic.Int64
 	payload := make([]byte, 3*mb)

@@ -23,8 +23,8 @@ type holder interface {
 	lookAgain()
 }
 
-// holders are those of all sessions. They are safe for concurrent use. Only sessions with
-// a holder take memory.
+// holders are those of all sessions. They are safe for concurrent use. Sessions with a
+// holder take memory, and for a while those that were doubted.
 type holders struct {
 	gate chan struct{} // as many look at once
 	work sync.WaitGroup
@@ -53,6 +53,7 @@ func (s *holders) add(session string, h holder) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.by[session] = append(s.by[session], h)
+	s.age(false)
 	if s.doubted[0][session] || s.doubted[1][session] {
 		s.look(h)
 	}
@@ -82,16 +83,27 @@ func (s *holders) doubt(sessions []string) (list []holder) {
 	defer s.mu.Unlock()
 	for _, session := range sessions {
 		list = append(list, s.by[session]...)
-		if age := time.Since(s.aged); age > doubtTime || len(s.doubted[0]) >= maxDoubted {
-			s.doubted[0], s.doubted[1] = map[string]bool{}, s.doubted[0]
-			if age > 2*doubtTime {
-				s.doubted[1] = nil
-			}
-			s.aged = time.Now()
+		s.age(len(s.doubted[0]) >= maxDoubted)
+		if s.doubted[0] == nil {
+			s.doubted[0] = map[string]bool{}
 		}
 		s.doubted[0][session] = true
 	}
 	return list
+}
+
+// age forgets the older doubts when the newer ones are old, or are to be taken for that. It
+// is for those who hold the mutex.
+func (s *holders) age(now bool) {
+	old := time.Since(s.aged)
+	if old <= doubtTime && !now {
+		return
+	}
+	s.doubted[0], s.doubted[1] = nil, s.doubted[0]
+	if old > 2*doubtTime {
+		s.doubted[1] = nil
+	}
+	s.aged = time.Now()
 }
 
 // wait returns when nobody looks any more, or when ctx ends.

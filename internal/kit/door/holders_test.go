@@ -74,7 +74,6 @@ func TestASocketThatOpensWhileItsSessionEndsIsToldSo(t *testing.T) {
 		}
 		s.people.change("ann", Admission{User: "ann", Session: "of ann"})
 		time.Sleep(2*doubtTime + time.Second)
-		s.door.Recheck("of bob") // so that there is a reason to forget
 		asked = s.people.asked()
 		later := s.enter(t, "ann")
 		synctest.Wait()

@@ -171,7 +171,7 @@ func (p *pipe) guarded(w *worker, taken []entry, behind []*member) {
 
 // serve executes and hands out what was taken.
 func (p *pipe) serve(w *worker, taken []entry) {
-	defer clear(p.loaded)
+	defer func() { clear(p.loaded) }() // what is not handed out is loaded anew another time
 	for len(taken) > 0 {
 		n := w.sort(taken, cmp.Or(p.batch, batchSize))
 		p.preload(w.updates, taken[n:])

@@ -270,7 +270,7 @@ type memorized struct {
 const (
 	memoSize  = 4096 // more than the longest replay: else one that is longer would find nothing
 	memoBytes = 4 * mb
-	memoTotal = 64 * mb // of all pipes; when it is full, what is new is not remembered
+	memoTotal = 64 * mb // of all pipes; when it is full, nothing more is remembered until something is old
 	memoAge   = 10 * time.Second
 )
 

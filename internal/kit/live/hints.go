@@ -25,7 +25,7 @@ type HintOptions struct {
 }
 
 // Hints carries short messages between processes by Redis pub/sub: fast, at most once,
-// and nobody hears what was lost. So a message may only say where to look, and who
+// and nobody hears what was lost. So nobody may rely on one: who
 // hears it must find out by itself, now and then and after each gap, what it missed. A
 // stream.Bus promises more and costs more.
 //
