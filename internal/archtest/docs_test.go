@@ -17,7 +17,7 @@ var (
 	// A path in a text: with a slash, or a file by its ending. "keys.go" alone is
 	// every room's.
 	pathName = regexp.MustCompile("`([\\w./-]+/[\\w./-]*|[\\w.-]+\\.(?:go|lua|md|mod|yml|graphqls))`")
-	command  = regexp.MustCompile("`[^`\n]*(?:tandian bench|go test) [^`\n]+`")
+	command  = regexp.MustCompile("`[^`\n]*(?:tandian bench|go test|make livetest) [^`\n]+`")
 )
 
 // Pages that say how something is done, and which test holds it, must name files
