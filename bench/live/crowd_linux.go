@@ -106,6 +106,7 @@ func (c *crowd) accept(listener net.Listener) {
 		}
 		c.mu.Lock()
 		c.listeners = append(c.listeners, conn)
+		c.tell() // who connects may publish at once, before it is taken in here
 		c.mu.Unlock()
 	}
 }

@@ -2,9 +2,11 @@ package live
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -190,5 +192,42 @@ func TestAServerThatRefusesFailsTheRun(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An author may publish before the crowd has taken its connection in, and all may have that
+// item by then.
+func TestWhoListensLateHearsWhatIsReceived(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &crowd{reading: 1, received: 1}
+	conn, err := new(net.Dialer).DialContext(t.Context(), "unix", path) // nobody has taken it in
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.count(&socket{next: 1}, 1, time.Now(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	c.tell()
+	ended := make(chan struct{})
+	go func() {
+		c.accept(listener)
+		close(ended)
+	}()
+	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	var b [8]byte
+	if _, err := io.ReadFull(conn, b[:]); err != nil || binary.LittleEndian.Uint64(b[:]) != 2 {
+		t.Errorf("it hears %v, %v", b, err)
+	}
+	_ = conn.Close()
+	_ = listener.Close()
+	<-ended
+	for _, taken := range c.listeners {
+		_ = taken.Close()
 	}
 }
