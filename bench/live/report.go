@@ -60,7 +60,7 @@ type report struct {
 const (
 	perGiB      = 80_000 // connections that wait
 	perFollower = 5.0    // KB more of one who follows many
-	goneWithin  = 10.0   // seconds, who never reads
+	goneWithin  = 10.0   // seconds, who never reads, from when nothing more could be written to it
 )
 
 // atLeast and atMost note how a goal is met; nothing where Tandian takes no part.
@@ -229,7 +229,12 @@ func (r *report) stalled(ctx context.Context) error {
 		}
 		return f.Gone.Seconds()
 	})
-	blocked := column(all, func(f Stall) float64 { return f.Blocked.Seconds() })
+	blocked := column(all, func(f Stall) float64 {
+		if f.Never {
+			return r.Stall.Seconds()
+		}
+		return f.Blocked.Seconds()
+	})
 	alone := column(all, func(f Stall) float64 { return millis(f.Alone) })
 	disturbed := column(all, func(f Stall) float64 { return millis(f.Disturbed) })
 	ratio := column(all, func(f Stall) float64 { return float64(f.Disturbed) / float64(max(f.Alone, 1)) })
@@ -249,7 +254,7 @@ func (r *report) stalled(ctx context.Context) error {
 	}
 	r.table(fmt.Sprintf("One client who never reads, beside %d who do; items of %d KB, 4 in flight; %s", stallCrowd, large/1000, r.how()),
 		"|s until its connection is closed|of that with full buffers|p99 ms of the others without it|with it|ratio", rows)
-	r.atMost("s until who never reads is disconnected", middle(gone[oursName]), goneWithin)
+	r.atMost("s from full buffers until who never reads is disconnected", middle(blocked[oursName]), goneWithin)
 	r.atMost("p99 of the others, ÷ without it", middle(ratio[oursName]), 1.1)
 	return nil
 }
