@@ -204,26 +204,21 @@ func (s *Service) versions(ctx context.Context, users []int64) (map[int64]int64,
 }
 
 // followsOf reads whom users follow, by user and author.
-func (s *Service) followsOf(ctx context.Context, users []int64) ([]begun, error) {
+func (s *Service) followsOf(ctx context.Context, users []int64) (list []begun, err error) {
 	ids, err := json.Marshal(users)
 	if err != nil {
 		return nil, fmt.Errorf("write down %d users: %w", len(users), err)
 	}
-	list, err := s.follows(ctx, s.sql.followees, string(ids))
-	if err != nil {
-		return nil, fmt.Errorf("select whom %d users follow: %w", len(users), err)
-	}
-	return list, nil
-}
-
-func (s *Service) follows(ctx context.Context, statement string, args ...any) (list []begun, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
-	err = sqlfile.Each(ctx, s.db, statement, args, func(rows *sql.Rows) error {
+	err = sqlfile.Each(ctx, s.db, s.sql.followees, []any{string(ids)}, func(rows *sql.Rows) error {
 		var b begun
 		err := rows.Scan(&b.user, &b.author, &b.since)
 		list = append(list, b)
 		return err
 	})
-	return list, err
+	if err != nil {
+		return nil, fmt.Errorf("select whom %d users follow: %w", len(users), err)
+	}
+	return list, nil
 }

@@ -25,9 +25,9 @@ type HintOptions struct {
 }
 
 // Hints carries short messages between processes by Redis pub/sub: fast, at most once,
-// and nobody hears what was lost. So nobody may rely on one: who
-// hears it must find out by itself, now and then and after each gap, what it missed. A
-// stream.Bus promises more and costs more.
+// and nobody hears what was lost. So nobody may rely on one: who hears it must find out by
+// itself, now and then and after each gap, what it missed. A stream.Bus promises more and
+// costs more.
 //
 // A process has one connection that listens, whatever it listens for. On a cluster the
 // messages are sharded ones (Redis 7): those of a channel go through the node that has
