@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 
@@ -17,16 +19,28 @@ function withoutEmbeddedFonts(): Plugin {
   }
 }
 
+/** Puts the documents that the app sends beside it: the server knows them from its start on. */
+function withDocuments(): Plugin {
+  return {
+    name: 'with-documents',
+    apply: 'build',
+    generateBundle() {
+      const source = readFileSync('src/documents.json')
+      this.emitFile({ type: 'asset', fileName: 'documents.json', source })
+    },
+  }
+}
+
 export default defineConfig({
-  plugins: [withoutEmbeddedFonts(), react()],
-  resolve: { alias: { 'react-style-singleton': '/src/styleSingleton.ts' } },
+  plugins: [withoutEmbeddedFonts(), withDocuments(), react()],
+  resolve: { alias: { '@': '/src', 'react-style-singleton': '/src/styleSingleton.ts' } },
   build: {
     outDir: '../dist',
     emptyOutDir: true,
     target: 'es2023',
     // One build, so that every page shares the React chunk and none loads another page's code.
     rolldownOptions: {
-      input: { playground: 'playground.html' },
+      input: { app: 'index.html', playground: 'playground.html' },
       // A dependency published with a directive for a compiler that has already run.
       checks: { moduleLevelDirective: false },
     },

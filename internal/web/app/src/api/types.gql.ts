@@ -1,0 +1,1 @@
+// Written by scripts/codegen.mjs; do not edit.
