@@ -34,6 +34,15 @@ function withDocuments(): Plugin {
 export default defineConfig({
   plugins: [withoutEmbeddedFonts(), withDocuments(), react()],
   resolve: { alias: { '@': '/src', 'react-style-singleton': '/src/styleSingleton.ts' } },
+  // `npm run dev` beside a server that runs.
+  server: {
+    proxy: Object.fromEntries(
+      ['/graphql', '/media', '/visit', '/demo', '/readyz'].map((path) => [
+        path,
+        { target: 'http://127.0.0.1:8080', ws: path === '/graphql' },
+      ]),
+    ),
+  },
   build: {
     outDir: '../dist',
     emptyOutDir: true,

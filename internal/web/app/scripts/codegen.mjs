@@ -3,7 +3,7 @@
 //
 //   src/api/types.gql.ts    enums and inputs of the schema that documents use
 //   src/**/NAME.gql.ts      types and documents of the NAME.graphql beside it
-//   src/api/possibleTypes.gql.ts  which types an interface or a union stands for
+//   src/api/schema.gql.ts   what the cache has to know of the schema
 //   src/documents.json      each document that the app may send, by its hash
 //
 // A document is kept as text, which is a fifth of its syntax tree, complete with its
@@ -15,7 +15,16 @@ import * as typescriptOperations from '@graphql-codegen/typescript-operations'
 import { codegen } from '@graphql-codegen/core'
 import { preset } from '@graphql-codegen/near-operation-file-preset'
 import { formatDocument, stringifyDocument } from '@urql/core'
-import { buildASTSchema, concatAST, isAbstractType, Kind, parse, Source, visit } from 'graphql'
+import {
+  buildASTSchema,
+  concatAST,
+  isAbstractType,
+  isObjectType,
+  Kind,
+  parse,
+  Source,
+  visit,
+} from 'graphql'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -73,7 +82,7 @@ const generated = await preset.buildGeneratesSection({
 })
 await Promise.all(generated.map(async (file) => write(file.filename, await codegen(file))))
 
-write('src/api/possibleTypes.gql.ts', possibleTypes())
+write('src/api/schema.gql.ts', facts())
 const sorted = [...known].toSorted(([a], [b]) => (a < b ? -1 : 1))
 writeFileSync('src/documents.json', JSON.stringify(Object.fromEntries(sorted), null, 1) + '\n')
 
@@ -118,13 +127,26 @@ function sent(operation) {
   return stringifyDocument(formatDocument(bare))
 }
 
-/** Which types an interface or a union stands for: the cache matches fragments by it. */
-function possibleTypes() {
-  const abstract = Object.values(schema.getTypeMap()).filter(isAbstractType)
-  const types = abstract
-    .filter(({ name }) => !name.startsWith('__'))
+/** What the cache has to know of the schema. */
+function facts() {
+  const types = Object.values(schema.getTypeMap()).filter(({ name }) => !name.startsWith('__'))
+  const possible = types
+    .filter(isAbstractType)
     .map((type) => [type.name, schema.getPossibleTypes(type).map(({ name }) => name)])
-  return `export const possibleTypes = ${JSON.stringify(Object.fromEntries(types), null, 2)}\n`
+  const roots = new Set([
+    schema.getQueryType(),
+    schema.getMutationType(),
+    schema.getSubscriptionType(),
+  ])
+  const parts = types
+    .filter((type) => isObjectType(type) && !roots.has(type) && !type.getFields().id)
+    .map(({ name }) => name)
+  return (
+    '/** Which types an interface or a union stands for. */\n' +
+    `export const possibleTypes = ${JSON.stringify(Object.fromEntries(possible), null, 2)}\n\n` +
+    '/** Types without an id: parts of what they hang on. */\n' +
+    `export const parts = ${JSON.stringify(parts, null, 2)} as const\n`
+  )
 }
 
 /** The parsed files of a folder. */
@@ -143,5 +165,6 @@ function files(folder, extension) {
 }
 
 function write(name, text) {
-  writeFileSync(name, notice + text)
+  const used = text.includes('Types.') ? text : text.replace(/^import type \* as Types .*\n/m, '')
+  writeFileSync(name, notice + (used.includes('export ') ? used : used + 'export {}\n'))
 }

@@ -10,3 +10,8 @@ export function document<Data, Variables extends object>(
 ): TypedDocumentNode<Data, Variables> {
   return Object.assign(gql<Data, Variables>(text), { hash })
 }
+
+/** The hash of a document; of one that was not made here there is none. */
+export function hashOf(of: object): string {
+  return 'hash' in of && typeof of.hash === 'string' ? of.hash : ''
+}

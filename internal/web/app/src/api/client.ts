@@ -1,0 +1,116 @@
+import {
+  Client,
+  fetchExchange,
+  mapExchange,
+  subscriptionExchange,
+  type CombinedError,
+  type Operation,
+} from '@urql/core'
+import { persistedExchange } from '@urql/exchange-persisted'
+
+import { lost, reached } from '@/live/network'
+import { openLive } from '@/live/socket'
+import { expire, type Session } from '@/session/session'
+
+import { apiCache } from './cache'
+import { hashOf } from './document'
+
+/** What speaks with the server for one session, or for nobody. */
+export interface Api {
+  readonly client: Client
+  /** Ends the socket of live updates. */
+  readonly close: () => void
+}
+
+/** Longer than the server takes to refuse. */
+const patience = 30_000 // ms
+
+/** Makes the client of a session. Another session gets another client, with a cache of its own. */
+export function openApi(session: Session | null): Api {
+  const onUnknown = () => {
+    if (session !== null) expire(session.token)
+  }
+  const live = openLive({ token: session?.token ?? null, onUnknown })
+
+  const client = new Client({
+    url: '/graphql',
+    preferGetMethod: false,
+    fetchOptions: { headers: headers(session) },
+    fetch: (input, init) => fetch(input, { ...init, signal: within(init?.signal) }),
+    exchanges: [
+      mapExchange({
+        onResult({ error, operation }) {
+          if (error === undefined) {
+            if (operation.kind !== 'subscription') reached()
+            return
+          }
+          notice(error, operation, onUnknown)
+        },
+      }),
+      apiCache(session?.userId ?? null),
+      // Only the hash of a document travels. A server that does not know it, an older or a newer
+      // one than this build is of, asks for the text.
+      persistedExchange({
+        preferGetForPersistedQueries: false,
+        enableForMutation: true,
+        generateHash: async (_, document) => hashOf(document),
+      }),
+      fetchExchange,
+      subscriptionExchange({
+        forwardSubscription({ query, variables }) {
+          // The client sends what stands in here when it connects, again too: after a break the
+          // updates go on behind the last that was seen.
+          const now: Record<string, unknown> = { ...variables }
+          return {
+            subscribe: (sink) => ({
+              unsubscribe: live.subscribe(
+                { query: query ?? '', variables: now },
+                {
+                  next: (value) => {
+                    const cursor = cursorOf(value.data)
+                    if (cursor !== null) now.after = cursor
+                    sink.next(value as Parameters<typeof sink.next>[0])
+                  },
+                  error: (error) => sink.error(error),
+                  complete: () => sink.complete(),
+                },
+              ),
+            }),
+          }
+        },
+      }),
+    ],
+  })
+  return { client, close: live.close }
+}
+
+/** What every request of ours carries. */
+export function headers(session: Session | null): Record<string, string> {
+  const all: Record<string, string> = {
+    'Tandian-Beacon': '1', // visits are told by beacon.ts
+    'GraphQL-Require-Preflight': '1',
+  }
+  if (session !== null) all.Authorization = `Bearer ${session.token}`
+  return all
+}
+
+function notice(error: CombinedError, operation: Operation, onUnknown: () => void): void {
+  if (error.networkError !== undefined) {
+    const status = (error.response as Response | undefined)?.status
+    if (operation.kind !== 'subscription' && (status === undefined || status === 503)) lost()
+    return
+  }
+  if (error.graphQLErrors.some(({ extensions }) => extensions.code === 'UNAUTHENTICATED'))
+    onUnknown()
+}
+
+function within(signal: AbortSignal | null | undefined): AbortSignal {
+  const timeout = AbortSignal.timeout(patience)
+  return signal ? AbortSignal.any([signal, timeout]) : timeout
+}
+
+/** The place of an update of the feed. */
+function cursorOf(data: unknown): string | null {
+  const update = (data as { feedUpdates?: { cursor?: unknown } } | null | undefined)?.feedUpdates
+  return typeof update?.cursor === 'string' ? update.cursor : null
+}

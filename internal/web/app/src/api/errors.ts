@@ -1,0 +1,103 @@
+import type { CombinedError } from '@urql/core'
+
+import { texts } from '@/i18n/texts'
+
+import type { ErrorCode } from './types.gql'
+
+/** A reason in `userErrors`. Its message is English and for developers: people get that of its code. */
+export interface Refusal {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly field?: readonly string[] | null
+}
+
+const useRefusals = texts<Record<ErrorCode, string>>(
+  {
+    INVALID_PHONE: 'This is not a phone number.',
+    INVALID_CODE: 'The code is wrong or too old. Ask for a new one.',
+    INVALID_CREDENTIALS: 'Phone and password do not fit.',
+    CODE_THROTTLED: 'A code was sent a moment ago. Please wait a minute.',
+    NOT_FOUND: 'It does not exist any more.',
+    INVALID_INPUT: 'Something here cannot be taken like this.',
+    IMAGE_REJECTED: 'This picture cannot be used.',
+    SALE_NOT_STARTED: 'The sale has not opened yet.',
+    SALE_ENDED: 'The sale is over.',
+    OUT_OF_STOCK: 'Sold out: all pieces are gone.',
+    ALREADY_ORDERED: 'You have one already.',
+    ORDER_NOT_PAYABLE: 'This order cannot be paid any more.',
+    ORDER_NOT_CANCELLABLE: 'This order cannot be cancelled any more.',
+    ORDER_NOT_REFUNDABLE: 'This order cannot be refunded.',
+    ORDER_NOT_REDEEMABLE: 'This order cannot be redeemed: it is not paid, or used.',
+    VOUCHER_OFF_SALE: 'This voucher was taken off sale.',
+    VOUCHER_IN_USE: 'Orders that people have forbid this change.',
+    ORDER_NOT_COMPLETED: 'The order failed, and nothing was paid. Please try again.',
+    CANNOT_FOLLOW_SELF: 'That is you.',
+    LIMIT_REACHED: 'You have reached the limit for this.',
+  },
+  {
+    INVALID_PHONE: '这不是有效的手机号。',
+    INVALID_CODE: '验证码错误或已过期，请重新获取。',
+    INVALID_CREDENTIALS: '手机号或密码不正确。',
+    CODE_THROTTLED: '验证码发送过于频繁，请稍后再试。',
+    NOT_FOUND: '内容不存在或已被删除。',
+    INVALID_INPUT: '填写的内容不符合要求。',
+    IMAGE_REJECTED: '这张图片无法使用。',
+    SALE_NOT_STARTED: '秒杀还未开始。',
+    SALE_ENDED: '秒杀已结束。',
+    OUT_OF_STOCK: '已抢光。',
+    ALREADY_ORDERED: '你已经抢到过了。',
+    ORDER_NOT_PAYABLE: '该订单已无法支付。',
+    ORDER_NOT_CANCELLABLE: '该订单已无法取消。',
+    ORDER_NOT_REFUNDABLE: '该订单无法退款。',
+    ORDER_NOT_REDEEMABLE: '该订单无法核销：未支付或已使用。',
+    VOUCHER_OFF_SALE: '该优惠券已下架。',
+    VOUCHER_IN_USE: '已有订单，无法这样修改。',
+    ORDER_NOT_COMPLETED: '下单失败，未扣款，请再试一次。',
+    CANNOT_FOLLOW_SELF: '不能关注自己。',
+    LIMIT_REACHED: '已达到上限。',
+  },
+)
+
+const useFailures = texts(
+  {
+    offline: 'You are offline.',
+    unreachable: 'The server does not answer.',
+    RATE_LIMITED: 'Too many tries. Please wait a moment.',
+    UNAVAILABLE: 'Too busy right now. Please try again in a moment.',
+    UNAUTHENTICATED: 'Please sign in again.',
+    FORBIDDEN: 'This is not yours to see or change.',
+    other: 'Something went wrong.',
+  },
+  {
+    offline: '网络已断开。',
+    unreachable: '服务器没有响应。',
+    RATE_LIMITED: '操作太频繁，请稍后再试。',
+    UNAVAILABLE: '系统繁忙，请稍后再试。',
+    UNAUTHENTICATED: '请重新登录。',
+    FORBIDDEN: '没有权限。',
+    other: '出了点问题。',
+  },
+)
+
+/** Says in the reader's language why something was refused. */
+export function useRefusalText(): (refusal: Refusal) => string {
+  const t = useRefusals()
+  // A server that is newer than this build may have more reasons.
+  return ({ code, message }) => (t as Partial<typeof t>)[code] ?? message
+}
+
+/** Says in the reader's language why a request failed. */
+export function useFailureText(): (error: CombinedError) => string {
+  const t = useFailures()
+  return (error) => {
+    if (error.networkError !== undefined) return navigator.onLine ? t.unreachable : t.offline
+    const code = codeOf(error)
+    return code !== null && code in t ? t[code as keyof typeof t] : t.other
+  }
+}
+
+/** The code of the first error of an answer, such as RATE_LIMITED; null if there was no answer. */
+export function codeOf(error: CombinedError): string | null {
+  const code = error.graphQLErrors[0]?.extensions.code
+  return typeof code === 'string' ? code : null
+}

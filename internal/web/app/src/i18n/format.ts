@@ -1,0 +1,76 @@
+import { useMemo } from 'react'
+
+import { useLanguage, type Language } from './language'
+
+/** How figures and moments are written in the reader's language. */
+export interface Format {
+  /** Minor units as money. */
+  readonly money: (minor: number) => string
+  readonly number: (value: number) => string
+  /** 0.0 to 1.0 as per cent. */
+  readonly percent: (share: number) => string
+  /** Metres, as people say them: 40 m, 1.2 km. */
+  readonly distance: (metres: number) => string
+  /** A day, of a moment (RFC 3339) or of a date (yyyy-mm-dd). */
+  readonly date: (of: string) => string
+  /** Day and time of a moment. */
+  readonly moment: (of: string) => string
+  /** How long ago a moment was, or the day if that is long ago. */
+  readonly ago: (of: string, now?: number) => string
+  /** A month (yyyy-mm). */
+  readonly month: (of: string) => string
+}
+
+export function useFormat(): Format {
+  const language = useLanguage()
+  return useMemo(() => formats(language), [language])
+}
+
+const day = 86_400 // seconds
+
+/** Makes the formats of a language. */
+export function formats(language: Language): Format {
+  const locale = language === 'zh' ? 'zh-CN' : 'en-GB'
+  const money = new Intl.NumberFormat(locale, {
+    style: 'currency',
+    currency: 'CNY',
+    currencyDisplay: 'narrowSymbol',
+    trailingZeroDisplay: 'stripIfInteger',
+  } as Intl.NumberFormatOptions)
+  const number = new Intl.NumberFormat(locale)
+  const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 })
+  const metres = new Intl.NumberFormat(locale, { style: 'unit', unit: 'meter' })
+  const kilometres = new Intl.NumberFormat(locale, {
+    style: 'unit',
+    unit: 'kilometer',
+    maximumFractionDigits: 1,
+  })
+  const date = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
+  const plain = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
+  const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
+  const month = new Intl.DateTimeFormat(locale, { year: 'numeric', month: 'long', timeZone: 'UTC' })
+  const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
+
+  const written = (of: string) =>
+    of.length === 10 ? plain.format(new Date(`${of}T00:00:00Z`)) : date.format(new Date(of))
+  return {
+    money: (minor) => money.format(minor / 100),
+    number: (value) => number.format(value),
+    percent: (share) => percent.format(share),
+    distance: (value) =>
+      value < 995
+        ? metres.format(Math.max(10, Math.round(value / 10) * 10))
+        : kilometres.format(value / 1000),
+    date: written,
+    moment: (of) => moment.format(new Date(of)),
+    month: (of) => month.format(new Date(`${of}-01T00:00:00Z`)),
+    ago: (of, now = Date.now()) => {
+      const seconds = (now - new Date(of).getTime()) / 1000
+      if (seconds > 7 * day) return written(of)
+      if (seconds > day) return relative.format(-Math.floor(seconds / day), 'day')
+      if (seconds > 3600) return relative.format(-Math.floor(seconds / 3600), 'hour')
+      if (seconds > 60) return relative.format(-Math.floor(seconds / 60), 'minute')
+      return relative.format(0, 'second')
+    },
+  }
+}

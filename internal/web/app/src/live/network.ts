@@ -1,0 +1,97 @@
+import { useEffect, useEffectEvent, useSyncExternalStore } from 'react'
+
+import { createStore } from '@/app/store'
+
+/**
+ * How the server can be reached: `offline` is what the browser says, `unreachable` what a
+ * request or the socket met.
+ */
+export type Network = 'online' | 'offline' | 'unreachable'
+
+const store = createStore<Network>(navigator.onLine ? 'online' : 'offline')
+const returns = new Set<() => void>()
+
+store.subscribe(() => {
+  document.documentElement.dataset.network = store.get()
+})
+document.documentElement.dataset.network = store.get()
+
+window.addEventListener('offline', () => store.set('offline'))
+window.addEventListener('online', () => {
+  // Now something may answer. Whether the server does, a probe says.
+  store.set('unreachable')
+  void probe()
+})
+
+export function useNetwork(): Network {
+  return useSyncExternalStore(store.subscribe, store.get)
+}
+
+/** Tells that the server did not answer. It is asked again until it does. */
+export function lost(): void {
+  if (store.get() !== 'online') return
+  store.set('unreachable')
+  void probe()
+}
+
+/** Tells that the server answered. */
+export function reached(): void {
+  if (store.get() === 'online') return
+  store.set('online')
+  for (const tell of returns) tell()
+}
+
+/** Calls `tell` each time that the server can be reached again: what was missed is asked for then. */
+export function onReturn(tell: () => void): () => void {
+  returns.add(tell)
+  return () => returns.delete(tell)
+}
+
+/**
+ * Calls `ask` whenever what is shown may have been missed: after each time without a network, and
+ * when the page comes back from the background.
+ */
+export function useCatchUp(ask: () => void): void {
+  const latest = useEffectEvent(ask)
+  useEffect(() => {
+    const seen = () => {
+      if (document.visibilityState === 'visible') latest()
+    }
+    const forget = onReturn(() => latest())
+    document.addEventListener('visibilitychange', seen)
+    return () => {
+      forget()
+      document.removeEventListener('visibilitychange', seen)
+    }
+  }, [])
+}
+
+const soonest = 500 // ms before the second probe
+const slowest = 8000 // ms between probes
+let timer: ReturnType<typeof setTimeout> | undefined
+
+/** Asks the server until it answers, less often each time. */
+async function probe(wait = soonest): Promise<void> {
+  clearTimeout(timer)
+  const there = await answers()
+  if (store.get() !== 'unreachable') return
+  if (there) {
+    reached()
+    return
+  }
+  clearTimeout(timer)
+  const next = Math.min(wait * 2, slowest)
+  timer = setTimeout(() => void probe(next), wait * (0.75 + Math.random() / 2))
+}
+
+async function answers(): Promise<boolean> {
+  try {
+    const response = await fetch('/readyz', {
+      cache: 'no-store',
+      signal: AbortSignal.timeout(5000),
+    })
+    return response.ok
+  } catch {
+    return false
+  }
+}

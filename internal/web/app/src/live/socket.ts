@@ -1,0 +1,98 @@
+import { createClient, type Client } from 'graphql-ws'
+
+import { lost, onReturn, reached } from './network'
+
+/** How the socket of live updates stands. `idle`: nobody follows anything. */
+export type Socket = 'idle' | 'connecting' | 'open' | 'waiting'
+
+export interface LiveOptions {
+  /** The session's token; null for nobody. */
+  readonly token: string | null
+  /** The server does not know the token. */
+  readonly onUnknown: () => void
+}
+
+const ping = 10_000 // ms
+const patience = 5_000 // ms for the answer to a ping
+const longest = 30_000 // ms between tries
+
+/**
+ * Opens the socket for subscriptions when the first begins. It is opened again for as long as there
+ * are any, and each begins anew with what its variables say then.
+ */
+export function openLive({ token, onUnknown }: LiveOptions): Client & { close: () => void } {
+  const address = new URL('/graphql', window.location.href)
+  address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:'
+
+  let unanswered: ReturnType<typeof setTimeout> | undefined
+  const client = createClient({
+    url: address.href,
+    lazy: true,
+    lazyCloseTimeout: 3000,
+    connectionParams: () => (token === null ? {} : { Authorization: `Bearer ${token}` }),
+    connectionAckWaitTimeout: 10_000,
+    keepAlive: ping,
+    retryAttempts: Infinity,
+    retryWait: (retries) => waited(retries),
+    // All codes are worth another try but those that the client itself takes for fatal.
+    shouldRetry: () => true,
+    on: {
+      connecting: () => say('connecting'),
+      connected: () => {
+        say('open')
+        reached()
+      },
+      ping: (received) => {
+        // A socket whose network is gone says nothing at all: only a missing pong tells.
+        if (!received) unanswered = setTimeout(() => client.terminate(), patience)
+      },
+      pong: (received) => {
+        if (received) clearTimeout(unanswered)
+      },
+      closed: (event) => {
+        clearTimeout(unanswered)
+        const { code } = event as CloseEvent
+        if (code === 1000) {
+          say('idle') // by us: nobody follows anything
+          return
+        }
+        say('waiting')
+        if (code === 4401) onUnknown()
+        else lost()
+      },
+    },
+  })
+
+  // Browsers leave a socket open when the network goes: it is of no use any more.
+  const leave = () => client.terminate()
+  window.addEventListener('offline', leave)
+  return Object.assign(client, {
+    close: () => {
+      window.removeEventListener('offline', leave)
+      void client.dispose()
+      say('idle')
+    },
+  })
+}
+
+/** For tests, and for who debugs: the page itself shows what network.ts knows. */
+function say(state: Socket): void {
+  document.documentElement.dataset.socket = state
+}
+
+/**
+ * Waits before a try: at random, so that not all clients come back at once. Whoever has no network
+ * waits for it.
+ */
+function waited(retries: number): Promise<void> {
+  return new Promise((resolve) => {
+    const most = Math.min(1000 * 2 ** retries, longest)
+    const timer = navigator.onLine ? setTimeout(go, Math.random() * most) : undefined
+    const forget = onReturn(go)
+    function go() {
+      clearTimeout(timer)
+      forget()
+      resolve()
+    }
+  })
+}

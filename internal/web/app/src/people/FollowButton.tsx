@@ -1,0 +1,44 @@
+import { useDo } from '@/api/useDo'
+import { texts } from '@/i18n/texts'
+import { useSession } from '@/session/session'
+import { useSignedIn } from '@/session/useSignedIn'
+import { Button } from '@/ui/Button'
+
+import { FollowDocument, UnfollowDocument } from './follow.gql'
+
+const useTexts = texts(
+  {
+    follow: 'Follow',
+    followed: 'Following',
+    label: (name: string) => `Follow ${name}`,
+  },
+  { follow: '关注', followed: '已关注', label: (name) => `关注 ${name}` },
+)
+
+interface FollowButtonProps {
+  readonly user: { readonly id: string; readonly nickname: string; readonly isFollowed: boolean }
+  readonly small?: boolean
+}
+
+/** Follows somebody, or ends it. It shows at once; a refusal takes it back. Nobody follows himself. */
+export function FollowButton({ user, small = false }: FollowButtonProps) {
+  const t = useTexts()
+  const session = useSession()
+  const signedIn = useSignedIn()
+  const [follow] = useDo(FollowDocument)
+  const [unfollow] = useDo(UnfollowDocument)
+  if (session?.userId === user.id) return null
+  return (
+    <Button
+      small={small}
+      kind={user.isFollowed ? 'quiet' : 'primary'}
+      aria-pressed={user.isFollowed}
+      aria-label={t.label(user.nickname)}
+      onClick={() => {
+        if (signedIn()) void (user.isFollowed ? unfollow : follow)({ userId: user.id })
+      }}
+    >
+      {user.isFollowed ? t.followed : t.follow}
+    </Button>
+  )
+}

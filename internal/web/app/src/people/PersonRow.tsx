@@ -1,0 +1,32 @@
+import { Link } from 'wouter'
+
+import { useFormat } from '@/i18n/format'
+import { texts } from '@/i18n/texts'
+import { Avatar } from '@/ui/Avatar'
+
+import type { PersonFragment } from './follow.gql'
+import { FollowButton } from './FollowButton'
+import css from './PersonRow.module.css'
+
+const useTexts = texts(
+  { followers: (n: number, written: string) => (n === 1 ? '1 follower' : `${written} followers`) },
+  { followers: (_, written) => `${written} 位粉丝` },
+)
+
+/** Somebody in a list of people. */
+export function PersonRow({ user }: { user: PersonFragment }) {
+  const t = useTexts()
+  const { number } = useFormat()
+  return (
+    <div className={css.row}>
+      <Avatar user={user} size={44} />
+      <div className={css.text}>
+        <Link href={`/users/${user.id}`} className={css.name}>
+          {user.nickname}
+        </Link>
+        <p>{user.bio ?? t.followers(user.followerCount, number(user.followerCount))}</p>
+      </div>
+      <FollowButton user={user} small />
+    </div>
+  )
+}

@@ -1,0 +1,99 @@
+import { LocateFixed, MapPin } from 'lucide-react'
+import { useDeferredValue, useState } from 'react'
+
+import { useAsk } from '@/api/useAsk'
+import { texts } from '@/i18n/texts'
+import { Button } from '@/ui/Button'
+import { Dialog } from '@/ui/Dialog'
+import { Field } from '@/ui/Field'
+import { Skeleton } from '@/ui/Skeleton'
+import { Empty, Failed } from '@/ui/State'
+import { toast } from '@/ui/toast'
+
+import { canLocate, locate, setPlace } from './place'
+import { PlacesDocument } from './places.gql'
+import css from './PlacePicker.module.css'
+
+const useTexts = texts(
+  {
+    title: 'Where are you?',
+    locate: 'Use my position',
+    refused: 'The browser does not say where you are. Choose a place instead.',
+    search: 'A shop or street that you know',
+    none: 'Nothing has this in its name.',
+  },
+  {
+    title: '你在哪里？',
+    locate: '使用当前位置',
+    refused: '浏览器没有提供位置，请选择一个地点。',
+    search: '搜索你熟悉的店铺或街道',
+    none: '没有找到匹配的地点。',
+  },
+)
+
+/**
+ * Chooses the place around which shops are shown: where the browser says that it is, or beside a
+ * shop, for browsers that do not say it, as on plain http.
+ */
+export function PlacePicker({ onClose }: { onClose: () => void }) {
+  const t = useTexts()
+  const [words, setWords] = useState('')
+  const [busy, setBusy] = useState(false)
+  const search = useDeferredValue(words.trim())
+  const [{ data, error }] = useAsk({
+    query: PlacesDocument,
+    variables: { filter: search.length < 2 ? null : { search } },
+    requestPolicy: 'cache-first',
+  })
+  return (
+    <Dialog title={t.title} onClose={onClose}>
+      <div className={css.picker}>
+        {canLocate && (
+          <Button
+            wide
+            busy={busy}
+            onClick={async () => {
+              setBusy(true)
+              const found = await locate()
+              setBusy(false)
+              if (found) onClose()
+              else toast(t.refused)
+            }}
+          >
+            <LocateFixed aria-hidden="true" size={20} />
+            {t.locate}
+          </Button>
+        )}
+        <Field
+          label={t.search}
+          type="search"
+          value={words}
+          onChange={(event) => setWords(event.target.value)}
+        />
+        {error && !data && <Failed error={error} />}
+        {!data && !error && <Skeleton shape="text" count={2} />}
+        {data?.shops.edges.length === 0 && <Empty title={t.none} />}
+        <ul className={css.list}>
+          {data?.shops.edges.map(({ node }) => (
+            <li key={node.id}>
+              <button
+                type="button"
+                className={css.choice}
+                onClick={() => {
+                  setPlace({ ...node.location, name: node.area ?? node.name })
+                  onClose()
+                }}
+              >
+                <MapPin aria-hidden="true" size={20} />
+                <span>
+                  {node.name}
+                  <small>{node.area ?? node.address}</small>
+                </span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </Dialog>
+  )
+}

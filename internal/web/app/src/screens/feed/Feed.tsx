@@ -1,0 +1,9 @@
+import { Screen } from '@/ui/Screen'
+
+export function Feed() {
+  return (
+    <Screen title="Feed" up="/">
+      …
+    </Screen>
+  )
+}

@@ -1,0 +1,174 @@
+import { MapPin, Search } from 'lucide-react'
+import { useState } from 'react'
+import { Link } from 'wouter'
+
+import { useAsk } from '@/api/useAsk'
+import { texts } from '@/i18n/texts'
+import { NoteCard } from '@/notes/NoteCard'
+import { usePlace } from '@/place/place'
+import { PlacePicker } from '@/place/PlacePicker'
+import { ShopCard } from '@/shops/ShopCard'
+import { useTypeName } from '@/shops/typeNames'
+import { Pages } from '@/ui/Pages'
+import { Screen } from '@/ui/Screen'
+import { Skeleton } from '@/ui/Skeleton'
+import { Empty, Failed } from '@/ui/State'
+import { SaleCard } from '@/vouchers/SaleCard'
+
+import { HomeDocument, HomeShopsDocument, HotNotesDocument } from './home.gql'
+import css from './Home.module.css'
+
+const useTexts = texts(
+  {
+    title: 'Discover',
+    search: 'Search shops and streets',
+    where: 'Where are you?',
+    here: 'Around me',
+    types: 'Kinds of shops',
+    sales: 'Flash sales',
+    nearby: 'Nearby',
+    best: 'Best rated',
+    all: 'See all',
+    notes: 'Hot notes',
+    noShops: 'No shops around here.',
+    elsewhere: 'Look somewhere else',
+    noNotes: 'Nobody has written anything yet.',
+  },
+  {
+    title: '发现',
+    search: '搜索店铺、街道',
+    where: '你在哪里？',
+    here: '我的附近',
+    types: '店铺分类',
+    sales: '限时秒杀',
+    nearby: '附近好店',
+    best: '高分好店',
+    all: '查看全部',
+    notes: '热门笔记',
+    noShops: '附近没有店铺。',
+    elsewhere: '换个地方看看',
+    noNotes: '还没有人发布笔记。',
+  },
+)
+
+const radius = 5000 // metres
+
+/** What the app opens with. */
+export function Home() {
+  const t = useTexts()
+  const place = usePlace()
+  const [picking, setPicking] = useState(false)
+  return (
+    <Screen title={t.title} bare>
+      <div className={css.top}>
+        <button type="button" className={css.place} onClick={() => setPicking(true)}>
+          <MapPin aria-hidden="true" size={20} />
+          <span>{place === null ? t.where : (place.name ?? t.here)}</span>
+        </button>
+        <Link href="/search" className={css.search}>
+          <Search aria-hidden="true" size={20} />
+          {t.search}
+        </Link>
+      </div>
+      {picking && <PlacePicker onClose={() => setPicking(false)} />}
+      <div className={css.columns}>
+        <div className={css.column}>
+          <TypesAndSales />
+          <Shops onElsewhere={() => setPicking(true)} />
+        </div>
+        <section className={css.column} aria-labelledby="hot">
+          <h2 id="hot">{t.notes}</h2>
+          <Pages
+            name="hot"
+            document={HotNotesDocument}
+            variables={{}}
+            connection={({ hotNotes }) => hotNotes}
+            className={css.list}
+            loading={<Skeleton shape="card" count={2} />}
+            empty={<Empty title={t.noNotes} />}
+          >
+            {({ node }, i) => <NoteCard note={node} eager={i === 0} />}
+          </Pages>
+        </section>
+      </div>
+    </Screen>
+  )
+}
+
+function TypesAndSales() {
+  const t = useTexts()
+  const typeName = useTypeName()
+  const [{ data, error }, ask] = useAsk({ query: HomeDocument, variables: {} })
+  if (!data) {
+    return error ? (
+      <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+    ) : (
+      <Skeleton shape="text" count={3} />
+    )
+  }
+  return (
+    <>
+      <nav aria-label={t.types}>
+        <ul className={css.types}>
+          {data.shopTypes.map(({ id, name, iconUrl }) => (
+            <li key={id}>
+              <Link href={`/search?type=${id}`} className={css.type}>
+                <span className={css.icon}>
+                  {iconUrl !== null && <img src={iconUrl} alt="" width={48} height={48} />}
+                </span>
+                {typeName(name)}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      {data.flashSales.edges.length > 0 && (
+        <section aria-labelledby="sales">
+          <h2 id="sales">{t.sales}</h2>
+          <ul className={css.sales}>
+            {data.flashSales.edges.map(({ node }) => (
+              <li key={node.id}>
+                <SaleCard voucher={node} withShop />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </>
+  )
+}
+
+function Shops({ onElsewhere }: { onElsewhere: () => void }) {
+  const t = useTexts()
+  const place = usePlace()
+  const near = place === null ? null : { lat: place.lat, lng: place.lng, radius }
+  const [{ data, error }, ask] = useAsk({ query: HomeShopsDocument, variables: { near, first: 6 } })
+  return (
+    <section aria-labelledby="shops">
+      <div className={css.heading}>
+        <h2 id="shops">{near === null ? t.best : t.nearby}</h2>
+        <Link href="/search">{t.all}</Link>
+      </div>
+      {data ? (
+        <ul className={css.list}>
+          {data.shops.edges.map(({ node, distance }, i) => (
+            <li key={node.id}>
+              <ShopCard shop={node} distance={distance} eager={i < 3} />
+            </li>
+          ))}
+        </ul>
+      ) : error ? (
+        <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+      ) : (
+        <Skeleton shape="row" count={4} />
+      )}
+      {data?.shops.edges.length === 0 && (
+        <Empty title={t.noShops}>
+          <button type="button" className={css.place} onClick={onElsewhere}>
+            {t.elsewhere}
+          </button>
+        </Empty>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,9 @@
+import { Screen } from '@/ui/Screen'
+
+export function Me() {
+  return (
+    <Screen title="Me" up="/">
+      …
+    </Screen>
+  )
+}

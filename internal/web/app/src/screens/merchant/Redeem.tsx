@@ -1,0 +1,9 @@
+import { Screen } from '@/ui/Screen'
+
+export function Redeem() {
+  return (
+    <Screen title="Redeem" up="/">
+      …
+    </Screen>
+  )
+}

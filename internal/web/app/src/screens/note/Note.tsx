@@ -1,0 +1,9 @@
+import { Screen } from '@/ui/Screen'
+
+export function Note(props: { id: string }) {
+  return (
+    <Screen title={`Note ${Object.values(props).join(' ')}`} up="/">
+      …
+    </Screen>
+  )
+}

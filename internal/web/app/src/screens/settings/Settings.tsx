@@ -1,0 +1,71 @@
+import { setTheme, useTheme, type Theme } from '@/app/theme'
+import { setLanguage, useLanguage, type Language } from '@/i18n/language'
+import { texts } from '@/i18n/texts'
+import { Labelled } from '@/ui/Field'
+import { Screen } from '@/ui/Screen'
+
+import css from './Settings.module.css'
+
+const useTexts = texts(
+  {
+    title: 'Settings',
+    language: 'Language',
+    theme: 'Colours',
+    system: 'As the system has them',
+    light: 'Light',
+    dark: 'Dark',
+    playground: 'Playground of the API',
+  },
+  {
+    title: '设置',
+    language: '语言',
+    theme: '外观',
+    system: '跟随系统',
+    light: '浅色',
+    dark: '深色',
+    playground: 'API 调试台',
+  },
+)
+
+/** What somebody likes it to be like; kept in the browser. */
+export function Settings() {
+  const t = useTexts()
+  const language = useLanguage()
+  const theme = useTheme()
+  return (
+    <Screen title={t.title} up="/me">
+      <div className={css.settings}>
+        <Labelled label={t.language}>
+          {(given) => (
+            <select
+              {...given}
+              value={language}
+              onChange={(event) => setLanguage(event.target.value as Language)}
+            >
+              <option value="zh" lang="zh-CN">
+                中文
+              </option>
+              <option value="en" lang="en">
+                English
+              </option>
+            </select>
+          )}
+        </Labelled>
+        <Labelled label={t.theme}>
+          {(given) => (
+            <select
+              {...given}
+              value={theme}
+              onChange={(event) => setTheme(event.target.value as Theme)}
+            >
+              <option value="system">{t.system}</option>
+              <option value="light">{t.light}</option>
+              <option value="dark">{t.dark}</option>
+            </select>
+          )}
+        </Labelled>
+        <a href="/playground">{t.playground}</a>
+      </div>
+    </Screen>
+  )
+}

@@ -1,0 +1,218 @@
+import { useEffect, useState, type FormEvent } from 'react'
+import { useLocation, useSearchParams } from 'wouter'
+
+import { useRefusalText, type Refusal } from '@/api/errors'
+import type { LoginInput } from '@/api/types.gql'
+import { refusalOf, useDo } from '@/api/useDo'
+import { useSeconds } from '@/app/clock'
+import { texts } from '@/i18n/texts'
+import { begin, useSession } from '@/session/session'
+import { Button } from '@/ui/Button'
+import { Field } from '@/ui/Field'
+import { Screen } from '@/ui/Screen'
+import { toast } from '@/ui/toast'
+
+import { demoLogins, type DemoLogin } from './demo'
+import { LoginDocument, SendLoginCodeDocument } from './signin.gql'
+import css from './SignIn.module.css'
+
+const useTexts = texts(
+  {
+    title: 'Sign in',
+    intro: 'A phone that is new here gets an account.',
+    phone: 'Phone',
+    phoneHint: 'With its country code, as in +44 7700 900123, or 11 digits in mainland China.',
+    send: 'Send code',
+    again: (seconds: number) => `Send again in ${seconds} s`,
+    sent: 'The code is on its way.',
+    code: 'Code',
+    codeHint: 'Six digits, good for five minutes.',
+    password: 'Password',
+    usePassword: 'Use a password instead',
+    useCode: 'Use a code instead',
+    go: 'Sign in',
+    welcome: (name: string) => `Hello, ${name}!`,
+    demo: 'Just looking? Sign in as',
+    CUSTOMER: 'a customer',
+    MERCHANT: 'a merchant',
+    ADMIN: 'the administrator',
+  },
+  {
+    title: '登录',
+    intro: '新手机号将自动注册。',
+    phone: '手机号',
+    phoneHint: '11 位大陆手机号，或带国家代码，如 +44 7700 900123。',
+    send: '获取验证码',
+    again: (seconds) => `${seconds} 秒后可重新获取`,
+    sent: '验证码已发送。',
+    code: '验证码',
+    codeHint: '六位数字，五分钟内有效。',
+    password: '密码',
+    usePassword: '用密码登录',
+    useCode: '用验证码登录',
+    go: '登录',
+    welcome: (name) => `你好，${name}！`,
+    demo: '随便看看？试试以这些身份登录',
+    CUSTOMER: '顾客',
+    MERCHANT: '商家',
+    ADMIN: '管理员',
+  },
+)
+
+const pause = 60 // seconds between two codes
+
+/** Signs in by code or password, and leads back to where that was wanted. */
+export function SignIn() {
+  const t = useTexts()
+  const session = useSession()
+  const [, navigate] = useLocation()
+  const [params] = useSearchParams()
+  const refusalText = useRefusalText()
+  const [sendCode, sending] = useDo(SendLoginCodeDocument, { say: false })
+  const [login, entering] = useDo(LoginDocument, { say: false })
+
+  const [byPassword, setByPassword] = useState(false)
+  const [phone, setPhone] = useState('')
+  const [secret, setSecret] = useState('')
+  const [sentAt, setSentAt] = useState(-Infinity)
+  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
+  const now = useSeconds()
+  const wait = Math.ceil(sentAt + pause - now)
+
+  // Another tab may sign in meanwhile.
+  const to = wanted(params.get('to'))
+  useEffect(() => {
+    if (session !== null) navigate(to, { replace: true })
+  }, [session, to, navigate])
+
+  const enter = async (input: LoginInput) => {
+    const done = await login({ input })
+    setRefusals(done.ok ? [] : done.refusals)
+    const { token, user } = done.value ?? {}
+    if (token && user) {
+      toast(t.welcome(user.nickname))
+      begin({ token, userId: user.id })
+    }
+  }
+  const send = async () => {
+    setSecret('')
+    const done = await sendCode({ phone })
+    setRefusals(done.ok ? [] : done.refusals)
+    if (!done.ok) return
+    setSentAt(now)
+    toast(t.sent)
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    void enter(byPassword ? { phone, password: secret } : { phone, code: secret.trim() })
+  }
+  const textOf = (...fields: string[]) => {
+    const refusal = fields.map((name) => refusalOf(refusals, name)).find(Boolean)
+    return refusal && refusalText(refusal)
+  }
+  // What is said of no field of ours stands below all of them.
+  const rest = refusals.filter(
+    ({ field }) => !field?.some((f) => ['phone', 'code', 'password'].includes(f)),
+  )
+
+  return (
+    <Screen title={t.title} up="/">
+      <form className={css.form} onSubmit={submit}>
+        <p>{t.intro}</p>
+        <Field
+          label={t.phone}
+          hint={t.phoneHint}
+          error={textOf('phone')}
+          type="tel"
+          inputMode="tel"
+          autoComplete="tel"
+          required
+          value={phone}
+          onChange={(event) => setPhone(event.target.value)}
+        />
+        {byPassword ? (
+          <Field
+            key="password"
+            label={t.password}
+            error={textOf('password')}
+            type="password"
+            autoComplete="current-password"
+            required
+            value={secret}
+            onChange={(event) => setSecret(event.target.value)}
+          />
+        ) : (
+          <>
+            <Button
+              kind="quiet"
+              busy={sending}
+              disabled={wait > 0 || phone.trim() === ''}
+              onClick={send}
+            >
+              {wait > 0 ? t.again(wait) : t.send}
+            </Button>
+            <Field
+              key="code"
+              label={t.code}
+              hint={t.codeHint}
+              error={textOf('code')}
+              inputMode="numeric"
+              autoComplete="one-time-code"
+              pattern="[0-9 ]{6,}"
+              required
+              value={secret}
+              onChange={(event) => setSecret(event.target.value)}
+            />
+          </>
+        )}
+        {rest.map((refusal) => (
+          <p key={refusal.code} role="alert" className={css.error}>
+            {refusalText(refusal)}
+          </p>
+        ))}
+        <Button type="submit" wide busy={entering}>
+          {t.go}
+        </Button>
+        <Button
+          kind="plain"
+          onClick={() => {
+            setByPassword(!byPassword)
+            setSecret('')
+            setRefusals([])
+          }}
+        >
+          {byPassword ? t.useCode : t.usePassword}
+        </Button>
+      </form>
+      <Demo onChoose={({ phone: number, password }) => void enter({ phone: number, password })} />
+    </Screen>
+  )
+}
+
+function Demo({ onChoose }: { onChoose: (login: DemoLogin) => void }) {
+  const t = useTexts()
+  const [logins, setLogins] = useState<readonly DemoLogin[]>([])
+  useEffect(() => {
+    const leave = new AbortController()
+    void demoLogins(leave.signal).then(setLogins)
+    return () => leave.abort()
+  }, [])
+  if (logins.length === 0) return null
+  return (
+    <section className={css.demo}>
+      <h2>{t.demo}</h2>
+      <div className={css.buttons}>
+        {logins.map((login) => (
+          <Button key={login.role} kind="quiet" onClick={() => onChoose(login)}>
+            {t[login.role]}
+          </Button>
+        ))}
+      </div>
+    </section>
+  )
+}
+
+/** A path of ours to lead to; anything else is the first screen. */
+function wanted(to: string | null): string {
+  return to !== null && /^\/(?![/\\])/.test(to) ? to : '/'
+}

@@ -1,0 +1,23 @@
+import { useCallback } from 'react'
+import { useLocation } from 'wouter'
+
+import { currentSession } from './session'
+
+/**
+ * For what only somebody signed in may do: true if there is a session. Else it leads to the sign-in
+ * screen, which comes back here.
+ */
+export function useSignedIn(): () => boolean {
+  const [, navigate] = useLocation()
+  return useCallback(() => {
+    if (currentSession() !== null) return true
+    navigate(signInPath())
+    return false
+  }, [navigate])
+}
+
+/** The sign-in screen, which leads back to where one was. */
+export function signInPath(): string {
+  const { pathname, search } = window.location
+  return `/signin?to=${encodeURIComponent(pathname + search)}`
+}

@@ -1,0 +1,59 @@
+import { Link } from 'wouter'
+
+import { useFormat } from '@/i18n/format'
+import { texts } from '@/i18n/texts'
+import { Picture } from '@/ui/Picture'
+import { Score } from '@/ui/Score'
+
+import type { ShopCardFragment } from './shop-card.gql'
+import css from './ShopCard.module.css'
+import { useTypeName } from './typeNames'
+
+const useTexts = texts(
+  { each: 'a person', comments: (n: number) => (n === 1 ? '1 comment' : `${n} comments`) },
+  { each: '人均', comments: (n) => `${n} 条评论` },
+)
+
+/** A shop in a list: all of it leads to the shop. */
+export function ShopCard({
+  shop,
+  distance,
+  eager = false,
+}: {
+  shop: ShopCardFragment
+  /** Metres from where somebody looks; null if that is not asked. */
+  distance?: number | null
+  eager?: boolean
+}) {
+  const t = useTexts()
+  const { money, distance: far } = useFormat()
+  const typeName = useTypeName()
+  return (
+    <article className={css.card}>
+      <div className={css.picture}>
+        <Picture src={shop.images[0]?.thumbnailUrl} alt="" ratio={1} eager={eager} />
+      </div>
+      <div className={css.text}>
+        <h3>
+          <Link href={`/shops/${shop.id}`} className={css.link}>
+            {shop.name}
+          </Link>
+        </h3>
+        <p className={css.facts}>
+          <Score value={shop.score} />
+          {shop.avgPrice !== null && (
+            <span>
+              {money(shop.avgPrice)} {t.each}
+            </span>
+          )}
+          {shop.commentCount > 0 && <span>{t.comments(shop.commentCount)}</span>}
+        </p>
+        <p className={css.facts}>
+          <span>{typeName(shop.type.name)}</span>
+          {shop.area !== null && <span>{shop.area}</span>}
+          {typeof distance === 'number' && <span className={css.far}>{far(distance)}</span>}
+        </p>
+      </div>
+    </article>
+  )
+}

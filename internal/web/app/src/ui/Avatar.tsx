@@ -1,0 +1,19 @@
+import css from './Avatar.module.css'
+
+interface AvatarProps {
+  readonly user: { readonly nickname: string; readonly avatarUrl: string | null }
+  /** Pixels. */
+  readonly size?: number
+}
+
+/** Somebody's face, or the first letter of the name. The name stands beside it, or is its label. */
+export function Avatar({ user, size = 40 }: AvatarProps) {
+  const style = { width: size, height: size, fontSize: size * 0.42 }
+  return user.avatarUrl === null ? (
+    <span className={css.avatar} style={style} aria-hidden="true">
+      {[...user.nickname][0]}
+    </span>
+  ) : (
+    <img className={css.avatar} style={style} src={user.avatarUrl} alt="" loading="lazy" />
+  )
+}

@@ -1,0 +1,48 @@
+import { X } from 'lucide-react'
+import { useEffect, useRef, type ReactNode } from 'react'
+
+import { texts } from '@/i18n/texts'
+
+import { IconButton } from './Button'
+import css from './Dialog.module.css'
+
+const useTexts = texts({ close: 'Close' }, { close: '关闭' })
+
+interface DialogProps {
+  readonly title: string
+  readonly onClose: () => void
+  readonly children: ReactNode
+}
+
+/**
+ * A dialog over the page, open for as long as it is rendered. The browser keeps the focus in it and
+ * gives it back.
+ */
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const t = useTexts()
+  const ref = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const dialog = ref.current
+    dialog?.showModal()
+    return () => dialog?.close()
+  }, [])
+  return (
+    <dialog
+      ref={ref}
+      className={css.dialog}
+      aria-label={title}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+    >
+      <div className={css.head}>
+        <h2>{title}</h2>
+        <IconButton label={t.close} onClick={onClose}>
+          <X aria-hidden="true" />
+        </IconButton>
+      </div>
+      {children}
+    </dialog>
+  )
+}

@@ -1,0 +1,53 @@
+import { ChevronLeft } from 'lucide-react'
+import { useEffect, type ReactNode } from 'react'
+import { useLocation } from 'wouter'
+
+import { texts } from '@/i18n/texts'
+
+import { IconButton } from './Button'
+import css from './Screen.module.css'
+
+const useTexts = texts({ back: 'Back' }, { back: '返回' })
+
+interface ScreenProps {
+  /** Its heading, and the title of the page. */
+  readonly title: string
+  /** Where the back button leads when nobody came from anywhere; none on the screens of the tabs. */
+  readonly up?: string
+  /** Stands at the end of the heading's line. */
+  readonly action?: ReactNode
+  /** Only those who hear see the heading: the screen shows it in its own way. */
+  readonly bare?: boolean
+  readonly children: ReactNode
+}
+
+/** The frame of every screen: one heading, which the page takes its title from, and the content. */
+export function Screen({ title, up, action, bare = false, children }: ScreenProps) {
+  const t = useTexts()
+  const [, navigate] = useLocation()
+  useEffect(() => {
+    document.title = `${title} · Tandian 探店`
+  }, [title])
+
+  const back = () => {
+    if (window.history.length > 1 && document.referrer !== '' ? true : window.history.state?.key) {
+      window.history.back()
+    } else if (up !== undefined) navigate(up)
+  }
+  return (
+    <>
+      <header className={bare && up === undefined ? 'unseen' : css.header}>
+        {up !== undefined && (
+          <IconButton label={t.back} onClick={back}>
+            <ChevronLeft aria-hidden="true" />
+          </IconButton>
+        )}
+        <h1 tabIndex={-1} className={bare ? 'unseen' : css.title}>
+          {title}
+        </h1>
+        {action}
+      </header>
+      {children}
+    </>
+  )
+}

@@ -1,0 +1,48 @@
+import { useSeconds } from '@/app/clock'
+import { texts } from '@/i18n/texts'
+
+import css from './Countdown.module.css'
+
+const useTexts = texts(
+  {
+    left: (d: number, h: number, m: number) =>
+      [d > 0 && `${d} days`, h > 0 && `${h} hours`, `${m} minutes`].filter(Boolean).join(' '),
+    days: (n: number) => `${n}d`,
+  },
+  {
+    left: (d, h, m) =>
+      [d > 0 && `${d} 天`, h > 0 && `${h} 小时`, `${m} 分钟`].filter(Boolean).join(' '),
+    days: (n) => `${n} 天`,
+  },
+)
+
+/** Counts down to a moment by the server's clock. */
+export function Countdown({ to, label }: { to: string; label: string }) {
+  const t = useTexts()
+  const left = Math.max(0, Math.ceil(new Date(to).getTime() / 1000) - useSeconds())
+  const days = Math.floor(left / 86_400)
+  const [hours, minutes, seconds] = [
+    Math.floor(left / 3600) % 24,
+    Math.floor(left / 60) % 60,
+    left % 60,
+  ]
+  // Screen readers hear it when they come to it, and not each second.
+  return (
+    <span className={css.countdown} role="timer" aria-live="off">
+      <span className="unseen">
+        {label} {t.left(days, hours, minutes)}
+      </span>
+      <span aria-hidden="true" className={css.label}>
+        {label}
+      </span>
+      <span aria-hidden="true" className={css.digits}>
+        {days > 0 && <b className={css.days}>{t.days(days)}</b>}
+        <b>{two(hours)}</b>:<b>{two(minutes)}</b>:<b>{two(seconds)}</b>
+      </span>
+    </span>
+  )
+}
+
+function two(n: number): string {
+  return String(n).padStart(2, '0')
+}

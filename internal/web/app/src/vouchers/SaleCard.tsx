@@ -1,0 +1,50 @@
+import { Zap } from 'lucide-react'
+import { Link } from 'wouter'
+
+import { useFormat } from '@/i18n/format'
+import { texts } from '@/i18n/texts'
+
+import { Countdown } from './Countdown'
+import type { SaleCardFragment } from './sale-card.gql'
+import css from './SaleCard.module.css'
+import { StockBar } from './StockBar'
+import { useLiveSale } from './useLiveSale'
+
+const useTexts = texts(
+  { sale: 'Flash sale', begins: 'Opens in', ends: 'Ends in', over: 'It is over' },
+  { sale: '秒杀', begins: '距开抢', ends: '距结束', over: '已结束' },
+)
+
+/** A flash voucher in a list: its stock and its countdown are live, and it leads to the sale. */
+export function SaleCard({
+  voucher,
+  withShop = false,
+}: {
+  voucher: SaleCardFragment
+  withShop?: boolean
+}) {
+  const t = useTexts()
+  const { money } = useFormat()
+  const { phase, beginsAt, endsAt } = useLiveSale(voucher.sale)
+  return (
+    <article className={css.card} data-phase={phase}>
+      <p className={css.tag}>
+        <Zap aria-hidden="true" size={16} fill="currentColor" />
+        {t.sale}
+        {withShop && <span className={css.shop}>{voucher.shop.name}</span>}
+      </p>
+      <h3>
+        <Link href={`/sales/${voucher.id}`} className={css.link}>
+          {voucher.title}
+        </Link>
+      </h3>
+      <p className={css.price}>
+        <strong>{money(voucher.payValue)}</strong> <s>{money(voucher.faceValue)}</s>
+      </p>
+      <StockBar sale={voucher.sale} />
+      {phase === 'UPCOMING' && <Countdown to={beginsAt} label={t.begins} />}
+      {(phase === 'OPEN' || phase === 'SOLD_OUT') && <Countdown to={endsAt} label={t.ends} />}
+      {phase === 'ENDED' && <p>{t.over}</p>}
+    </article>
+  )
+}

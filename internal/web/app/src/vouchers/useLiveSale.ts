@@ -1,0 +1,28 @@
+import { useSubscription } from 'urql'
+
+import { useSeconds } from '@/app/clock'
+
+import { LiveSaleDocument } from './live-sale.gql'
+import type { SaleStateFragment } from './sale-card.gql'
+
+/**
+ * How a flash sale stands now. Updates go into the cache, and come back in `sale`; the phase follows
+ * the server's clock between them.
+ */
+export function useLiveSale(sale: SaleStateFragment): SaleStateFragment {
+  const now = useSeconds()
+  const phase = phaseAt(sale, now * 1000)
+  useSubscription({
+    query: LiveSaleDocument,
+    variables: { voucherId: sale.voucherId },
+    pause: phase === 'ENDED',
+  })
+  return { ...sale, phase }
+}
+
+/** The phase of a sale at a moment, in ms since 1970. */
+export function phaseAt(sale: SaleStateFragment, now: number): SaleStateFragment['phase'] {
+  if (now >= new Date(sale.endsAt).getTime()) return 'ENDED'
+  if (now < new Date(sale.beginsAt).getTime()) return 'UPCOMING'
+  return sale.stock > 0 ? 'OPEN' : 'SOLD_OUT'
+}

@@ -1,1 +1,0 @@
-import{i as e,l as t,n,t as r}from"./jsx-runtime-BY8-BoyE.js";var i=t(e(),1),a=n(),o=r(),s=document.getElementById(`root`);if(!s)throw Error(`index.html has no #root`);(0,a.createRoot)(s).render((0,o.jsx)(i.StrictMode,{children:(0,o.jsx)(`main`,{children:(0,o.jsx)(`h1`,{children:`Tandian`})})}));
