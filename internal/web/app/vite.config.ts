@@ -39,7 +39,7 @@ export default defineConfig({
     proxy: Object.fromEntries(
       ['/graphql', '/media', '/visit', '/demo', '/readyz'].map((path) => [
         path,
-        { target: 'http://127.0.0.1:8080', ws: path === '/graphql' },
+        { target: process.env.TANDIAN_URL ?? 'http://127.0.0.1:8080', ws: path === '/graphql' },
       ]),
     ),
   },
