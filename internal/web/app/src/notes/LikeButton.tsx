@@ -34,12 +34,12 @@ export function LikeButton({ note }: LikeButtonProps) {
       type="button"
       className={css.like}
       aria-pressed={note.isLiked}
-      aria-label={t.like(note.title)}
       onClick={() => {
         if (signedIn()) void (note.isLiked ? unlike : like)({ id: note.id })
       }}
     >
       <Heart aria-hidden="true" size={20} fill={note.isLiked ? 'currentColor' : 'none'} />
+      <span className="unseen">{t.like(note.title)}</span>
       <span>{number(note.likeCount)}</span>
     </button>
   )

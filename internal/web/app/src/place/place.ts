@@ -43,6 +43,13 @@ export function locate(): Promise<boolean> {
   })
 }
 
+/** Asks for the position of who has allowed it before: nobody is asked anything by this. */
+export async function locateIfAllowed(): Promise<void> {
+  if (!canLocate || store.get() !== null) return
+  const { state } = await navigator.permissions.query({ name: 'geolocation' })
+  if (state === 'granted') await locate()
+}
+
 /** Four decimals are 11 m: near enough to find shops, and equal for a phone that lies still. */
 function round(degrees: number): number {
   return Math.round(degrees * 10_000) / 10_000

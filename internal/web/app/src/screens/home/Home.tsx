@@ -1,11 +1,11 @@
 import { MapPin, Search } from 'lucide-react'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 
 import { useAsk } from '@/api/useAsk'
 import { texts } from '@/i18n/texts'
 import { NoteCard } from '@/notes/NoteCard'
-import { usePlace } from '@/place/place'
+import { locateIfAllowed, usePlace } from '@/place/place'
 import { PlacePicker } from '@/place/PlacePicker'
 import { ShopCard } from '@/shops/ShopCard'
 import { useTypeName } from '@/shops/typeNames'
@@ -58,6 +58,7 @@ export function Home() {
   const t = useTexts()
   const place = usePlace()
   const [picking, setPicking] = useState(false)
+  useEffect(() => void locateIfAllowed(), [])
   return (
     <Screen title={t.title} bare>
       <div className={css.top}>
@@ -76,7 +77,7 @@ export function Home() {
           <TypesAndSales />
           <Shops onElsewhere={() => setPicking(true)} />
         </div>
-        <section className={css.column} aria-labelledby="hot">
+        <section aria-labelledby="hot">
           <h2 id="hot">{t.notes}</h2>
           <Pages
             name="hot"

@@ -28,6 +28,7 @@ const useTexts = texts(
     SCORE: 'Best rated',
     SOLD: 'Most sold',
     NEWEST: 'Newest',
+    results: 'Shops',
     none: 'No shop is like that. Try fewer words or another kind.',
   },
   {
@@ -40,6 +41,7 @@ const useTexts = texts(
     SCORE: '评分最高',
     SOLD: '销量最高',
     NEWEST: '最新加入',
+    results: '店铺',
     none: '没有符合条件的店铺，试试其他关键词或分类。',
   },
 )
@@ -121,6 +123,7 @@ export function Search() {
           </Labelled>
         </div>
       </search>
+      <h2 className="unseen">{t.results}</h2>
       <Pages
         key={JSON.stringify(variables)}
         name="shops"
