@@ -1,0 +1,9 @@
+import { expect, test } from './fixtures.ts'
+
+for (const device of ['phone', 'desktop'] as const) {
+  test(`the first page has a heading on a ${device}`, async ({ person }) => {
+    const { page } = await person({ device })
+    await page.goto('/')
+    await expect(page.getByRole('heading', { level: 1 })).toContainText('Tandian')
+  })
+}
