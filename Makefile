@@ -16,10 +16,10 @@ APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|
 # What `make check` does, in this order.
 CHECKS := fresh lint web-fresh race vuln
 
-.PHONY: help run dev build test faulttest mutants livetest race check checks apart servers generate migration web format $(CHECKS)
+.PHONY: help run dev build test go-test e2e browser faulttest mutants livetest race check checks apart servers generate migration web format $(CHECKS)
 
 help: ## list what there is to do
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: ## start Tandian with nothing else installed
 	go run .
@@ -30,8 +30,19 @@ dev: ## the same, built and started anew whenever a file changes
 build: ## the binary ./tandian
 	go build -buildvcs=auto -o tandian .
 
-test: servers ## all tests, on the embedded stores and on PostgreSQL and Redis
+test: ## all tests, on the embedded stores and on PostgreSQL and Redis, and in a browser
+	$(MAKE) go-test
+	$(MAKE) e2e
+
+go-test: servers ## those of them that need no browser: PACKAGES=./internal/shop
 	scripts/servers.sh run sh -c 'go test -timeout 20m $(PACKAGES) && go test -C bench ./...'
+
+e2e: servers browser ## the web app and the playground in a browser, on both stacks: [SPEC=playground] [STACK=embedded]
+	scripts/servers.sh run go test -count=1 -tags e2e -timeout 15m -v ./internal/web/e2e $(if $(STACK),-run 'TestBrowser/$(STACK)$$') $(if $(SPEC),-args $(SPEC))
+
+# CI must have a browser; elsewhere its tests are skipped without one, and say so.
+browser:
+	@scripts/servers.sh install-browser || test -z "$$CI"
 
 FAULTTEST := go run ./internal/faulttest/cmd/faulttest
 
@@ -78,7 +89,8 @@ migration: servers ## write the migrations that the ent schema needs: NAME=add_s
 web: ## check and build the web app
 	scripts/servers.sh install-node
 	cd internal/web/app && export PATH="$$(../../../scripts/servers.sh node-path):$$PATH" && \
-		npm ci --no-audit --no-fund && npm run check && npm run build && npm --prefix ../../kit/door/clients run check
+		npm ci --no-audit --no-fund && npm run check && npm run build && npm --prefix ../../kit/door/clients run check && \
+		cd ../e2e && npm ci --ignore-scripts --no-audit --no-fund && npm run check
 
 # CI must have a Node; elsewhere the built app is taken as it is.
 web-fresh: ## is the built web app what its sources say?

@@ -43,7 +43,9 @@ generate() {
 
 build_web() {
   (cd internal/web/app && npm ci --no-audit --no-fund && npm run check && npm run build)
-  (cd internal/kit/door/clients && npm run check) # with the tools of the web app
+  # With the tools of the web app.
+  (cd internal/kit/door/clients && npm run check)
+  (cd internal/web/e2e && npm ci --ignore-scripts --no-audit --no-fund && npm run check)
 }
 
 case ${1:-} in

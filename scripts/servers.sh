@@ -1,25 +1,33 @@
 #!/usr/bin/env bash
-# Private PostgreSQL and Redis for tests, and Node for the web app and for clients.
+# Private PostgreSQL and Redis for tests, Node for the web app and for clients, and a
+# browser to look at it.
 #
 #   scripts/servers.sh install        make sure that PostgreSQL, Redis and Node are on this machine
 #   scripts/servers.sh install-node   make sure that Node is
 #   scripts/servers.sh node-path      print the directory of that Node, to put in front of PATH
+#   scripts/servers.sh install-browser  make sure that a Chromium or Chrome is, with Chinese letters
+#   scripts/servers.sh browser-path   print the path of that browser's program
 #   scripts/servers.sh run CMD...     run CMD with servers of its own
 #
 # install changes nothing when the binaries are found, on PATH or where Debian,
 # Homebrew and Postgres.app keep them. Otherwise it asks apt-get (through sudo
 # when not root) or brew, and starts no system service.
 #
+# install-browser takes a Chromium or Google Chrome that is here. Otherwise it asks
+# Debian's apt-get; Ubuntu's package is an empty shell around a snap, which does not
+# run in containers, so there and on macOS it has Playwright fetch its own Chromium.
+#
 # run starts one PostgreSQL on a free loopback port with its data in a temporary
 # directory, and runs CMD with
 #   TANDIAN_TEST_DATABASE_URL   its address; the role is a superuser
 #   TANDIAN_TEST_REDIS_SERVER   path of redis-server; each test starts its own
 #   TANDIAN_TEST_NODE           directory of node; tests run clients with it
+#   TANDIAN_TEST_CHROMIUM       path of a browser, if there is one
 #   TANDIAN_REQUIRE_SERVERS=1   tests that need one of these fail without it, never skip
 # It returns CMD's exit status. When CMD ends, or on INT, TERM or HUP, every
 # process of CMD's group and the server are ended and the directory is removed.
 # Where the first two are set already, by another run or by hand, it starts nothing
-# and uses those. A Node that is set already is used too.
+# and uses those. A Node or a browser that is set already is used too.
 #
 # Works with bash 3.2, the one that macOS has.
 set -euo pipefail
@@ -30,6 +38,7 @@ need_node=20.19
 fallback_node=24.21.0
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 node_home="$root/.cache/node"
+e2e="$root/internal/web/e2e"
 
 say() { printf 'servers: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
@@ -180,6 +189,67 @@ install_node() {
   node_dir >/dev/null || die "Node $need_node or newer is not here and could not be installed; put it on PATH"
 }
 
+# is_snap PROGRAM: whether it only leads into a snap, as Ubuntu's chromium does.
+is_snap() {
+  local file
+  file=$(resolved "$1")
+  [[ $file == */snap/* || $file == */bin/snap ]] && return
+  # Ubuntu's is a small script; a browser, or the script in front of one, has no such word.
+  head -c 4096 "$file" 2>/dev/null | grep -q '/snap/bin\|snap install'
+}
+
+# playwright_browsers: where Playwright keeps the browsers that it fetched.
+playwright_browsers() {
+  if [[ -n ${PLAYWRIGHT_BROWSERS_PATH:-} ]]; then
+    echo "$PLAYWRIGHT_BROWSERS_PATH"
+  elif [[ $(uname) == Darwin ]]; then
+    echo "$HOME/Library/Caches/ms-playwright"
+  else
+    echo "${XDG_CACHE_HOME:-$HOME/.cache}/ms-playwright"
+  fi
+}
+
+# browser_path: the program of the first Chromium or Chrome.
+browser_path() {
+  local program cache
+  cache=$(playwright_browsers)
+  for program in "${TANDIAN_TEST_CHROMIUM:-}" chromium google-chrome google-chrome-stable chromium-browser \
+    '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome' \
+    /Applications/Chromium.app/Contents/MacOS/Chromium \
+    "$cache"/chromium-*/chrome-linux*/chrome \
+    "$cache"/chromium-*/chrome-mac*/*.app/Contents/MacOS/*; do
+    [[ -n $program ]] && program=$(command -v "$program" 2>/dev/null) || continue
+    is_snap "$program" && continue
+    echo "$program"
+    return
+  done
+  return 1
+}
+
+# has_chinese: whether there is a font with Chinese letters, or nobody to ask.
+has_chinese() {
+  ! have fc-list || [[ -n $(fc-list :lang=zh-cn file) ]]
+}
+
+install_browser() {
+  local system=''
+  if [[ -r /etc/os-release ]]; then system=$(. /etc/os-release && echo "${ID:-}"); fi
+  if [[ $system == debian ]]; then
+    local wanted=()
+    browser_path >/dev/null || wanted+=(chromium)
+    if ! have fc-list || ! has_chinese; then wanted+=(fonts-noto-cjk fonts-noto-color-emoji); fi
+    ((${#wanted[@]} == 0)) || { say "installing ${wanted[*]}"; apt_install "${wanted[@]}" >&2; }
+  elif ! browser_path >/dev/null; then
+    install_node
+    say "no Chromium or Google Chrome here (Ubuntu's chromium is a snap, which does not do): npx playwright install --with-deps chromium"
+    (cd "$e2e" && PATH="$(node_dir):$PATH" && npm ci --ignore-scripts --no-audit --no-fund &&
+      npx playwright install --with-deps chromium) >&2 || true
+  fi
+  has_chinese || say "no font here has Chinese letters: pages are tested, but their pictures show boxes"
+  browser_path >/dev/null ||
+    die "no browser is here, and none could be installed: install Google Chrome, or name a Chromium in TANDIAN_TEST_CHROMIUM"
+}
+
 # ---- run
 
 place=''         # temporary directory
@@ -303,6 +373,9 @@ run() {
     TANDIAN_TEST_NODE=$(node_dir) || die "Node $need_node or newer not found: scripts/servers.sh install-node"
     export TANDIAN_TEST_NODE
   fi
+  if [[ -z ${TANDIAN_TEST_CHROMIUM:-} ]] && TANDIAN_TEST_CHROMIUM=$(browser_path); then
+    export TANDIAN_TEST_CHROMIUM
+  fi
   if [[ -n ${TANDIAN_TEST_DATABASE_URL:-} && -n ${TANDIAN_TEST_REDIS_SERVER:-} ]]; then exec "$@"; fi
 
   local bin redis
@@ -340,9 +413,11 @@ case ${1:-} in
     ;;
   install-node) install_node ;;
   node-path) node_dir || die "Node $need_node or newer not found: scripts/servers.sh install-node" ;;
+  install-browser) install_browser ;;
+  browser-path) browser_path || die "no Chromium or Google Chrome found: scripts/servers.sh install-browser" ;;
   run)
     shift
     run "$@"
     ;;
-  *) die "usage: scripts/servers.sh install | install-node | node-path | run CMD..." ;;
+  *) die "usage: scripts/servers.sh install | install-node | node-path | install-browser | browser-path | run CMD..." ;;
 esac

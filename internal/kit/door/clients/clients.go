@@ -24,8 +24,9 @@ const (
 	runTime     = 3 * time.Minute
 )
 
-// Node returns how to run the programs in dir, the directory of this package,
-// and installs their packages if need be, one process at a time.
+// Node returns how to run the programs in dir, the directory of this package or
+// another one with packages of its own, and installs these if need be, one process at
+// a time.
 //
 // The directory of the program node is TANDIAN_TEST_NODE. Without it the test
 // is skipped, or fails when TANDIAN_REQUIRE_SERVERS=1.
@@ -65,10 +66,16 @@ func (r *Runner) Run(t *testing.T, program string, env ...string) {
 	}
 }
 
+// Command returns a run of node, in the directory of the packages, with variables added
+// to its environment.
+func (r *Runner) Command(ctx context.Context, env []string, args ...string) *exec.Cmd {
+	return r.command(ctx, env, filepath.Join(r.bin, "node"), args...)
+}
+
 func (r *Runner) run(ctx context.Context, program string, env []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, runTime, fmt.Errorf("it did not end within %v", runTime))
 	defer cancel()
-	out, err := r.command(ctx, env, filepath.Join(r.bin, "node"), "--test-reporter=spec", program).CombinedOutput()
+	out, err := r.Command(ctx, env, "--test-reporter=spec", program).CombinedOutput()
 	switch {
 	case err != nil:
 		return out, errors.Join(err, context.Cause(ctx))

@@ -1,5 +1,5 @@
 // Writes what the app knows of the API, from graph/schema and the .graphql files
-// below src:
+// below src, but for the playground's, which its users send:
 //
 //   src/api/types.gql.ts    enums and inputs of the schema that documents use
 //   src/**/NAME.gql.ts      types and documents of the NAME.graphql beside it
@@ -33,7 +33,7 @@ process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 
 const schemaAst = concatAST(read('../../../graph/schema', '.graphqls').map((f) => f.document))
 const schema = buildASTSchema(schemaAst)
-const documents = read('src', '.graphql')
+const documents = read('src', '.graphql', 'src/playground/')
 const fragments = new Map(
   documents
     .flatMap(({ document }) => document.definitions)
@@ -80,11 +80,18 @@ const generated = await preset.buildGeneratesSection({
   presetConfig: { baseTypesPath: 'api/types.gql.ts', extension: '.gql.ts' },
   plugins: [{ 'typescript-operations': {} }, { documents: {} }],
 })
-await Promise.all(generated.map(async (file) => write(file.filename, await codegen(file))))
+await Promise.all(
+  generated.map(async (file) => write(file.filename, withoutUnusedTypes(await codegen(file)))),
+)
 
 write('src/api/schema.gql.ts', facts())
 const sorted = [...known].toSorted(([a], [b]) => (a < b ? -1 : 1))
 writeFileSync('src/documents.json', JSON.stringify(Object.fromEntries(sorted), null, 1) + '\n')
+
+/** The preset imports the schema's enums and inputs into each file, used or not. */
+function withoutUnusedTypes(text) {
+  return text.includes('Types.') ? text : text.replace(/^import type \* as Types .*\n+/m, '')
+}
 
 /** The documents of a file's operations, as TypeScript. */
 function written(definitions) {
@@ -149,12 +156,14 @@ function facts() {
   )
 }
 
-/** The parsed files of a folder. */
-function read(folder, extension) {
-  return files(folder, extension).map(({ name }) => ({
-    location: name,
-    document: parse(new Source(readFileSync(name, 'utf8'), name)),
-  }))
+/** The parsed files of a folder, but for those below another one. */
+function read(folder, extension, without) {
+  return files(folder, extension)
+    .filter(({ name }) => !without || !name.startsWith(without))
+    .map(({ name }) => ({
+      location: name,
+      document: parse(new Source(readFileSync(name, 'utf8'), name)),
+    }))
 }
 
 function files(folder, extension) {

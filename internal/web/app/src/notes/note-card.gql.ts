@@ -1,7 +1,6 @@
 // Written by scripts/codegen.mjs; do not edit.
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
-
 export type NoteCardFragment = {
   readonly id: string,
   readonly title: string,

@@ -3,25 +3,36 @@ import '@graphiql/plugin-explorer/style.css'
 import './playground.css'
 
 import { explorerPlugin } from '@graphiql/plugin-explorer'
-import { createGraphiQLFetcher } from '@graphiql/toolkit'
+import { createGraphiQLFetcher, type Fetcher } from '@graphiql/toolkit'
 import { GraphiQL } from 'graphiql'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 
+import { Bar } from './Bar'
 import { firstQuery } from './firstQuery'
+import { authorization } from './session'
 
 const socket = new URL('/graphql', window.location.href)
 socket.protocol = socket.protocol === 'https:' ? 'wss:' : 'ws:'
 
-// By address rather than by a client of ours: only so does the header editor
-// become the connectionParams of each subscription.
-const fetcher = createGraphiQLFetcher({ url: '/graphql', subscriptionUrl: socket.href })
+// By address rather than by a client of ours: only so do a request's headers become
+// the connectionParams of each subscription.
+const base = createGraphiQLFetcher({ url: '/graphql', subscriptionUrl: socket.href })
+
+// GraphiQL's own ways to set headers reach the introspection or the requests, but not
+// both. What stands in the header editor wins, however it is spelled.
+const fetcher: Fetcher = (params, options) => {
+  const typed = options?.headers ?? {}
+  const named = Object.keys(typed).some((name) => name.toLowerCase() === 'authorization')
+  return base(params, { ...options, headers: { ...(named ? {} : authorization()), ...typed } })
+}
 
 // GraphiQL adds its history plugin itself and refuses a second one.
 const plugins = [explorerPlugin()]
 
+const bar = document.getElementById('bar')
 const root = document.getElementById('root')
-if (!root) throw new Error('playground.html has no #root')
+if (!bar || !root) throw new Error('playground.html lacks #bar or #root')
 
 createRoot(root).render(
   <StrictMode>
@@ -29,7 +40,11 @@ createRoot(root).render(
       fetcher={fetcher}
       plugins={plugins}
       defaultTabs={[{ query: firstQuery }]}
-      defaultEditorToolsVisibility="headers"
-    />
+      defaultEditorToolsVisibility="variables"
+    >
+      <GraphiQL.Logo>
+        <Bar into={bar} />
+      </GraphiQL.Logo>
+    </GraphiQL>
   </StrictMode>,
 )

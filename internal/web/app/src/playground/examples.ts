@@ -1,0 +1,36 @@
+/** A document that shows what a screen of the app asks for. */
+export interface Example {
+  title: string
+  text: string
+  /** What it takes, as JSON; "" for nothing. */
+  variables: string
+}
+
+const files = import.meta.glob<string>('./examples/*.graphql', {
+  query: '?raw',
+  import: 'default',
+  eager: true,
+})
+
+/** The examples, in the order of their files' names. */
+export const examples: readonly Example[] = Object.entries(files)
+  .toSorted(([a], [b]) => (a < b ? -1 : 1))
+  .map(([, text]) => read(text))
+
+/**
+ * The first line is the title, and a line "# Variables: {…}" has what goes into the
+ * variables editor: there TODAY-29 is a date, and NOW+7 a time, of so many days from now.
+ */
+function read(text: string): Example {
+  const [first = ''] = text.split('\n', 1)
+  const line = /^# Variables: (.*)\n/m.exec(text)
+  const variables = line?.[1]?.replaceAll(/"(TODAY|NOW)([+-]\d+)?"/g, (_, unit, days) => {
+    const at = new Date(Date.now() + Number(days ?? 0) * 24 * 3600 * 1000).toISOString()
+    return `"${unit === 'TODAY' ? at.slice(0, 10) : at}"`
+  })
+  return {
+    title: first.replace(/^# ([^:]*).*/, '$1'),
+    text: text.replace(line?.[0] ?? '', ''),
+    variables: variables ? JSON.stringify(JSON.parse(variables), null, 2) : '',
+  }
+}

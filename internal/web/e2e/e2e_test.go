@@ -1,0 +1,93 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/door/clients"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// oneStack is the longest time that all specs take on one stack.
+const oneStack = 10 * time.Minute
+
+// TestBrowser runs the specs on both stacks, or those whose file names contain an
+// argument: -args playground.
+func TestBrowser(t *testing.T) {
+	if os.Getenv("TANDIAN_TEST_CHROMIUM") == "" {
+		const how = "needs a Chromium or Google Chrome: `make browser`, or name one in TANDIAN_TEST_CHROMIUM, then `make e2e`"
+		if os.Getenv("CI") != "" {
+			t.Fatal(how)
+		}
+		t.Skip(how)
+	}
+	node := clients.Node(t, ".")
+	program := "TANDIAN_E2E_BINARY=" + build(t)
+
+	t.Run("embedded", func(t *testing.T) {
+		run(t, node, program, "DATABASE_URL=", "REDIS_URL=")
+	})
+	t.Run("stores", func(t *testing.T) {
+		run(
+			t, node, program, "DATABASE_URL="+testkit.Postgres(t), "REDIS_URL="+testkit.Redis(t),
+			"TANDIAN_CODE_SENDER=console", "TANDIAN_E2E_DATA="+t.TempDir(),
+		)
+	})
+}
+
+// build builds the program as people get it.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "tandian")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/tandian-dev/tandian")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build the program: %v\n%s", err, out)
+	}
+	return program
+}
+
+// run runs the specs in one environment. What Playwright says goes to the terminal as
+// it says it.
+func run(t *testing.T, node *clients.Runner, env ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), oneStack, fmt.Errorf("the specs did not end within %v", oneStack))
+	defer cancel()
+	cmd := node.Command(ctx, env, append([]string{"node_modules/@playwright/test/cli.js", "test"}, flag.Args()...)...)
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	// It ends the servers and browsers that it started, unless it takes too long.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
+	if err := cmd.Run(); err != nil {
+		t.Errorf("the browser saw something else: %v", errors.Join(err, context.Cause(ctx)))
+	}
+}
+
+// sleeping finds what waits for a time to pass: a fast machine waits for nothing then,
+// and a slow one not long enough.
+var sleeping = regexp.MustCompile(`waitForTimeout|\bsetTimeout\b|networkidle`)
+
+func TestSpecsWaitForStatesAndNotForTime(t *testing.T) {
+	specs, err := filepath.Glob("*.spec.ts")
+	if err != nil || len(specs) == 0 {
+		t.Fatalf("want specs, got %v (%v)", specs, err)
+	}
+	for _, name := range specs {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := sleeping.FindAllString(string(text), -1); found != nil {
+			t.Errorf("%s: %q; wait for what should be seen: expect(…).toBeVisible(), expect.poll(…)", name, found)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+import type { Locator } from '@playwright/test'
+
+import { a11y, expect, shot, stack, test, type Page, type Server } from './fixtures.ts'
+
+/** Writes into an editor, which is CodeMirror's and holds its text there. */
+async function write(editor: Locator, text: string): Promise<void> {
+  await editor.locator('.CodeMirror').evaluate((node, value) => {
+    ;(node as unknown as { CodeMirror: { setValue(v: string): void } }).CodeMirror.setValue(value)
+  }, text)
+}
+
+/** Writes a query with a name, and waits until GraphiQL has read it: the tab has its name then. */
+async function ask(page: Page, name: string, text: string): Promise<void> {
+  await write(query(page), text)
+  await expect(page.getByRole('tab', { name })).toBeVisible()
+}
+
+const query = (page: Page) => page.getByRole('region', { name: 'Query Editor' })
+const answer = (page: Page) => page.getByRole('region', { name: 'Result Window' })
+const signedIn = (page: Page) => page.getByRole('status', { name: 'Signed in' })
+
+/** Runs the query, or one of several: GraphiQL lists them as soon as it has read them. */
+async function run(page: Page, operation?: string): Promise<void> {
+  const execute = page.getByRole('button', { name: /Execute query/ })
+  if (!operation) return execute.click()
+  await expect(execute).toHaveAttribute('aria-haspopup', 'menu')
+  await execute.click()
+  await page.getByRole('menuitem', { name: operation }).click()
+}
+
+/** Opens the playground, when it knows the schema. */
+async function open(page: Page, server: Server): Promise<void> {
+  // Until the server lists them itself.
+  await page.route('**/demo/logins', (route) =>
+    route.fulfill({ json: { logins: stack === 'embedded' ? server.logins : [] } }),
+  )
+  await page.goto('/playground')
+  await expect(query(page)).toContainText('ShopsNearby')
+  await expect(page.getByRole('button', { name: 'Re-fetch GraphQL schema' })).toBeEnabled()
+}
+
+test('a visitor runs the first query', async ({ person, server }) => {
+  const { page } = await person({ device: 'desktop' })
+  await open(page, server)
+  await expect(page).toHaveTitle('Tandian playground')
+  await run(page)
+  await expect(answer(page)).toContainText('"distance"')
+  await shot(page, 'playground')
+})
+
+test('an example opens in a tab of its own, by the keyboard', async ({ person, server }) => {
+  const { page } = await person({ device: 'desktop' })
+  await open(page, server)
+  const examples = page.getByLabel('Example')
+  await expect(examples.getByRole('option')).toHaveCount(13)
+  await examples.focus()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await expect(query(page)).toContainText('query NearestFirst')
+  await expect(page.getByRole('tab')).toHaveCount(2)
+  await run(page, 'NearestFirst')
+  await expect(answer(page)).toContainText('"distance"')
+
+  await page.getByRole('tab').first().click()
+  await expect(query(page)).toContainText('ShopsNearby')
+
+  await examples.selectOption('An administrator')
+  await page.getByRole('button', { name: 'Open in a new tab' }).click()
+  await expect(page.getByRole('tab')).toHaveCount(3)
+  await expect(page.getByRole('region', { name: 'Variables' })).toContainText(/"from": "\d{4}-/)
+})
+
+test('the explorer shows what can be asked', async ({ person, server }) => {
+  const { page } = await person({ device: 'desktop', colorScheme: 'dark' })
+  await open(page, server)
+  await page.getByRole('button', { name: 'Show GraphiQL Explorer' }).click()
+  await expect(page.locator('.graphiql-plugin')).toContainText('hotNotes')
+  await shot(page, 'playground-dark')
+})
+
+test('what is typed as a header says who asks', async ({ person, server }) => {
+  const { token } = await server.login('CUSTOMER')
+  const { page } = await person({ device: 'desktop', as: 'MERCHANT' })
+  await open(page, server)
+  await expect(signedIn(page)).toHaveText('Demo merchant, merchant')
+  await ask(page, 'Me', 'query Me { me { nickname } }')
+  await run(page)
+  await expect(answer(page)).toContainText('Demo merchant')
+
+  await page.getByRole('button', { name: 'Headers' }).click()
+  const headers = page.locator('.graphiql-editor-tool .graphiql-editor:not(.hidden) .CodeMirror')
+  await headers.evaluate(
+    (node, value) => {
+      ;(node as unknown as { CodeMirror: { setValue(v: string): void } }).CodeMirror.setValue(value)
+    },
+    JSON.stringify({ authorization: `Bearer ${token}` }),
+  )
+  await run(page)
+  await expect(answer(page)).toContainText('Demo customer')
+})
+
+test('a subscription tells of a sale as it is changed', async ({ person, server }) => {
+  const merchant = await server.login('MERCHANT')
+  const hour = 3600_000
+  const { createFlashVoucher } = await merchant.ask(
+    `mutation ($input: CreateFlashVoucherInput!) { createFlashVoucher(input: $input) { voucher { id } userErrors { message } } }`,
+    {
+      input: {
+        shopId: server.shop,
+        title: 'Soup at noon',
+        payValue: 1000,
+        faceValue: 2000,
+        stock: 40,
+        beginsAt: new Date(Date.now() - hour).toISOString(),
+        endsAt: new Date(Date.now() + hour).toISOString(),
+      },
+    },
+  )
+  const { id } = createFlashVoucher.voucher
+  const { page } = await person({ device: 'desktop' })
+  await open(page, server)
+  const socket = page.waitForEvent('websocket')
+  await ask(
+    page,
+    'Stock',
+    `subscription Stock { stockUpdates(voucherId: "${id}") { stock phase } }`,
+  )
+  await run(page)
+  expect((await socket).url()).toContain('/graphql')
+  await expect(answer(page)).toContainText('"stock": 40')
+  await merchant.ask(
+    `mutation ($input: UpdateFlashVoucherInput!) { updateFlashVoucher(input: $input) { userErrors { message } } }`,
+    { input: { id, stockDelta: 7 } },
+  )
+  await expect(answer(page)).toContainText('"stock": 47')
+  await page.getByRole('button', { name: /Stop query/ }).click()
+})
+
+test('whoever signs in asks and subscribes as that account, until signing out', async ({
+  person,
+  server,
+}) => {
+  test.skip(stack !== 'embedded', 'there are no accounts to try on stores')
+  const { page } = await person({ device: 'desktop' })
+  await open(page, server)
+  await expect(signedIn(page)).toHaveText('Nobody is signed in')
+  await page.getByRole('button', { name: 'Sign in as demo customer' }).click()
+  await expect(signedIn(page)).toHaveText('Demo customer, customer')
+
+  await ask(page, 'Me', 'query Me { me { nickname role } }')
+  await run(page)
+  await expect(answer(page)).toContainText('"CUSTOMER"')
+  await ask(page, 'Feed', 'subscription Feed { feedUpdates { __typename } }')
+  await run(page)
+  await expect(answer(page)).toContainText('FeedReady')
+  await page.getByRole('button', { name: /Stop query/ }).click()
+
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await expect(signedIn(page)).toHaveText('Nobody is signed in')
+  await ask(page, 'AndNow', 'query AndNow { me { nickname role } }')
+  await run(page)
+  await expect(answer(page)).toContainText('"me": null')
+  await expect(page.getByRole('button', { name: /Sign in as demo/ })).toHaveCount(3)
+})
+
+test('there is nobody to sign in as on a server for real people', async ({ person, server }) => {
+  test.skip(stack === 'embedded', 'there are accounts to try')
+  const { page } = await person({ device: 'desktop' })
+  await open(page, server)
+  await expect(signedIn(page)).toHaveText('Nobody is signed in')
+  await expect(page.getByRole('button', { name: /Sign in as demo/ })).toHaveCount(0)
+})
+
+for (const device of ['phone', 'desktop'] as const) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`axe has nothing to say of what is ours on a ${colorScheme} ${device}`, async ({
+      person,
+      server,
+    }) => {
+      const { page } = await person({ device, colorScheme })
+      await open(page, server)
+      await a11y(page, ['#root']) // all in there is GraphiQL's
+      await shot(page, `playground-${device}-${colorScheme}`)
+    })
+  }
+}

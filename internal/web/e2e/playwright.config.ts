@@ -1,0 +1,24 @@
+import { defineConfig } from '@playwright/test'
+
+import { browser, stack } from './env.ts'
+
+/**
+ * One worker, so that a test has the server for itself, and no second try: a test that
+ * fails now and then is a fault, in it or in Tandian.
+ */
+export default defineConfig({
+  testDir: '.',
+  outputDir: `results/${stack}/failed`,
+  workers: 1,
+  retries: 0,
+  forbidOnly: Boolean(process.env['CI']),
+  timeout: 60_000,
+  expect: { timeout: 15_000 },
+  reporter: [['list']],
+  use: {
+    actionTimeout: 15_000,
+    navigationTimeout: 15_000,
+    trace: 'retain-on-failure',
+    launchOptions: browser ? { executablePath: browser } : {},
+  },
+})

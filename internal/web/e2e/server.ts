@@ -1,0 +1,343 @@
+// A server of the tests' own: the real program, on a port of its own.
+
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { binary, data, demoShops, stack } from './env.ts'
+
+export type Role = 'CUSTOMER' | 'MERCHANT' | 'ADMIN'
+
+/** An account that can log in with a password. */
+export interface Login {
+  role: Role
+  phone: string
+  password: string
+  nickname: string
+}
+
+/** Asks /graphql as one person. It throws what the answer has as errors. */
+export type Ask = <Data = any>(query: string, variables?: object) => Promise<Data>
+
+/** Whom `Server.login` asks as, and what the browser keeps of it. */
+export interface Session {
+  token: string
+  ask: Ask
+}
+
+const patience = 60_000 // for one start, with the demo town and its pictures
+const password = 'a word for the browser'
+
+export class Server {
+  readonly url: string
+  readonly #port: number
+  readonly #folder: string
+  readonly #sessions = new Map<Role, Promise<Session>>()
+  readonly #codesRead = new Map<string, number>()
+  #child: ChildProcess | undefined
+  #ended: Promise<number | null> | undefined
+  #output = ''
+  #changed: (() => void)[] = []
+  #logins: Login[] = []
+  #shop = ''
+
+  private constructor(port: number, folder: string) {
+    this.url = `http://127.0.0.1:${port}`
+    this.#port = port
+    this.#folder = folder
+  }
+
+  /**
+   * Starts a server: embedded with its demo town, or on the stores of the run, which it
+   * fills first. `worker` is another number for each server of one run.
+   */
+  static async open(worker: number): Promise<Server> {
+    if (!binary) throw new Error('TANDIAN_E2E_BINARY names no program; see README.md')
+    const server = new Server(await freePort(), data ?? (await mkdtemp(join(tmpdir(), 'tandian-'))))
+    if (stack === 'embedded') {
+      await server.start()
+      server.#readLogins()
+    } else {
+      await server.#fill()
+      await server.start()
+      await server.#settle(worker)
+    }
+    server.#shop = await server.#shopOfMerchant()
+    return server
+  }
+
+  /** One account of each role. */
+  get logins(): readonly Login[] {
+    return this.#logins
+  }
+
+  /** The global id of a shop that the account MERCHANT owns. */
+  get shop(): string {
+    return this.#shop
+  }
+
+  /** What the server has written so far, on the terminal and as its log. */
+  get output(): string {
+    return this.#output
+  }
+
+  /** The account of a role. */
+  as(role: Role): Login {
+    const login = this.#logins.find((l) => l.role === role)
+    if (!login) throw new Error(`there is no account with the role ${role}`)
+    return login
+  }
+
+  /** The session of a role's account, the same one each time. It lives on over `kill` and `start`. */
+  login(role: Role): Promise<Session> {
+    let session = this.#sessions.get(role)
+    if (!session) {
+      const { phone, password: word } = this.as(role)
+      session = this.loginWith({ phone, password: word })
+      this.#sessions.set(role, session)
+    }
+    return session
+  }
+
+  /** A new session. */
+  async loginWith(input: { phone: string; password?: string; code?: string }): Promise<Session> {
+    const { login } = await this.api()(
+      `mutation ($input: LoginInput!) { login(input: $input) { token userErrors { code message } } }`,
+      { input },
+    )
+    if (!login.token) throw new Error(`not logged in: ${JSON.stringify(login.userErrors)}`)
+    return { token: login.token, ask: this.api(login.token) }
+  }
+
+  /** A new account, by a login code. A phone number can do so once a minute. */
+  async newcomer(phone: string): Promise<Session> {
+    await this.api()(
+      `mutation ($phone: String!) { sendLoginCode(phone: $phone) { userErrors { message } } }`,
+      { phone },
+    )
+    return this.loginWith({ phone, code: await this.code(phone) })
+  }
+
+  /** Asks /graphql, as whom the token says. */
+  api(token?: string): Ask {
+    return async (query, variables = {}) => {
+      const response = await fetch(`${this.url}/graphql`, {
+        method: 'POST',
+        headers: {
+          'Content-Type': 'application/json',
+          ...(token ? { Authorization: `Bearer ${token}` } : {}),
+        },
+        body: JSON.stringify({ query, variables }),
+      })
+      const text = await response.text()
+      let answer
+      try {
+        answer = JSON.parse(text)
+      } catch {
+        throw new Error(`/graphql answered ${response.status}: ${text}`)
+      }
+      if (answer.errors) throw new Error(`${JSON.stringify(answer.errors, null, 2)}\n${query}`)
+      return answer.data
+    }
+  }
+
+  /**
+   * The next login code that the terminal shows for a phone, which somebody must have
+   * asked for, or will at once. Each is returned once.
+   */
+  async code(phone: string): Promise<string> {
+    const shown = new RegExp(`login code for \\S*${phone.slice(-4)}: (\\d{6}) `, 'g')
+    const read = this.#codesRead.get(phone) ?? 0
+    const code = await this.#shows(`a login code for ${phone}`, (output) => {
+      const codes = [...output.matchAll(shown)].map((match) => match[1])
+      return codes[read]
+    })
+    this.#codesRead.set(phone, read + 1)
+    return code
+  }
+
+  /** Starts the server again, on the same address and data, and waits until it is ready. */
+  async start(): Promise<void> {
+    if (this.#child) throw new Error('the server runs already')
+    const child = spawn(binary, ['--data-dir', this.#folder], { env: this.#env(), cwd: tmpdir() })
+    this.#child = child
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.#output += text
+        for (const wake of this.#changed.splice(0)) wake()
+      })
+    }
+    this.#ended = new Promise((resolve, reject) => {
+      child.once('error', reject)
+      child.once('exit', (code) => {
+        this.#child = undefined
+        resolve(code)
+        for (const wake of this.#changed.splice(0)) wake()
+      })
+    })
+    const begin = Date.now()
+    while (!(await this.#ready())) {
+      if (!this.#child) throw new Error(`the server ended at its start:\n${this.#output}`)
+      if (Date.now() - begin > patience)
+        throw new Error(`the server is not ready:\n${this.#output}`)
+      await pause(50)
+    }
+    if (stack === 'embedded' && this.#logins.length > 0) this.#readLogins()
+  }
+
+  /** Ends the server at once, as a crash would. */
+  async kill(): Promise<void> {
+    this.#child?.kill('SIGKILL')
+    await this.#ended
+  }
+
+  /** Ends the server as an operator does, and throws unless it ends well. */
+  async stop(): Promise<void> {
+    if (!this.#child) return
+    this.#child.kill('SIGTERM')
+    const code = await this.#ended
+    if (code !== 0) throw new Error(`the server ended with ${code}:\n${this.#output.slice(-4000)}`)
+  }
+
+  /** Ends the server and removes its data. */
+  async close(): Promise<void> {
+    try {
+      await this.stop()
+    } finally {
+      if (this.#folder !== data) await rm(this.#folder, { recursive: true, force: true })
+    }
+  }
+
+  /** Runs a command of the program, such as `grant`, on the server's stores. */
+  async command(...args: string[]): Promise<string> {
+    const child = spawn(binary, ['--data-dir', this.#folder, ...args], { env: this.#env() })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+    }
+    const code = await new Promise((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', resolve)
+    })
+    if (code !== 0) throw new Error(`tandian ${args.join(' ')} ended with ${code}:\n${output}`)
+    return output
+  }
+
+  #env(): NodeJS.ProcessEnv {
+    return { ...process.env, TANDIAN_ADDR: `127.0.0.1:${this.#port}` }
+  }
+
+  async #ready(): Promise<boolean> {
+    try {
+      return (await fetch(`${this.url}/readyz`)).ok
+    } catch {
+      return false
+    }
+  }
+
+  /** Waits until the output has something. */
+  async #shows(what: string, find: (output: string) => string | undefined): Promise<string> {
+    const until = AbortSignal.timeout(15_000)
+    for (;;) {
+      const found = find(this.#output)
+      if (found !== undefined) return found
+      if (until.aborted || !this.#child) {
+        throw new Error(`the terminal does not show ${what}:\n${this.#output.slice(-4000)}`)
+      }
+      await new Promise<void>((resolve) => {
+        this.#changed.push(resolve)
+        until.addEventListener('abort', () => resolve(), { once: true })
+      })
+    }
+  }
+
+  /** The demo logins, as the terminal shows them; the last ones, as they change at each start. */
+  #readLogins(): void {
+    const lines = [
+      ...this.#output.matchAll(/^ +(customer|merchant|admin) +phone (\S+) +password (\S+)$/gm),
+    ]
+    if (lines.length < 3) throw new Error(`the terminal shows no logins:\n${this.#output}`)
+    this.#logins = lines.slice(-3).map(([, role, phone, word]) => ({
+      role: role!.toUpperCase() as Role,
+      phone: phone!,
+      password: word!,
+      nickname: `Demo ${role}`,
+    }))
+  }
+
+  /** Fills empty stores with what the embedded demo town has in kind: its shops and others, people, notes, pictures. */
+  async #fill(): Promise<void> {
+    await this.command('import', demoShops)
+    const sizes = '--users 30 --shops 120 --notes 120 --follows 120 --check-ins 10 --visits 300'
+    await this.command('seed', ...sizes.split(' '))
+  }
+
+  /** Makes an account of each role. The merchant opens a shop, and the customer follows three authors. */
+  async #settle(worker: number): Promise<void> {
+    const roles: Role[] = ['ADMIN', 'MERCHANT', 'CUSTOMER']
+    for (const [i, role] of roles.entries()) {
+      const phone = `+9990900${String(worker).padStart(3, '0')}${i + 1}`
+      const nickname = `Demo ${role.toLowerCase()}`
+      const { ask } = await this.newcomer(phone)
+      await ask(
+        `mutation ($password: String!, $nickname: String!) {
+          setPassword(password: $password) { userErrors { message } }
+          updateProfile(input: {nickname: $nickname}) { userErrors { message } }
+        }`,
+        { password, nickname },
+      )
+      if (role !== 'CUSTOMER') await this.command('grant', phone, role)
+      this.#logins.push({ role, phone, password, nickname })
+    }
+    const { ask } = await this.login('CUSTOMER')
+    const { hotNotes } = await ask(`{ hotNotes(first: 20) { edges { node { author { id } } } } }`)
+    const authors = new Set<string>(hotNotes.edges.map((e: any) => e.node.author.id))
+    for (const userId of [...authors].slice(0, 3)) {
+      await ask(`mutation ($userId: ID!) { follow(userId: $userId) { userErrors { message } } }`, {
+        userId,
+      })
+    }
+  }
+
+  async #shopOfMerchant(): Promise<string> {
+    const { ask } = await this.login('MERCHANT')
+    const { me } = await ask(`{ me { shops(first: 1) { edges { node { id } } } } }`)
+    const own = me.shops.edges[0]?.node.id
+    if (own) return own
+    const { shopTypes } = await ask(`{ shopTypes { id } }`)
+    const { createShop } = await ask(
+      `mutation ($input: CreateShopInput!) { createShop(input: $input) { shop { id } userErrors { message } } }`,
+      {
+        input: {
+          name: '桥头小馆 Bridge End Kitchen',
+          typeId: shopTypes[0].id,
+          area: 'Old Bell 古钟',
+          address: '1 Bridge Street 桥街1号',
+          location: { lat: 30.2449, lng: 120.1511 },
+          avgPrice: 4800,
+          openHours: '09:00-22:00',
+        },
+      },
+    )
+    if (!createShop.shop) throw new Error(`no shop: ${JSON.stringify(createShop.userErrors)}`)
+    return createShop.shop.id
+  }
+}
+
+/** A port of the loopback that nobody has now. */
+async function freePort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve, reject) => {
+    listener.once('listening', resolve)
+    listener.once('error', reject)
+  })
+  const address = listener.address()
+  await new Promise((resolve) => listener.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+/** Between two looks at something that does not tell by itself. */
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
