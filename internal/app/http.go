@@ -133,7 +133,7 @@ func (a *App) api(house *House) (http.Handler, *door.Door, error) {
 	mux.Handle("/visit", a.beacon(house, graphQL))
 	mux.Handle("/webhooks/payment", house.Orders.Webhook(a.cfg.PaymentWebhookSecret))
 	mux.Handle("/media/", house.Media)
-	a.site.Register(mux)
+	a.site.Register(mux, "graphql", "visit", "webhooks", "media", "healthz", "readyz", "metrics")
 	return mux, graphQL, nil
 }
 
