@@ -133,6 +133,7 @@ func (a *App) api(house *House) (http.Handler, *door.Door, error) {
 	mux.Handle("/visit", a.beacon(house, graphQL))
 	mux.Handle("/webhooks/payment", house.Orders.Webhook(a.cfg.PaymentWebhookSecret))
 	mux.Handle("/media/", house.Media)
+	mux.HandleFunc("GET /demo/logins", a.serveLogins)
 	a.site.Register(mux, "graphql", "visit", "webhooks", "media", "demo", "healthz", "readyz", "metrics")
 	return mux, graphQL, nil
 }
