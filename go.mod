@@ -9,6 +9,7 @@ require (
 	github.com/KimMachineGun/automemlimit v0.7.5
 	github.com/Shopify/toxiproxy/v2 v2.5.0
 	github.com/alicebob/miniredis/v2 v2.40.0
+	github.com/andybalholm/brotli v1.2.8
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/bep/imagemeta v0.17.0
 	github.com/coder/websocket v1.8.15

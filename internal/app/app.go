@@ -175,8 +175,8 @@ func (a *App) open(house *House, handler http.Handler) {
 	a.noteOfPictures()
 	base := "http://" + shownAddr(a.addr.Load())
 	a.log.Info("ready", "addr", a.Addr(), "database", house.DB.Name, "embedded", a.cfg.Embedded())
-	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  playground  %s/playground\n  API         %s/graphql\n  metrics     %s/metrics\n%s\n%s\nCtrl-C stops.\n\n",
-		base, base, base, a.shownLogins(), a.dataNote())
+	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  app         %s/\n  playground  %s/playground\n  API         %s/graphql\n  metrics     %s/metrics\n%s\n%s\nCtrl-C stops.\n\n",
+		base, base, base, base, a.shownLogins(), a.dataNote())
 	close(a.ready)
 }
 

@@ -133,7 +133,8 @@ func (a *App) api(house *House) (http.Handler, *door.Door, error) {
 	mux.Handle("/visit", a.beacon(house, graphQL))
 	mux.Handle("/webhooks/payment", house.Orders.Webhook(a.cfg.PaymentWebhookSecret))
 	mux.Handle("/media/", house.Media)
-	a.site.Register(mux)
+	mux.HandleFunc("GET /demo/logins", a.serveLogins)
+	a.site.Register(mux, "graphql", "visit", "webhooks", "media", "demo", "healthz", "readyz", "metrics")
 	return mux, graphQL, nil
 }
 
@@ -150,9 +151,10 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 	present := graph.Present(a.log, observe.RequestID, store.Away)
 	d, err := door.New(generated.NewExecutableSchema(graph.New(house.Rooms)), door.Config{
 		Limits: limits, Proxies: a.proxies, Origins: a.cfg.CORSOrigins, Introspection: a.cfg.Introspection,
-		Admit:  admit(house),
-		Public: map[string]time.Duration{"shopTypes": publicAge},
-		Once:   []string{"sendLoginCode", "login", "setPassword"},
+		Admit:     admit(house),
+		Public:    map[string]time.Duration{"shopTypes": publicAge},
+		Documents: a.site.Documents(),
+		Once:      []string{"sendLoginCode", "login", "setPassword"},
 		Present: func(ctx context.Context, err error) *gqlerror.Error {
 			shown := present(ctx, err)
 			observed.Refused(ctx, shown)

@@ -26,6 +26,7 @@ func TestDistIsFresh(t *testing.T) {
 	}
 	var names []string
 	names = append(names, filesIn(t, "app", false)...)
+	names = append(names, filesIn(t, "../../graph/schema", false)...)
 	for _, folder := range []string{"app/public", "app/scripts", "app/src", "dist"} {
 		names = append(names, filesIn(t, folder, true)...)
 	}
@@ -39,7 +40,7 @@ func TestDistIsFresh(t *testing.T) {
 	}
 	want := strings.Split(strings.TrimSuffix(string(noted), "\n"), "\n")
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("dist/ is not what app/ builds; run `npm ci && npm run build` in internal/web/app (-at the build +now):\n%s", diff)
+		t.Errorf("dist/ is not what app/ builds on graph/schema; run `npm ci && npm run build` in internal/web/app (-at the build +now):\n%s", diff)
 	}
 }
 
@@ -80,10 +81,11 @@ func TestEveryAssetThatTheBuildNamesExists(t *testing.T) {
 			follow("dist/assets/" + next)
 		}
 	}
+	follow("dist/index.html")
 	follow("dist/playground.html")
 
 	if named, built := len(seen), len(filesIn(t, "dist/assets", true)); named != built {
-		t.Errorf("the playground names %d assets directly or through others, the build holds %d", named, built)
+		t.Errorf("the pages name %d assets directly or through others, the build holds %d", named, built)
 	}
 }
 

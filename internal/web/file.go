@@ -2,15 +2,12 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net/http"
 	"path"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 )
 
@@ -27,18 +24,20 @@ func contentType(name string) string {
 		return "text/javascript; charset=utf-8"
 	case ".svg":
 		return "image/svg+xml"
+	case ".webmanifest":
+		return "application/manifest+json"
 	default:
 		return ""
 	}
 }
 
-// file is one embedded file, ready to be sent as it is or as gzip.
+// file is one embedded file, ready to be sent as it is or compressed.
 type file struct {
 	contentType  string
 	cacheControl string
 	hash         string
 	raw          []byte
-	gzipped      func() []byte // made by whoever asks first; nil if it saves nothing
+	encodings    []encoding // the best one first
 }
 
 func newFile(name, cacheControl string) (*file, error) {
@@ -56,69 +55,25 @@ func newFile(name, cacheControl string) (*file, error) {
 		cacheControl: cacheControl,
 		hash:         hex.EncodeToString(sum[:12]),
 		raw:          raw,
-		// Compressing all at start would cost every start more than the
-		// playground's first visitor ever waits.
-		gzipped: sync.OnceValue(func() []byte { return compress(raw) }),
+		encodings:    encodings(raw),
 	}, nil
-}
-
-// compress returns raw as gzip, or nil where that would not be smaller.
-func compress(raw []byte) []byte {
-	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
-	_, _ = z.Write(raw)                                   // a Buffer takes everything
-	_ = z.Close()
-	if b.Len() >= len(raw) {
-		return nil
-	}
-	return b.Bytes()
 }
 
 // serve sends f in the encoding that the request accepts. Each encoding has an
 // ETag of its own, as two different byte strings must (RFC 9110, 8.8.3).
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
-	body, tag := f.raw, f.hash
+	chosen := f.choose(r.Header.Values("Accept-Encoding"))
+	body := chosen.body()
 	h := w.Header()
-	if acceptsGzip(r.Header.Values("Accept-Encoding")) {
-		if z := f.gzipped(); z != nil {
-			body, tag = z, f.hash+"-gz"
-			h.Set("Content-Encoding", "gzip")
-		}
+	if chosen.coding != "" {
+		h.Set("Content-Encoding", chosen.coding)
 	}
 	h.Set("Content-Type", f.contentType)
 	h.Set("Cache-Control", f.cacheControl)
-	h.Set("Vary", "Accept-Encoding")
-	h.Set("ETag", `"`+tag+`"`)
+	h.Add("Vary", "Accept-Encoding")
+	h.Set("ETag", `"`+f.hash+chosen.suffix+`"`)
 	// ServeContent leaves the length out of an encoded answer, in case that a
 	// wrapper encodes it; it corrects or deletes this one for ranges and 304.
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
-}
-
-// acceptsGzip reads the values of Accept-Encoding (RFC 9110, 12.5.3): gzip by
-// name decides, else "*" does. What it cannot read counts as a refusal.
-func acceptsGzip(values []string) bool {
-	wildcard := false
-	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
-		coding, weight, _ := strings.Cut(part, ";")
-		switch strings.ToLower(strings.TrimSpace(coding)) {
-		case "gzip":
-			return positive(weight)
-		case "*":
-			wildcard = positive(weight)
-		}
-	}
-	return wildcard
-}
-
-// positive reports whether a weight such as "q=0.8" is above zero. None at all
-// means one.
-func positive(weight string) bool {
-	weight = strings.TrimSpace(weight)
-	if weight == "" {
-		return true
-	}
-	name, value, _ := strings.Cut(weight, "=")
-	q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-	return err == nil && q > 0 && strings.EqualFold(strings.TrimSpace(name), "q")
 }

@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/andybalholm/brotli"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -27,7 +29,7 @@ func site(t *testing.T) *http.ServeMux {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	s.Register(mux)
+	s.Register(mux, "graphql", "media")
 	mux.HandleFunc("/graphql", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	return mux
 }
@@ -72,20 +74,26 @@ func TestSiteAnswers(t *testing.T) {
 			name: "a script may be kept for ever", path: js, want: 200,
 			header: map[string]string{"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": immutable, "Content-Encoding": ""},
 		},
-		{name: "gzip for those who take it", path: js, accept: "br, gzip;q=0.8", want: 200, header: map[string]string{"Content-Encoding": "gzip", "Cache-Control": immutable, "Vary": "Accept-Encoding"}},
-		{name: "gzip for those who take anything", path: js, accept: "*", want: 200, header: map[string]string{"Content-Encoding": "gzip"}},
-		{name: "plain for those who refuse gzip", path: js, accept: "gzip;q=0, *", want: 200, header: map[string]string{"Content-Encoding": ""}},
-		{name: "plain for those who refuse gzip among all", path: js, accept: "br, *; q=0.0", want: 200, header: map[string]string{"Content-Encoding": ""}},
-		{name: "plain for a weight that is none", path: js, accept: "gzip;q=lots", want: 200, header: map[string]string{"Content-Encoding": ""}},
+		{name: "compressed, it may be kept for ever too", path: js, accept: "gzip, deflate, br, zstd", want: 200, header: map[string]string{"Content-Encoding": "br", "Cache-Control": immutable, "Vary": "Accept-Encoding"}},
 		{name: "an unknown asset is not a page", path: "/assets/gone-00000000.js", want: 404, header: map[string]string{"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-cache", "ETag": ""}},
 		{name: "assets are not listed", path: "/assets/", want: 404},
 		{name: "the licences are not for browsers", path: "/LICENSES.md", want: 404},
 		{name: "pages have one address", path: "/playground.html", want: 404},
-		{name: "the root leads to the playground", path: "/", want: 302, header: map[string]string{"Location": "/playground"}},
+		{
+			name: "the app is a page that is asked for anew each time", path: "/", want: 200,
+			header: map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "Content-Encoding": "", "Vary": "Accept-Encoding"},
+		},
+		{
+			name: "the app's manifest has a type of its own", path: "/manifest.webmanifest", want: 200,
+			header: map[string]string{"Content-Type": "application/manifest+json", "Cache-Control": "no-cache"},
+		},
+		{name: "the list of documents is not for browsers", path: "/documents.json", want: 404},
+		{name: "the list of hashes is not for browsers", path: "/build.sha256", want: 404},
 		{name: "old clients find the favicon", path: "/favicon.ico", want: 302, header: map[string]string{"Location": "/favicon.svg"}},
 		{name: "nothing is posted to a page", method: "POST", path: "/playground", want: 405, header: map[string]string{"Allow": "GET, HEAD"}},
 		{name: "nothing is deleted", method: "DELETE", path: js, want: 405, header: map[string]string{"Allow": "GET, HEAD", "ETag": ""}},
-		{name: "unknown paths are left to others", path: "/somewhere", want: 404, header: map[string]string{"Content-Security-Policy": ""}},
+		{name: "nothing is posted to the app", method: "POST", path: "/", want: 405, header: map[string]string{"Allow": "GET, HEAD"}},
+		{name: "nothing is at an unknown path for who wants no page", path: "/somewhere", want: 404, header: map[string]string{"Content-Type": "text/plain; charset=utf-8", "Vary": "Accept"}},
 		{name: "other paths stay with their owners", path: "/graphql", want: http.StatusTeapot},
 	}
 	for _, tt := range tests {
@@ -110,13 +118,13 @@ func TestSiteAnswers(t *testing.T) {
 
 func TestEveryAnswerCarriesTheSecurityHeaders(t *testing.T) {
 	want := map[string]string{
-		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 		"Permissions-Policy":      "geolocation=(self)",
 		"Referrer-Policy":         "same-origin",
 		"X-Content-Type-Options":  "nosniff",
 	}
 	mux := site(t)
-	for _, path := range []string{"/", "/playground", "/favicon.svg", script(t), "/assets/gone.js"} {
+	for _, path := range []string{"/", "/shops/1", "/playground", "/favicon.svg", script(t), "/assets/gone.js"} {
 		t.Run(path, func(t *testing.T) {
 			got := make(map[string]string)
 			h := ask(mux, http.MethodGet, path).Header()
@@ -132,15 +140,18 @@ func TestEveryAnswerCarriesTheSecurityHeaders(t *testing.T) {
 
 func TestEachEncodingHasItsOwnTag(t *testing.T) {
 	mux := site(t)
-	for _, path := range []string{"/playground", script(t)} {
+	for _, path := range []string{"/", "/playground", script(t)} {
 		plain := ask(mux, http.MethodGet, path).Header().Get("ETag")
 		gz := ask(mux, http.MethodGet, path, "Accept-Encoding", "gzip").Header().Get("ETag")
+		br := ask(mux, http.MethodGet, path, "Accept-Encoding", "br").Header().Get("ETag")
 		tests := []struct {
 			name, accept, tag string
 			want              int
 		}{
 			{name: "plain again", tag: plain, want: 304},
 			{name: "gzip again", accept: "gzip", tag: gz, want: 304},
+			{name: "brotli again", accept: "gzip, br", tag: br, want: 304},
+			{name: "gzip is no match for brotli", accept: "gzip, br", tag: gz, want: 200},
 			{name: "a proxy weakened the tag", accept: "gzip", tag: "W/" + gz, want: 304},
 			{name: "one of several", tag: `"old", ` + plain, want: 304},
 			{name: "the other encoding is no match", accept: "gzip", tag: plain, want: 200},
@@ -166,31 +177,157 @@ func TestEachEncodingHasItsOwnTag(t *testing.T) {
 	}
 }
 
-func TestGzipHoldsTheSameBytes(t *testing.T) {
+func TestEachEncodingHoldsTheSameBytes(t *testing.T) {
 	mux, js := site(t), script(t)
 	want, err := os.ReadFile("dist" + js)
 	if err != nil {
 		t.Fatal(err)
 	}
+	readers := map[string]func(io.Reader) (io.Reader, error){
+		"br":   func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil },
+		"gzip": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
+	}
 	var all sync.WaitGroup
-	for range 8 { // at once, because the first to come compresses
-		all.Go(func() {
-			w := ask(mux, http.MethodGet, js, "Accept-Encoding", "gzip")
-			if n := w.Body.Len(); n > len(want)/2 || w.Header().Get("Content-Length") != strconv.Itoa(n) {
-				t.Errorf("%d bytes became %d as gzip, announced as %q", len(want), n, w.Header().Get("Content-Length"))
+	for coding, reader := range readers {
+		for range 4 { // at once, because the first to come compresses
+			all.Go(func() {
+				w := ask(mux, http.MethodGet, js, "Accept-Encoding", coding)
+				if n := w.Body.Len(); n > len(want)/2 || w.Header().Get("Content-Length") != strconv.Itoa(n) {
+					t.Errorf("%d bytes became %d as %s, announced as %q", len(want), n, coding, w.Header().Get("Content-Length"))
+				}
+				z, err := reader(w.Body)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got, err := io.ReadAll(z)
+				if err != nil || !bytes.Equal(want, got) {
+					t.Errorf("%s: want the file's %d bytes, got %d (%v)", coding, len(want), len(got), err)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+func TestTheEncodingIsTheOneThatTheClientWantsMost(t *testing.T) {
+	mux, js := site(t), script(t)
+	tests := []struct{ accept, want string }{
+		{"", ""},
+		{"br", "br"},
+		{"gzip", "gzip"},
+		{"gzip, deflate, br, zstd", "br"},
+		{"GZIP", "gzip"},
+		{"deflate, zstd", ""},
+		{"*", "br"},
+		{"gzip, *;q=0", "gzip"},
+		{"br;q=0, *", "gzip"},
+		{"br;q=0, gzip;q=0, *", ""},
+		{"br;q=0.8, gzip", "gzip"},
+		{"br;q=0.8, gzip;q=0.9", "gzip"},
+		{"br;q=0.5, *;q=0.7", "gzip"},
+		{"gzip;q=0.001", "gzip"},
+		{"gzip;q=0", ""},
+		{"gzip; Q=0.000, *; q=0.0", ""},
+		{"identity", ""},
+		{"identity, br, gzip", "br"},
+		{"identity, br;q=0.9, gzip;q=0.5", ""},
+		{"identity;q=0.5, gzip;q=0.6", "gzip"},
+		{"identity;q=0, gzip", "gzip"},
+		{"identity;q=0", ""},
+		{"gzip;q=lots, br;q=2", ""},
+		{"gzip;q=NaN, br;q=-1", ""},
+		{"gzip;q=, br;q=1;q=0", "br"},
+		{" , ;, gzip ;q= 1 ,", "gzip"},
+	}
+	for _, tt := range tests {
+		if got := ask(mux, http.MethodGet, js, "Accept-Encoding", tt.accept).Header().Get("Content-Encoding"); got != tt.want {
+			t.Errorf("Accept-Encoding %q: want %q, got %q", tt.accept, tt.want, got)
+		}
+	}
+	if got := ask(mux, http.MethodGet, js, "Accept-Encoding", "br;q=0.1", "Accept-Encoding", "gzip;q=0.2").Header().Get("Content-Encoding"); got != "gzip" {
+		t.Errorf("two lines of a header are one list: got %q", got)
+	}
+}
+
+// What compression makes no smaller is sent as it is: a gzip of nothing has 20 bytes.
+func TestWhatCompressionDoesNotHelpIsSentPlain(t *testing.T) {
+	for _, e := range web.Encodings([]byte("{}")) {
+		if e != nil {
+			t.Errorf("two bytes became %d", len(e))
+		}
+	}
+}
+
+// A browser that opens an address of the app's own routes.
+const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+func TestTheAppAnswersAtItsOwnRoutes(t *testing.T) {
+	mux, page := site(t), read(t, "dist/index.html")
+	tests := []struct {
+		name, method, path, accept string
+		want                       int // 200 is the app's page
+	}{
+		{name: "a shop", path: "/shops/U2hvcDox", accept: browser, want: 200},
+		{name: "a note", path: "/notes/Tm90ZTox?from=feed", accept: browser, want: 200},
+		{name: "the feed", path: "/feed", accept: browser, want: 200},
+		{name: "signing in", path: "/signin", accept: "text/html", want: 200},
+		{name: "one that the app does not know either", path: "/no/such/thing", accept: browser, want: 200},
+		{name: "as the last choice", path: "/feed", accept: "application/json, Text/HTML;level=1;q=0.1", want: 200},
+		{name: "by HEAD", method: "HEAD", path: "/feed", accept: browser, want: 200},
+		{name: "for a script", path: "/feed", accept: "*/*", want: 404},
+		{name: "for a picture", path: "/shop.png", accept: "image/avif,image/webp,*/*;q=0.8", want: 404},
+		{name: "for a client of the API", path: "/feed", accept: "application/json", want: 404},
+		{name: "for who refuses pages", path: "/feed", accept: "text/html;q=0, */*", want: 404},
+		{name: "for who says nothing", path: "/feed", want: 404},
+		{name: "by POST", method: "POST", path: "/feed", accept: browser, want: 404},
+		{name: "by DELETE", method: "DELETE", path: "/shops/1", accept: browser, want: 404},
+		{name: "at an asset that is gone", path: "/assets/app-00000000.js", accept: browser, want: 404},
+		{name: "at the folder of assets", path: "/assets/", accept: browser, want: 404},
+		{name: "below a path of the server", path: "/graphql/more", accept: browser, want: 404},
+		{name: "below a path of the server, escaped", path: "/graphql%2Fmore", accept: browser, want: 404},
+		{name: "at a folder of the server", path: "/media", accept: browser, want: 404},
+		{name: "at a name that begins like one of the server", path: "/mediation", accept: browser, want: 200},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := ask(mux, tt.method, tt.path, "Accept", tt.accept)
+			if w.Code != tt.want {
+				t.Fatalf("status: want %d, got %d", tt.want, w.Code)
 			}
-			z, err := gzip.NewReader(w.Body)
-			if err != nil {
-				t.Error(err)
-				return
+			if got := w.Body.String() == page; tt.method == "" && got != (tt.want == 200) {
+				t.Errorf("the answer is the app's page: %v", got)
 			}
-			got, err := io.ReadAll(z)
-			if err != nil || !bytes.Equal(want, got) {
-				t.Errorf("want the file's %d bytes, got %d (%v)", len(want), len(got), err)
+			if diff := cmp.Diff("Accept", w.Header().Get("Vary")); diff != "" && tt.want == 200 {
+				t.Errorf("Vary (-want +got):\n%s", diff)
 			}
 		})
 	}
-	all.Wait()
+}
+
+func TestThePageOfARouteIsTheAppsOwn(t *testing.T) {
+	mux := site(t)
+	for _, accept := range []string{"", "gzip", "br"} {
+		root := ask(mux, http.MethodGet, "/", "Accept-Encoding", accept).Header()
+		route := ask(mux, http.MethodGet, "/shops/1", "Accept", browser, "Accept-Encoding", accept, "If-None-Match", root.Get("ETag"))
+		if route.Code != http.StatusNotModified || route.Header().Get("Cache-Control") != "no-cache" {
+			t.Errorf("%q: want 304 for the page that the browser has, got %d, %q", accept, route.Code, route.Header().Get("Cache-Control"))
+		}
+	}
+}
+
+func TestDocumentsAreThoseOfTheBuild(t *testing.T) {
+	s, err := web.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]string
+	if err := json.Unmarshal([]byte(read(t, "dist/documents.json")), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, s.Documents()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 func TestAPartOfAnEncodingIsCountedInItsBytes(t *testing.T) {

@@ -34,6 +34,7 @@ type documents struct {
 	rules         []core.Rule
 	valid         *otter.Cache[string, document] // by text
 	persisted     *otter.Cache[string, string]   // texts by SHA-256, in hex
+	trusted       trusted
 	metrics       *metrics
 
 	aboutSchema *introspectionCosts
@@ -73,7 +74,10 @@ func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics) (*docume
 	if d.valid, err = bounded(cfg.Limits.DocumentCache, func(_ string, doc document) int { return doc.bytes() }); err != nil {
 		return nil, err
 	}
-	d.persisted, err = bounded(cfg.Limits.PersistedCache, func(hash, text string) int { return len(hash) + len(text) + entryBytes })
+	if d.persisted, err = bounded(cfg.Limits.PersistedCache, func(hash, text string) int { return len(hash) + len(text) + entryBytes }); err != nil {
+		return nil, err
+	}
+	d.trusted, err = d.trust(cfg.Documents)
 	return d, err
 }
 
@@ -112,14 +116,14 @@ func (d *documents) MutateOperationParameters(ctx context.Context, params *graph
 	if err := d.named(params); err != nil {
 		return err
 	}
+	doc, known := d.known(params.Query)
 	switch {
 	case params.Query == "":
 		return refusal(codeBadRequest, "There is no query.")
-	case over(len(params.Query), d.limits.Document):
+	case !known && over(len(params.Query), d.limits.Document):
 		return refusal(codeDocument, "The document is longer than %d bytes.", d.limits.Document)
 	}
 	oc := graphql.GetOperationContext(ctx)
-	doc, known := d.valid.GetIfPresent(params.Query)
 	d.metrics.document(known)
 	if !known {
 		var err *gqlerror.Error
@@ -129,6 +133,14 @@ func (d *documents) MutateOperationParameters(ctx context.Context, params *graph
 	}
 	params.Query, oc.Doc = doc.text, doc.tree
 	return nil
+}
+
+// known is the document of a text that was found valid before.
+func (d *documents) known(text string) (document, bool) {
+	if doc, ok := d.trusted.valid[text]; ok {
+		return doc, true
+	}
+	return d.valid.GetIfPresent(text)
 }
 
 // read parses, measures and validates a document, unless somebody else did so
@@ -174,14 +186,19 @@ func (d *documents) parse(ctx context.Context, doc *document) (refused *gqlerror
 	if err != nil {
 		return unparsed(err)
 	}
-	if len(tree.Operations) == 0 {
+	doc.tree = tree
+	return d.check(doc, d.limits)
+}
+
+// check measures and validates a document that was parsed.
+func (d *documents) check(doc *document, limits Limits) (refused *gqlerror.Error) {
+	if len(doc.tree.Operations) == 0 {
 		return refusal(codeValidation, "The document has no operation.")
 	}
-	doc.tree = tree
-	if doc.nodes, refused = measure(tree, d.limits, d.introspection); refused != nil {
+	if doc.nodes, refused = measure(doc.tree, limits, d.introspection); refused != nil {
 		return refused
 	}
-	if errs := validate(d.schema, tree, d.rules, d.limits.ValidationErrors); len(errs) > 0 {
+	if errs := validate(d.schema, doc.tree, d.rules, limits.ValidationErrors); len(errs) > 0 {
 		return together(errs)
 	}
 	return nil

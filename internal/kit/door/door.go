@@ -39,6 +39,14 @@ type Config struct {
 	// long, when an anonymous GET asks for nothing else and gets no error.
 	Public map[string]time.Duration
 
+	// Documents are texts that clients may name from the start on, by their SHA-256
+	// in lower-case hex, such as those of an app that is built together with the
+	// server. Nothing drives them out. New refuses one that the schema does not know
+	// or that is beyond the default limits of a document; Limits do not bind them, so
+	// that a stricter setting does not stop the app. What running them costs is
+	// bounded as ever.
+	Documents map[string]string
+
 	// Once are fields of mutations that stand at most once in a request, whatever
 	// their alias: guesses that limits count one by one.
 	Once []string
@@ -124,7 +132,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	}
 	var err error
 	if d.docs, err = newDocuments(es, &d.cfg, d.metrics); err != nil {
-		return nil, fmt.Errorf("document caches: %w", err)
+		return nil, fmt.Errorf("documents: %w", err)
 	}
 	d.sockets, d.streams = newSockets(d), newStreams()
 	d.broadcasts, d.holders = newBroadcasts(d), newHolders()

@@ -23,7 +23,7 @@ func (d *documents) named(params *graphql.RawParams) *gqlerror.Error {
 		return err
 	}
 	if params.Query == "" {
-		text, known := d.persisted.GetIfPresent(hash)
+		text, known := d.textOf(hash)
 		d.metrics.persistedQuery(known)
 		if !known {
 			return refusal(codeNotPersisted, "PersistedQueryNotFound")
@@ -35,6 +35,14 @@ func (d *documents) named(params *graphql.RawParams) *gqlerror.Error {
 		return refusal(codeBadRequest, "The hash of the persisted query is not that of the query.")
 	}
 	return nil
+}
+
+// textOf is the text that goes by a hash.
+func (d *documents) textOf(hash string) (text string, known bool) {
+	if text, known = d.trusted.texts[hash]; known {
+		return text, true
+	}
+	return d.persisted.GetIfPresent(hash)
 }
 
 // persistedHash is the hash that a request names its query by, "" for none.
@@ -57,7 +65,7 @@ func (d *documents) persist(oc *graphql.OperationContext) *gqlerror.Error {
 	if err != nil || hash == "" {
 		return err
 	}
-	if _, known := d.persisted.GetIfPresent(hash); !known {
+	if _, known := d.textOf(hash); !known {
 		d.persisted.Set(hash, oc.RawQuery)
 	}
 	return nil

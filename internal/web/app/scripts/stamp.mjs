@@ -4,7 +4,8 @@
 // changed source nor an edited or half-committed dist goes unseen.
 //
 // What is listed: the visible files of app/ and, to any depth, those of its
-// folders named in `sourceFolders`; and all of dist/ but the stamp itself.
+// folders named in `sourceFolders`; the schema of the API, from which the documents
+// and their types are made; and all of dist/ but the stamp itself.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,6 +16,7 @@ const stamp = 'dist/build.sha256'
 
 const files = [
   ...filesIn('app', false),
+  ...filesIn('../../graph/schema', false),
   ...sourceFolders.flatMap((folder) => filesIn(folder, true)),
   ...filesIn('dist', true).filter((path) => path !== stamp),
 ].toSorted()

@@ -1,0 +1,116 @@
+package app_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+type demoLogin struct{ Role, Phone, Password, Nickname string }
+
+// offered asks a server for its demo logins with a host ("" is the address itself)
+// and headers, in pairs.
+func offered(t *testing.T, s *apptest.Server, host string, header ...string) []demoLogin {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/demo/logins", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = host
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var answer struct{ Logins []demoLogin }
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%d, %v", res.StatusCode, err)
+	}
+	if answer.Logins == nil {
+		t.Error("no logins are null, want an empty list")
+	}
+	want := [...]string{"application/json", "no-store", "nosniff"}
+	h := res.Header
+	if got := [...]string{h.Get("Content-Type"), h.Get("Cache-Control"), h.Get("X-Content-Type-Options")}; got != want || h.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("the header is %v", h)
+	}
+	return answer.Logins
+}
+
+func TestDemoLoginsOpenTheirAccounts(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	var roles []string
+	for _, l := range offered(t, s, "") {
+		token, _ := s.LoginWith(t, map[string]any{"phone": l.Phone, "password": l.Password})
+		var got struct{ Me demoLogin }
+		s.As(token).Must(t, `{ me { role nickname } }`, nil, &got)
+		if got.Me.Role != l.Role || got.Me.Nickname != l.Nickname {
+			t.Errorf("the login of %+v is %+v", l.Nickname, got.Me)
+		}
+		roles = append(roles, l.Role)
+	}
+	if d := gocmp.Diff([]string{"CUSTOMER", "MERCHANT", "ADMIN"}, roles); d != "" {
+		t.Errorf("roles (-want +got)\n%s", d)
+	}
+}
+
+func TestDemoLoginsAreForWhoIsAtTheMachine(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	tests := []struct {
+		name, host string
+		header     []string
+		want       int
+	}{
+		{"a program", "", nil, 3},
+		{"by name", "localhost:8080", nil, 3},
+		{"by name, in capitals and without a port", "LOCALHOST", nil, 3},
+		{"by IPv6", "[::1]:8080", nil, 3},
+		{"by IPv6, without a port", "[::1]", nil, 3},
+		{"a page of ours", "localhost:8080", []string{"Sec-Fetch-Site", "same-origin"}, 3},
+		{"an address that was typed", "localhost:8080", []string{"Sec-Fetch-Site", "none"}, 3},
+		{"a page of elsewhere", "localhost:8080", []string{"Sec-Fetch-Site", "cross-site"}, 0},
+		{"a page of another port", "localhost:8080", []string{"Sec-Fetch-Site", "same-site"}, 0},
+		{"a name that was made to lead here", "rebound.example:8080", []string{"Sec-Fetch-Site", "same-origin"}, 0},
+		{"a name that begins like one of the machine", "localhost.example:8080", nil, 0},
+		{"a name below that of the machine", "shop.localhost", nil, 0},
+		{"another address", "127.0.0.2:8080", nil, 0},
+		{"an address of the network", "192.168.1.5:8080", nil, 0},
+		{"a proxy that says for whom", "localhost:8080", []string{"X-Forwarded-For", "203.0.113.7"}, 0},
+		{"a proxy that says nothing of whom", "localhost:8080", []string{"X-Forwarded-Proto", "https"}, 0},
+		{"a proxy by the standard's header", "localhost:8080", []string{"Forwarded", "for=203.0.113.7"}, 0},
+		{"a proxy by a header of its own", "localhost:8080", []string{"X-Real-IP", "127.0.0.1"}, 0},
+		{"a proxy that names itself", "localhost:8080", []string{"Via", "1.1 tunnel"}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := len(offered(t, s, tt.host, tt.header...)); got != tt.want {
+				t.Errorf("%d logins, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRealStoresOfferNoDemoLogins(t *testing.T) {
+	stack := apptest.Real(t)
+	stack.Config.RedisURL = "" // one of the two is enough
+	if got := offered(t, stack.Start(t), ""); len(got) != 0 {
+		t.Errorf("%d logins", len(got))
+	}
+}
+
+func TestWhatStartsSaysWhereTheAppIs(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	for _, line := range []string{"  app         " + s.URL + "/\n", "  playground  " + s.URL + "/playground\n", "  API         " + s.URL + "/graphql\n"} {
+		if !strings.Contains(s.Out.String(), line) {
+			t.Errorf("%q is not on the terminal:\n%s", line, s.Out)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package app_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/tandian-dev/tandian/graph"
+	"github.com/tandian-dev/tandian/graph/generated"
+	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+	"github.com/tandian-dev/tandian/internal/web"
+)
+
+// browsed is what a browser gets that opens an address.
+func browsed(t *testing.T, s *apptest.Server, path string) (status int, contentType string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/html,*/*;q=0.8")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	return res.StatusCode, res.Header.Get("Content-Type")
+}
+
+func TestTheAppIsAtEveryAddressButTheServersOwn(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	for _, path := range []string{"/", "/feed", "/shops/U2hvcDox", "/notes/Tm90ZTox/comments", "/playground", "/metric"} {
+		if status, kind := browsed(t, s, path); status != http.StatusOK || kind != "text/html; charset=utf-8" {
+			t.Errorf("%s: %d, %s; want a page", path, status, kind)
+		}
+	}
+	for _, path := range []string{
+		"/graphql/more", "/visit/more", "/webhooks", "/webhooks/payment", "/webhooks/other", "/media", "/media/", "/media/more", "/media/a/b.jpg",
+		"/demo", "/demo/logins/more", "/healthz/more", "/readyz/more", "/metrics/more", "/assets", "/assets/app-00000000.js",
+	} {
+		if status, kind := browsed(t, s, path); status != http.StatusNotFound || strings.HasPrefix(kind, "text/html") {
+			t.Errorf("%s: %d, %s; want 404 and no page", path, status, kind)
+		}
+	}
+	for _, path := range []string{"/graphql", "/visit", "/demo/logins", "/healthz", "/readyz", "/metrics"} {
+		if _, kind := browsed(t, s, path); strings.HasPrefix(kind, "text/html") {
+			t.Errorf("%s: %s, want no page", path, kind)
+		}
+	}
+}
+
+// blamed reports whether an answer is a refusal for which the document itself is to
+// blame, or the server that does not know it. A file cannot be made up.
+func blamed(answer string) bool {
+	if strings.Contains(answer, "Upload") {
+		return false
+	}
+	return slices.ContainsFunc([]string{
+		"GRAPHQL_PARSE_FAILED", "GRAPHQL_VALIDATION_FAILED", "BAD_REQUEST", "DOCUMENT_TOO_LARGE", "COMPLEXITY_LIMIT_EXCEEDED",
+		"PERSISTED_QUERY_NOT_FOUND", "NOT_ACCEPTABLE", "PAYLOAD_TOO_LARGE",
+	}, func(code string) bool { return strings.Contains(answer, `"`+code+`"`) })
+}
+
+// complaints asks for each of some documents by its hash and returns the refusals
+// for which it is to blame. There is no room behind the schema: what is let through
+// fails or finds that nobody is signed in, subscriptions too.
+func complaints(t *testing.T, documents map[string]string) (all []string) {
+	t.Helper()
+	config := graph.New(graph.Rooms{})
+	d, err := door.New(generated.NewExecutableSchema(config), door.Config{
+		Documents: documents, Limits: door.Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for hash, text := range documents {
+		tree, err := parser.ParseQuery(&ast.Source{Input: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range tree.Operations {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/graphql", bytes.NewReader(naming(t, hash, op, config.Schema)))
+			r.Header.Set("Content-Type", "application/json")
+			if r.Header.Set("Accept", "application/json"); op.Operation == ast.Subscription {
+				r.Header.Set("Accept", "text/event-stream")
+			}
+			w := httptest.NewRecorder()
+			d.ServeHTTP(w, r)
+			if blamed(w.Body.String()) {
+				all = append(all, op.Name+": "+w.Body.String())
+			}
+		}
+	}
+	return all
+}
+
+// naming is a request that names an operation by the hash of its document, with
+// variables that are made up.
+func naming(t *testing.T, hash string, op *ast.OperationDefinition, schema *ast.Schema) []byte {
+	t.Helper()
+	variables := map[string]any{}
+	for _, v := range op.VariableDefinitions {
+		if v.DefaultValue == nil {
+			variables[v.Variable] = madeUp(schema, v.Type)
+		}
+	}
+	body, err := json.Marshal(map[string]any{
+		"operationName": op.Name, "variables": variables,
+		"extensions": map[string]any{"persistedQuery": map[string]any{"version": 1, "sha256Hash": hash}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// entries is how many an app asks for at a time, where it may choose.
+const entries = 20
+
+// madeUp is a value of a type: no more than there must be, but for numbers, which
+// may be of entries.
+func madeUp(schema *ast.Schema, typ *ast.Type) any {
+	def := schema.Types[typ.Name()]
+	switch {
+	case typ.Name() == "Int":
+		if typ.Elem != nil {
+			return []any{entries}
+		}
+		return entries
+	case !typ.NonNull:
+		return nil
+	case typ.Elem != nil:
+		return []any{madeUp(schema, typ.Elem)}
+	case def.Kind == ast.Enum:
+		return def.EnumValues[0].Name
+	case def.Kind == ast.InputObject:
+		object := map[string]any{}
+		for _, f := range def.Fields {
+			if value := madeUp(schema, f.Type); value != nil && f.DefaultValue == nil {
+				object[f.Name] = value
+			}
+		}
+		return object
+	}
+	switch typ.Name() {
+	case "Float":
+		return 1.5
+	case "Boolean":
+		return true
+	case "Time":
+		return "2026-01-02T03:04:05Z"
+	case "Date":
+		return "2026-01-02"
+	}
+	return "U2hvcDox" // an ID, and as good a text as any
+}
+
+// documentsOf are texts by their hashes.
+func documentsOf(texts ...string) map[string]string {
+	all := map[string]string{}
+	for _, text := range texts {
+		sum := sha256.Sum256([]byte(text))
+		all[hex.EncodeToString(sum[:])] = text
+	}
+	return all
+}
+
+func TestEveryDocumentOfTheAppIsOneThatTheServerRuns(t *testing.T) {
+	site, err := web.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, complaint := range complaints(t, site.Documents()) {
+		t.Error(complaint)
+	}
+}
+
+func TestADocumentThatTheServerWouldNotRunIsNoticed(t *testing.T) {
+	tests := []struct {
+		name, document string
+		want           string // of the complaint; "" is none
+	}{
+		{"a query", "query Q { shopTypes { name } }", ""},
+		{"a query with variables", "query Q($near: NearInput!, $first: Int!, $after: Cursor) { shops(near: $near, first: $first, after: $after) { edges { node { name } } } }", ""},
+		{"a mutation", "mutation M($input: LoginInput!) { login(input: $input) { token } }", ""},
+		{"a subscription", "subscription S($id: ID!) { stockUpdates(voucherId: $id) { __typename } }", ""},
+		{"a field that is gone", "query Q { gone }", `Cannot query field "gone"`},
+		{"too many points", "query Q($n: Int!) { shops(first: $n) { edges { node { notes(first: 50) { edges { node { shop { notes(first: 50) { edges { node { id } } } } } } } } } } }", "COMPLEXITY_LIMIT_EXCEEDED"},
+		{"too deep", "query Q { me " + strings.Repeat("{ shops { edges { node { owner ", 5) + "{ id }" + strings.Repeat(" } } } }", 5) + " }", "levels"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := complaints(t, documentsOf(tt.document))
+			if found := len(got) == 1 && strings.Contains(got[0], tt.want); tt.want == "" && len(got) > 0 || tt.want != "" && !found {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// The server knows the documents of the app that it serves before anybody sends one.
+func TestTheServerKnowsTheDocumentsOfItsApp(t *testing.T) {
+	site, err := web.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(site.Documents()) == 0 {
+		t.Skip("the app sends nothing yet")
+	}
+	s := apptest.Embedded(t).Start(t)
+	for hash, text := range site.Documents() {
+		body := `{"operationName":"-","extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + hash + `"}}}`
+		res, err := http.Post(s.URL+"/graphql", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil || strings.Contains(string(answer), "PERSISTED_QUERY_NOT_FOUND") {
+			t.Errorf("%s, %v: %s", answer, err, text)
+		}
+	}
+}
