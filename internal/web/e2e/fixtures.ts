@@ -33,8 +33,8 @@ export interface Looks {
   reducedMotion?: 'reduce' | 'no-preference'
   /** Where they stand, or null for somebody who does not tell. Default: the demo town's centre. */
   geolocation?: { latitude: number; longitude: number } | null
-  /** As whom they are signed in when the page opens: a role's account, or a token. Default: nobody. */
-  as?: Role | { token: string }
+  /** As whom they are signed in when the page opens: a role's account, or a session. Default: nobody. */
+  as?: Role | { token: string; userId: string }
   /** Where they find the server. Default: server.url; `network.url` goes over a way that can be cut. */
   url?: string
 }
@@ -97,8 +97,9 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
 
 async function open(browser: Browser, server: Server, looks: Looks, watch: Watch): Promise<Person> {
   const { device = 'phone', geolocation = centre, url = server.url, as } = looks
-  const token = typeof as === 'string' ? (await server.login(as)).token : as?.token
-  const localStorage = token ? [{ name: 'tandian.session', value: JSON.stringify({ token }) }] : []
+  const session = typeof as === 'string' ? await server.login(as) : as
+  const kept = session && JSON.stringify({ token: session.token, userId: session.userId })
+  const localStorage = kept ? [{ name: 'tandian.session', value: kept }] : []
   const context = await browser.newContext({
     baseURL: url,
     locale: looks.locale ?? 'en-US',

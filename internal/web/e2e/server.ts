@@ -24,6 +24,7 @@ export type Ask = <Data = any>(query: string, variables?: object) => Promise<Dat
 /** Whom `Server.login` asks as, and what the browser keeps of it. */
 export interface Session {
   token: string
+  userId: string
   ask: Ask
 }
 
@@ -104,11 +105,11 @@ export class Server {
   /** A new session. */
   async loginWith(input: { phone: string; password?: string; code?: string }): Promise<Session> {
     const { login } = await this.api()(
-      `mutation ($input: LoginInput!) { login(input: $input) { token userErrors { code message } } }`,
+      `mutation ($input: LoginInput!) { login(input: $input) { token user { id } userErrors { code message } } }`,
       { input },
     )
     if (!login.token) throw new Error(`not logged in: ${JSON.stringify(login.userErrors)}`)
-    return { token: login.token, ask: this.api(login.token) }
+    return { token: login.token, userId: login.user.id, ask: this.api(login.token) }
   }
 
   /** A new account, by a login code. A phone number can do so once a minute. */

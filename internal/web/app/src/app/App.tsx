@@ -1,4 +1,4 @@
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import { Route, Router, Switch } from 'wouter'
 
 import { ApiProvider } from '@/api/ApiProvider'
@@ -10,44 +10,33 @@ import { useBeacon } from './beacon'
 import { ErrorBoundary } from './ErrorBoundary'
 import { useEntryLocation, useScrollRestoration } from './entries'
 import { Shell } from './Shell'
+import { screen } from './upgrade'
 
 // The first screen comes with the page, each other one when it is opened.
-const Search = lazy(async () => ({ default: (await import('@/screens/search/Search')).Search }))
-const SignIn = lazy(async () => ({ default: (await import('@/screens/signin/SignIn')).SignIn }))
-const Shop = lazy(async () => ({ default: (await import('@/screens/shop/Shop')).Shop }))
-const Voucher = lazy(async () => ({ default: (await import('@/screens/voucher/Voucher')).Voucher }))
-const Sale = lazy(async () => ({ default: (await import('@/screens/sale/Sale')).Sale }))
-const Order = lazy(async () => ({ default: (await import('@/screens/order/Order')).Order }))
-const Orders = lazy(async () => ({ default: (await import('@/screens/orders/Orders')).Orders }))
-const Note = lazy(async () => ({ default: (await import('@/screens/note/Note')).Note }))
-const Publish = lazy(async () => ({ default: (await import('@/screens/publish/Publish')).Publish }))
-const User = lazy(async () => ({ default: (await import('@/screens/user/User')).User }))
-const People = lazy(async () => ({ default: (await import('@/screens/people/People')).People }))
-const Feed = lazy(async () => ({ default: (await import('@/screens/feed/Feed')).Feed }))
-const Me = lazy(async () => ({ default: (await import('@/screens/me/Me')).Me }))
-const EditMe = lazy(async () => ({ default: (await import('@/screens/me/EditMe')).EditMe }))
-const Settings = lazy(async () => ({
-  default: (await import('@/screens/settings/Settings')).Settings,
-}))
-const Merchant = lazy(async () => ({
-  default: (await import('@/screens/merchant/Merchant')).Merchant,
-}))
-const Redeem = lazy(async () => ({ default: (await import('@/screens/merchant/Redeem')).Redeem }))
-const NewShop = lazy(async () => ({
-  default: (await import('@/screens/merchant/EditShop')).NewShop,
-}))
-const EditShop = lazy(async () => ({
-  default: (await import('@/screens/merchant/EditShop')).EditShop,
-}))
-const MyShop = lazy(async () => ({ default: (await import('@/screens/merchant/MyShop')).MyShop }))
-const NewVoucher = lazy(async () => ({
-  default: (await import('@/screens/merchant/EditVoucher')).NewVoucher,
-}))
-const EditVoucher = lazy(async () => ({
-  default: (await import('@/screens/merchant/EditVoucher')).EditVoucher,
-}))
-const Admin = lazy(async () => ({ default: (await import('@/screens/admin/Admin')).Admin }))
-const Lost = lazy(async () => ({ default: (await import('@/screens/lost/Lost')).Lost }))
+const Search = screen(async () => (await import('@/screens/search/Search')).Search)
+const SignIn = screen(async () => (await import('@/screens/signin/SignIn')).SignIn)
+const Shop = screen(async () => (await import('@/screens/shop/Shop')).Shop)
+const Voucher = screen(async () => (await import('@/screens/voucher/Voucher')).Voucher)
+const Sale = screen(async () => (await import('@/screens/sale/Sale')).Sale)
+const Order = screen(async () => (await import('@/screens/order/Order')).Order)
+const Orders = screen(async () => (await import('@/screens/orders/Orders')).Orders)
+const Note = screen(async () => (await import('@/screens/note/Note')).Note)
+const Publish = screen(async () => (await import('@/screens/publish/Publish')).Publish)
+const User = screen(async () => (await import('@/screens/user/User')).User)
+const People = screen(async () => (await import('@/screens/people/People')).People)
+const Feed = screen(async () => (await import('@/screens/feed/Feed')).Feed)
+const Me = screen(async () => (await import('@/screens/me/Me')).Me)
+const EditMe = screen(async () => (await import('@/screens/me/EditMe')).EditMe)
+const Settings = screen(async () => (await import('@/screens/settings/Settings')).Settings)
+const Merchant = screen(async () => (await import('@/screens/merchant/Merchant')).Merchant)
+const Redeem = screen(async () => (await import('@/screens/merchant/Redeem')).Redeem)
+const NewShop = screen(async () => (await import('@/screens/merchant/EditShop')).NewShop)
+const EditShop = screen(async () => (await import('@/screens/merchant/EditShop')).EditShop)
+const MyShop = screen(async () => (await import('@/screens/merchant/MyShop')).MyShop)
+const NewVoucher = screen(async () => (await import('@/screens/merchant/EditVoucher')).NewVoucher)
+const EditVoucher = screen(async () => (await import('@/screens/merchant/EditVoucher')).EditVoucher)
+const Admin = screen(async () => (await import('@/screens/admin/Admin')).Admin)
+const Lost = screen(async () => (await import('@/screens/lost/Lost')).Lost)
 
 export function App() {
   return (

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useLayoutEffect, useState } from 'react'
+import { useCallback, useLayoutEffect, useState } from 'react'
 import { useLocation, type BaseLocationHook } from 'wouter'
 import { useBrowserLocation } from 'wouter/use-browser-location'
 
@@ -11,6 +11,8 @@ const most = 50 // entries that are remembered
 type Kept = Record<string, unknown>
 const entries = new Map<string, Kept>(restored())
 let came: 'pushed' | 'back' = entries.has(currentEntry()) ? 'back' : 'pushed'
+
+let moved = false
 
 history.scrollRestoration = 'manual'
 window.addEventListener('popstate', () => {
@@ -28,6 +30,11 @@ export function currentEntry(): string {
   return typeof key === 'string' ? key : 'first'
 }
 
+/** Whether another screen of the app stands before this one in the browser's history. */
+export function cameFromHere(): boolean {
+  return currentEntry() !== 'first'
+}
+
 /** How the router finds and changes the location: with a key for each new entry. */
 export const useEntryLocation: BaseLocationHook = (options) => {
   const [path, navigate] = useBrowserLocation(options as Parameters<typeof useBrowserLocation>[0])
@@ -36,6 +43,7 @@ export const useEntryLocation: BaseLocationHook = (options) => {
       keep('scroll', window.scrollY)
       const key = rest.replace === true ? currentEntry() : randomKey()
       came = 'pushed'
+      moved = rest.replace !== true
       navigate(to, { ...rest, state: { ...state, key } })
     },
     [navigate],
@@ -66,12 +74,10 @@ export function cameBack(): boolean {
 }
 
 /**
- * Puts the page where it was when somebody comes back, and to the top and its heading when somebody
- * goes on. For the one component that knows when the path changes.
+ * Puts the page where it was when somebody comes back, and to the top when somebody goes on. For the one component that knows when the path changes.
  */
 export function useScrollRestoration(): void {
   const [path] = useLocation()
-  const first = useFirst()
 
   useLayoutEffect(() => {
     if (came === 'pushed') {
@@ -81,20 +87,16 @@ export function useScrollRestoration(): void {
     const scroll = entries.get(currentEntry())?.scroll
     return typeof scroll === 'number' ? scrollBack(scroll) : undefined
   }, [path])
-
-  useEffect(() => {
-    if (first || came === 'back') return
-    // Whoever hears the page instead of seeing it learns that it is another one.
-    const heading = document.querySelector<HTMLElement>('main h1')
-    heading?.focus({ preventScroll: true })
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [path])
 }
 
-function useFirst(): boolean {
-  const [path] = useLocation()
-  const [initial] = useState(path)
-  return path === initial
+/**
+ * Whether a screen that appears now is to take the focus: somebody has gone on to it, and hears
+ * instead of sees that the page is another one. True once.
+ */
+export function takeFocus(): boolean {
+  const wanted = moved
+  moved = false
+  return wanted
 }
 
 /** Scrolls to where the page was, again while it grows, until it is there or the reader scrolls. */

@@ -84,7 +84,8 @@ async function probe(wait = soonest): Promise<void> {
   timer = setTimeout(() => void probe(next), wait * (0.75 + Math.random() / 2))
 }
 
-async function answers(): Promise<boolean> {
+/** Whether the server answers now. */
+export async function answers(): Promise<boolean> {
   try {
     const response = await fetch('/readyz', {
       cache: 'no-store',

@@ -1,7 +1,8 @@
 import { ChevronLeft } from 'lucide-react'
-import { useEffect, type ReactNode } from 'react'
+import { useEffect, useRef, type ReactNode } from 'react'
 import { useLocation } from 'wouter'
 
+import { cameFromHere, takeFocus } from '@/app/entries'
 import { texts } from '@/i18n/texts'
 
 import { IconButton } from './Button'
@@ -25,14 +26,18 @@ interface ScreenProps {
 export function Screen({ title, up, action, bare = false, children }: ScreenProps) {
   const t = useTexts()
   const [, navigate] = useLocation()
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    if (takeFocus()) heading.current?.focus({ preventScroll: true })
+  }, [])
   useEffect(() => {
     document.title = `${title} · Tandian 探店`
   }, [title])
 
+  // Who came here from another screen goes back to it, who opened the address goes up.
   const back = () => {
-    if (window.history.length > 1 && document.referrer !== '' ? true : window.history.state?.key) {
-      window.history.back()
-    } else if (up !== undefined) navigate(up)
+    if (cameFromHere()) window.history.back()
+    else if (up !== undefined) navigate(up, { replace: true })
   }
   return (
     <>
@@ -42,7 +47,7 @@ export function Screen({ title, up, action, bare = false, children }: ScreenProp
             <ChevronLeft aria-hidden="true" />
           </IconButton>
         )}
-        <h1 tabIndex={-1} className={bare ? 'unseen' : css.title}>
+        <h1 ref={heading} tabIndex={-1} className={bare ? 'unseen' : css.title}>
           {title}
         </h1>
         {action}

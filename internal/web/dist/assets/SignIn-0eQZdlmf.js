@@ -1,4 +1,4 @@
-import{o as e}from"./rolldown-runtime-BCiCTKAo.js";import{a as t,n}from"./preload-helper-Chrg9qMa.js";import{a as r,g as i,h as a,n as o,t as s}from"./Screen-CmLDt-As.js";import{_ as c,f as l,h as u,l as d,m as f,p,r as m,v as h,y as g}from"./app-BlXs7BmP.js";var _=e(t(),1);async function v(e){try{let t=await fetch(`/demo/logins`,{signal:e});if(!t.ok)return[];let{logins:n}=await t.json();return n}catch{return[]}}var y=c(`022dc8a5e8763002363e3cd5da1d24afd55ef88f925e23e19f32e8b51263ee34`,`mutation SendLoginCode($phone: String!) {
+import{o as e}from"./rolldown-runtime-BCiCTKAo.js";import{a as t,n}from"./preload-helper-Chrg9qMa.js";import{a as r,g as i,h as a,n as o,t as s}from"./Screen-CmLDt-As.js";import{_ as c,f as l,h as u,l as d,m as f,p,r as m,v as h,y as g}from"./app-DXYmtc-U.js";var _=e(t(),1);async function v(e){try{let t=await fetch(`/demo/logins`,{signal:e});if(!t.ok)return[];let{logins:n}=await t.json();return n}catch{return[]}}var y=c(`022dc8a5e8763002363e3cd5da1d24afd55ef88f925e23e19f32e8b51263ee34`,`mutation SendLoginCode($phone: String!) {
   sendLoginCode(phone: $phone) {
     expiresInSeconds
     userErrors {

@@ -1,4 +1,4 @@
-import{o as e}from"./rolldown-runtime-BCiCTKAo.js";import{a as t,n}from"./preload-helper-Chrg9qMa.js";import{a as r,g as i,t as a}from"./Screen-CmLDt-As.js";import{_ as o,a as s,c,d as l,g as u,i as d,l as f,o as p,s as m,u as h}from"./app-BlXs7BmP.js";var g=e(t(),1),_=o(`d1dc012c35ec87af789bc642bdd1e747e896f1042299c5d16a5dda341f185d39`,`query ShopTypes {
+import{o as e}from"./rolldown-runtime-BCiCTKAo.js";import{a as t,n}from"./preload-helper-Chrg9qMa.js";import{a as r,g as i,t as a}from"./Screen-CmLDt-As.js";import{_ as o,a as s,c,d as l,g as u,i as d,l as f,o as p,s as m,u as h}from"./app-DXYmtc-U.js";var g=e(t(),1),_=o(`d1dc012c35ec87af789bc642bdd1e747e896f1042299c5d16a5dda341f185d39`,`query ShopTypes {
   shopTypes {
     id
     name

@@ -1,0 +1,140 @@
+import { expect, test, type Page } from './fixtures.ts'
+
+test('somebody finds a shop by where they are, by words and by kind', async ({ person }) => {
+  const { page } = await person()
+  await page.goto('/')
+  // Allowed before, the browser says where it is without being asked.
+  await expect(page.getByRole('button', { name: 'Around me' })).toBeVisible()
+  const nearby = page.getByRole('region', { name: 'Nearby' })
+  await expect(nearby.getByText(/^\d+ m$/).first()).toBeVisible()
+
+  await page.getByRole('link', { name: 'Search shops and streets' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'Search' })).toBeFocused()
+  await page.getByLabel('Name, quarter or street').fill('lotus pond noodles')
+  await expect(page.getByRole('article')).toHaveCount(1)
+  await expect(page).toHaveURL(/q=lotus/)
+  await page.getByRole('link', { name: /Lotus Pond Noodles/ }).click()
+  await expect(page.getByRole('heading', { level: 1, name: /Lotus Pond Noodles/ })).toBeVisible()
+
+  // What was searched stands in the address: going back finds it again.
+  await page.goBack()
+  await expect(page.getByLabel('Name, quarter or street')).toHaveValue('lotus pond noodles')
+  await page.getByLabel('Name, quarter or street').fill('nothing is called like this')
+  await expect(page.getByText('No shop is like that.')).toBeVisible()
+  await page.getByLabel('Name, quarter or street').fill('')
+  await page.getByLabel('Kind').selectOption('Cafés & tea')
+  await page.getByLabel('Sort by').selectOption('Best rated')
+  await expect(page.getByRole('article').first()).toContainText('Cafés & tea')
+  const kinds = await page.getByRole('article').getByText('Cafés & tea').count()
+  expect(kinds).toBe(await page.getByRole('article').count())
+})
+
+test('who gives no position picks a place beside a shop', async ({ person }) => {
+  const { page } = await person({ geolocation: null })
+  await page.goto('/')
+  await expect(page.getByRole('region', { name: 'Best rated' })).toBeVisible()
+  await page.getByRole('button', { name: 'Where are you?' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Where are you?' })
+  await dialog.getByRole('button', { name: 'Use my position' }).click()
+  await expect(page.getByText('The browser does not say where you are.')).toBeVisible()
+  await dialog.getByLabel('A shop or street that you know').fill('Second Ripple')
+  await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
+  await expect(dialog).toBeHidden()
+  await expect(page.getByRole('region', { name: 'Nearby' })).toContainText('Second Ripple Coffee')
+  await page.reload()
+  await expect(page.getByRole('button', { name: /Lotus Pond/ })).toBeVisible()
+})
+
+test('the language is the browser’s until another is chosen, and stays', async ({ person }) => {
+  const { page } = await person({ locale: 'zh-CN' })
+  await page.goto('/settings')
+  await expect(page.getByRole('heading', { level: 1, name: '设置' })).toBeVisible()
+  await expect(page.locator('html')).toHaveAttribute('lang', 'zh-CN')
+  await page.getByLabel('语言').selectOption('English')
+  await expect(page.getByRole('heading', { level: 1, name: 'Settings' })).toBeVisible()
+  await expect(page.locator('html')).toHaveAttribute('lang', 'en')
+  await page.reload()
+  await expect(page.getByRole('heading', { level: 1, name: 'Settings' })).toBeVisible()
+  await page.getByLabel('Colours').selectOption('Dark')
+  await page.goto('/')
+  const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+  expect(ground).toBe('rgb(22, 20, 18)')
+})
+
+test('the back button finds a long list as it was', async ({ person }) => {
+  const { page } = await person()
+  await page.goto('/search')
+  const cards = page.getByRole('article')
+  await expect(cards).toHaveCount(20)
+  await cards.last().scrollIntoViewIfNeeded()
+  await expect(cards).toHaveCount(40)
+  await cards.nth(30).scrollIntoViewIfNeeded()
+  const name = await cards.nth(30).getByRole('link').innerText()
+  const before = await page.evaluate(() => window.scrollY)
+  expect(before).toBeGreaterThan(1000)
+  await cards.nth(30).getByRole('link').click()
+  await expect(page.getByRole('heading', { level: 1, name })).toBeVisible()
+  expect(await page.evaluate(() => window.scrollY)).toBe(0)
+
+  await page.goBack()
+  await expect(cards.nth(30)).toBeInViewport()
+  await expect.poll(() => page.evaluate(() => window.scrollY)).toBe(before)
+
+  // A reload too, which has nothing in memory.
+  await page.reload()
+  await expect.poll(() => page.evaluate(() => window.scrollY)).toBe(before)
+  await expect(cards.nth(30).getByRole('link')).toHaveText(name)
+})
+
+test('an address that leads nowhere says so', async ({ person }) => {
+  const { page } = await person()
+  await page.goto('/no/such/screen')
+  await expect(page.getByRole('heading', { level: 1, name: 'Not here' })).toBeVisible()
+  await page.getByRole('link', { name: 'To the first screen' }).click()
+  await expect(page.getByRole('region', { name: 'Nearby' })).toBeVisible()
+})
+
+test('pictures that come late make nothing jump', async ({ person }) => {
+  const { page } = await person()
+  let go = () => {}
+  const wait = new Promise<void>((resolve) => (go = resolve))
+  await page.route('**/media/**', async (route) => {
+    await wait
+    await route.continue()
+  })
+  await page.goto('/')
+  await expect(page.getByRole('article').nth(5)).toBeVisible()
+  const tops = () =>
+    page.getByRole('article').evaluateAll((all) => all.map((e) => e.getBoundingClientRect().top))
+  const before = await tops()
+  const loaded = page.waitForResponse('**/media/**')
+  go()
+  await loaded
+  await expect.poll(() => picturesLoaded(page)).toBeGreaterThan(3)
+  expect(await tops()).toEqual(before)
+})
+
+function picturesLoaded(page: Page): Promise<number> {
+  return page
+    .locator('article img')
+    .evaluateAll((all) => all.filter((e) => (e as HTMLImageElement).naturalWidth > 0).length)
+}
+
+test('a request is one hash, and nothing of the app is asked of another host', async ({
+  person,
+}) => {
+  const { page } = await person()
+  const sent: { query?: string; hash?: string; operationName?: string }[] = []
+  page.on('request', (request) => {
+    if (!request.url().endsWith('/graphql')) return
+    const body = request.postDataJSON()
+    sent.push({ query: body.query, hash: body.extensions?.persistedQuery?.sha256Hash })
+  })
+  await page.goto('/')
+  await expect(page.getByRole('article').nth(8)).toBeVisible()
+  expect(sent.length).toBeGreaterThan(2)
+  for (const { query, hash } of sent) {
+    expect(query).toBeUndefined()
+    expect(hash).toMatch(/^[0-9a-f]{64}$/)
+  }
+})
