@@ -226,6 +226,7 @@ func TestTheEncodingIsTheOneThatTheClientWantsMost(t *testing.T) {
 		{"br;q=0.8, gzip", "gzip"},
 		{"br;q=0.8, gzip;q=0.9", "gzip"},
 		{"br;q=0.5, *;q=0.7", "gzip"},
+		{"br;q=0.5, gzip;q=0.5, *;q=0.7", ""},
 		{"gzip;q=0.001", "gzip"},
 		{"gzip;q=0", ""},
 		{"gzip; Q=0.000, *; q=0.0", ""},

@@ -72,8 +72,18 @@ func TestOthersDoNotDriveOutDocumentsThatAreTrusted(t *testing.T) {
 	if d := cmp.Diff(before, l.docs.metrics.lookups(), cmp.AllowUnexported(lookups{})); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	if _, kept := l.docs.persisted.GetIfPresent(hashOf(text)); kept {
-		t.Error("it takes the place of another in the cache, too")
+}
+
+func TestADocumentThatIsTrustedTakesNobodysPlace(t *testing.T) {
+	const text = "{ hello }"
+	l := newLibrary(t, Config{Documents: booklet(text)})
+	for _, query := range []string{"", text} {
+		if errs := l.read(t.Context(), graphql.RawParams{Query: query, Extensions: persistedQuery(text)}); len(errs) > 0 {
+			t.Fatal(errs)
+		}
+	}
+	if valid, persisted := l.docs.valid.EstimatedSize(), l.docs.persisted.EstimatedSize(); valid+persisted > 0 {
+		t.Errorf("the caches hold it too: %d as a document, %d by its hash", valid, persisted)
 	}
 }
 
