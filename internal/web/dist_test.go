@@ -80,10 +80,11 @@ func TestEveryAssetThatTheBuildNamesExists(t *testing.T) {
 			follow("dist/assets/" + next)
 		}
 	}
+	follow("dist/index.html")
 	follow("dist/playground.html")
 
 	if named, built := len(seen), len(filesIn(t, "dist/assets", true)); named != built {
-		t.Errorf("the playground names %d assets directly or through others, the build holds %d", named, built)
+		t.Errorf("the pages name %d assets directly or through others, the build holds %d", named, built)
 	}
 }
 

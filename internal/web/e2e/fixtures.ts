@@ -73,7 +73,7 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
       await use(server)
       await server.close()
     },
-    { scope: 'worker', timeout: 120_000 },
+    { scope: 'worker', timeout: 240_000 },
   ],
   network: async ({ server }, use) => {
     const network = await Network.open(server.url)
