@@ -47,6 +47,8 @@ export interface Person {
   expectNetworkErrors(): void
   /** Lets pass what matches in the browser's console; why is for the reader. */
   expectConsole(pattern: RegExp, why: string): void
+  /** Takes what their browser has complained of so far: it does not fail the test any more. */
+  complaints(): string[]
 }
 
 /** The centre of the demo town. */
@@ -71,7 +73,7 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
       await use(server)
       await server.close()
     },
-    { scope: 'worker', timeout: 120_000 },
+    { scope: 'worker', timeout: 240_000 },
   ],
   network: async ({ server }, use) => {
     const network = await Network.open(server.url)
@@ -118,6 +120,7 @@ async function open(browser: Browser, server: Server, looks: Looks, watch: Watch
     page: await context.newPage(),
     expectNetworkErrors: () => watch.expectNetworkErrors(),
     expectConsole: (pattern) => watch.expectConsole(pattern),
+    complaints: () => watch.take(),
   }
 }
 
@@ -189,6 +192,12 @@ class Watch {
     return this.#troubles
       .filter((t) => !t.console || !this.#expected.some((pattern) => pattern.test(t.text)))
       .map((t) => `${this.#who}: ${t.text}`)
+  }
+
+  take(): string[] {
+    const taken = this.troubles()
+    this.#troubles.length = 0
+    return taken
   }
 
   #hear(message: ConsoleMessage): void {

@@ -74,7 +74,8 @@ export function cameBack(): boolean {
 }
 
 /**
- * Puts the page where it was when somebody comes back, and to the top when somebody goes on. For the one component that knows when the path changes.
+ * Puts the page where it was when somebody comes back, and to the top when somebody goes on. For the
+ * one component that knows when the path changes.
  */
 export function useScrollRestoration(): void {
   const [path] = useLocation()
@@ -86,6 +87,8 @@ export function useScrollRestoration(): void {
     }
     const scroll = entries.get(currentEntry())?.scroll
     return typeof scroll === 'number' ? scrollBack(scroll) : undefined
+    // Each path anew.
+    // oxlint-disable-next-line react/exhaustive-deps
   }, [path])
 }
 
