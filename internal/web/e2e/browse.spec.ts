@@ -96,7 +96,7 @@ test('an address that leads nowhere says so', async ({ person }) => {
 
 test('pictures that come late make nothing jump', async ({ person }) => {
   const { page } = await person()
-  let go = () => {}
+  let go!: () => void
   const wait = new Promise<void>((resolve) => (go = resolve))
   await page.route('**/media/**', async (route) => {
     await wait

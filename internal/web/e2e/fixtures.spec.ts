@@ -53,7 +53,6 @@ test('the town has shops with pictures, notes, and people whom the customer foll
 
 test('what a page complains of is heard', async ({ person }) => {
   const ann = await person()
-  await ann.page.route('**/demo/logins', (route) => route.fulfill({ json: { logins: [] } }))
   await ann.page.goto('/playground')
   await expect(ann.page.getByRole('heading', { level: 1 })).toBeVisible()
   expect(ann.complaints()).toEqual([])

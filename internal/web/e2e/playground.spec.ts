@@ -1,6 +1,6 @@
 import type { Locator } from '@playwright/test'
 
-import { a11y, expect, shot, stack, test, type Page, type Server } from './fixtures.ts'
+import { a11y, expect, shot, stack, test, type Page } from './fixtures.ts'
 
 /** Writes into an editor, which is CodeMirror's and holds its text there. */
 async function write(editor: Locator, text: string): Promise<void> {
@@ -29,28 +29,24 @@ async function run(page: Page, operation?: string): Promise<void> {
 }
 
 /** Opens the playground, when it knows the schema. */
-async function open(page: Page, server: Server): Promise<void> {
-  // Until the server lists them itself.
-  await page.route('**/demo/logins', (route) =>
-    route.fulfill({ json: { logins: stack === 'embedded' ? server.logins : [] } }),
-  )
+async function open(page: Page): Promise<void> {
   await page.goto('/playground')
   await expect(query(page)).toContainText('ShopsNearby')
   await expect(page.getByRole('button', { name: 'Re-fetch GraphQL schema' })).toBeEnabled()
 }
 
-test('a visitor runs the first query', async ({ person, server }) => {
+test('a visitor runs the first query', async ({ person }) => {
   const { page } = await person({ device: 'desktop' })
-  await open(page, server)
+  await open(page)
   await expect(page).toHaveTitle('Tandian playground')
   await run(page)
   await expect(answer(page)).toContainText('"distance"')
   await shot(page, 'playground')
 })
 
-test('an example opens in a tab of its own, by the keyboard', async ({ person, server }) => {
+test('an example opens in a tab of its own, by the keyboard', async ({ person }) => {
   const { page } = await person({ device: 'desktop' })
-  await open(page, server)
+  await open(page)
   const examples = page.getByLabel('Example')
   await expect(examples.getByRole('option')).toHaveCount(13)
   await examples.focus()
@@ -71,9 +67,9 @@ test('an example opens in a tab of its own, by the keyboard', async ({ person, s
   await expect(page.getByRole('region', { name: 'Variables' })).toContainText(/"from": "\d{4}-/)
 })
 
-test('the explorer shows what can be asked', async ({ person, server }) => {
+test('the explorer shows what can be asked', async ({ person }) => {
   const { page } = await person({ device: 'desktop', colorScheme: 'dark' })
-  await open(page, server)
+  await open(page)
   await page.getByRole('button', { name: 'Show GraphiQL Explorer' }).click()
   await expect(page.locator('.graphiql-plugin')).toContainText('hotNotes')
   await shot(page, 'playground-dark')
@@ -82,7 +78,7 @@ test('the explorer shows what can be asked', async ({ person, server }) => {
 test('what is typed as a header says who asks', async ({ person, server }) => {
   const { token } = await server.login('CUSTOMER')
   const { page } = await person({ device: 'desktop', as: 'MERCHANT' })
-  await open(page, server)
+  await open(page)
   await expect(signedIn(page)).toHaveText('Demo merchant, merchant')
   await ask(page, 'Me', 'query Me { me { nickname } }')
   await run(page)
@@ -119,7 +115,7 @@ test('a subscription tells of a sale as it is changed', async ({ person, server 
   )
   const { id } = createFlashVoucher.voucher
   const { page } = await person({ device: 'desktop' })
-  await open(page, server)
+  await open(page)
   const socket = page.waitForEvent('websocket')
   await ask(
     page,
@@ -139,11 +135,10 @@ test('a subscription tells of a sale as it is changed', async ({ person, server 
 
 test('whoever signs in asks and subscribes as that account, until signing out', async ({
   person,
-  server,
 }) => {
   test.skip(stack !== 'embedded', 'there are no accounts to try on stores')
   const { page } = await person({ device: 'desktop' })
-  await open(page, server)
+  await open(page)
   await expect(signedIn(page)).toHaveText('Nobody is signed in')
   await page.getByRole('button', { name: 'Sign in as demo customer' }).click()
   await expect(signedIn(page)).toHaveText('Demo customer, customer')
@@ -167,7 +162,7 @@ test('whoever signs in asks and subscribes as that account, until signing out', 
 test('there is nobody to sign in as on a server for real people', async ({ person, server }) => {
   test.skip(stack === 'embedded', 'there are accounts to try')
   const { page } = await person({ device: 'desktop' })
-  await open(page, server)
+  await open(page)
   await expect(signedIn(page)).toHaveText('Nobody is signed in')
   await expect(page.getByRole('button', { name: /Sign in as demo/ })).toHaveCount(0)
 })
@@ -176,10 +171,9 @@ for (const device of ['phone', 'desktop'] as const) {
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`axe has nothing to say of what is ours on a ${colorScheme} ${device}`, async ({
       person,
-      server,
     }) => {
       const { page } = await person({ device, colorScheme })
-      await open(page, server)
+      await open(page)
       await a11y(page, ['#root']) // all in there is GraphiQL's
       await shot(page, `playground-${device}-${colorScheme}`)
     })
