@@ -10,6 +10,21 @@ export type LoginInput = {
   readonly password?: string | null | undefined;
 };
 
+export type OrderStatus =
+  | 'QUEUED'
+  | 'UNPAID'
+  | 'PAID'
+  | 'USED'
+  | 'CANCELLED'
+  | 'REFUNDING'
+  | 'REFUNDED'
+  | 'FAILED';
+
+export type PayMethod =
+  | 'BALANCE'
+  | 'ALIPAY'
+  | 'WECHAT';
+
 export type ErrorCode =
   | 'INVALID_PHONE'
   | 'INVALID_CODE'

@@ -1,9 +1,128 @@
-import { Screen } from '@/ui/Screen'
+import { useEffect, useState } from 'react'
+import { useClient, useSubscription } from 'urql'
+import { Link, useSearchParams } from 'wouter'
 
+import type { OrderStatus } from '@/api/types.gql'
+import { serverNow } from '@/app/clock'
+import { texts } from '@/i18n/texts'
+import { OrderUpdatesDocument } from '@/orders/order.gql'
+import { OrderCard } from '@/orders/OrderCard'
+import { ButtonLink } from '@/ui/Button'
+import { Pages } from '@/ui/Pages'
+import { Screen } from '@/ui/Screen'
+import { Skeleton } from '@/ui/Skeleton'
+import { Empty } from '@/ui/State'
+
+import { OrdersDocument } from './orders.gql'
+import css from './Orders.module.css'
+
+const useTexts = texts(
+  {
+    title: 'Orders',
+    tabs: 'Orders by state',
+    all: 'All',
+    pay: 'To pay',
+    paid: 'Paid',
+    used: 'Used',
+    over: 'Over',
+    none: 'You have not ordered anything yet.',
+    noneSo: 'None of your orders is here.',
+    look: 'Find something',
+    seeAll: 'See all orders',
+  },
+  {
+    title: '订单',
+    tabs: '按状态查看订单',
+    all: '全部',
+    pay: '待支付',
+    paid: '待使用',
+    used: '已使用',
+    over: '已结束',
+    none: '还没有订单。',
+    noneSo: '这里没有订单。',
+    look: '去逛逛',
+    seeAll: '查看全部订单',
+  },
+)
+
+const tabs = ['all', 'pay', 'paid', 'used', 'over'] as const
+type Tab = (typeof tabs)[number]
+
+const statuses: Record<Tab, readonly OrderStatus[] | null> = {
+  all: null,
+  pay: ['QUEUED', 'UNPAID'],
+  paid: ['PAID'],
+  used: ['USED'],
+  over: ['CANCELLED', 'REFUNDING', 'REFUNDED', 'FAILED'],
+}
+
+/** The viewer's orders, as they change. */
 export function Orders() {
+  const t = useTexts()
+  const [params] = useSearchParams()
+  const tab = tabs.find((name) => name === params.get('status')) ?? 'all'
+  const variables = { status: statuses[tab] }
+  useLiveOrders(variables)
   return (
-    <Screen title="Orders" up="/">
-      …
+    <Screen title={t.title}>
+      <nav className={css.tabs} aria-label={t.tabs}>
+        <ul>
+          {tabs.map((name) => (
+            <li key={name}>
+              <Link
+                href={name === 'all' ? '/orders' : `/orders?status=${name}`}
+                replace
+                aria-current={name === tab ? 'true' : undefined}
+              >
+                {t[name]}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <h2 className="unseen">{t[tab]}</h2>
+      <Pages
+        key={tab}
+        name={tab}
+        document={OrdersDocument}
+        variables={variables}
+        connection={({ me }) => me?.orders}
+        className={css.list}
+        loading={<Skeleton shape="row" count={4} />}
+        empty={
+          <Empty title={tab === 'all' ? t.none : t.noneSo}>
+            {tab === 'all' ? (
+              <ButtonLink href="/">{t.look}</ButtonLink>
+            ) : (
+              <ButtonLink kind="quiet" href="/orders">
+                {t.seeAll}
+              </ButtonLink>
+            )}
+          </Empty>
+        }
+      >
+        {({ node }, i) => <OrderCard order={node} eager={i < 6} />}
+      </Pages>
     </Screen>
   )
+}
+
+/** Follows the orders: those in the list change in the cache, and new ones make it be asked again. */
+function useLiveOrders(variables: { status: readonly OrderStatus[] | null }): void {
+  const client = useClient()
+  const [since] = useState(serverNow)
+  const [{ data }] = useSubscription({
+    query: OrderUpdatesDocument,
+    variables: { orderId: null },
+  })
+  const told = data?.orderUpdates
+  const fresh = told && new Date(told.createdAt).getTime() > since ? told.id : null
+  const status = variables.status?.join()
+  useEffect(() => {
+    if (fresh === null) return
+    void client
+      .query(OrdersDocument, { ...variables, after: null }, { requestPolicy: 'network-only' })
+      .toPromise()
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [client, fresh, status])
 }

@@ -1,9 +1,138 @@
-import { Screen } from '@/ui/Screen'
+import { Zap } from 'lucide-react'
+import { Redirect } from 'wouter'
 
-export function Sale(props: { id: string }) {
+import { codeOf } from '@/api/errors'
+import { useAsk } from '@/api/useAsk'
+import { useSeconds } from '@/app/clock'
+import { texts } from '@/i18n/texts'
+import { BuyBar } from '@/orders/BuyBar'
+import { Lost } from '@/screens/lost/Lost'
+import { Screen } from '@/ui/Screen'
+import { Skeleton } from '@/ui/Skeleton'
+import { Failed } from '@/ui/State'
+import { Countdown } from '@/vouchers/Countdown'
+import { StockBar } from '@/vouchers/StockBar'
+import { useLiveSale } from '@/vouchers/useLiveSale'
+import { useMilestones } from '@/vouchers/useMilestones'
+import { VoucherBody } from '@/vouchers/VoucherBody'
+import { VoucherHead } from '@/vouchers/VoucherHead'
+
+import { SaleDocument, type SaleQuery } from './sale.gql'
+import css from './Sale.module.css'
+
+const useTexts = texts(
+  {
+    title: 'Flash sale',
+    begins: 'Opens in',
+    ends: 'Ends in',
+    opens: (left: string) => `Opens in ${left}`,
+    soldOut: 'Sold out',
+    over: 'Sale ended',
+    off: 'Off sale',
+    each: 'One for each person',
+  },
+  {
+    title: '限时秒杀',
+    begins: '距开抢',
+    ends: '距结束',
+    opens: (left) => `${left} 后开抢`,
+    soldOut: '已抢光',
+    over: '秒杀已结束',
+    off: '已下架',
+    each: '每人限购一份',
+  },
+)
+
+type FlashVoucher = Extract<NonNullable<SaleQuery['voucher']>, { kind: 'FlashVoucher' }>
+
+/** A flash sale: when it opens, what is left of it, and the button that everybody waits for. */
+export function Sale({ id }: { id: string }) {
+  const t = useTexts()
+  const [{ data, error }, ask] = useAsk({ query: SaleDocument, variables: { id } })
+  const again = () => ask({ requestPolicy: 'network-only' })
+  const voucher = data?.voucher
+  if (voucher?.kind === 'FlashVoucher') return <Flash voucher={voucher} again={again} />
+  if (voucher) return <Redirect to={`/vouchers/${id}`} replace />
+  if (error && codeOf(error) !== 'BAD_USER_INPUT') {
+    return (
+      <Screen title={t.title} up="/">
+        <Failed error={error} again={again} />
+      </Screen>
+    )
+  }
+  if (voucher === null || error) return <Lost />
   return (
-    <Screen title={`Sale ${Object.values(props).join(' ')}`} up="/">
-      …
+    <Screen title={t.title} up="/">
+      <Skeleton shape="card" />
     </Screen>
   )
+}
+
+function Flash({ voucher, again }: { voucher: FlashVoucher; again: () => void }) {
+  const t = useTexts()
+  const sale = useLiveSale(voucher.sale)
+  const milestone = useMilestones(voucher.sale)
+  const { phase, beginsAt, endsAt } = sale
+  const left = Math.max(0, Math.ceil(new Date(beginsAt).getTime() / 1000) - useSeconds())
+
+  const closed = {
+    UPCOMING: t.opens(clock(left)),
+    OPEN: null,
+    SOLD_OUT: t.soldOut,
+    ENDED: t.over,
+  }[phase]
+  const off = voucher.status === 'OFF_SALE'
+  return (
+    <Screen title={voucher.title} up={`/shops/${voucher.shop.id}`}>
+      <div className={css.layout} data-phase={off ? 'OFF_SALE' : phase}>
+        <div className={css.main}>
+          <p role="status" className="unseen">
+            {milestone}
+          </p>
+          <VoucherHead
+            voucher={voucher}
+            tag={
+              <>
+                <Zap aria-hidden="true" size={18} fill="currentColor" />
+                {t.title}
+                <span className={css.each}>{t.each}</span>
+              </>
+            }
+          >
+            {!off && <StockBar sale={voucher.sale} />}
+            {off ? (
+              <p>{t.off}</p>
+            ) : phase === 'ENDED' ? (
+              <p>{t.over}</p>
+            ) : (
+              <div className={css.countdown}>
+                {phase === 'UPCOMING' ? (
+                  <Countdown to={beginsAt} label={t.begins} />
+                ) : (
+                  <Countdown to={endsAt} label={t.ends} />
+                )}
+              </div>
+            )}
+          </VoucherHead>
+          <VoucherBody voucher={voucher} />
+        </div>
+        <BuyBar
+          voucher={voucher}
+          closed={off ? t.off : closed}
+          soon={!off && phase === 'UPCOMING'}
+          onRefused={again}
+        />
+      </div>
+    </Screen>
+  )
+}
+
+/** Seconds as a clock: 4:05, 1:00:00. */
+function clock(seconds: number): string {
+  const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
+  return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`
+}
+
+function two(n: number): string {
+  return String(n).padStart(2, '0')
 }

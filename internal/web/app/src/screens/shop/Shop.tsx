@@ -1,9 +1,167 @@
-import { Screen } from '@/ui/Screen'
+import { Clock, MapPin, MessageCircle, PenLine, ShoppingBag } from 'lucide-react'
 
-export function Shop(props: { id: string }) {
+import { codeOf } from '@/api/errors'
+import { useAsk } from '@/api/useAsk'
+import { useFormat } from '@/i18n/format'
+import { texts } from '@/i18n/texts'
+import { NoteCard } from '@/notes/NoteCard'
+import { Lost } from '@/screens/lost/Lost'
+import { Gallery } from '@/shops/Gallery'
+import { ShopMap } from '@/shops/ShopMap'
+import { useTypeName } from '@/shops/typeNames'
+import { ButtonLink } from '@/ui/Button'
+import { Pages } from '@/ui/Pages'
+import { Score } from '@/ui/Score'
+import { Screen } from '@/ui/Screen'
+import { Skeleton } from '@/ui/Skeleton'
+import { Empty, Failed } from '@/ui/State'
+import { SaleCard } from '@/vouchers/SaleCard'
+import { VoucherCard } from '@/vouchers/VoucherCard'
+
+import { ShopDocument, ShopNotesDocument } from './shop.gql'
+import css from './Shop.module.css'
+
+const useTexts = texts(
+  {
+    title: 'Shop',
+    each: (price: string) => `${price} a person`,
+    comments: (n: string) => `${n} comments`,
+    sold: (n: string) => `${n} vouchers sold`,
+    address: 'Address',
+    hours: 'Open',
+    vouchers: 'Vouchers',
+    noVouchers: 'No vouchers at the moment.',
+    where: 'Where it is',
+    notes: 'Notes',
+    noNotes: 'Nobody has written about this shop yet.',
+    write: 'Write a note',
+  },
+  {
+    title: '店铺',
+    each: (price) => `人均 ${price}`,
+    comments: (n) => `${n} 条评论`,
+    sold: (n) => `已售 ${n} 张券`,
+    address: '地址',
+    hours: '营业时间',
+    vouchers: '优惠',
+    noVouchers: '暂无优惠。',
+    where: '位置',
+    notes: '笔记',
+    noNotes: '还没有人写过这家店。',
+    write: '写笔记',
+  },
+)
+
+/** A shop: what it looks like, what it sells, where it is, and what people write about it. */
+export function Shop({ id }: { id: string }) {
+  const t = useTexts()
+  const { money, number } = useFormat()
+  const typeName = useTypeName()
+  const [{ data, error }, ask] = useAsk({ query: ShopDocument, variables: { id } })
+  const shop = data?.shop
+  if (!shop) {
+    if (shop === null || (error && codeOf(error) === 'BAD_USER_INPUT')) return <Lost />
+    return (
+      <Screen title={t.title} up="/">
+        {error ? (
+          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        ) : (
+          <Skeleton shape="card" />
+        )}
+      </Screen>
+    )
+  }
   return (
-    <Screen title={`Shop ${Object.values(props).join(' ')}`} up="/">
-      …
+    <Screen title={shop.name} up="/">
+      <div className={css.layout} data-shop={id}>
+        <div className={css.head}>
+          {shop.images.length > 0 && <Gallery name={shop.name} images={shop.images} />}
+          <div className={css.card}>
+            <p className={css.facts}>
+              <Score value={shop.score} />
+              <span>{typeName(shop.type.name)}</span>
+              {shop.avgPrice !== null && <span>{t.each(money(shop.avgPrice))}</span>}
+            </p>
+            <p className={css.figures}>
+              <span>
+                <MessageCircle aria-hidden="true" size={18} />
+                {t.comments(number(shop.commentCount))}
+              </span>
+              <span>
+                <ShoppingBag aria-hidden="true" size={18} />
+                {t.sold(number(shop.sold))}
+              </span>
+            </p>
+            <dl className={css.details}>
+              <div>
+                <dt>
+                  <MapPin aria-hidden="true" size={18} />
+                  <span className="unseen">{t.address}</span>
+                </dt>
+                <dd>
+                  {shop.address}
+                  {shop.area !== null && <span className={css.area}>{shop.area}</span>}
+                </dd>
+              </div>
+              {shop.openHours !== null && (
+                <div>
+                  <dt>
+                    <Clock aria-hidden="true" size={18} />
+                    <span className="unseen">{t.hours}</span>
+                  </dt>
+                  <dd>{shop.openHours}</dd>
+                </div>
+              )}
+            </dl>
+          </div>
+        </div>
+
+        <div className={css.side}>
+          <section aria-labelledby="vouchers">
+            <h2 id="vouchers">{t.vouchers}</h2>
+            {shop.vouchers.length === 0 ? (
+              <p className={css.none}>{t.noVouchers}</p>
+            ) : (
+              <ul className={css.list}>
+                {shop.vouchers.map((voucher) => (
+                  <li key={voucher.id}>
+                    {'sale' in voucher ? (
+                      <SaleCard voucher={voucher} />
+                    ) : (
+                      <VoucherCard voucher={voucher} />
+                    )}
+                  </li>
+                ))}
+              </ul>
+            )}
+          </section>
+          <section aria-labelledby="where">
+            <h2 id="where">{t.where}</h2>
+            <ShopMap shop={shop} />
+          </section>
+        </div>
+
+        <section className={css.notes} aria-labelledby="notes">
+          <div className={css.heading}>
+            <h2 id="notes">{t.notes}</h2>
+            <ButtonLink small kind="quiet" href={`/publish?shop=${id}`}>
+              <PenLine aria-hidden="true" size={18} />
+              {t.write}
+            </ButtonLink>
+          </div>
+          <Pages
+            name="notes"
+            document={ShopNotesDocument}
+            variables={{ id }}
+            connection={({ shop: of }) => of?.notes}
+            className={css.list}
+            loading={<Skeleton shape="card" />}
+            empty={<Empty title={t.noNotes} />}
+          >
+            {({ node }) => <NoteCard note={node} />}
+          </Pages>
+        </section>
+      </div>
     </Screen>
   )
 }

@@ -1,0 +1,26 @@
+import type { OrderStatus } from '@/api/types.gql'
+import { texts } from '@/i18n/texts'
+
+/** What an order's state is called, in a word or two. */
+export const useStatusTexts = texts<Record<OrderStatus, string>>(
+  {
+    QUEUED: 'Being confirmed',
+    UNPAID: 'To pay',
+    PAID: 'Ready to use',
+    USED: 'Used',
+    CANCELLED: 'Cancelled',
+    REFUNDING: 'Refund on its way',
+    REFUNDED: 'Refunded',
+    FAILED: 'Failed',
+  },
+  {
+    QUEUED: '确认中',
+    UNPAID: '待支付',
+    PAID: '待使用',
+    USED: '已使用',
+    CANCELLED: '已取消',
+    REFUNDING: '退款中',
+    REFUNDED: '已退款',
+    FAILED: '下单失败',
+  },
+)

@@ -1,0 +1,38 @@
+import { useState } from 'react'
+import { useSubscription } from 'urql'
+
+import { codeOf } from '@/api/errors'
+import { useAsk } from '@/api/useAsk'
+
+import { OrderDocument, OrderUpdatesDocument, type OrderStateFragment } from './order.gql'
+import { isFinal, newest } from './progress'
+
+/**
+ * An order as it is now: asked for, followed for as long as something can become of it, and asked
+ * for again after each time that something may have been missed.
+ */
+export function useOrder(id: string) {
+  const [{ data, error, fetching }, ask] = useAsk({ query: OrderDocument, variables: { id } })
+  const [known, setKnown] = useState<OrderStateFragment | null>(null)
+  const over = known !== null && isFinal(known.status)
+  const [{ data: update, error: cut }] = useSubscription({
+    query: OrderUpdatesDocument,
+    variables: { orderId: id },
+    pause: over,
+  })
+
+  const state = newest(newest(known, data?.order), update?.orderUpdates)
+  if (state !== known && state?.status !== known?.status) setKnown(state)
+
+  return {
+    state,
+    voucher: data?.order?.voucher ?? null,
+    /** There is none that the viewer may see. */
+    lost: data?.order === null || (error !== undefined && codeOf(error) === 'BAD_USER_INPUT'),
+    error,
+    fetching,
+    /** Those of a shop see the orders of others; only one's own are told of. */
+    own: cut === undefined || codeOf(cut) !== 'BAD_USER_INPUT',
+    ask: () => ask({ requestPolicy: 'network-only' }),
+  }
+}

@@ -1,0 +1,83 @@
+import { useState } from 'react'
+
+import type { PayMethod } from '@/api/types.gql'
+import { useDo } from '@/api/useDo'
+import { useFormat } from '@/i18n/format'
+import { texts } from '@/i18n/texts'
+import type { OrderStateFragment } from '@/orders/order.gql'
+import { Button } from '@/ui/Button'
+import { Countdown } from '@/vouchers/Countdown'
+
+import { PayOrderDocument } from './order-actions.gql'
+import { Sure } from './Sure'
+import css from './Pay.module.css'
+
+const useTexts = texts(
+  {
+    within: 'Pay within',
+    how: 'How do you want to pay?',
+    BALANCE: 'Balance',
+    ALIPAY: 'Alipay',
+    WECHAT: 'WeChat Pay',
+    pay: (amount: string) => `Pay ${amount}`,
+    waiting: 'Your payment is under way: this page tells you when it is through.',
+  },
+  {
+    within: '支付剩余',
+    how: '选择支付方式',
+    BALANCE: '余额',
+    ALIPAY: '支付宝',
+    WECHAT: '微信支付',
+    pay: (amount) => `支付 ${amount}`,
+    waiting: '支付处理中，到账后这里会更新。',
+  },
+)
+
+const methods: readonly PayMethod[] = ['BALANCE', 'ALIPAY', 'WECHAT']
+
+/** Pays an order, or cancels it. */
+export function Pay({ order, ask }: { order: OrderStateFragment; ask: () => void }) {
+  const t = useTexts()
+  const { money } = useFormat()
+  const [method, setMethod] = useState<PayMethod>('BALANCE')
+  const [waiting, setWaiting] = useState(false)
+  const [pay, paying] = useDo(PayOrderDocument)
+
+  const go = async () => {
+    const done = await pay({ orderId: order.id, method })
+    setWaiting(done.ok && done.value.order?.status === 'UNPAID')
+    // Whatever went wrong, the order may have become another.
+    if (!done.ok) ask()
+  }
+  return (
+    <div className={css.pay}>
+      {order.payBefore !== null && (
+        <div className={css.left}>
+          <Countdown to={order.payBefore} label={t.within} />
+        </div>
+      )}
+      <fieldset>
+        <legend>{t.how}</legend>
+        <div className={css.methods}>
+          {methods.map((name) => (
+            <label key={name}>
+              <input
+                type="radio"
+                name="method"
+                value={name}
+                checked={method === name}
+                onChange={() => setMethod(name)}
+              />
+              {t[name]}
+            </label>
+          ))}
+        </div>
+      </fieldset>
+      <div role="status">{waiting && <p className={css.waiting}>{t.waiting}</p>}</div>
+      <Button wide busy={paying} onClick={() => void go()}>
+        {t.pay(money(order.payValue))}
+      </Button>
+      <Sure action="cancel" orderId={order.id} ask={ask} />
+    </div>
+  )
+}

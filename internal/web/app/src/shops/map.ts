@@ -1,0 +1,64 @@
+// A plan of what is around a shop, without the tiles of anybody.
+
+export interface Spot {
+  readonly lat: number
+  readonly lng: number
+}
+
+/** Where something lies from a centre: metres to the east and to the south. */
+export function offset(of: Spot, from: Spot): { readonly x: number; readonly y: number } {
+  return {
+    x: (of.lng - from.lng) * Math.cos((from.lat * Math.PI) / 180) * 111_320,
+    y: (from.lat - of.lat) * 110_540,
+  }
+}
+
+export interface Plan {
+  /** Points of the picture for a metre. */
+  readonly scale: number
+  /** The longest round length that the bar can show, in metres. */
+  readonly bar: number
+}
+
+const nearest = 120 // metres from the centre to the edge
+const lengths = [20, 50, 100, 200, 500, 1000]
+
+/** Fits the spots into a picture around its centre. */
+export function fit(
+  spots: readonly { readonly x: number; readonly y: number }[],
+  { width, height, margin }: { width: number; height: number; margin: number },
+): Plan {
+  const far = (axis: 'x' | 'y') => Math.max(nearest, ...spots.map((spot) => Math.abs(spot[axis])))
+  const scale = Math.min((width / 2 - margin) / far('x'), (height / 2 - margin) / far('y'))
+  const bar = lengths.findLast((length) => length * scale <= width / 3) ?? lengths[0]!
+  return { scale, bar }
+}
+
+const rounds = 12
+
+/** Moves the first spots of a picture a little, so that they lie `least` apart and all can be read. */
+export function apart(
+  spots: readonly { readonly x: number; readonly y: number }[],
+  first: number,
+  least: number,
+): { x: number; y: number }[] {
+  const moved = spots.map(({ x, y }) => ({ x, y }))
+  const near = moved.slice(0, first)
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, a] of near.entries()) {
+      for (const b of near.slice(i + 1)) {
+        const [dx, dy] = [b.x - a.x, b.y - a.y]
+        const far = Math.hypot(dx, dy)
+        if (far >= least) continue
+        // Two on one spot go to the left and to the right.
+        const [east, south] = far === 0 ? [1, 0] : [dx / far, dy / far]
+        const by = (least - far) / 2
+        a.x -= east * by
+        a.y -= south * by
+        b.x += east * by
+        b.y += south * by
+      }
+    }
+  }
+  return moved
+}

@@ -1,0 +1,42 @@
+import type { ReactNode } from 'react'
+
+import { useFormat } from '@/i18n/format'
+import { texts } from '@/i18n/texts'
+
+import css from './VoucherHead.module.css'
+
+const useTexts = texts(
+  { save: (amount: string) => `Save ${amount}`, price: 'Price', worth: 'Worth' },
+  { save: (amount) => `立省 ${amount}`, price: '价格', worth: '价值' },
+)
+
+interface VoucherHeadProps {
+  readonly voucher: {
+    readonly subTitle: string | null
+    readonly payValue: number
+    readonly faceValue: number
+  }
+  readonly tag: ReactNode
+  readonly children?: ReactNode
+}
+
+/** What a voucher costs and what it is worth, in large. */
+export function VoucherHead({ voucher, tag, children }: VoucherHeadProps) {
+  const t = useTexts()
+  const { money } = useFormat()
+  const saved = voucher.faceValue - voucher.payValue
+  return (
+    <div className={css.head}>
+      <p className={css.tag}>{tag}</p>
+      {voucher.subTitle !== null && <p className={css.sub}>{voucher.subTitle}</p>}
+      <p className={css.price}>
+        <span className="unseen">{t.price}</span>
+        <strong>{money(voucher.payValue)}</strong>
+        <span className="unseen">{t.worth}</span>
+        <s>{money(voucher.faceValue)}</s>
+        {saved > 0 && <span className={css.save}>{t.save(money(saved))}</span>}
+      </p>
+      {children}
+    </div>
+  )
+}

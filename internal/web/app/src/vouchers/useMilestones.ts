@@ -1,0 +1,42 @@
+import { useState } from 'react'
+
+import { useSeconds } from '@/app/clock'
+import { texts } from '@/i18n/texts'
+
+import type { SaleStateFragment } from './sale-card.gql'
+import { phaseAt } from './useLiveSale'
+
+const useTexts = texts(
+  {
+    SOON: 'The sale opens in one minute.',
+    OPEN: 'The sale is open now.',
+    SOLD_OUT: 'Sold out.',
+    ENDED: 'The sale is over.',
+  },
+  {
+    SOON: '还有一分钟开抢。',
+    OPEN: '现在开抢。',
+    SOLD_OUT: '已抢光。',
+    ENDED: '秒杀已结束。',
+  },
+)
+
+type Stage = 'UPCOMING' | 'SOON' | 'OPEN' | 'SOLD_OUT' | 'ENDED'
+
+/** What a status says of a sale: each step that it takes while somebody looks, once. */
+export function useMilestones(sale: SaleStateFragment): string {
+  const t = useTexts()
+  const stage = stageAt(sale, useSeconds() * 1000)
+  const [{ seen, said }, set] = useState<{ seen: readonly Stage[]; said: Stage | null }>({
+    seen: [stage],
+    said: null,
+  })
+  if (!seen.includes(stage)) set({ seen: [...seen, stage], said: stage })
+  return said === null || said === 'UPCOMING' ? '' : t[said]
+}
+
+function stageAt(sale: SaleStateFragment, now: number): Stage {
+  const phase = phaseAt(sale, now)
+  const left = new Date(sale.beginsAt).getTime() - now
+  return phase === 'UPCOMING' && left <= 60_000 ? 'SOON' : phase
+}
