@@ -48,8 +48,12 @@ export function apiCache(userId: string | null): Exchange {
         },
         addComment: (_, { input }, cache) => {
           forget(cache, entity('Note', field(input, 'noteId')), 'comments', 'commentCount')
-          const parent = field(input, 'parentId')
-          if (parent !== null) forget(cache, entity('Comment', parent), 'replies', 'replyCount')
+          // An answer to a reply stands below the comment that the reply stands below.
+          let above = entity('Comment', field(input, 'parentId'))
+          while (above) {
+            forget(cache, above, 'replies', 'replyCount')
+            above = (cache.resolve(above, 'parent') ?? null) as Entity
+          }
         },
         follow: (_, { userId: id }, cache) => {
           forgetMine(cache, 'feed', 'followees', 'followeeCount')

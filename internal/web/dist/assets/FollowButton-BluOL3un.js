@@ -1,0 +1,41 @@
+import{c as e,n as t}from"./useDo-D_uEaS7W.js";import{a as n,n as r}from"./Screen-C350eDAS.js";import{g as i}from"./app-BGlO7Pxs.js";import{t as a}from"./document-BthJQ_51.js";import{n as o}from"./preload-helper-Chrg9qMa.js";var s=a(`bedae1796c2f296971c6b046a4b7c0f0ff7df96008ac41b428f4703746c8f07d`,`mutation Follow($userId: ID!) {
+  follow(userId: $userId) {
+    user {
+      id
+      isFollowed
+      followerCount
+      __typename
+    }
+    userErrors {
+      ...Refused
+      __typename
+    }
+    __typename
+  }
+}
+fragment Refused on UserError {
+  code
+  message
+  field
+  __typename
+}`),c=a(`3493971acb7085469a71e2517fb1610749a06b2d7b1d180fdbcff9e7022a6410`,`mutation Unfollow($userId: ID!) {
+  unfollow(userId: $userId) {
+    user {
+      id
+      isFollowed
+      followerCount
+      __typename
+    }
+    userErrors {
+      ...Refused
+      __typename
+    }
+    __typename
+  }
+}
+fragment Refused on UserError {
+  code
+  message
+  field
+  __typename
+}`),l=o(),u=n({follow:`Follow`,followed:`Following`,label:e=>`Follow ${e}`},{follow:`关注`,followed:`已关注`,label:e=>`关注 ${e}`});function d({user:n,small:a=!1}){let o=u(),d=e(),f=i(),[p]=t(s),[m]=t(c);return d?.userId===n.id?null:(0,l.jsx)(r,{small:a,kind:n.isFollowed?`quiet`:`primary`,"aria-pressed":n.isFollowed,"aria-label":o.label(n.nickname),onClick:()=>{f()&&(n.isFollowed?m:p)({userId:n.id})},children:n.isFollowed?o.followed:o.follow})}export{d as t};
