@@ -33,6 +33,14 @@ export function apiCache(userId: string | null): Exchange {
     },
 
     updates: {
+      Subscription: {
+        // Too much was missed to tell it.
+        feedUpdates: (result, _args, cache) => {
+          const update = result.feedUpdates as { __typename?: string } | null
+          // oxlint-disable-next-line no-underscore-dangle
+          if (update?.__typename === 'FeedResync') forget(cache, me, 'feed')
+        },
+      },
       Mutation: {
         likeNote: (_, { id }, cache) => forget(cache, entity('Note', id), 'firstLikers'),
         unlikeNote: (_, { id }, cache) => forget(cache, entity('Note', id), 'firstLikers'),

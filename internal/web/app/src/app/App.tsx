@@ -3,6 +3,7 @@ import { Route, Router, Switch } from 'wouter'
 
 import { ApiProvider } from '@/api/ApiProvider'
 import { Home } from '@/screens/home/Home'
+import { useSession } from '@/session/session'
 import { SignedIn } from '@/session/SignedIn'
 import { Skeleton } from '@/ui/Skeleton'
 
@@ -47,6 +48,11 @@ const EditVoucher = lazy(async () => ({
   default: (await import('@/screens/merchant/EditVoucher')).EditVoucher,
 }))
 const Admin = lazy(async () => ({ default: (await import('@/screens/admin/Admin')).Admin }))
+const LiveFeed = lazy(async () => {
+  // What cannot be loaded is not worth the rest of the page.
+  const loaded = await import('@/feed/LiveFeed').catch(() => null)
+  return { default: loaded?.LiveFeed ?? (() => null) }
+})
 const Lost = lazy(async () => ({ default: (await import('@/screens/lost/Lost')).Lost }))
 
 export function App() {
@@ -55,8 +61,20 @@ export function App() {
     <Router hook={useEntryLocation}>
       <ApiProvider>
         <Pages />
+        <Live />
       </ApiProvider>
     </Router>
+  )
+}
+
+/** What goes on for who is signed in on every screen. */
+function Live() {
+  return (
+    useSession() !== null && (
+      <Suspense fallback={null}>
+        <LiveFeed />
+      </Suspense>
+    )
   )
 }
 

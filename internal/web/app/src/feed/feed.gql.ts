@@ -103,6 +103,7 @@ export type FeedUpdatesSubscriptionVariables = Exact<{
 export type FeedUpdatesSubscription = {
   readonly feedUpdates:
     | {
+      readonly __typename: 'FeedNoteAdded',
       readonly cursor: string,
       readonly note: {
         readonly id: string,
@@ -110,13 +111,16 @@ export type FeedUpdatesSubscription = {
       }
     }
     | {
+      readonly __typename: 'FeedNoteRemoved',
       readonly cursor: string,
       readonly noteId: string
     }
     | {
+      readonly __typename: 'FeedReady',
       readonly cursor: string
     }
     | {
+      readonly __typename: 'FeedResync',
       readonly cursor: string
     }
 
@@ -159,8 +163,8 @@ export const FeedNotesDocument = document<FeedNotesQuery, FeedNotesQueryVariable
 )
 
 export const FeedUpdatesDocument = document<FeedUpdatesSubscription, FeedUpdatesSubscriptionVariables>(
-  '2997ec825fc6770f17ff7f3d56661bdbc7d4c8181266fc0ff469c9e3470b3300',
-  "subscription FeedUpdates($after: Cursor) {\n  feedUpdates(after: $after) {\n    ... on FeedNoteAdded {\n      cursor\n      note {\n        id\n        createdAt\n        __typename\n      }\n      __typename\n    }\n    ... on FeedNoteRemoved {\n      cursor\n      noteId\n      __typename\n    }\n    ... on FeedReady {\n      cursor\n      __typename\n    }\n    ... on FeedResync {\n      cursor\n      __typename\n    }\n    __typename\n  }\n}",
+  'a03d49ba17dc61d577091ab013635a25f4a87b73a2853cecb694e995f4700d57',
+  "subscription FeedUpdates($after: Cursor) {\n  feedUpdates(after: $after) {\n    __typename\n    ... on FeedNoteAdded {\n      cursor\n      note {\n        id\n        createdAt\n        __typename\n      }\n      __typename\n    }\n    ... on FeedNoteRemoved {\n      cursor\n      noteId\n      __typename\n    }\n    ... on FeedReady {\n      cursor\n      __typename\n    }\n    ... on FeedResync {\n      cursor\n      __typename\n    }\n  }\n}",
 )
 
 export const SuggestionsDocument = document<SuggestionsQuery, SuggestionsQueryVariables>(

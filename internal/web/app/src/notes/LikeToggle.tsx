@@ -23,13 +23,12 @@ export function LikeToggle({ label, liked, count, onToggle }: LikeToggleProps) {
       type="button"
       className={css.like}
       aria-pressed={liked}
-      aria-label={label}
       onClick={() => {
         if (signedIn()) onToggle()
       }}
     >
       <Heart aria-hidden="true" size={20} fill={liked ? 'currentColor' : 'none'} />
-      <span>{number(count)}</span>
+      <span className="unseen">{label}</span> <span>{number(count)}</span>
     </button>
   )
 }

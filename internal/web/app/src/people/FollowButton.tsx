@@ -10,9 +10,8 @@ const useTexts = texts(
   {
     follow: 'Follow',
     followed: 'Following',
-    label: (name: string) => `Follow ${name}`,
   },
-  { follow: '关注', followed: '已关注', label: (name) => `关注 ${name}` },
+  { follow: '关注', followed: '已关注' },
 )
 
 interface FollowButtonProps {
@@ -33,12 +32,14 @@ export function FollowButton({ user, small = false }: FollowButtonProps) {
       small={small}
       kind={user.isFollowed ? 'quiet' : 'primary'}
       aria-pressed={user.isFollowed}
-      aria-label={t.label(user.nickname)}
       onClick={() => {
         if (signedIn()) void (user.isFollowed ? unfollow : follow)({ userId: user.id })
       }}
     >
-      {user.isFollowed ? t.followed : t.follow}
+      <span>
+        {user.isFollowed ? t.followed : t.follow}
+        <span className="unseen"> {user.nickname}</span>
+      </span>
     </Button>
   )
 }
