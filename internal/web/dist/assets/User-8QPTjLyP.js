@@ -1,4 +1,4 @@
-import{E as e,T as t,a as n,d as r,f as i,u as a,v as o,w as s}from"./app-DxFBZKM1.js";import{a as c,r as l,t as u,u as d}from"./Screen-BMFk-Lya.js";import{t as f}from"./errors-BBJ-6boX.js";import{t as p}from"./useAsk-BzR-165s.js";import{t as m}from"./FollowButton-B2iV4q6a.js";import{Lost as h}from"./Lost-CBVea4l8.js";import{c as g}from"./useDo-B2EKY9tS.js";import{t as _}from"./document-BthJQ_51.js";import{n as v}from"./preload-helper-Chrg9qMa.js";var y=_(`7dff6e5c232ce0278304c0d6ef10b50840549e2e4b4f20ff20171ae88ecff6c3`,`query User($id: ID!) {
+import{O as e,T as t,a as n,d as r,f as i,u as a,v as o,w as s}from"./app-BbuVHTlN.js";import{a as c,r as l,t as u,u as d}from"./Screen-BMFk-Lya.js";import{t as f}from"./errors-BBJ-6boX.js";import{t as p}from"./useAsk-CKZnNJl_.js";import{t as m}from"./FollowButton-CcGQuUAg.js";import{Lost as h}from"./Lost-CuL8E3mu.js";import{c as g}from"./useDo-CPYHaSsr.js";import{t as _}from"./document-bm9CNBvx.js";import{n as v}from"./preload-helper-Chrg9qMa.js";var y=_(`7dff6e5c232ce0278304c0d6ef10b50840549e2e4b4f20ff20171ae88ecff6c3`,`query User($id: ID!) {
   user(id: $id) {
     id
     nickname
