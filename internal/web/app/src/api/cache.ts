@@ -33,6 +33,14 @@ export function apiCache(userId: string | null): Exchange {
     },
 
     updates: {
+      Subscription: {
+        // Too much was missed to tell it.
+        feedUpdates: (result, _args, cache) => {
+          const update = result.feedUpdates as { __typename?: string } | null
+          // oxlint-disable-next-line no-underscore-dangle
+          if (update?.__typename === 'FeedResync') forget(cache, me, 'feed')
+        },
+      },
       Mutation: {
         likeNote: (_, { id }, cache) => forget(cache, entity('Note', id), 'firstLikers'),
         unlikeNote: (_, { id }, cache) => forget(cache, entity('Note', id), 'firstLikers'),
@@ -48,8 +56,12 @@ export function apiCache(userId: string | null): Exchange {
         },
         addComment: (_, { input }, cache) => {
           forget(cache, entity('Note', field(input, 'noteId')), 'comments', 'commentCount')
-          const parent = field(input, 'parentId')
-          if (parent !== null) forget(cache, entity('Comment', parent), 'replies', 'replyCount')
+          // An answer to a reply stands below the comment that the reply stands below.
+          let above = entity('Comment', field(input, 'parentId'))
+          while (above) {
+            forget(cache, above, 'replies', 'replyCount')
+            above = (cache.resolve(above, 'parent') ?? null) as Entity
+          }
         },
         follow: (_, { userId: id }, cache) => {
           forgetMine(cache, 'feed', 'followees', 'followeeCount')

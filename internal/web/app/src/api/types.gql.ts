@@ -10,6 +10,19 @@ export type LoginInput = {
   readonly password?: string | null | undefined;
 };
 
+export type AddCommentInput = {
+  readonly noteId: string;
+  readonly parentId?: string | null | undefined;
+  readonly content: string;
+};
+
+export type PublishNoteInput = {
+  readonly shopId: string;
+  readonly title: string;
+  readonly content: string;
+  readonly images?: ReadonlyArray<string>;
+};
+
 export type OrderStatus =
   | 'QUEUED'
   | 'UNPAID'

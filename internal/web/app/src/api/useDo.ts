@@ -1,5 +1,5 @@
 import { useCallback } from 'react'
-import { useMutation, type AnyVariables, type TypedDocumentNode } from 'urql'
+import { useMutation, type AnyVariables, type CombinedError, type TypedDocumentNode } from 'urql'
 
 import { toast } from '@/ui/toast'
 
@@ -13,7 +13,13 @@ interface Payload {
 /** What became of a mutation: `value` when it was done, else why not. */
 export type Done<P extends Payload> =
   | { readonly ok: true; readonly value: P }
-  | { readonly ok: false; readonly refusals: readonly Refusal[]; readonly value: P | undefined }
+  | {
+      readonly ok: false
+      readonly refusals: readonly Refusal[]
+      readonly value: P | undefined
+      /** Why there was no answer, or none of use. After a `networkError` it may have been done. */
+      readonly error?: CombinedError | undefined
+    }
 
 interface Options {
   /** Say what went wrong in a toast; else the caller shows `refusals`. Failures are always said. */
@@ -37,7 +43,7 @@ export function useDo<Data extends object, Variables extends AnyVariables>(
       const { data, error } = await mutate(variables)
       if (error !== undefined || data === undefined) {
         if (error !== undefined) toast(failureText(error))
-        return { ok: false, refusals: [], value: undefined }
+        return { ok: false, refusals: [], value: undefined, error }
       }
       const [value] = Object.entries(data)
         .filter(([name]) => name !== '__typename')

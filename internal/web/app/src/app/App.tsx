@@ -3,6 +3,7 @@ import { Route, Router, Switch } from 'wouter'
 
 import { ApiProvider } from '@/api/ApiProvider'
 import { Home } from '@/screens/home/Home'
+import { useSession } from '@/session/session'
 import { SignedIn } from '@/session/SignedIn'
 import { Skeleton } from '@/ui/Skeleton'
 
@@ -37,6 +38,7 @@ const NewVoucher = screen(async () => (await import('@/screens/merchant/EditVouc
 const EditVoucher = screen(async () => (await import('@/screens/merchant/EditVoucher')).EditVoucher)
 const Admin = screen(async () => (await import('@/screens/admin/Admin')).Admin)
 const Lost = screen(async () => (await import('@/screens/lost/Lost')).Lost)
+const LiveFeed = screen(async () => (await import('@/feed/LiveFeed')).LiveFeed)
 
 export function App() {
   return (
@@ -44,8 +46,20 @@ export function App() {
     <Router hook={useEntryLocation}>
       <ApiProvider>
         <Pages />
+        <Live />
       </ApiProvider>
     </Router>
+  )
+}
+
+/** What goes on for who is signed in on every screen. */
+function Live() {
+  return (
+    useSession() !== null && (
+      <Suspense fallback={null}>
+        <LiveFeed />
+      </Suspense>
+    )
   )
 }
 

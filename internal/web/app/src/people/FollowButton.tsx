@@ -36,8 +36,10 @@ export function FollowButton({ user, small = false }: FollowButtonProps) {
         if (signedIn()) void (user.isFollowed ? unfollow : follow)({ userId: user.id })
       }}
     >
-      {user.isFollowed ? t.followed : t.follow}
-      <span className="unseen"> {user.nickname}</span>
+      <span>
+        {user.isFollowed ? t.followed : t.follow}
+        <span className="unseen"> {user.nickname}</span>
+      </span>
     </Button>
   )
 }

@@ -27,7 +27,7 @@ interface PagesProps<Data, Variables extends object, Edge> {
   /** Those of the first page; `after` is put in for the others. */
   readonly variables: Variables
   readonly connection: (data: Data) => Connection<Edge> | null | undefined
-  /** What an item shows. */
+  /** What an item shows; null leaves it out. */
   readonly children: (edge: Edge, index: number) => ReactNode
   /** Shown while the first page loads, and while another does. */
   readonly loading: ReactNode
@@ -37,6 +37,8 @@ interface PagesProps<Data, Variables extends object, Edge> {
   readonly className?: string | undefined
   /** Say so at its end. */
   readonly end?: boolean
+  /** Ask again after a time without a network or in the background; by default yes. */
+  readonly catchUp?: boolean
 }
 
 /**
@@ -79,6 +81,7 @@ function Page<Data, Variables extends object, Edge extends Item>(
     query: document,
     variables: { ...variables, after },
     requestPolicy,
+    catchUp: props.catchUp ?? true,
   })
 
   const first = index === 0
@@ -105,9 +108,10 @@ function Page<Data, Variables extends object, Edge extends Item>(
   }
   const items = (
     <>
-      {page.edges.map((edge, i) => (
-        <li key={edge.node.id}>{children(edge, i)}</li>
-      ))}
+      {page.edges.map((edge, i) => {
+        const shown = children(edge, i)
+        return shown === null ? null : <li key={edge.node.id}>{shown}</li>
+      })}
       {next}
     </>
   )

@@ -1,9 +1,211 @@
-import { Screen } from '@/ui/Screen'
+import { Trash2 } from 'lucide-react'
+import { useState } from 'react'
+import { Link, useLocation } from 'wouter'
 
-export function Note(props: { id: string }) {
+import { codeOf } from '@/api/errors'
+import { useAsk } from '@/api/useAsk'
+import { useDo } from '@/api/useDo'
+import { useFormat } from '@/i18n/format'
+import { texts } from '@/i18n/texts'
+import { LikeButton } from '@/notes/LikeButton'
+import { FollowButton } from '@/people/FollowButton'
+import { Lost } from '@/screens/lost/Lost'
+import { useSession } from '@/session/session'
+import { useTypeName } from '@/shops/typeNames'
+import { Avatar } from '@/ui/Avatar'
+import { Button, IconButton } from '@/ui/Button'
+import { Dialog } from '@/ui/Dialog'
+import { Picture } from '@/ui/Picture'
+import { Score } from '@/ui/Score'
+import { Screen } from '@/ui/Screen'
+import { Skeleton } from '@/ui/Skeleton'
+import { Failed } from '@/ui/State'
+import { toast } from '@/ui/toast'
+
+import { Comments } from './Comments'
+import { Gallery } from './Gallery'
+import {
+  DeleteNoteDocument,
+  NoteDocument,
+  NoteViewerDocument,
+  type NoteQuery,
+  type NoteShopFragment,
+} from './note.gql'
+import css from './Note.module.css'
+
+const useTexts = texts(
+  {
+    title: 'Note',
+    remove: 'Delete this note',
+    sure: 'Delete this note?',
+    gone: 'Its comments go with it. This cannot be undone.',
+    yes: 'Delete',
+    no: 'Keep it',
+    deleted: 'The note is deleted.',
+    shop: 'About this shop',
+    liked: 'Liked first by',
+  },
+  {
+    title: '笔记',
+    remove: '删除笔记',
+    sure: '要删除这篇笔记吗？',
+    gone: '评论也会一并删除，且无法恢复。',
+    yes: '删除',
+    no: '保留',
+    deleted: '笔记已删除。',
+    shop: '相关店铺',
+    liked: '最早点赞',
+  },
+)
+
+/** A note with its pictures and comments. */
+export function Note({ id }: { id: string }) {
+  const t = useTexts()
+  const [{ data, error }, ask] = useAsk({ query: NoteDocument, variables: { id } })
+  const [leaving, setLeaving] = useState(false)
+
+  if (leaving) return null
+  if (data?.note === null || (error && codeOf(error) === 'BAD_USER_INPUT')) return <Lost />
+  if (!data?.note) {
+    return (
+      <Screen title={t.title} up="/">
+        {error ? (
+          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        ) : (
+          <Skeleton shape="card" />
+        )}
+      </Screen>
+    )
+  }
+  const { note } = data
   return (
-    <Screen title={`Note ${Object.values(props).join(' ')}`} up="/">
-      …
+    <Screen title={note.title} up="/" action={<Remove note={note} onGone={setLeaving} />}>
+      <div className={note.images.length > 0 ? css.columns : css.column} data-note={note.id}>
+        {note.images.length > 0 && <Gallery images={note.images} />}
+        <div className={css.text}>
+          <Author note={note} />
+          <p className={css.content}>{note.content}</p>
+          <Shop shop={note.shop} />
+          <Likes note={note} />
+          <Comments noteId={note.id} count={note.commentCount} />
+        </div>
+      </div>
     </Screen>
+  )
+}
+
+type Shown = NonNullable<NoteQuery['note']>
+
+function Author({ note: { author, createdAt } }: { note: Shown }) {
+  const { ago, moment } = useFormat()
+  return (
+    <div className={css.author}>
+      <Avatar user={author} size={44} />
+      <p>
+        <Link href={`/users/${author.id}`} className={css.name}>
+          {author.nickname}
+        </Link>
+        <span className={css.facts}>
+          <time dateTime={createdAt} title={moment(createdAt)}>
+            {ago(createdAt)}
+          </time>
+          {author.city !== null && <span>{author.city}</span>}
+        </span>
+      </p>
+      <FollowButton user={author} small />
+    </div>
+  )
+}
+
+function Shop({ shop }: { shop: NoteShopFragment }) {
+  const t = useTexts()
+  const typeName = useTypeName()
+  return (
+    <section className={css.shop} aria-labelledby="shop">
+      <h2 id="shop" className="unseen">
+        {t.shop}
+      </h2>
+      <div className={css.sign}>
+        <Picture src={shop.images[0]?.thumbnailUrl} alt="" ratio={1} />
+      </div>
+      <div>
+        <h3>
+          <Link href={`/shops/${shop.id}`} className={css.link}>
+            {shop.name}
+          </Link>
+        </h3>
+        <p className={css.facts}>
+          <Score value={shop.score} />
+          <span>{typeName(shop.type.name)}</span>
+          {shop.area !== null && <span>{shop.area}</span>}
+        </p>
+      </div>
+    </section>
+  )
+}
+
+function Likes({ note }: { note: Shown }) {
+  const t = useTexts()
+  return (
+    <div className={css.likes}>
+      <LikeButton note={note} />
+      {note.firstLikers.length > 0 && (
+        <ul className={css.likers} aria-label={t.liked}>
+          {note.firstLikers.map((user) => (
+            <li key={user.id}>
+              <Link href={`/users/${user.id}`} aria-label={user.nickname} title={user.nickname}>
+                <Avatar user={user} size={32} />
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}
+
+/** Deletes a note, for its author and for administrators. */
+function Remove({ note, onGone }: { note: Shown; onGone: (gone: boolean) => void }) {
+  const t = useTexts()
+  const session = useSession()
+  const [, navigate] = useLocation()
+  const [asking, setAsking] = useState(false)
+  const [remove, busy] = useDo(DeleteNoteDocument)
+  const [{ data }] = useAsk({
+    query: NoteViewerDocument,
+    variables: {},
+    requestPolicy: 'cache-first',
+    pause: session === null,
+    catchUp: false,
+  })
+  if (session === null) return null
+  if (session.userId !== note.author.id && data?.me?.role !== 'ADMIN') return null
+
+  const act = async () => {
+    const done = await remove({ id: note.id })
+    if (!done.ok) return
+    onGone(true)
+    toast(t.deleted)
+    navigate(`/users/${note.author.id}`, { replace: true })
+  }
+  return (
+    <>
+      <IconButton label={t.remove} onClick={() => setAsking(true)}>
+        <Trash2 aria-hidden="true" size={20} />
+      </IconButton>
+      {asking && (
+        <Dialog title={t.sure} onClose={() => setAsking(false)}>
+          <p>{t.gone}</p>
+          <div className={css.choice}>
+            <Button kind="quiet" onClick={() => setAsking(false)}>
+              {t.no}
+            </Button>
+            <Button busy={busy} onClick={act}>
+              {t.yes}
+            </Button>
+          </div>
+        </Dialog>
+      )}
+    </>
   )
 }

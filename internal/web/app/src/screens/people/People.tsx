@@ -1,9 +1,73 @@
-import { Screen } from '@/ui/Screen'
+import type { TypedDocumentNode } from 'urql'
 
-export function People(props: { id: string; list: string }) {
+import { codeOf } from '@/api/errors'
+import { useAsk } from '@/api/useAsk'
+import { texts } from '@/i18n/texts'
+import { PersonRow } from '@/people/PersonRow'
+import { Lost } from '@/screens/lost/Lost'
+import { Pages } from '@/ui/Pages'
+import { Screen } from '@/ui/Screen'
+import { Skeleton } from '@/ui/Skeleton'
+import { Empty } from '@/ui/State'
+
+import {
+  CommonFolloweesDocument,
+  FolloweesDocument,
+  FollowersDocument,
+  UserNameDocument,
+  type FollowersQuery,
+  type FollowersQueryVariables,
+} from './people.gql'
+import css from './People.module.css'
+
+const useTexts = texts(
+  {
+    followers: (name: string) => `Who follows ${name}`,
+    followees: (name: string) => `Whom ${name} follows`,
+    common: (name: string) => `Whom both you and ${name} follow`,
+    none: 'Nobody yet.',
+    somebody: '…',
+  },
+  {
+    followers: (name) => `${name} 的粉丝`,
+    followees: (name) => `${name} 的关注`,
+    common: (name) => `你和 ${name} 的共同关注`,
+    none: '还没有人。',
+    somebody: '…',
+  },
+)
+
+type Document = TypedDocumentNode<FollowersQuery, FollowersQueryVariables>
+
+const documents: Record<'followers' | 'followees' | 'common', Document> = {
+  followers: FollowersDocument,
+  followees: FolloweesDocument,
+  common: CommonFolloweesDocument,
+}
+
+/** Those who follow somebody, whom somebody follows, or whom both follow. */
+export function People({ id, list }: { id: string; list: string }) {
+  const t = useTexts()
+  const [{ data, error }] = useAsk({ query: UserNameDocument, variables: { id } })
+  const known = list === 'followers' || list === 'followees' || list === 'common'
+  if (!known || data?.user === null || (error && codeOf(error) === 'BAD_USER_INPUT')) {
+    return <Lost />
+  }
   return (
-    <Screen title={`People ${Object.values(props).join(' ')}`} up="/">
-      …
+    <Screen title={t[list](data?.user?.nickname ?? t.somebody)} up={`/users/${id}`}>
+      <div className={css.people}>
+        <Pages
+          name={list}
+          document={documents[list]}
+          variables={{ id }}
+          connection={({ user }) => user?.people}
+          loading={<Skeleton shape="row" count={4} />}
+          empty={<Empty title={t.none} />}
+          className={css.list}
+        >
+          {({ node }) => <PersonRow user={node} />}
+        </Pages>
+      </div>
     </Screen>
   )
 }

@@ -1,9 +1,276 @@
-import { Screen } from '@/ui/Screen'
+import { Store } from 'lucide-react'
+import { useEffect, useRef, useState, type FormEvent } from 'react'
+import { useLocation, useSearchParams } from 'wouter'
 
+import { useRefusalText, type Refusal } from '@/api/errors'
+import { useAsk } from '@/api/useAsk'
+import { refusalOf, useDo } from '@/api/useDo'
+import { texts } from '@/i18n/texts'
+import { useNetwork } from '@/live/network'
+import { useSession } from '@/session/session'
+import { Button, ButtonLink } from '@/ui/Button'
+import { Area, Field } from '@/ui/Field'
+import { Screen } from '@/ui/Screen'
+import { toast } from '@/ui/toast'
+
+import { change, clear, currentDraft, open, pending, settled, useDraft } from './draft'
+import { Pictures } from './Pictures'
+import { PickedShopDocument, PublishNoteDocument } from './publish.gql'
+import css from './Publish.module.css'
+import { ShopPicker } from './ShopPicker'
+
+const useTexts = texts(
+  {
+    title: 'Write a note',
+    shop: 'Shop',
+    choose: 'Choose the shop',
+    other: 'Choose another',
+    headline: 'Title',
+    content: 'Your note',
+    count: (n: number, of: number) => `${n} / ${of}`,
+    noShop: 'Choose the shop that it is about.',
+    noTitle: 'It needs a title.',
+    noContent: 'Say something about the shop.',
+    long: (n: number, of: number) => `${n} / ${of}: that is too long.`,
+    go: 'Publish',
+    waiting: 'Waiting for the pictures…',
+    failed: 'Some pictures did not arrive. Try them again, or remove them.',
+    offline: 'You are offline. Your note is kept here; publish it when you are back.',
+    published: 'Published.',
+    doubt: 'No answer came: your note may be published already.',
+    doubtHint: 'Look at your notes before you send it again, or it may be there twice.',
+    look: 'Look at my notes',
+    again: 'Send again',
+    drop: 'It is there: clear this draft',
+  },
+  {
+    title: '写笔记',
+    shop: '店铺',
+    choose: '选择店铺',
+    other: '换一家',
+    headline: '标题',
+    content: '正文',
+    count: (n, of) => `${n} / ${of}`,
+    noShop: '请选择相关店铺。',
+    noTitle: '请填写标题。',
+    noContent: '请写点什么。',
+    long: (n, of) => `${n} / ${of}，超出字数限制。`,
+    go: '发布',
+    waiting: '等待图片上传…',
+    failed: '有图片未上传成功，请重试或移除。',
+    offline: '网络已断开。内容已保存在本机，恢复后即可发布。',
+    published: '发布成功。',
+    doubt: '没有收到回应，笔记可能已经发布。',
+    doubtHint: '再次发送前请先查看自己的笔记，以免重复发布。',
+    look: '查看我的笔记',
+    again: '再次发送',
+    drop: '已发布，清空草稿',
+  },
+)
+
+const longestTitle = 100
+const longestContent = 2000
+
+/** Where somebody writes a note about a shop. */
 export function Publish() {
+  const t = useTexts()
+  const session = useSession()
+  const userId = session?.userId ?? ''
+  useEffect(() => open(userId), [userId])
+  const draft = useDraft()
+  return <Screen title={t.title}>{draft.userId === userId && <Form userId={userId} />}</Screen>
+}
+
+function Form({ userId }: { userId: string }) {
+  const t = useTexts()
+  const draft = useDraft()
+  const { shop, title, content, pictures, doubt, sending } = draft
+  const refusalText = useRefusalText()
+  const network = useNetwork()
+  const [, navigate] = useLocation()
+  const [params, setParams] = useSearchParams()
+  const [picking, setPicking] = useState(false)
+  const [tried, setTried] = useState(false)
+  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
+  const [waiting, setWaiting] = useState(false)
+  const [publish] = useDo(PublishNoteDocument, { say: false })
+  const form = useRef<HTMLFormElement>(null)
+  const here = useRef(true)
+  useEffect(() => {
+    here.current = true
+    return () => {
+      here.current = false
+    }
+  }, [])
+
+  const wanted = params.get('shop')
+  const [{ data }] = useAsk({
+    query: PickedShopDocument,
+    variables: { id: wanted ?? '' },
+    requestPolicy: 'cache-first',
+    pause: wanted === null,
+    catchUp: false,
+  })
+  const given = wanted === null ? null : data?.shop
+  useEffect(() => {
+    if (given) change({ shop: { id: given.id, name: given.name, area: given.area } })
+  }, [given])
+
+  const titleLength = [...title.trim()].length
+  const contentLength = [...content.trim()].length
+  const errors = {
+    shop: shop === null ? t.noShop : undefined,
+    title:
+      titleLength === 0
+        ? t.noTitle
+        : titleLength > longestTitle
+          ? t.long(titleLength, longestTitle)
+          : undefined,
+    content:
+      contentLength === 0
+        ? t.noContent
+        : contentLength > longestContent
+          ? t.long(contentLength, longestContent)
+          : undefined,
+  }
+  const errorAt = (name: keyof typeof errors, field: string, always: boolean) => {
+    const refusal = refusalOf(refusals, field)
+    if (refusal) return refusalText(refusal)
+    return tried || always ? errors[name] : undefined
+  }
+  const imagesRefused = refusalOf(refusals, 'images')
+  const rest = refusals.filter(
+    ({ field }) => !field?.some((f) => ['shopId', 'title', 'content', 'images'].includes(f)),
+  )
+
+  /** Once what is said now is there. */
+  const focusSoon = (what: string) =>
+    requestAnimationFrame(() => form.current?.querySelector<HTMLElement>(what)?.focus())
+  const submit = async (event?: FormEvent) => {
+    event?.preventDefault()
+    if (waiting || currentDraft().sending) return
+    setTried(true)
+    setRefusals([])
+    if (Object.values(errors).some(Boolean)) {
+      focusSoon('[aria-invalid], [data-invalid]')
+      return
+    }
+    setWaiting(true)
+    await settled()
+    setWaiting(false)
+    if (!here.current) return
+    const now = currentDraft()
+    if (now.pictures.some(({ failure }) => failure !== null)) {
+      toast(t.failed)
+      return
+    }
+    if (!navigator.onLine || now.shop === null) {
+      toast(t.offline)
+      return
+    }
+    change({ sending: true, doubt: true }) // also if the page goes before the answer comes
+    const done = await publish({
+      input: {
+        shopId: now.shop.id,
+        title: now.title.trim(),
+        content: now.content.trim(),
+        images: now.pictures.flatMap(({ url }) => (url === null ? [] : [url])),
+      },
+    })
+    change({ sending: false })
+    if (done.ok) {
+      clear()
+      toast(t.published)
+      if (here.current) navigate(`/notes/${done.value.note?.id ?? ''}`, { replace: true })
+      return
+    }
+    setRefusals(done.refusals)
+    const nobodyKnows = done.error?.networkError !== undefined
+    change({ doubt: nobodyKnows })
+    // The button that was pressed is gone.
+    if (nobodyKnows) focusSoon('[data-doubt]')
+    else if (done.refusals.length > 0) focusSoon('[aria-invalid]')
+  }
+
   return (
-    <Screen title="Publish" up="/">
-      …
-    </Screen>
+    <form ref={form} className={css.form} onSubmit={submit} noValidate>
+      <div className={css.shop}>
+        <h2 className={css.label}>{t.shop}</h2>
+        {shop !== null && (
+          <p className={css.picked}>
+            <Store aria-hidden="true" size={22} />
+            <span>
+              <strong>{shop.name}</strong> {shop.area}
+            </span>
+          </p>
+        )}
+        <Button
+          kind="quiet"
+          small={shop !== null}
+          data-invalid={errorAt('shop', 'shopId', false) ? '' : undefined}
+          onClick={() => setPicking(true)}
+        >
+          {shop === null ? t.choose : t.other}
+        </Button>
+        {errorAt('shop', 'shopId', false) && (
+          <p role="alert" className={css.error}>
+            {errorAt('shop', 'shopId', false)}
+          </p>
+        )}
+      </div>
+      {picking && (
+        <ShopPicker
+          onClose={() => setPicking(false)}
+          onPick={(picked) => {
+            setPicking(false)
+            change({ shop: picked })
+            if (wanted !== null) setParams({}, { replace: true })
+          }}
+        />
+      )}
+      <Field
+        label={t.headline}
+        hint={t.count(titleLength, longestTitle)}
+        error={errorAt('title', 'title', titleLength > longestTitle)}
+        value={title}
+        onChange={(event) => change({ title: event.target.value })}
+      />
+      <Area
+        label={t.content}
+        rows={8}
+        hint={t.count(contentLength, longestContent)}
+        error={errorAt('content', 'content', contentLength > longestContent)}
+        value={content}
+        onChange={(event) => change({ content: event.target.value })}
+      />
+      <Pictures pictures={pictures} error={imagesRefused && refusalText(imagesRefused)} />
+      {rest.map((refusal) => (
+        <p key={refusal.code} role="alert" className={css.error}>
+          {refusalText(refusal)}
+        </p>
+      ))}
+      {network === 'offline' && <p className={css.notice}>{t.offline}</p>}
+      {doubt && !waiting && !sending ? (
+        <div className={css.doubt} role="alert" tabIndex={-1} data-doubt>
+          <p>
+            <strong>{t.doubt}</strong>
+          </p>
+          <p>{t.doubtHint}</p>
+          <div className={css.answers}>
+            <ButtonLink href={`/users/${userId}`}>{t.look}</ButtonLink>
+            <Button kind="quiet" onClick={() => void submit()}>
+              {t.again}
+            </Button>
+            <Button kind="plain" onClick={clear}>
+              {t.drop}
+            </Button>
+          </div>
+        </div>
+      ) : (
+        <Button type="submit" wide busy={waiting || sending}>
+          {waiting && pending(draft) ? t.waiting : t.go}
+        </Button>
+      )}
+    </form>
   )
 }

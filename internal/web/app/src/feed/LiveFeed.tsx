@@ -1,0 +1,55 @@
+import { useEffect } from 'react'
+import { useClient } from 'urql'
+
+import { useAsk } from '@/api/useAsk'
+
+import { begun, broken, told, type Update } from './feed'
+import { FeedStartDocument, FeedUpdatesDocument, type FeedUpdatesSubscription } from './feed.gql'
+import { news } from './news'
+import { useFeed } from './useFeed'
+
+const pause = 5000 // ms before updates that ended begin again
+
+/** Follows the feed of who is signed in, whatever is on the screen. It shows nothing itself. */
+export function LiveFeed() {
+  const client = useClient()
+  const [{ start, waiting }, store] = useFeed()
+
+  const [{ data, fetching }] = useAsk({
+    query: FeedStartDocument,
+    variables: {},
+    requestPolicy: 'network-only',
+    pause: start !== null,
+  })
+  const moment = data?.me?.feed?.liveCursor
+  useEffect(() => {
+    if (moment === undefined || fetching || start !== null) return
+    store.set(begun(store.get(), moment))
+  }, [moment, fetching, start, store])
+
+  useEffect(() => {
+    if (start === null) return undefined
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const updates = client
+      .subscription(FeedUpdatesDocument, { after: start })
+      .subscribe(({ data: update, error }) => {
+        if (update) store.set(told(store.get(), read(update.feedUpdates)))
+        if (error) timer ??= setTimeout(() => store.set(broken(store.get())), pause)
+      })
+    return () => {
+      clearTimeout(timer)
+      updates.unsubscribe()
+    }
+  }, [client, store, start])
+
+  useEffect(() => news.set(waiting.length), [waiting])
+  useEffect(() => () => news.set(0), [])
+  return null
+}
+
+function read(update: FeedUpdatesSubscription['feedUpdates']): Update {
+  if ('note' in update) return { kind: 'added', note: update.note }
+  if ('noteId' in update) return { kind: 'removed', noteId: update.noteId }
+  // oxlint-disable-next-line no-underscore-dangle
+  return { kind: update.__typename === 'FeedResync' ? 'resync' : 'ready' }
+}

@@ -1,0 +1,121 @@
+// What the feed shows and what waits, as pages are read and updates come. Nothing here knows of
+// React or of the network.
+//
+// Pages are read newest first; the one that was read without a cursor shows a moment, and updates
+// tell what happens behind it. Both overlap: a page that is read after a note was told has it too.
+
+/** A note that an update told. */
+export interface Told {
+  readonly id: string
+  readonly createdAt: string
+}
+
+/** The first page, as it was read. */
+export interface FirstPage {
+  /** The moment that it shows. */
+  readonly liveCursor: string
+  /** Newest first. */
+  readonly notes: readonly Told[]
+  /** There are pages behind it. */
+  readonly more: boolean
+}
+
+export type Update =
+  | { readonly kind: 'added'; readonly note: Told }
+  | { readonly kind: 'removed'; readonly noteId: string }
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'resync' }
+
+export interface Feed {
+  /** Where the updates begin; null as long as nobody has said. */
+  readonly start: string | null
+  /** What was missed before has come. */
+  readonly ready: boolean
+  /** The first page that shows. */
+  readonly page: FirstPage | null
+  /** Notes that are told and not shown, newest first. */
+  readonly waiting: readonly Told[]
+  /** Notes that were put on top of the first page, the last ones first; ids, newest first. */
+  readonly tops: readonly (readonly string[])[]
+  /** Notes that are gone. */
+  readonly removed: ReadonlySet<string>
+  /** Counts how often all was to be read anew. */
+  readonly round: number
+}
+
+export const nothing: Feed = {
+  start: null,
+  ready: false,
+  page: null,
+  waiting: [],
+  tops: [],
+  removed: new Set(),
+  round: 0,
+}
+
+/** The updates begin behind a moment. */
+export function begun(feed: Feed, start: string): Feed {
+  return start === feed.start ? feed : { ...feed, start, ready: false }
+}
+
+/** The first page was read. */
+export function paged(feed: Feed, page: FirstPage): Feed {
+  // The updates begin behind the first page that was read, and go on behind all that are read later.
+  const at = feed.page === null ? begun(feed, page.liveCursor) : feed
+  // One of another moment has what was put on top.
+  const tops = page.liveCursor === feed.page?.liveCursor ? feed.tops : []
+  return { ...at, page, tops, waiting: feed.waiting.filter((note) => !covers(page, note)) }
+}
+
+/** An update came. Some come again after a break. */
+export function told(feed: Feed, update: Update): Feed {
+  switch (update.kind) {
+    case 'ready':
+      return feed.ready ? feed : { ...feed, ready: true }
+    case 'removed':
+      return {
+        ...feed,
+        removed: new Set([...feed.removed, update.noteId]),
+        waiting: feed.waiting.filter(({ id }) => id !== update.noteId),
+      }
+    case 'resync':
+      // What is read anew has all of it.
+      return { ...feed, waiting: [], tops: [], round: feed.round + 1 }
+    case 'added': {
+      const { note } = update
+      const known =
+        feed.removed.has(note.id) ||
+        feed.waiting.some(({ id }) => id === note.id) ||
+        feed.tops.some((ids) => ids.includes(note.id)) ||
+        (feed.page !== null && covers(feed.page, note))
+      return known ? feed : { ...feed, waiting: [note, ...feed.waiting] }
+    }
+  }
+}
+
+/** Waiting notes were put on top. */
+export function shown(feed: Feed, ids: readonly string[]): Feed {
+  const fresh = ids.filter((id) => !feed.removed.has(id))
+  return {
+    ...feed,
+    tops: fresh.length === 0 ? feed.tops : [fresh, ...feed.tops],
+    waiting: feed.waiting.filter(({ id }) => !ids.includes(id)),
+  }
+}
+
+/** The updates ended: they begin again, behind a page that is read anew. */
+export function broken(feed: Feed): Feed {
+  return { ...nothing, removed: feed.removed, round: feed.round + 1 }
+}
+
+/** What the pages leave out: it stands above them, or is gone. */
+export function hidden(feed: Feed): ReadonlySet<string> {
+  return new Set([...feed.tops.flat(), ...feed.removed])
+}
+
+/** Whether a page has a note, or one behind it does. */
+function covers({ notes, more }: FirstPage, { id, createdAt }: Told): boolean {
+  if (notes.some((note) => note.id === id)) return true
+  const last = notes.at(-1)
+  return more && last !== undefined && Date.parse(createdAt) < Date.parse(last.createdAt)
+}

@@ -1,0 +1,132 @@
+import { ArrowLeft, ArrowRight, ImagePlus, X } from 'lucide-react'
+
+import { useFailureText, useRefusalText } from '@/api/errors'
+import { texts } from '@/i18n/texts'
+import { Button, IconButton } from '@/ui/Button'
+import { toast } from '@/ui/toast'
+
+import { add, mostPictures, move, remove, retry, type PictureOfDraft } from './draft'
+import css from './Publish.module.css'
+
+const useTexts = texts(
+  {
+    pictures: 'Pictures',
+    add: 'Add pictures',
+    hint: (n: number) => `${n} of ${mostPictures}. The first is the cover.`,
+    tooMany: `A note has at most ${mostPictures} pictures.`,
+    picture: (n: number) => `Picture ${n}`,
+    sending: (n: number) => `Uploading picture ${n}`,
+    earlier: (n: number) => `Move picture ${n} forward`,
+    later: (n: number) => `Move picture ${n} back`,
+    remove: (n: number) => `Remove picture ${n}`,
+    again: 'Try again',
+    lost: 'It was not sent.',
+  },
+  {
+    pictures: '图片',
+    add: '添加图片',
+    hint: (n) => `${n} / ${mostPictures}，第一张为封面`,
+    tooMany: `每篇笔记最多 ${mostPictures} 张图片。`,
+    picture: (n) => `第 ${n} 张图片`,
+    sending: (n) => `正在上传第 ${n} 张图片`,
+    earlier: (n) => `前移第 ${n} 张图片`,
+    later: (n) => `后移第 ${n} 张图片`,
+    remove: (n) => `移除第 ${n} 张图片`,
+    again: '重试',
+    lost: '未能上传。',
+  },
+)
+
+/** The pictures of a draft, in their order, each on its way or there. */
+export function Pictures({
+  pictures,
+  error,
+}: {
+  pictures: readonly PictureOfDraft[]
+  error: string | undefined
+}) {
+  const t = useTexts()
+  return (
+    <fieldset className={css.pictures}>
+      <legend>{t.pictures}</legend>
+      <p className={css.hint}>{t.hint(pictures.length)}</p>
+      {error !== undefined && (
+        <p role="alert" className={css.error}>
+          {error}
+        </p>
+      )}
+      <ul className={css.grid}>
+        {pictures.map((picture, i) => (
+          <li key={picture.key} data-picture={stateOf(picture)}>
+            <OnePicture picture={picture} n={i + 1} of={pictures.length} />
+          </li>
+        ))}
+        {pictures.length < mostPictures && (
+          <li>
+            <label className={css.add}>
+              <input
+                type="file"
+                className="unseen"
+                multiple
+                accept="image/jpeg,image/png,image/webp"
+                onChange={({ currentTarget }) => {
+                  if (!add([...(currentTarget.files ?? [])])) toast(t.tooMany)
+                  currentTarget.value = '' // the same one can be chosen again
+                }}
+              />
+              <ImagePlus aria-hidden="true" size={28} />
+              {t.add}
+            </label>
+          </li>
+        )}
+      </ul>
+    </fieldset>
+  )
+}
+
+function stateOf({ url, failure }: PictureOfDraft): 'done' | 'failed' | 'sending' {
+  if (url !== null) return 'done'
+  return failure === null ? 'sending' : 'failed'
+}
+
+function OnePicture({ picture, n, of }: { picture: PictureOfDraft; n: number; of: number }) {
+  const t = useTexts()
+  const failureText = useFailureText()
+  const refusalText = useRefusalText()
+  const { failure } = picture
+  const why =
+    failure?.refusal !== undefined
+      ? refusalText(failure.refusal)
+      : failure?.error !== undefined
+        ? failureText(failure.error)
+        : t.lost
+  return (
+    <>
+      <div className={css.thumb}>
+        {picture.preview !== null && <img src={picture.preview} alt={t.picture(n)} />}
+        {stateOf(picture) === 'sending' && (
+          <progress aria-label={t.sending(n)} max={1} value={picture.progress} />
+        )}
+        {failure !== null && (
+          <div className={css.failed} role="alert">
+            <p>{why}</p>
+            <Button kind="quiet" small onClick={() => retry(picture.key)}>
+              {t.again}
+            </Button>
+          </div>
+        )}
+      </div>
+      <div className={css.tools}>
+        <IconButton label={t.earlier(n)} disabled={n === 1} onClick={() => move(picture.key, -1)}>
+          <ArrowLeft aria-hidden="true" size={20} />
+        </IconButton>
+        <IconButton label={t.later(n)} disabled={n === of} onClick={() => move(picture.key, 1)}>
+          <ArrowRight aria-hidden="true" size={20} />
+        </IconButton>
+        <IconButton label={t.remove(n)} onClick={() => remove(picture.key)}>
+          <X aria-hidden="true" size={20} />
+        </IconButton>
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,81 @@
+import { useEffect, useState } from 'react'
+
+import { useAsk } from '@/api/useAsk'
+import { texts } from '@/i18n/texts'
+import { usePlace } from '@/place/place'
+import { Dialog } from '@/ui/Dialog'
+import { Field } from '@/ui/Field'
+import { Skeleton } from '@/ui/Skeleton'
+import { Empty, Failed } from '@/ui/State'
+
+import { PickShopsDocument, type PickedShopFragment } from './publish.gql'
+import css from './Publish.module.css'
+
+const useTexts = texts(
+  {
+    title: 'Choose the shop',
+    words: 'Name, quarter or street',
+    none: 'No shop is called that.',
+  },
+  { title: '选择店铺', words: '店名、商圈或街道', none: '没有找到这样的店铺。' },
+)
+
+const pause = 250 // ms between the last key and the question
+const radius = 5000 // metres
+
+/** Finds the shop that a note is about: those around, or by words. */
+export function ShopPicker({
+  onPick,
+  onClose,
+}: {
+  onPick: (shop: PickedShopFragment) => void
+  onClose: () => void
+}) {
+  const t = useTexts()
+  const place = usePlace()
+  const [typed, setTyped] = useState('')
+  const [words, setWords] = useState('')
+  useEffect(() => {
+    const timer = setTimeout(() => setWords(typed.trim()), pause)
+    return () => clearTimeout(timer)
+  }, [typed])
+  const near = place === null || words !== '' ? null : { lat: place.lat, lng: place.lng, radius }
+  const [{ data, error }, ask] = useAsk({
+    query: PickShopsDocument,
+    variables: { filter: words === '' ? null : { search: words }, near },
+  })
+  return (
+    <Dialog title={t.title} onClose={onClose}>
+      <Field
+        label={t.words}
+        type="search"
+        maxLength={100}
+        value={typed}
+        onChange={(event) => setTyped(event.target.value)}
+      />
+      <div className={css.found}>
+        {data ? (
+          <ul>
+            {data.shops.edges.map(({ node: { id, name, area, address } }) => (
+              <li key={id}>
+                <button
+                  type="button"
+                  className={css.choice}
+                  onClick={() => onPick({ id, name, area })}
+                >
+                  <strong>{name}</strong>
+                  <span>{[area, address].filter(Boolean).join(' · ')}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        ) : error ? (
+          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        ) : (
+          <Skeleton shape="text" count={3} />
+        )}
+        {data?.shops.edges.length === 0 && <Empty title={t.none} />}
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,1 @@
+function e(e){let t=e,n=new Set;return{get:()=>t,set:e=>{if(!Object.is(t,e)){t=e;for(let e of n)e()}},subscribe:e=>(n.add(e),()=>n.delete(e))}}export{e as t};
