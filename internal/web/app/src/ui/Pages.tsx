@@ -37,6 +37,8 @@ interface PagesProps<Data, Variables extends object, Edge> {
   readonly className?: string | undefined
   /** Say so at its end. */
   readonly end?: boolean
+  /** It changes behind the cache: ask again also for who comes back. */
+  readonly fresh?: boolean
 }
 
 /**
@@ -73,7 +75,7 @@ function Page<Data, Variables extends object, Edge extends Item>(
   const t = useTexts()
   // Who comes back finds the list as it was, and at the same height.
   const [requestPolicy] = useState<RequestPolicy>(() =>
-    cameBack() ? 'cache-first' : 'cache-and-network',
+    cameBack() && !props.fresh ? 'cache-first' : 'cache-and-network',
   )
   const [{ data, error, stale }, ask] = useAsk<Data, Variables>({
     query: document,
