@@ -1,0 +1,1 @@
+import{t as e}from"./Screen-C350eDAS.js";import{n as t}from"./preload-helper-Chrg9qMa.js";var n=t();function r(t){return(0,n.jsx)(e,{title:`Order ${Object.values(t).join(` `)}`,up:`/`,children:`…`})}export{r as Order};
