@@ -4,10 +4,24 @@ export type Role =
   | 'MERCHANT'
   | 'ADMIN';
 
+export type Gender =
+  | 'UNSPECIFIED'
+  | 'MALE'
+  | 'FEMALE';
+
 export type LoginInput = {
   readonly phone: string;
   readonly code?: string | null | undefined;
   readonly password?: string | null | undefined;
+};
+
+export type UpdateProfileInput = {
+  readonly nickname?: string | null | undefined;
+  readonly avatarUrl?: string | null | undefined;
+  readonly city?: string | null | undefined;
+  readonly bio?: string | null | undefined;
+  readonly gender?: Gender | null | undefined;
+  readonly birthday?: string | null | undefined;
 };
 
 export type AddCommentInput = {
@@ -77,6 +91,34 @@ export type ShopOrder =
   | 'SOLD'
   | 'NEWEST';
 
+export type LocationInput = {
+  readonly lat: number;
+  readonly lng: number;
+};
+
+export type CreateShopInput = {
+  readonly name: string;
+  readonly typeId: string;
+  readonly images?: ReadonlyArray<string>;
+  readonly area?: string | null | undefined;
+  readonly address: string;
+  readonly location: LocationInput;
+  readonly avgPrice?: number | null | undefined;
+  readonly openHours?: string | null | undefined;
+};
+
+export type UpdateShopInput = {
+  readonly id: string;
+  readonly name?: string | null | undefined;
+  readonly typeId?: string | null | undefined;
+  readonly images?: ReadonlyArray<string> | null | undefined;
+  readonly area?: string | null | undefined;
+  readonly address?: string | null | undefined;
+  readonly location?: LocationInput | null | undefined;
+  readonly avgPrice?: number | null | undefined;
+  readonly openHours?: string | null | undefined;
+};
+
 export type VoucherStatus =
   | 'ON_SALE'
   | 'OFF_SALE'
@@ -87,3 +129,44 @@ export type SalePhase =
   | 'OPEN'
   | 'SOLD_OUT'
   | 'ENDED';
+
+export type CreateVoucherInput = {
+  readonly shopId: string;
+  readonly title: string;
+  readonly subTitle?: string | null | undefined;
+  readonly rules?: string | null | undefined;
+  readonly payValue: number;
+  readonly faceValue: number;
+  readonly onePerUser?: boolean;
+};
+
+export type CreateFlashVoucherInput = {
+  readonly shopId: string;
+  readonly title: string;
+  readonly subTitle?: string | null | undefined;
+  readonly rules?: string | null | undefined;
+  readonly payValue: number;
+  readonly faceValue: number;
+  readonly stock: number;
+  readonly beginsAt: string;
+  readonly endsAt: string;
+};
+
+export type UpdateVoucherInput = {
+  readonly id: string;
+  readonly title?: string | null | undefined;
+  readonly subTitle?: string | null | undefined;
+  readonly rules?: string | null | undefined;
+  readonly status?: VoucherStatus | null | undefined;
+};
+
+export type UpdateFlashVoucherInput = {
+  readonly id: string;
+  readonly title?: string | null | undefined;
+  readonly subTitle?: string | null | undefined;
+  readonly rules?: string | null | undefined;
+  readonly status?: VoucherStatus | null | undefined;
+  readonly stockDelta?: number | null | undefined;
+  readonly beginsAt?: string | null | undefined;
+  readonly endsAt?: string | null | undefined;
+};

@@ -39,6 +39,8 @@ interface PagesProps<Data, Variables extends object, Edge> {
   readonly end?: boolean
   /** Ask again after a time without a network or in the background; by default yes. */
   readonly catchUp?: boolean
+  /** It changes behind the cache: ask again also for who comes back. */
+  readonly fresh?: boolean
 }
 
 /**
@@ -75,7 +77,7 @@ function Page<Data, Variables extends object, Edge extends Item>(
   const t = useTexts()
   // Who comes back finds the list as it was, and at the same height.
   const [requestPolicy] = useState<RequestPolicy>(() =>
-    cameBack() ? 'cache-first' : 'cache-and-network',
+    cameBack() && !props.fresh ? 'cache-first' : 'cache-and-network',
   )
   const [{ data, error, stale }, ask] = useAsk<Data, Variables>({
     query: document,

@@ -1,9 +1,383 @@
-import { Screen } from '@/ui/Screen'
+import { useState } from 'react'
 
+import { useFailureText } from '@/api/errors'
+import { useAsk } from '@/api/useAsk'
+import { Chart } from '@/charts/Chart'
+import { lastDays } from '@/charts/days'
+import { useFormat } from '@/i18n/format'
+import { useLanguage } from '@/i18n/language'
+import { texts } from '@/i18n/texts'
+import { ForRole } from '@/screens/merchant/ForRole'
+import { Screen } from '@/ui/Screen'
+import { Skeleton } from '@/ui/Skeleton'
+import { Failed } from '@/ui/State'
+
+import { AdminFiguresDocument, AdminGaugesDocument, type AdminGaugesQuery } from './admin.gql'
+import css from './Admin.module.css'
+import { useEvery } from './useEvery'
+
+const useTexts = texts(
+  {
+    title: 'Administration',
+    asOf: (time: string) => `As of ${time}, every 5 seconds`,
+    visits: 'Visits to the site, last 30 days',
+    visitsSummary: (today: string, views: string) =>
+      `${today} people on the last day, ${views} views in all`,
+    visitors: 'Visitors',
+    views: 'Views',
+    sales: 'Sales, last 30 days',
+    salesSummary: (amount: string, paid: string, orders: string) =>
+      `${amount} from ${paid} paid of ${orders} orders`,
+    amount: 'Turnover',
+    orders: 'Orders',
+    paid: 'Paid',
+    days: 'By day',
+    queues: 'Work in the background',
+    queuesNote: 'Over all instances.',
+    queue: 'Queue',
+    lag: 'Waiting',
+    pending: 'Tried',
+    oldest: 'Oldest',
+    parked: 'Parked',
+    seconds: (n: string) => `${n} s`,
+    noQueues: 'No queues.',
+    caches: 'Caches',
+    cachesNote: 'Of the instance that answered, since it started.',
+    cache: 'Cache',
+    hits: 'Hits',
+    local: 'Memory',
+    remote: 'Redis',
+    misses: 'Misses',
+    loads: 'Loads',
+    loadErrors: 'Failed',
+    stale: 'Stale',
+    unused: (names: string) => `Not asked yet: ${names}.`,
+    comma: ', ',
+    table: 'Show as a table',
+    share: (name: string, hit: string) => `${name}: ${hit} hits`,
+    keys: 'Hot keys',
+    keysNote: 'Of the instance that answered, as estimated.',
+    noKeys: 'Nothing was asked for often.',
+  },
+  {
+    title: '系统管理',
+    asOf: (time) => `数据时间 ${time}，每 5 秒更新`,
+    visits: '近 30 天全站访问',
+    visitsSummary: (today, views) => `最近一天 ${today} 人访问，共浏览 ${views} 次`,
+    visitors: '访客',
+    views: '浏览',
+    sales: '近 30 天销售',
+    salesSummary: (amount, paid, orders) => `成交额 ${amount}，下单 ${orders} 笔，支付 ${paid} 笔`,
+    amount: '成交额',
+    orders: '下单',
+    paid: '支付',
+    days: '每日数据',
+    queues: '后台任务',
+    queuesNote: '所有实例合计。',
+    queue: '队列',
+    lag: '等待',
+    pending: '已尝试',
+    oldest: '最久等待',
+    parked: '已搁置',
+    seconds: (n) => `${n} 秒`,
+    noQueues: '暂无队列。',
+    caches: '缓存',
+    cachesNote: '当前响应实例自启动以来的数据。',
+    cache: '缓存',
+    hits: '命中率',
+    local: '本地内存',
+    remote: 'Redis',
+    misses: '未命中',
+    loads: '回源',
+    loadErrors: '回源失败',
+    stale: '过期返回',
+    unused: (names) => `尚无请求：${names}。`,
+    comma: '、',
+    table: '以表格显示',
+    share: (name, hit) => `${name}：命中率 ${hit}`,
+    keys: '热点键',
+    keysNote: '当前响应实例的估计值。',
+    noKeys: '暂无热点。',
+  },
+)
+
+const often = 5000 // ms
+const seldom = 60_000 // ms
+
+/** How the installation does. */
 export function Admin() {
+  const t = useTexts()
   return (
-    <Screen title="Admin" up="/">
-      …
+    <Screen title={t.title} up="/me">
+      <ForRole role="ADMIN">
+        <div className={css.all}>
+          <Gauges />
+          <Days />
+        </div>
+      </ForRole>
     </Screen>
+  )
+}
+
+function Gauges() {
+  const t = useTexts()
+  const say = useFailureText()
+  const language = useLanguage()
+  const [{ data, error }, ask] = useAsk({
+    query: AdminGaugesDocument,
+    variables: {},
+    requestPolicy: 'network-only',
+  })
+  useEvery(often, () => ask({ requestPolicy: 'network-only' }))
+
+  const time = new Intl.DateTimeFormat(language === 'zh' ? 'zh-CN' : 'en-GB', {
+    timeStyle: 'medium',
+  })
+
+  if (!data) {
+    return error ? (
+      <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+    ) : (
+      <Skeleton shape="text" count={5} />
+    )
+  }
+  return (
+    <>
+      <p className={css.asOf} data-as-of={data.serverTime}>
+        {t.asOf(time.format(new Date(data.serverTime)))}
+        {error && <strong> {say(error)}</strong>}
+      </p>
+      <div className={css.columns}>
+        <Caches stats={data.cacheStats} />
+        <div className={css.column}>
+          <Queues stats={data.queueStats} />
+          <Keys keys={data.hotKeys} />
+        </div>
+      </div>
+    </>
+  )
+}
+
+function Caches({ stats }: { stats: AdminGaugesQuery['cacheStats'] }) {
+  const t = useTexts()
+  const { percent, number } = useFormat()
+  const asked = (one: (typeof stats)[number]) => one.localHits + one.remoteHits + one.misses
+  const sorted = stats.toSorted((a, b) => asked(b) - asked(a) || (a.name < b.name ? -1 : 1))
+  const used = sorted.filter((one) => asked(one) > 0)
+  const unused = sorted.filter((one) => asked(one) === 0).map(({ name }) => name)
+  return (
+    <section className={css.card} aria-labelledby="caches">
+      <h2 id="caches">{t.caches}</h2>
+      <p className={css.note}>{t.cachesNote}</p>
+      <ul className={css.key} aria-hidden="true">
+        <li>
+          <i className={css.local} /> {t.local}
+        </li>
+        <li>
+          <i className={css.remote} /> {t.remote}
+        </li>
+        <li>
+          <i className={css.missed} /> {t.misses}
+        </li>
+      </ul>
+      <ul className={css.caches}>
+        {used.map((one) => {
+          const width = (n: number) => ({ width: `${(n / asked(one)) * 100}%` })
+          return (
+            <li key={one.name} data-cache={one.name} data-ratio={one.hitRatio}>
+              <p>
+                <span>{one.name}</span>
+                <strong>{percent(one.hitRatio)}</strong>
+              </p>
+              <div
+                className={css.bar}
+                role="img"
+                aria-label={t.share(one.name, percent(one.hitRatio))}
+              >
+                <span className={css.local} style={width(one.localHits)} />
+                <span className={css.remote} style={width(one.remoteHits)} />
+                <span className={css.missed} style={width(one.misses)} />
+              </div>
+            </li>
+          )
+        })}
+      </ul>
+      {unused.length > 0 && <p className={css.note}>{t.unused(unused.join(t.comma))}</p>}
+      <details className={css.details}>
+        <summary>{t.table}</summary>
+        <div className={css.scroll} tabIndex={0} role="group" aria-label={t.caches}>
+          <table>
+            <caption className="unseen">{t.caches}</caption>
+            <thead>
+              <tr>
+                {[t.cache, t.hits, t.local, t.remote, t.misses, t.loads, t.loadErrors, t.stale].map(
+                  (label) => (
+                    <th key={label} scope="col">
+                      {label}
+                    </th>
+                  ),
+                )}
+              </tr>
+            </thead>
+            <tbody>
+              {sorted.map((one) => (
+                <tr key={one.name}>
+                  <th scope="row">{one.name}</th>
+                  <td>{asked(one) > 0 ? percent(one.hitRatio) : '–'}</td>
+                  <td>{number(one.localHits)}</td>
+                  <td>{number(one.remoteHits)}</td>
+                  <td>{number(one.misses)}</td>
+                  <td>{number(one.loads)}</td>
+                  <td>{number(one.loadErrors)}</td>
+                  <td>{number(one.staleServed)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </section>
+  )
+}
+
+function Queues({ stats }: { stats: AdminGaugesQuery['queueStats'] }) {
+  const t = useTexts()
+  const { number } = useFormat()
+  const sorted = stats.toSorted((a, b) => b.parked - a.parked || b.lag - a.lag)
+  return (
+    <section className={css.card} aria-labelledby="queues">
+      <h2 id="queues">{t.queues}</h2>
+      <p className={css.note}>{t.queuesNote}</p>
+      {stats.length === 0 ? (
+        <p>{t.noQueues}</p>
+      ) : (
+        <div className={css.scroll} tabIndex={0} role="group" aria-label={t.queues}>
+          <table>
+            <thead>
+              <tr>
+                {[t.queue, t.lag, t.pending, t.oldest, t.parked].map((label) => (
+                  <th key={label} scope="col">
+                    {label}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {sorted.map(({ name, lag, pending, oldestSeconds, parked }) => (
+                <tr key={name} data-queue={name} data-lag={lag} data-parked={parked}>
+                  <th scope="row">{name}</th>
+                  <td>{number(lag)}</td>
+                  <td>{number(pending)}</td>
+                  <td>{t.seconds(number(Math.round(oldestSeconds)))}</td>
+                  <td className={parked > 0 ? css.bad : undefined}>{number(parked)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  )
+}
+
+function Keys({ keys }: { keys: AdminGaugesQuery['hotKeys'] }) {
+  const t = useTexts()
+  const { number } = useFormat()
+  const most = Math.max(1, ...keys.map(({ hits }) => hits))
+  return (
+    <section className={css.card} aria-labelledby="keys">
+      <h2 id="keys">{t.keys}</h2>
+      <p className={css.note}>{t.keysNote}</p>
+      {keys.length === 0 && <p>{t.noKeys}</p>}
+      <ol className={css.keys}>
+        {keys.map(({ key, hits }) => (
+          <li key={key} data-key={key}>
+            <span className={css.share} style={{ width: `${(hits / most) * 100}%` }} />
+            <span className={css.name}>{key}</span>
+            <span>{number(hits)}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+function Days() {
+  const t = useTexts()
+  const { money, number } = useFormat()
+  const [range, setRange] = useState(() => lastDays(30))
+  const [{ data, error }, ask] = useAsk({ query: AdminFiguresDocument, variables: range })
+  useEvery(seldom, () => {
+    const now = lastDays(30)
+    if (now.to === range.to) ask({ requestPolicy: 'network-only' })
+    else setRange(now)
+  })
+  if (!data) {
+    return error ? (
+      <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+    ) : (
+      <Skeleton shape="picture" count={2} />
+    )
+  }
+  const { siteStats, salesByDay } = data
+  const views = siteStats.reduce((all, day) => all + day.views, 0)
+  const total = { orders: 0, paid: 0, amount: 0 }
+  for (const day of salesByDay) {
+    total.orders += day.orders
+    total.paid += day.paid
+    total.amount += day.amount
+  }
+  return (
+    <section className={css.days} aria-labelledby="days">
+      <h2 id="days">{t.days}</h2>
+      <div className={css.columns}>
+        <Chart
+          title={t.visits}
+          summary={t.visitsSummary(number(siteStats.at(-1)?.uniqueVisitors ?? 0), number(views))}
+          days={siteStats.map(({ date }) => date ?? '')}
+          series={[
+            {
+              label: t.views,
+              colour: 'star',
+              kind: 'bars',
+              values: siteStats.map((day) => day.views),
+            },
+            {
+              label: t.visitors,
+              colour: 'good',
+              kind: 'line',
+              values: siteStats.map((day) => day.uniqueVisitors),
+            },
+          ]}
+        />
+        <Chart
+          title={t.sales}
+          summary={t.salesSummary(money(total.amount), number(total.paid), number(total.orders))}
+          days={salesByDay.map(({ date }) => date)}
+          series={[
+            {
+              label: t.amount,
+              colour: 'star',
+              kind: 'bars',
+              apart: true,
+              values: salesByDay.map((day) => day.amount),
+              write: money,
+            },
+            {
+              label: t.orders,
+              colour: 'quiet',
+              kind: 'line',
+              values: salesByDay.map((day) => day.orders),
+            },
+            {
+              label: t.paid,
+              colour: 'good',
+              kind: 'line',
+              values: salesByDay.map((day) => day.paid),
+            },
+          ]}
+        />
+      </div>
+    </section>
   )
 }

@@ -1,9 +1,298 @@
-import { Screen } from '@/ui/Screen'
+import {
+  BadgeCheck,
+  ChartColumn,
+  ChevronRight,
+  Clock,
+  LogOut,
+  NotebookPen,
+  ReceiptText,
+  ScanLine,
+  Settings,
+  Store,
+  Ticket,
+  Undo2,
+  UserPen,
+  type LucideIcon,
+} from 'lucide-react'
+import { useEffect, type ReactNode } from 'react'
+import { Link } from 'wouter'
 
+import { useAsk } from '@/api/useAsk'
+import { useDo } from '@/api/useDo'
+import { useFormat } from '@/i18n/format'
+import { setLanguage, useLanguage } from '@/i18n/language'
+import { texts } from '@/i18n/texts'
+import { end, expire, useSession } from '@/session/session'
+import { Avatar } from '@/ui/Avatar'
+import { Button } from '@/ui/Button'
+import { Screen } from '@/ui/Screen'
+import { Skeleton } from '@/ui/Skeleton'
+import { Failed } from '@/ui/State'
+import { toast } from '@/ui/toast'
+
+import { CheckIn } from './CheckIn'
+import { toNext } from './levels'
+import { LogoutDocument, MeDocument, type MeQuery } from './me.gql'
+import css from './Me.module.css'
+
+const useTexts = texts(
+  {
+    title: 'Me',
+    level: (n: number) => `Level ${n}`,
+    points: (n: string) => `${n} points`,
+    more: (n: string, level: number) => `${n} more to level ${level}`,
+    highest: 'The highest level',
+    notes: 'Notes',
+    followers: 'Followers',
+    followees: 'Following',
+    orders: 'My orders',
+    all: 'See all',
+    UNPAID: 'To pay',
+    PAID: 'To use',
+    USED: 'Used',
+    REFUNDED: 'Refunded',
+    rest: 'More',
+    edit: 'Edit profile',
+    mine: 'My notes',
+    settings: 'Settings',
+    merchant: 'My shops',
+    redeem: 'Redeem a voucher',
+    admin: 'Administration',
+    MERCHANT: 'Merchant',
+    ADMIN: 'Administrator',
+    CUSTOMER: '',
+    language: 'Language',
+    out: 'Sign out',
+    outAnyway: 'You are signed out here. The server was not told: the session ends by itself.',
+  },
+  {
+    title: '我的',
+    level: (n) => `等级 ${n}`,
+    points: (n) => `${n} 积分`,
+    more: (n, level) => `距等级 ${level} 还差 ${n}`,
+    highest: '已是最高等级',
+    notes: '笔记',
+    followers: '粉丝',
+    followees: '关注',
+    orders: '我的订单',
+    all: '查看全部',
+    UNPAID: '待付款',
+    PAID: '待使用',
+    USED: '已使用',
+    REFUNDED: '已退款',
+    rest: '更多',
+    edit: '编辑资料',
+    mine: '我的笔记',
+    settings: '设置',
+    merchant: '我的店铺',
+    redeem: '核销优惠券',
+    admin: '系统管理',
+    MERCHANT: '商家',
+    ADMIN: '管理员',
+    CUSTOMER: '',
+    language: '语言',
+    out: '退出登录',
+    outAnyway: '本机已退出登录，但未能通知服务器，会话将自动过期。',
+  },
+)
+
+/** Who is signed in: standing, check-ins, and the ways to all that is one's own. */
 export function Me() {
+  const t = useTexts()
+  const session = useSession()
+  const [{ data, error }, ask] = useAsk({ query: MeDocument, variables: {} })
+
+  // The server does not know the session any more.
+  const over = data !== undefined && data.me === null
+  const token = session?.token
+  useEffect(() => {
+    if (over && token !== undefined) expire(token)
+  }, [over, token])
+
   return (
-    <Screen title="Me" up="/">
-      …
+    <Screen title={t.title} action={<LanguageSwitch />}>
+      {data?.me ? (
+        <div className={css.columns}>
+          <div className={css.column}>
+            <Person me={data.me} />
+            <Orders />
+          </div>
+          <div className={css.column}>
+            <CheckIn />
+            <Links me={data.me} />
+          </div>
+        </div>
+      ) : error ? (
+        <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+      ) : (
+        <Skeleton shape="row" count={4} />
+      )}
     </Screen>
+  )
+}
+
+type Person = NonNullable<MeQuery['me']>
+
+function Person({ me }: { me: Person }) {
+  const t = useTexts()
+  const { number } = useFormat()
+  const next = toNext(me.level, me.points)
+  const counts = [
+    { to: `/users/${me.id}`, label: t.notes, count: me.noteCount },
+    { to: `/users/${me.id}/followers`, label: t.followers, count: me.followerCount },
+    { to: `/users/${me.id}/followees`, label: t.followees, count: me.followeeCount },
+  ]
+  return (
+    <section className={css.person} aria-label={me.nickname}>
+      <div className={css.who}>
+        <Avatar user={me} size={76} />
+        <div className={css.names}>
+          <h2>{me.nickname}</h2>
+          {me.phone !== null && <p className={css.quiet}>{me.phone}</p>}
+          {me.role !== 'CUSTOMER' && (
+            <p className={css.role} data-role={me.role}>
+              <BadgeCheck aria-hidden="true" size={16} /> {t[me.role]}
+            </p>
+          )}
+        </div>
+      </div>
+      <div className={css.level} data-level={me.level} data-points={me.points}>
+        <p>
+          <strong>{t.level(me.level)}</strong> <span>{t.points(number(me.points))}</span>
+        </p>
+        {next && (
+          <progress
+            className={css.progress}
+            aria-label={t.level(me.level + 1)}
+            max={next.all}
+            value={next.done}
+          />
+        )}
+        <p className={css.quiet}>
+          {next ? t.more(number(next.all - next.done), me.level + 1) : t.highest}
+        </p>
+      </div>
+      <ul className={css.counts}>
+        {counts.map(({ to, label, count }) => (
+          <li key={to}>
+            <Link href={to}>
+              <strong>{number(count)}</strong> <span>{label}</span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Orders() {
+  const t = useTexts()
+  const ways = [
+    { status: 'UNPAID', label: t.UNPAID, icon: Clock },
+    { status: 'PAID', label: t.PAID, icon: Ticket },
+    { status: 'USED', label: t.USED, icon: ReceiptText },
+    { status: 'REFUNDED', label: t.REFUNDED, icon: Undo2 },
+  ]
+  return (
+    <section className={css.card} aria-labelledby="my-orders">
+      <div className={css.heading}>
+        <h2 id="my-orders">{t.orders}</h2>
+        <Link href="/orders" className={css.all}>
+          {t.all}
+        </Link>
+      </div>
+      <ul className={css.ways}>
+        {ways.map(({ status, label, icon: Icon }) => (
+          <li key={status}>
+            <Link href={`/orders?status=${status}`}>
+              <Icon aria-hidden="true" size={26} strokeWidth={1.75} />
+              {label}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Links({ me }: { me: Person }) {
+  const t = useTexts()
+  const [logout, leaving] = useDo(LogoutDocument, { say: false })
+  const merchant = me.role !== 'CUSTOMER'
+  const leave = async () => {
+    const done = await logout({})
+    if (!done.ok) toast(t.outAnyway)
+    end()
+  }
+  return (
+    <nav className={css.links} aria-label={t.rest}>
+      <ul>
+        {merchant && (
+          <>
+            <Way to="/merchant" icon={Store}>
+              {t.merchant}
+            </Way>
+            <Way to="/merchant/redeem" icon={ScanLine}>
+              {t.redeem}
+            </Way>
+          </>
+        )}
+        {me.role === 'ADMIN' && (
+          <Way to="/admin" icon={ChartColumn}>
+            {t.admin}
+          </Way>
+        )}
+        <Way to="/me/edit" icon={UserPen}>
+          {t.edit}
+        </Way>
+        <Way to={`/users/${me.id}`} icon={NotebookPen}>
+          {t.mine}
+        </Way>
+        <Way to="/settings" icon={Settings}>
+          {t.settings}
+        </Way>
+      </ul>
+      <Button kind="quiet" wide busy={leaving} onClick={() => void leave()}>
+        <LogOut aria-hidden="true" size={18} /> {t.out}
+      </Button>
+    </nav>
+  )
+}
+
+function Way({ to, icon: Icon, children }: { to: string; icon: LucideIcon; children: ReactNode }) {
+  return (
+    <li>
+      <Link href={to} className={css.way}>
+        <Icon aria-hidden="true" size={22} strokeWidth={1.75} />
+        <span>{children}</span>
+        <ChevronRight aria-hidden="true" size={20} />
+      </Link>
+    </li>
+  )
+}
+
+/** The other language, a press away. */
+function LanguageSwitch() {
+  const t = useTexts()
+  const language = useLanguage()
+  return (
+    <div className={css.languages} role="group" aria-label={t.language}>
+      <button
+        type="button"
+        lang="zh-CN"
+        aria-pressed={language === 'zh'}
+        onClick={() => setLanguage('zh')}
+      >
+        中文
+      </button>
+      <button
+        type="button"
+        lang="en"
+        aria-pressed={language === 'en'}
+        onClick={() => setLanguage('en')}
+      >
+        English
+      </button>
+    </div>
   )
 }

@@ -1,17 +1,500 @@
-import { Screen } from '@/ui/Screen'
+import { useState } from 'react'
+import { useLocation } from 'wouter'
 
-export function NewVoucher(props: { shopId: string }) {
+import type { Refusal } from '@/api/errors'
+import { useAsk } from '@/api/useAsk'
+import { useDo } from '@/api/useDo'
+import { Form, Row, useErrorAt, wrong } from '@/forms/Form'
+import { localOf, minorOf, momentOf, numberOf, textOf } from '@/forms/written'
+import { useFormat } from '@/i18n/format'
+import { texts } from '@/i18n/texts'
+import { Button } from '@/ui/Button'
+import { Area, Field } from '@/ui/Field'
+import { Screen } from '@/ui/Screen'
+import { Skeleton } from '@/ui/Skeleton'
+import { Empty, Failed } from '@/ui/State'
+import { toast } from '@/ui/toast'
+
+import {
+  CreateFlashVoucherDocument,
+  CreateVoucherDocument,
+  UpdateFlashVoucherDocument,
+  UpdateVoucherDocument,
+  VoucherFormDocument,
+  VoucherFormShopDocument,
+  type VoucherFormFragment,
+} from './edit-voucher.gql'
+import css from './EditVoucher.module.css'
+import { ForRole } from './ForRole'
+
+const useTexts = texts(
+  {
+    newTitle: 'New voucher',
+    editTitle: 'Edit voucher',
+    gone: 'There is no such voucher.',
+    kind: 'Kind',
+    ordinary: 'Ordinary',
+    ordinaryWhy: 'Without a limit, for as long as it is on sale.',
+    flash: 'Flash sale',
+    flashWhy: 'So many pieces, for so long, one for each customer.',
+    title: 'Title',
+    titleBounds: '1 to 120 characters.',
+    subTitle: 'Subtitle',
+    subTitleBounds: 'At most 200 characters.',
+    rules: 'Rules',
+    rulesHint: 'What holds for its use.',
+    rulesBounds: 'At most 2000 characters.',
+    pay: 'Price, in yuan',
+    payBounds: 'An amount from 0.01 to 1,000,000.',
+    face: 'Worth, in yuan',
+    faceBounds: 'At least the price, at most 1,000,000.',
+    fixed: 'Price and worth cannot be changed later.',
+    one: 'One for each customer',
+    stock: 'Pieces',
+    stockBounds: '1 to 1,000,000.',
+    begins: 'Opens',
+    beginsBounds: 'At most 366 days from now.',
+    ends: 'Closes',
+    endsBounds: 'Behind the opening, in the future, and at most 366 days later.',
+    zone: (name: string) => `Times are those of your browser: ${name}.`,
+    create: 'Put on sale',
+    created: 'The voucher is there.',
+    onSale: 'On sale',
+    onSaleWhy: 'Off sale nobody can order it. Orders that were made stay good.',
+    save: 'Save',
+    saved: 'Saved.',
+    price: (pay: string, face: string) => `${pay} for ${face}`,
+    left: (n: string, all: string) => `${n} of ${all} left`,
+    delta: 'Pieces more or fewer',
+    deltaHint: 'Such as 50, or -10. Empty changes nothing.',
+    deltaBounds: 'A whole number within what the sale can have.',
+  },
+  {
+    newTitle: '新建优惠券',
+    editTitle: '编辑优惠券',
+    gone: '优惠券不存在。',
+    kind: '类型',
+    ordinary: '普通券',
+    ordinaryWhy: '不限数量，在售期间均可购买。',
+    flash: '限时秒杀',
+    flashWhy: '限量限时，每人一张。',
+    title: '标题',
+    titleBounds: '1 到 120 个字符。',
+    subTitle: '副标题',
+    subTitleBounds: '最多 200 个字符。',
+    rules: '使用规则',
+    rulesHint: '使用时需要遵守的规则。',
+    rulesBounds: '最多 2000 个字符。',
+    pay: '售价（元）',
+    payBounds: '0.01 到 1,000,000 之间的金额。',
+    face: '面值（元）',
+    faceBounds: '不低于售价，最高 1,000,000。',
+    fixed: '售价与面值创建后不可修改。',
+    one: '每人限购一张',
+    stock: '数量',
+    stockBounds: '1 到 1,000,000。',
+    begins: '开始时间',
+    beginsBounds: '距今不超过 366 天。',
+    ends: '结束时间',
+    endsBounds: '须晚于开始时间和当前时间，且不超过 366 天。',
+    zone: (name) => `时间以浏览器时区为准：${name}。`,
+    create: '上架',
+    created: '优惠券已创建。',
+    onSale: '在售',
+    onSaleWhy: '下架后无法购买，已下订单不受影响。',
+    save: '保存',
+    saved: '已保存。',
+    price: (pay, face) => `${pay}，面值 ${face}`,
+    left: (n, all) => `剩余 ${n} / ${all}`,
+    delta: '增减数量',
+    deltaHint: '例如 50 或 -10，留空表示不变。',
+    deltaBounds: '请填写允许范围内的整数。',
+  },
+)
+
+/** A voucher that a shop begins to sell. */
+export function NewVoucher({ shopId }: { shopId: string }) {
+  const t = useTexts()
+  const [{ data, error }, ask] = useAsk({
+    query: VoucherFormShopDocument,
+    variables: { id: shopId },
+    requestPolicy: 'cache-first',
+  })
   return (
-    <Screen title={`NewVoucher ${Object.values(props).join(' ')}`} up="/">
-      …
+    <Screen title={t.newTitle} up={`/merchant/shops/${shopId}`}>
+      <ForRole role="MERCHANT">
+        {error ? (
+          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        ) : (
+          <>
+            <p className={css.of}>{data?.shop?.name}</p>
+            <CreateForm shopId={shopId} />
+          </>
+        )}
+      </ForRole>
     </Screen>
   )
 }
 
-export function EditVoucher(props: { id: string }) {
+/** What may change of a voucher. */
+export function EditVoucher({ id }: { id: string }) {
+  const t = useTexts()
+  // What is typed must not be replaced by what comes later.
+  const [{ data, error }, ask] = useAsk({
+    query: VoucherFormDocument,
+    variables: { id },
+    requestPolicy: 'network-only',
+    catchUp: false,
+  })
+  const voucher = data?.voucher
   return (
-    <Screen title={`EditVoucher ${Object.values(props).join(' ')}`} up="/">
-      …
+    <Screen title={t.editTitle} up={voucher ? `/merchant/shops/${voucher.shop.id}` : '/merchant'}>
+      <ForRole role="MERCHANT">
+        {voucher ? (
+          <UpdateForm voucher={voucher} />
+        ) : error ? (
+          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        ) : data ? (
+          <Empty title={t.gone} />
+        ) : (
+          <Skeleton shape="text" count={4} />
+        )}
+      </ForRole>
     </Screen>
   )
+}
+
+const fields = [
+  'title',
+  'subTitle',
+  'rules',
+  'payValue',
+  'faceValue',
+  'stock',
+  'stockDelta',
+  'beginsAt',
+  'endsAt',
+]
+const hour = 3_600_000 // ms
+
+function CreateForm({ shopId }: { shopId: string }) {
+  const t = useTexts()
+  const [, navigate] = useLocation()
+  const [create, creating] = useDo(CreateVoucherDocument, { say: false })
+  const [createFlash, creatingFlash] = useDo(CreateFlashVoucherDocument, { say: false })
+  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
+  const errorAt = useErrorAt(refusals)
+
+  const [flash, setFlash] = useState(false)
+  const words = useWords({ title: '', subTitle: null, rules: null })
+  const [pay, setPay] = useState('')
+  const [face, setFace] = useState('')
+  const [onePerUser, setOnePerUser] = useState(false)
+  const [stock, setStock] = useState('100')
+  const [begins, setBegins] = useState(() => localOf(nextHour()))
+  const [ends, setEnds] = useState(() => localOf(new Date(nextHour().getTime() + 24 * hour)))
+
+  const save = async () => {
+    const payValue = minorOf(pay)
+    const faceValue = minorOf(face)
+    const pieces = numberOf(stock)
+    const beginsAt = momentOf(begins)
+    const endsAt = momentOf(ends)
+    const seen = [
+      words.title.trim() === '' && wrong('title'),
+      payValue === null && wrong('payValue'),
+      (faceValue === null || (payValue !== null && faceValue < payValue)) && wrong('faceValue'),
+      flash && !isPieces(pieces) && wrong('stock'),
+      flash && beginsAt === null && wrong('beginsAt'),
+      flash && endsAt === null && wrong('endsAt'),
+    ].filter((one) => one !== false)
+    setRefusals(seen)
+    if (seen.length > 0) return
+
+    const shared = {
+      shopId,
+      ...words.input,
+      payValue: payValue ?? 0,
+      faceValue: faceValue ?? 0,
+    }
+    const done = flash
+      ? await createFlash({
+          input: {
+            ...shared,
+            stock: pieces ?? 0,
+            beginsAt: beginsAt ?? '',
+            endsAt: endsAt ?? '',
+          },
+        })
+      : await create({ input: { ...shared, onePerUser } })
+    setRefusals(done.ok ? [] : done.refusals)
+    if (!done.ok) return
+    toast(t.created)
+    navigate(`/merchant/shops/${shopId}`, { replace: true })
+  }
+
+  return (
+    <Form label={t.newTitle} refusals={refusals} fields={fields} onSubmit={() => void save()}>
+      <fieldset className={css.kinds}>
+        <legend>{t.kind}</legend>
+        <label>
+          <input type="radio" name="kind" checked={!flash} onChange={() => setFlash(false)} />
+          <span>
+            <strong>{t.ordinary}</strong>
+            <small>{t.ordinaryWhy}</small>
+          </span>
+        </label>
+        <label>
+          <input type="radio" name="kind" checked={flash} onChange={() => setFlash(true)} />
+          <span>
+            <strong>{t.flash}</strong>
+            <small>{t.flashWhy}</small>
+          </span>
+        </label>
+      </fieldset>
+      <Words words={words} errorAt={errorAt} />
+      <Row>
+        <Field
+          label={t.pay}
+          error={errorAt('payValue', t.payBounds)}
+          inputMode="decimal"
+          autoComplete="off"
+          value={pay}
+          onChange={(event) => setPay(event.target.value)}
+        />
+        <Field
+          label={t.face}
+          error={errorAt('faceValue', t.faceBounds)}
+          inputMode="decimal"
+          autoComplete="off"
+          value={face}
+          onChange={(event) => setFace(event.target.value)}
+        />
+      </Row>
+      <p className={css.hint}>{t.fixed}</p>
+      {flash ? (
+        <>
+          <Field
+            label={t.stock}
+            error={errorAt('stock', t.stockBounds)}
+            inputMode="numeric"
+            autoComplete="off"
+            value={stock}
+            onChange={(event) => setStock(event.target.value)}
+          />
+          <Window
+            {...{ begins, setBegins, ends, setEnds }}
+            beginsError={errorAt('beginsAt', t.beginsBounds)}
+            endsError={errorAt('endsAt', t.endsBounds)}
+          />
+        </>
+      ) : (
+        <label className={css.check}>
+          <input
+            type="checkbox"
+            checked={onePerUser}
+            onChange={(event) => setOnePerUser(event.target.checked)}
+          />
+          {t.one}
+        </label>
+      )}
+      <Button type="submit" wide busy={creating || creatingFlash}>
+        {t.create}
+      </Button>
+    </Form>
+  )
+}
+
+function UpdateForm({ voucher }: { voucher: VoucherFormFragment }) {
+  const t = useTexts()
+  const { money, number } = useFormat()
+  const [, navigate] = useLocation()
+  const [update, updating] = useDo(UpdateVoucherDocument, { say: false })
+  const [updateFlash, updatingFlash] = useDo(UpdateFlashVoucherDocument, { say: false })
+  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
+  const errorAt = useErrorAt(refusals)
+
+  const sale = 'sale' in voucher ? voucher.sale : null
+  const words = useWords(voucher)
+  const [onSale, setOnSale] = useState(voucher.status === 'ON_SALE')
+  const [delta, setDelta] = useState('')
+  const [begins, setBegins] = useState(sale === null ? '' : localOf(sale.beginsAt))
+  const [ends, setEnds] = useState(sale === null ? '' : localOf(sale.endsAt))
+
+  const save = async () => {
+    const stockDelta = delta.trim() === '' ? undefined : numberOf(delta)
+    const seen = [
+      words.title.trim() === '' && wrong('title'),
+      stockDelta !== undefined && !Number.isInteger(stockDelta) && wrong('stockDelta'),
+      sale !== null && momentOf(begins) === null && wrong('beginsAt'),
+      sale !== null && momentOf(ends) === null && wrong('endsAt'),
+    ].filter((one) => one !== false)
+    setRefusals(seen)
+    if (seen.length > 0) return
+
+    const input = {
+      id: voucher.id,
+      ...words.input,
+      // That a sale is over is not for its merchant to say.
+      ...(voucher.status === 'EXPIRED'
+        ? {}
+        : { status: onSale ? ('ON_SALE' as const) : ('OFF_SALE' as const) }),
+    }
+    const done =
+      sale === null
+        ? await update({ input })
+        : await updateFlash({
+            input: {
+              ...input,
+              // A field shows minutes: what nobody touched stays to the millisecond.
+              ...(begins === localOf(sale.beginsAt) ? {} : { beginsAt: momentOf(begins) }),
+              ...(ends === localOf(sale.endsAt) ? {} : { endsAt: momentOf(ends) }),
+              ...(stockDelta === undefined ? {} : { stockDelta }),
+            },
+          })
+    setRefusals(done.ok ? [] : done.refusals)
+    if (!done.ok) return
+    toast(t.saved)
+    navigate(`/merchant/shops/${voucher.shop.id}`, { replace: true })
+  }
+
+  return (
+    <>
+      <p className={css.of}>
+        {voucher.shop.name} · {t.price(money(voucher.payValue), money(voucher.faceValue))}
+      </p>
+      <Form label={t.editTitle} refusals={refusals} fields={fields} onSubmit={() => void save()}>
+        <Words words={words} errorAt={errorAt} />
+        {voucher.status !== 'EXPIRED' && (
+          <label className={css.check}>
+            <input
+              type="checkbox"
+              checked={onSale}
+              onChange={(event) => setOnSale(event.target.checked)}
+            />
+            <span>
+              {t.onSale}
+              <small>{t.onSaleWhy}</small>
+            </span>
+          </label>
+        )}
+        {sale && (
+          <>
+            <p className={css.left} data-stock={sale.stock}>
+              {t.left(number(sale.stock), number(sale.initialStock))}
+            </p>
+            <Field
+              label={t.delta}
+              hint={t.deltaHint}
+              error={errorAt('stockDelta', t.deltaBounds)}
+              autoComplete="off"
+              value={delta}
+              onChange={(event) => setDelta(event.target.value)}
+            />
+            <Window
+              {...{ begins, setBegins, ends, setEnds }}
+              beginsError={errorAt('beginsAt', t.beginsBounds)}
+              endsError={errorAt('endsAt', t.endsBounds)}
+            />
+          </>
+        )}
+        <Button type="submit" wide busy={updating || updatingFlash}>
+          {t.save}
+        </Button>
+      </Form>
+    </>
+  )
+}
+
+interface Said {
+  readonly title: string
+  readonly subTitle: string | null
+  readonly rules: string | null
+}
+
+/** What a voucher says of itself, as it is typed. */
+function useWords(initial: Said) {
+  const [title, setTitle] = useState(initial.title)
+  const [subTitle, setSubTitle] = useState(initial.subTitle ?? '')
+  const [rules, setRules] = useState(initial.rules ?? '')
+  const input = { title: title.trim(), subTitle: textOf(subTitle), rules: textOf(rules) }
+  return { title, setTitle, subTitle, setSubTitle, rules, setRules, input }
+}
+
+interface WordsProps {
+  readonly words: ReturnType<typeof useWords>
+  readonly errorAt: ReturnType<typeof useErrorAt>
+}
+
+function Words({ words, errorAt }: WordsProps) {
+  const t = useTexts()
+  return (
+    <>
+      <Field
+        label={t.title}
+        error={errorAt('title', t.titleBounds)}
+        maxLength={120}
+        value={words.title}
+        onChange={(event) => words.setTitle(event.target.value)}
+      />
+      <Field
+        label={t.subTitle}
+        error={errorAt('subTitle', t.subTitleBounds)}
+        maxLength={200}
+        value={words.subTitle}
+        onChange={(event) => words.setSubTitle(event.target.value)}
+      />
+      <Area
+        label={t.rules}
+        hint={t.rulesHint}
+        error={errorAt('rules', t.rulesBounds)}
+        maxLength={2000}
+        value={words.rules}
+        onChange={(event) => words.setRules(event.target.value)}
+      />
+    </>
+  )
+}
+
+interface WindowProps {
+  readonly begins: string
+  readonly setBegins: (value: string) => void
+  readonly beginsError: string | undefined
+  readonly ends: string
+  readonly setEnds: (value: string) => void
+  readonly endsError: string | undefined
+}
+
+/** When a sale opens and closes, in the zone of the browser. */
+function Window({ begins, setBegins, beginsError, ends, setEnds, endsError }: WindowProps) {
+  const t = useTexts()
+  return (
+    <>
+      <Row>
+        <Field
+          label={t.begins}
+          error={beginsError}
+          type="datetime-local"
+          value={begins}
+          onChange={(event) => setBegins(event.target.value)}
+        />
+        <Field
+          label={t.ends}
+          error={endsError}
+          type="datetime-local"
+          value={ends}
+          onChange={(event) => setEnds(event.target.value)}
+        />
+      </Row>
+      <p className={css.hint}>{t.zone(new Intl.DateTimeFormat().resolvedOptions().timeZone)}</p>
+    </>
+  )
+}
+
+function nextHour(): Date {
+  return new Date((Math.floor(Date.now() / hour) + 1) * hour)
+}
+
+function isPieces(n: number | null): boolean {
+  return n !== null && Number.isInteger(n) && n > 0
 }

@@ -1,9 +1,455 @@
-import { Screen } from '@/ui/Screen'
+import { ExternalLink, Pencil, Plus, Zap } from 'lucide-react'
+import { useState, type ReactNode } from 'react'
+import { Link, useSearchParams } from 'wouter'
 
-export function MyShop(props: { id: string }) {
+import type { OrderStatus } from '@/api/types.gql'
+import { useAsk } from '@/api/useAsk'
+import { useDo } from '@/api/useDo'
+import { Chart } from '@/charts/Chart'
+import { lastDays } from '@/charts/days'
+import { useFormat } from '@/i18n/format'
+import { texts } from '@/i18n/texts'
+import { Button, ButtonLink } from '@/ui/Button'
+import { Labelled } from '@/ui/Field'
+import { Pages } from '@/ui/Pages'
+import { Picture } from '@/ui/Picture'
+import { Score } from '@/ui/Score'
+import { Screen } from '@/ui/Screen'
+import { Skeleton } from '@/ui/Skeleton'
+import { Empty, Failed } from '@/ui/State'
+import { toast } from '@/ui/toast'
+
+import { UpdateFlashVoucherDocument, UpdateVoucherDocument } from './edit-voucher.gql'
+import { ForRole } from './ForRole'
+import {
+  MyShopDocument,
+  MyShopFiguresDocument,
+  MyShopOrdersDocument,
+  type MerchantOrderFragment,
+  type MerchantVoucherFragment,
+  type MyShopQuery,
+} from './my-shop.gql'
+import css from './MyShop.module.css'
+import { statuses, useStatusName } from './statusNames'
+
+const useTexts = texts(
+  {
+    title: 'My shop',
+    parts: 'Parts of the shop',
+    vouchers: 'Vouchers',
+    orders: 'Orders',
+    figures: 'Figures',
+    edit: 'Edit shop',
+    look: 'As customers see it',
+    sold: (n: string) => `${n} sold`,
+    comments: (n: string) => `${n} comments`,
+    gone: 'There is no such shop.',
+    newVoucher: 'New voucher',
+    noVouchers: 'No vouchers yet. The first one can be on sale in a minute.',
+    flash: 'Flash sale',
+    worth: (value: string) => `worth ${value}`,
+    left: (n: string, all: string) => `${n} of ${all} left`,
+    ON_SALE: 'On sale',
+    OFF_SALE: 'Off sale',
+    EXPIRED: 'Over',
+    take: 'Take off sale',
+    put: 'Put on sale',
+    of: (what: string, title: string) => `${what}: ${title}`,
+    change: 'Edit',
+    isOn: 'It is on sale.',
+    isOff: 'It is off sale.',
+    status: 'Show',
+    allOrders: 'All orders',
+    noOrders: 'No orders like that.',
+    paidAt: (when: string) => `paid ${when}`,
+    usedAt: (when: string) => `used ${when}`,
+    orderedAt: (when: string) => `ordered ${when}`,
+    visits: 'Visits, last 30 days',
+    visitsSummary: (people: string, views: string) => `${people} people, ${views} views in all`,
+    visitors: 'Visitors',
+    views: 'Views',
+    sales: 'Sales, last 30 days',
+    salesSummary: (amount: string, paid: string, orders: string) =>
+      `${amount} from ${paid} paid of ${orders} orders`,
+    ordered: 'Orders',
+    paid: 'Paid',
+    amount: 'Turnover',
+    people: 'People',
+  },
+  {
+    title: '我的店铺',
+    parts: '店铺管理',
+    vouchers: '优惠券',
+    orders: '订单',
+    figures: '数据',
+    edit: '编辑店铺',
+    look: '查看店铺页',
+    sold: (n) => `已售 ${n}`,
+    comments: (n) => `${n} 条评论`,
+    gone: '店铺不存在。',
+    newVoucher: '新建优惠券',
+    noVouchers: '还没有优惠券，一分钟即可上架第一张。',
+    flash: '限时秒杀',
+    worth: (value) => `面值 ${value}`,
+    left: (n, all) => `剩余 ${n} / ${all}`,
+    ON_SALE: '在售',
+    OFF_SALE: '已下架',
+    EXPIRED: '已结束',
+    take: '下架',
+    put: '上架',
+    of: (what, title) => `${what}：${title}`,
+    change: '编辑',
+    isOn: '已上架。',
+    isOff: '已下架。',
+    status: '筛选',
+    allOrders: '全部订单',
+    noOrders: '没有符合条件的订单。',
+    paidAt: (when) => `支付于 ${when}`,
+    usedAt: (when) => `使用于 ${when}`,
+    orderedAt: (when) => `下单于 ${when}`,
+    visits: '近 30 天访问',
+    visitsSummary: (people, views) => `共 ${people} 人访问，浏览 ${views} 次`,
+    visitors: '访客',
+    views: '浏览',
+    sales: '近 30 天销售',
+    salesSummary: (amount, paid, orders) => `成交额 ${amount}，下单 ${orders} 笔，支付 ${paid} 笔`,
+    ordered: '下单',
+    paid: '支付',
+    amount: '成交额',
+    people: '访客人数',
+  },
+)
+
+const parts = ['vouchers', 'orders', 'figures'] as const
+
+/** A shop as its owner sees it: what it sells, what was ordered, how it goes. */
+export function MyShop({ id }: { id: string }) {
+  const t = useTexts()
+  const [params] = useSearchParams()
+  const part = parts.find((one) => one === params.get('part')) ?? 'vouchers'
+  const [{ data, error }, ask] = useAsk({ query: MyShopDocument, variables: { id } })
+  const shop = data?.shop
   return (
-    <Screen title={`MyShop ${Object.values(props).join(' ')}`} up="/">
-      …
+    <Screen title={shop?.name ?? t.title} up="/merchant">
+      <ForRole role="MERCHANT">
+        {shop ? (
+          <>
+            <Head shop={shop} />
+            <nav className={css.parts} aria-label={t.parts}>
+              {parts.map((one) => (
+                <Link
+                  key={one}
+                  href={`/merchant/shops/${id}?part=${one}`}
+                  replace
+                  aria-current={one === part ? 'page' : undefined}
+                >
+                  {t[one]}
+                </Link>
+              ))}
+            </nav>
+            {part === 'vouchers' && <Vouchers shop={shop} />}
+            {part === 'orders' && <Orders id={id} />}
+            {part === 'figures' && <Figures id={id} />}
+          </>
+        ) : error ? (
+          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        ) : data ? (
+          <Empty title={t.gone} />
+        ) : (
+          <Skeleton shape="row" count={3} />
+        )}
+      </ForRole>
     </Screen>
+  )
+}
+
+type Shop = NonNullable<MyShopQuery['shop']>
+
+function Head({ shop }: { shop: Shop }) {
+  const t = useTexts()
+  const { number } = useFormat()
+  return (
+    <div className={css.head}>
+      <div className={css.picture}>
+        <Picture src={shop.images[0]?.thumbnailUrl} alt="" ratio={1} eager />
+      </div>
+      <div className={css.about}>
+        <p className={css.facts}>
+          <Score value={shop.score} />
+          <span>{t.sold(number(shop.sold))}</span>
+          <span>{t.comments(number(shop.commentCount))}</span>
+        </p>
+        <p className={css.quiet}>{[shop.area, shop.address].filter(Boolean).join(' · ')}</p>
+      </div>
+      <div className={css.ways}>
+        <ButtonLink small kind="quiet" href={`/merchant/shops/${shop.id}/edit`}>
+          <Pencil aria-hidden="true" size={16} /> {t.edit}
+        </ButtonLink>
+        <ButtonLink small kind="plain" href={`/shops/${shop.id}`}>
+          <ExternalLink aria-hidden="true" size={16} /> {t.look}
+        </ButtonLink>
+      </div>
+    </div>
+  )
+}
+
+function Vouchers({ shop }: { shop: Shop }) {
+  const t = useTexts()
+  return (
+    <section aria-labelledby="vouchers">
+      <div className={css.heading}>
+        <h2 id="vouchers">{t.vouchers}</h2>
+        <ButtonLink small href={`/merchant/shops/${shop.id}/vouchers/new`}>
+          <Plus aria-hidden="true" size={18} /> {t.newVoucher}
+        </ButtonLink>
+      </div>
+      {shop.vouchers.length === 0 ? (
+        <Empty title={t.noVouchers} />
+      ) : (
+        <ul className={css.vouchers}>
+          {shop.vouchers.map((voucher) => (
+            <li key={voucher.id}>
+              <Voucher voucher={voucher} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  )
+}
+
+function Voucher({ voucher }: { voucher: MerchantVoucherFragment }) {
+  const t = useTexts()
+  const { money, number, moment } = useFormat()
+  const [update, busy] = useDo(UpdateVoucherDocument)
+  const [updateFlash, busyFlash] = useDo(UpdateFlashVoucherDocument)
+  const sale = 'sale' in voucher ? voucher.sale : null
+  const on = voucher.status === 'ON_SALE'
+  const turn = async () => {
+    const input = { id: voucher.id, status: on ? ('OFF_SALE' as const) : ('ON_SALE' as const) }
+    const done = await (sale ? updateFlash : update)({ input })
+    if (done.ok) toast(on ? t.isOff : t.isOn)
+  }
+  const what = on ? t.take : t.put
+  return (
+    <article className={css.voucher} data-voucher={voucher.id} data-status={voucher.status}>
+      <p className={css.tags}>
+        <span className={on ? css.on : css.off}>{t[voucher.status]}</span>
+        {sale && (
+          <span className={css.flash}>
+            <Zap aria-hidden="true" size={14} fill="currentColor" /> {t.flash}
+          </span>
+        )}
+      </p>
+      <h3>{voucher.title}</h3>
+      {voucher.subTitle !== null && <p className={css.quiet}>{voucher.subTitle}</p>}
+      <p className={css.price}>
+        <strong>{money(voucher.payValue)}</strong>{' '}
+        <span className={css.quiet}>{t.worth(money(voucher.faceValue))}</span>
+      </p>
+      {sale && (
+        <div className={css.quiet}>
+          <p data-stock={sale.stock}>{t.left(number(sale.stock), number(sale.initialStock))}</p>
+          <p>
+            {moment(sale.beginsAt)} – {moment(sale.endsAt)}
+          </p>
+        </div>
+      )}
+      <div className={css.buttons}>
+        <ButtonLink small kind="quiet" href={`/merchant/vouchers/${voucher.id}`}>
+          {t.change}
+          <span className="unseen"> {voucher.title}</span>
+        </ButtonLink>
+        {voucher.status !== 'EXPIRED' && (
+          <Button
+            small
+            kind="plain"
+            busy={busy || busyFlash}
+            aria-label={t.of(what, voucher.title)}
+            onClick={() => void turn()}
+          >
+            {what}
+          </Button>
+        )}
+      </div>
+    </article>
+  )
+}
+
+function Orders({ id }: { id: string }) {
+  const t = useTexts()
+  const statusName = useStatusName()
+  const [params, setParams] = useSearchParams()
+  const status = statuses.find((one) => one === params.get('status'))
+  const choose = (value: string) =>
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before)
+        if (value === '') next.delete('status')
+        else next.set('status', value)
+        return next
+      },
+      { replace: true },
+    )
+  const variables: { id: string; status?: OrderStatus[] } =
+    status === undefined ? { id } : { id, status: [status] }
+  return (
+    <section aria-labelledby="orders">
+      <div className={css.heading}>
+        <h2 id="orders">{t.orders}</h2>
+        <div className={css.choice}>
+          <Labelled label={t.status}>
+            {(given) => (
+              <select
+                {...given}
+                value={status ?? ''}
+                onChange={(event) => choose(event.target.value)}
+              >
+                <option value="">{t.allOrders}</option>
+                {statuses.map((one) => (
+                  <option key={one} value={one}>
+                    {statusName(one)}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Labelled>
+        </div>
+      </div>
+      <Pages
+        key={status ?? 'all'}
+        name={`orders:${status ?? 'all'}`}
+        document={MyShopOrdersDocument}
+        variables={variables}
+        connection={({ shop }) => shop?.orders}
+        fresh
+        className={css.orders}
+        loading={<Skeleton shape="text" count={4} />}
+        empty={<Empty title={t.noOrders} />}
+      >
+        {({ node }) => <OrderRow order={node} />}
+      </Pages>
+    </section>
+  )
+}
+
+function OrderRow({ order }: { order: MerchantOrderFragment }) {
+  const t = useTexts()
+  const { money, moment } = useFormat()
+  const statusName = useStatusName()
+  const when =
+    order.usedAt !== null
+      ? t.usedAt(moment(order.usedAt))
+      : order.paidAt !== null
+        ? t.paidAt(moment(order.paidAt))
+        : t.orderedAt(moment(order.createdAt))
+  return (
+    <article className={css.order} data-order={order.number} data-status={order.status}>
+      <div>
+        <h3>{order.voucher.title}</h3>
+        <p className={css.number}>{order.number}</p>
+        <p className={css.quiet}>{when}</p>
+      </div>
+      <p className={css.sum}>
+        <strong>{money(order.payValue)}</strong>
+        <span className={order.status === 'PAID' ? css.on : css.off}>
+          {statusName(order.status)}
+        </span>
+      </p>
+    </article>
+  )
+}
+
+function Figures({ id }: { id: string }) {
+  const t = useTexts()
+  const { money, number } = useFormat()
+  const [range] = useState(() => lastDays(30))
+  const [{ data, error }, ask] = useAsk({
+    query: MyShopFiguresDocument,
+    variables: { id, ...range },
+  })
+  const shop = data?.shop
+  if (!shop) {
+    return error ? (
+      <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+    ) : (
+      <Skeleton shape="picture" count={2} />
+    )
+  }
+  const { visits, visitsByDay, salesByDay } = shop
+  const sum = (of: (day: (typeof salesByDay)[number]) => number) =>
+    salesByDay.reduce((all, day) => all + of(day), 0)
+  const amount = sum((day) => day.amount)
+  const orders = sum((day) => day.orders)
+  const paid = sum((day) => day.paid)
+  return (
+    <section className={css.figures} aria-labelledby="figures">
+      <h2 id="figures" className="unseen">
+        {t.figures}
+      </h2>
+      <dl className={css.totals}>
+        <Total label={t.amount} name="amount" value={money(amount)} />
+        <Total label={t.paid} name="paid" value={number(paid)} />
+        <Total label={t.people} name="visitors" value={number(visits.uniqueVisitors)} />
+        <Total label={t.views} name="views" value={number(visits.views)} />
+      </dl>
+      <div className={css.charts}>
+        <Chart
+          title={t.visits}
+          summary={t.visitsSummary(number(visits.uniqueVisitors), number(visits.views))}
+          days={visitsByDay.map(({ date }) => date ?? '')}
+          series={[
+            {
+              label: t.views,
+              colour: 'star',
+              kind: 'bars',
+              values: visitsByDay.map(({ views }) => views),
+            },
+            {
+              label: t.visitors,
+              colour: 'good',
+              kind: 'line',
+              values: visitsByDay.map(({ uniqueVisitors }) => uniqueVisitors),
+            },
+          ]}
+        />
+        <Chart
+          title={t.sales}
+          summary={t.salesSummary(money(amount), number(paid), number(orders))}
+          days={salesByDay.map(({ date }) => date)}
+          series={[
+            {
+              label: t.amount,
+              colour: 'star',
+              kind: 'bars',
+              apart: true,
+              values: salesByDay.map((day) => day.amount),
+              write: money,
+            },
+            {
+              label: t.ordered,
+              colour: 'quiet',
+              kind: 'line',
+              values: salesByDay.map((day) => day.orders),
+            },
+            {
+              label: t.paid,
+              colour: 'good',
+              kind: 'line',
+              values: salesByDay.map((day) => day.paid),
+            },
+          ]}
+        />
+      </div>
+    </section>
+  )
+}
+
+function Total({ label, name, value }: { label: string; name: string; value: ReactNode }) {
+  return (
+    <div data-total={name}>
+      <dt>{label}</dt>
+      <dd>{value}</dd>
+    </div>
   )
 }

@@ -1,0 +1,44 @@
+// What people write into fields, and what the API takes.
+
+/** Yuan, such as 12.50 or ¥12, in minor units; null if it is no amount. */
+export function minorOf(text: string): number | null {
+  const plain = text.replace(/[\s,，¥￥]/g, '')
+  if (!/^\d{1,9}([.]\d{0,2})?$/.test(plain)) return null
+  return Math.round(Number(plain) * 100)
+}
+
+/** Minor units as one writes them into a field; nothing if there are none. */
+export function yuanOf(minor: number | null): string {
+  if (minor === null) return ''
+  return minor % 100 === 0 ? String(minor / 100) : (minor / 100).toFixed(2)
+}
+
+/** What a field for moments shows, in the zone of the browser. */
+export function localOf(moment: string | Date): string {
+  const at = new Date(moment)
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`
+  return `${day}T${two(at.getHours())}:${two(at.getMinutes())}`
+}
+
+/** The moment (RFC 3339) of such a field; null if it is empty. */
+export function momentOf(local: string): string | null {
+  const at = new Date(local)
+  return Number.isNaN(at.getTime()) ? null : at.toISOString()
+}
+
+/** What is written, without spaces around it; null for nothing. */
+export function textOf(written: string): string | null {
+  const text = written.trim()
+  return text === '' ? null : text
+}
+
+/** A number; null if it is none. */
+export function numberOf(written: string): number | null {
+  const text = written.trim().replace('−', '-')
+  const value = Number(text)
+  return text === '' || !Number.isFinite(value) ? null : value
+}
+
+function two(n: number): string {
+  return String(n).padStart(2, '0')
+}

@@ -1,0 +1,228 @@
+import { CalendarCheck, Check, ChevronLeft, ChevronRight, Flame } from 'lucide-react'
+import { useState } from 'react'
+
+import { useAsk } from '@/api/useAsk'
+import { useDo } from '@/api/useDo'
+import { useFormat } from '@/i18n/format'
+import { useLanguage } from '@/i18n/language'
+import { texts } from '@/i18n/texts'
+import { Button, IconButton } from '@/ui/Button'
+import { Skeleton } from '@/ui/Skeleton'
+import { Failed } from '@/ui/State'
+import { toast } from '@/ui/toast'
+
+import { CheckInDocument, MyCheckInsDocument } from './check-in.gql'
+import css from './CheckIn.module.css'
+import own from './Me.module.css'
+
+const useTexts = texts(
+  {
+    title: 'Check-in',
+    go: 'Check in',
+    done: 'Checked in today',
+    earned: (n: number) => `+${n} points`,
+    already: 'You have checked in today already.',
+    streak: (n: number) => (n === 1 ? '1 day in a row' : `${n} days in a row`),
+    noStreak: '5 points for each day you look in.',
+    month: (n: number) => (n === 1 ? '1 day this month' : `${n} days this month`),
+    before: 'The month before',
+    after: 'The month after',
+    checked: 'checked in',
+    today: 'today',
+  },
+  {
+    title: '签到',
+    go: '签到',
+    done: '今日已签到',
+    earned: (n) => `积分 +${n}`,
+    already: '今天已经签到过了。',
+    streak: (n) => `已连续签到 ${n} 天`,
+    noStreak: '每天签到可得 5 积分。',
+    month: (n) => `当月签到 ${n} 天`,
+    before: '上个月',
+    after: '下个月',
+    checked: '已签到',
+    today: '今天',
+  },
+)
+
+/** The check-in of today, the days in a row, and those of a month. */
+export function CheckIn() {
+  const t = useTexts()
+  const { month: nameOf } = useFormat()
+  const [shown, setShown] = useState<string | null>(null) // a month; null is this one
+  const [today, setToday] = useState<string | null>(null) // as a check-in told it
+  const [{ data: now, error }, ask] = useAsk({ query: MyCheckInsDocument, variables: {} })
+  const [{ data: then }] = useAsk({
+    query: MyCheckInsDocument,
+    variables: { month: shown },
+    pause: shown === null,
+  })
+  const [checkIn, busy] = useDo(CheckInDocument)
+
+  const current = now?.me?.checkIns
+  if (!current) {
+    return (
+      <section className={own.card} aria-label={t.title}>
+        {error ? (
+          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        ) : (
+          <Skeleton shape="text" count={3} />
+        )}
+      </section>
+    )
+  }
+
+  // Days count in the zone of the server, which only a check-in tells for sure. Until then the last
+  // day that it knows is taken for today if it is so here; whoever presses then loses nothing.
+  const last = current.days.at(-1)
+  const lastDay = last === undefined ? null : dayOf(current.month, last)
+  const done = lastDay !== null && (lastDay === today || lastDay === dayHere())
+  const month = shown ?? current.month
+  const other = then?.me?.checkIns
+  const loaded = shown === null ? current : other?.month === shown ? other : null
+
+  const press = async () => {
+    const result = await checkIn({})
+    if (!result.ok) return
+    const { checkIns, pointsEarned } = result.value
+    const day = checkIns?.days.at(-1)
+    if (checkIns && day !== undefined) setToday(dayOf(checkIns.month, day))
+    setShown(null)
+    toast(pointsEarned > 0 ? t.earned(pointsEarned) : t.already)
+  }
+  const turn = (by: number) => {
+    const to = monthAfter(month, by)
+    setShown(to === current.month ? null : to)
+  }
+
+  return (
+    <section
+      className={own.card}
+      aria-labelledby="check-in"
+      data-checked-in={done}
+      data-streak={current.streak}
+    >
+      <div className={css.head}>
+        <div>
+          <h2 id="check-in">{t.title}</h2>
+          <p className={css.streak}>
+            {current.streak > 0 && <Flame aria-hidden="true" size={18} />}
+            {current.streak > 0 ? t.streak(current.streak) : t.noStreak}
+          </p>
+        </div>
+        <Button kind={done ? 'quiet' : 'primary'} busy={busy} onClick={() => void press()}>
+          {done ? (
+            <Check aria-hidden="true" size={18} />
+          ) : (
+            <CalendarCheck aria-hidden="true" size={18} />
+          )}
+          {done ? t.done : t.go}
+        </Button>
+      </div>
+      <div className={css.month}>
+        <IconButton label={t.before} onClick={() => turn(-1)}>
+          <ChevronLeft aria-hidden="true" />
+        </IconButton>
+        <p aria-live="polite">
+          <strong>{nameOf(month)}</strong>
+          <span>{loaded ? t.month(loaded.count) : '…'}</span>
+        </p>
+        <IconButton label={t.after} disabled={month >= current.month} onClick={() => turn(1)}>
+          <ChevronRight aria-hidden="true" />
+        </IconButton>
+      </div>
+      <Calendar month={month} days={loaded?.days ?? []} today={done ? lastDay : null} />
+    </section>
+  )
+}
+
+interface CalendarProps {
+  readonly month: string
+  /** Those with a check-in. */
+  readonly days: readonly number[]
+  /** As far as it is known. */
+  readonly today: string | null
+}
+
+function Calendar({ month, days, today }: CalendarProps) {
+  const t = useTexts()
+  const { month: nameOf } = useFormat()
+  const language = useLanguage()
+  const locale = language === 'zh' ? 'zh-CN' : 'en-GB'
+  const narrow = new Intl.DateTimeFormat(locale, { weekday: 'narrow', timeZone: 'UTC' })
+  const long = new Intl.DateTimeFormat(locale, { weekday: 'long', timeZone: 'UTC' })
+  return (
+    <table className={css.calendar} data-month={month}>
+      <caption className="unseen">{nameOf(month)}</caption>
+      <thead>
+        <tr>
+          {weekdays.map((day) => (
+            <th key={day.getTime()} scope="col">
+              <abbr title={long.format(day)}>{narrow.format(day)}</abbr>
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {weeksOf(month).map((week, w) => (
+          // oxlint-disable-next-line react/no-array-index-key
+          <tr key={w}>
+            {week.map((day, d) => {
+              const weekday = weekdays[d]?.getTime()
+              if (day === null) return <td key={weekday} />
+              const checked = days.includes(day)
+              const isToday = today === dayOf(month, day)
+              return (
+                <td key={weekday} data-day={day} data-checked={checked || undefined}>
+                  <span
+                    className={checked ? css.checked : css.open}
+                    aria-current={isToday ? 'date' : undefined}
+                  >
+                    {day}
+                    {checked && <Check aria-hidden="true" size={12} strokeWidth={3} />}
+                    {checked && <span className="unseen">, {t.checked}</span>}
+                    {isToday && <span className="unseen">, {t.today}</span>}
+                  </span>
+                </td>
+              )
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+/** A Monday to the Sunday behind it. */
+const weekdays = [1, 2, 3, 4, 5, 6, 7].map((day) => new Date(Date.UTC(2024, 0, day)))
+
+/** The days of a month (yyyy-mm) in weeks that begin on Mondays; null before its first and behind its last. */
+function weeksOf(month: string): (number | null)[][] {
+  const first = new Date(`${month}-01T00:00:00Z`)
+  const count = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate()
+  const before = (first.getUTCDay() + 6) % 7
+  return Array.from({ length: Math.ceil((before + count) / 7) }, (_week, w) =>
+    Array.from({ length: 7 }, (_day, d) => {
+      const day = w * 7 + d - before + 1
+      return day >= 1 && day <= count ? day : null
+    }),
+  )
+}
+
+function monthAfter(month: string, by: number): string {
+  const at = new Date(`${month}-01T00:00:00Z`)
+  at.setUTCMonth(at.getUTCMonth() + by)
+  return at.toISOString().slice(0, 7)
+}
+
+function dayOf(month: string, day: number): string {
+  return `${month}-${String(day).padStart(2, '0')}`
+}
+
+/** Today by the clock of the browser. */
+function dayHere(): string {
+  const now = new Date()
+  const month = String(now.getMonth() + 1).padStart(2, '0')
+  return dayOf(`${now.getFullYear()}-${month}`, now.getDate())
+}

@@ -1,0 +1,41 @@
+import type { OrderStatus } from '@/api/types.gql'
+import { texts } from '@/i18n/texts'
+
+const useTexts = texts<Record<OrderStatus, string>>(
+  {
+    QUEUED: 'In the queue',
+    UNPAID: 'Not paid yet',
+    PAID: 'Paid, not used',
+    USED: 'Used',
+    CANCELLED: 'Cancelled',
+    REFUNDING: 'Being refunded',
+    REFUNDED: 'Refunded',
+    FAILED: 'Failed',
+  },
+  {
+    QUEUED: '排队中',
+    UNPAID: '待付款',
+    PAID: '待使用',
+    USED: '已使用',
+    CANCELLED: '已取消',
+    REFUNDING: '退款中',
+    REFUNDED: '已退款',
+    FAILED: '下单失败',
+  },
+)
+
+/** Those that orders in a shop's list have. */
+export const statuses: readonly OrderStatus[] = [
+  'PAID',
+  'USED',
+  'UNPAID',
+  'CANCELLED',
+  'REFUNDING',
+  'REFUNDED',
+]
+
+/** Says to a merchant where an order is in its life. */
+export function useStatusName(): (status: OrderStatus) => string {
+  const t = useTexts()
+  return (status) => t[status]
+}

@@ -1,1 +1,0 @@
-import{t as e}from"./Screen-DdURs_yY.js";import{n as t}from"./preload-helper-Chrg9qMa.js";var n=t();function r(){return(0,n.jsx)(e,{title:`EditMe`,up:`/`,children:`…`})}export{r as EditMe};

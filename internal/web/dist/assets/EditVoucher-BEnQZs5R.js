@@ -1,1 +1,0 @@
-import{t as e}from"./Screen-DdURs_yY.js";import{n as t}from"./preload-helper-Chrg9qMa.js";var n=t();function r(t){return(0,n.jsx)(e,{title:`NewVoucher ${Object.values(t).join(` `)}`,up:`/`,children:`…`})}function i(t){return(0,n.jsx)(e,{title:`EditVoucher ${Object.values(t).join(` `)}`,up:`/`,children:`…`})}export{i as EditVoucher,r as NewVoucher};
