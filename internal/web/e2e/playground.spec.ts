@@ -159,7 +159,7 @@ test('whoever signs in asks and subscribes as that account, until signing out', 
   await expect(page.getByRole('button', { name: /Sign in as demo/ })).toHaveCount(3)
 })
 
-test('there is nobody to sign in as on a server for real people', async ({ person, server }) => {
+test('there is nobody to sign in as on a server for real people', async ({ person }) => {
   test.skip(stack === 'embedded', 'there are accounts to try')
   const { page } = await person({ device: 'desktop' })
   await open(page)

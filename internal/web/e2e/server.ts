@@ -227,7 +227,8 @@ export class Server {
   }
 
   #env(): NodeJS.ProcessEnv {
-    return { ...process.env, TANDIAN_ADDR: `127.0.0.1:${this.#port}` }
+    // Orders are answered before they are stored, as on a busy day.
+    return { ...process.env, TANDIAN_ADDR: `127.0.0.1:${this.#port}`, TANDIAN_ORDER_WAIT: '0' }
   }
 
   async #ready(): Promise<boolean> {

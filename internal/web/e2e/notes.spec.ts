@@ -1,0 +1,199 @@
+import { expect, test, type Page } from './fixtures.ts'
+import { picture } from './picture.ts'
+import { follow, publish } from './things.ts'
+
+test('a note with a picture is written, and shows live to who follows its author', async ({
+  person,
+  server,
+}) => {
+  const author = await server.newcomer('+999007770301')
+  const reader = await server.newcomer('+999007770302')
+  const { page } = await person({ as: reader, device: 'desktop' })
+
+  // Followed on the author's page.
+  await page.goto(`/users/${author.userId}`)
+  const button = page.getByRole('button', { name: /^Follow/ })
+  await button.click()
+  await expect(button).toHaveAttribute('aria-pressed', 'true')
+  await page.getByRole('link', { name: 'Feed' }).click()
+  await expect(page.locator('[data-feed-ready]')).toBeAttached()
+
+  const writer = await person({ as: author })
+  await writer.page.goto('/publish')
+  await writer.page.getByRole('button', { name: 'Choose the shop' }).click()
+  const dialog = writer.page.getByRole('dialog')
+  await dialog.getByLabel('Name, quarter or street').fill('Second Ripple')
+  await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
+  await writer.page.getByLabel('Title').fill('The window seat')
+  await writer.page.getByLabel('Your note').fill('Morning light.\nAsk for the small cup.')
+  // As large as a phone's photo: the browser makes it smaller before it is sent.
+  await writer.page.locator('input[type=file]').setInputFiles({
+    name: 'photo.png',
+    mimeType: 'image/png',
+    buffer: picture(2600, 1800),
+  })
+  await expect(writer.page.locator('[data-picture="done"]')).toHaveCount(1)
+  // A reload keeps the draft.
+  await writer.page.reload()
+  await expect(writer.page.getByLabel('Title')).toHaveValue('The window seat')
+  await expect(writer.page.locator('[data-picture="done"]')).toHaveCount(1)
+  await writer.page.getByRole('button', { name: 'Publish' }).click()
+  await expect(
+    writer.page.getByRole('heading', { level: 1, name: 'The window seat' }),
+  ).toBeVisible()
+  await expect(loaded(writer.page)).resolves.toBeGreaterThan(0)
+
+  // The other window hears of it where it stands, and shows it when that is wanted.
+  await expect(page.getByRole('link', { name: /Feed.*1 new note/ })).toBeVisible()
+  await expect(page.getByRole('heading', { name: 'The window seat' })).toHaveCount(0)
+  await page.getByRole('button', { name: '1 new note' }).click()
+  await expect(page.getByRole('heading', { name: 'The window seat' })).toBeVisible()
+  await page.getByRole('link', { name: 'The window seat' }).click()
+
+  // They talk about it.
+  await page.getByLabel('Add a comment').fill('Which window?')
+  await page.getByRole('button', { name: 'Send' }).click()
+  await expect(page.locator('[data-comment]').getByText('Which window?')).toBeVisible()
+  const like = page.getByRole('button', { name: /^Like “The window seat”/ })
+  await like.click()
+  await expect(like).toHaveAttribute('aria-pressed', 'true')
+  await expect(like).toContainText('1')
+  await writer.page.reload()
+  await expect(writer.page.getByText('Which window?')).toBeVisible()
+})
+
+test('a feed that loses the network and the server comes back without a gap', async ({
+  person,
+  server,
+  network,
+}) => {
+  const author = await server.newcomer('+999007770303')
+  const reader = await server.newcomer('+999007770304')
+  await follow(reader.ask, author.userId)
+  const titles = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'].map((n) => `Note ${n}`)
+  const write = async (from: number, to: number) => {
+    for (const title of titles.slice(from, to)) await publish(author.ask, server.shop, title)
+  }
+  await write(0, 1)
+  const { page, expectNetworkErrors } = await person({ as: reader, url: network.url })
+  await page.goto('/feed')
+  await expect(page.locator('[data-feed-ready]')).toBeAttached()
+  await expect(page.getByRole('article')).toHaveCount(1)
+  await write(1, 2)
+  await expect(page.getByRole('button', { name: '1 new note' })).toBeVisible()
+
+  expectNetworkErrors()
+  await network.cut()
+  await expect(page.locator('html')).toHaveAttribute('data-network', 'unreachable')
+  await write(2, 4)
+  await network.mend()
+  await expect(page.getByRole('button', { name: '3 new notes' })).toBeVisible()
+
+  await server.kill()
+  await expect(page.locator('html')).toHaveAttribute('data-network', 'unreachable')
+  await server.start()
+  await write(4, 6)
+  await expect(page.getByRole('button', { name: '5 new notes' })).toBeVisible()
+
+  // Offline, sockets freeze instead of ending.
+  await page.context().setOffline(true)
+  await write(6, 7)
+  await page.context().setOffline(false)
+  await expect(page.getByRole('button', { name: '6 new notes' })).toBeVisible()
+
+  await page.getByRole('button', { name: '6 new notes' }).click()
+  await expect(page.getByRole('article').getByRole('heading')).toHaveText(titles.toReversed())
+  // What a reload reads is the same.
+  await page.reload()
+  await expect(page.getByRole('article').getByRole('heading')).toHaveText(titles.toReversed())
+})
+
+test('what is read stays where it is while notes come and go', async ({ person, server }) => {
+  const author = await server.newcomer('+999007770305')
+  const reader = await server.newcomer('+999007770306')
+  await follow(reader.ask, author.userId)
+  for (let i = 0; i < 14; i++) await publish(author.ask, server.shop, `Old ${i}`)
+  const { page } = await person({ as: reader })
+  await page.goto('/feed')
+  await expect(page.locator('[data-feed-ready]')).toBeAttached()
+  const read = page.getByRole('article').nth(6)
+  await read.scrollIntoViewIfNeeded()
+  const title = await read.getByRole('heading').innerText()
+  const place = () =>
+    page
+      .getByRole('heading', { name: title, exact: true })
+      .evaluate((e) => e.getBoundingClientRect().top)
+  const before = await place()
+  const id = await publish(author.ask, server.shop, 'New')
+  await expect(page.getByRole('button', { name: '1 new note' })).toBeVisible()
+  expect(Math.abs((await place()) - before)).toBeLessThan(2)
+
+  await page.getByRole('link', { name: title, exact: true }).click()
+  await expect(page.getByRole('heading', { level: 1, name: title })).toBeVisible()
+  await page.goBack()
+  await expect.poll(async () => Math.abs((await place()) - before)).toBeLessThan(2)
+
+  // One that is deleted is not offered any more.
+  await author.ask(`mutation ($id: ID!) { deleteNote(id: $id) { userErrors { message } } }`, { id })
+  await expect(page.getByRole('button', { name: '1 new note' })).toHaveCount(0)
+})
+
+test('a like and a follow that are refused are taken back', async ({ person, server }) => {
+  const author = await server.newcomer('+999007770307')
+  const reader = await server.newcomer('+999007770308')
+  const note = await publish(author.ask, server.shop, 'Gone in a moment')
+  const { page } = await person({ as: reader })
+  await page.goto(`/notes/${note}`)
+  const like = page.getByRole('button', { name: /^Like “/ })
+  await expect(like).toHaveAttribute('aria-pressed', 'false')
+  let answer!: () => void
+  const wait = new Promise<void>((resolve) => (answer = resolve))
+  await page.route('**/graphql', async (route) => {
+    const { operationName } = route.request().postDataJSON()
+    if (operationName === 'LikeNote') {
+      await wait
+      const refused = {
+        code: 'NOT_FOUND',
+        message: 'There is no such note.',
+        field: null,
+        __typename: 'UserError',
+      }
+      const likeNote = { note: null, userErrors: [refused], __typename: 'LikeNotePayload' }
+      return route.fulfill({ json: { data: { likeNote } } })
+    }
+    if (operationName === 'Follow') {
+      await wait
+      const refused = {
+        code: 'LIMIT_REACHED',
+        message: 'You follow 5000.',
+        field: null,
+        __typename: 'UserError',
+      }
+      const followed = { user: null, userErrors: [refused], __typename: 'FollowPayload' }
+      return route.fulfill({ json: { data: { follow: followed } } })
+    }
+    return route.continue()
+  })
+  const button = page.getByRole('button', { name: /^Follow/ }).first()
+  await like.click()
+  await button.click()
+  // Shown at once, though nobody has answered.
+  await expect(like).toHaveAttribute('aria-pressed', 'true')
+  await expect(like).toContainText('1')
+  await expect(button).toHaveAttribute('aria-pressed', 'true')
+  answer()
+  await expect(like).toHaveAttribute('aria-pressed', 'false')
+  await expect(like).toContainText('0')
+  await expect(button).toHaveAttribute('aria-pressed', 'false')
+  await expect(page.getByText('It does not exist any more.')).toBeVisible()
+})
+
+/** How many of the pictures of the page are there. */
+async function loaded(page: Page): Promise<number> {
+  const count = () =>
+    page
+      .locator('main img')
+      .evaluateAll((all) => all.filter((e) => (e as HTMLImageElement).naturalWidth > 300).length)
+  await expect.poll(count).toBeGreaterThan(0)
+  return count()
+}

@@ -1,0 +1,173 @@
+import { expect, test, type Page } from './fixtures.ts'
+import { flashSale } from './things.ts'
+
+const state = (page: Page) => page.locator('[data-status]').first()
+
+test('two race for the last piece: one gets it and pays, the other hears that it is gone', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const sale = await flashSale(merchant.ask, server.shop, 1)
+  const ann = await person({ as: await server.newcomer('+999007770201') })
+  const bob = await person({ as: await server.newcomer('+999007770202'), device: 'desktop' })
+  const pages = [ann.page, bob.page]
+  await Promise.all(
+    pages.map(async (page) => {
+      await page.goto(`/sales/${sale}`)
+      await expect(page.locator('[data-stock="1"]')).toBeVisible()
+    }),
+  )
+  const answers = pages.map((page) => page.waitForResponse(isOrder))
+  await Promise.all(pages.map((page) => page.getByRole('button', { name: 'Buy now' }).click()))
+  const orders = await Promise.all(
+    answers.map(async (answer) => (await (await answer).json()).data.orderVoucher),
+  )
+  const won = orders.findIndex(({ order }) => order !== null)
+  const lost = 1 - won
+  expect(orders[lost].order).toBeNull()
+  expect(orders[lost].userErrors.map((e: { code: string }) => e.code)).toEqual(['OUT_OF_STOCK'])
+
+  // The winner was told before the order was stored, and sees it become one without a reload.
+  expect(orders[won].order.status).toBe('QUEUED')
+  const winner = pages[won]!
+  await expect(winner).toHaveURL(/\/orders\//)
+  await expect(state(winner)).toHaveAttribute('data-status', 'UNPAID')
+
+  // The other sees that nothing is left, and that nothing can be bought.
+  const loser = pages[lost]!
+  await expect(loser.locator('[data-stock="0"]')).toBeVisible()
+  await expect(loser.getByRole('button', { name: 'Buy now' })).toHaveCount(0)
+  await expect(loser.locator('[data-phase="SOLD_OUT"]')).toBeVisible()
+
+  await winner.getByRole('button', { name: /^Pay/ }).click()
+  await expect(state(winner)).toHaveAttribute('data-status', 'PAID')
+  await winner.goto(`/sales/${sale}`)
+  await expect(winner.getByText('You have one of these.')).toBeVisible()
+
+  // The merchant takes it in the shop, by the number that is read out. The customer's page says so.
+  await winner.getByRole('link', { name: 'See your order' }).click()
+  const number = await winner.locator('[data-number]').getAttribute('data-number')
+  const shop = await person({ as: 'MERCHANT' })
+  await shop.page.goto('/merchant/redeem')
+  await shop.page.getByLabel('Number of the order').fill(number!)
+  await shop.page.getByRole('button', { name: 'Find' }).click()
+  await shop.page.getByRole('button', { name: 'Redeem', exact: true }).click()
+  await expect(shop.page.locator(`[data-redeemed="${number}"]`)).toBeVisible()
+  await expect(state(winner)).toHaveAttribute('data-status', 'USED')
+
+  // A second time is refused in words.
+  await shop.page.getByLabel('Number of the order').fill(number!)
+  await shop.page.getByRole('button', { name: 'Find' }).click()
+  await expect(shop.page.locator('[data-refused="USED"]')).toBeVisible()
+})
+
+test('an answer that is lost costs no second piece, over a reload too', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const customer = await server.newcomer('+999007770203')
+  const sale = await flashSale(merchant.ask, server.shop, 5)
+  const { page, expectNetworkErrors } = await person({ as: customer })
+  expectNetworkErrors()
+  await page.goto(`/sales/${sale}`)
+  const keys: string[] = []
+  // The server does it, and nobody hears.
+  await page.route('**/graphql', async (route) => {
+    if (!isOrder(route)) return route.continue()
+    keys.push(route.request().postDataJSON().variables.idempotencyKey)
+    await route.fetch()
+    return route.abort()
+  })
+  await page.getByRole('button', { name: 'Buy now' }).click()
+  await expect(page.getByText('We do not know yet whether your order went through.')).toBeVisible()
+  await page.reload()
+  // By itself, with the same key.
+  await expect.poll(() => keys.length).toBeGreaterThan(1)
+  await page.unroute('**/graphql')
+  await page.reload()
+  await expect(page).toHaveURL(/\/orders\//)
+  await expect(state(page)).toHaveAttribute('data-status', 'UNPAID')
+  expect(new Set(keys).size).toBe(1)
+  const { me } = await customer.ask(`{ me { orders { edges { node { status } } } } }`)
+  expect(me.orders.edges).toHaveLength(1)
+
+  // That intent is over: the next voucher gets a key of its own.
+  const left = await page.evaluate(() =>
+    Object.keys(localStorage).filter((k) => k.includes('intent')),
+  )
+  expect(left).toEqual([])
+})
+
+test('an order is asked for again after each time without a network or in the background', async ({
+  person,
+  server,
+  network,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const customer = await server.newcomer('+999007770204')
+  const sale = await flashSale(merchant.ask, server.shop, 5)
+  const { page, expectNetworkErrors } = await person({ as: customer, url: network.url })
+  await page.goto(`/sales/${sale}`)
+  await page.getByRole('button', { name: 'Buy now' }).click()
+  await expect(state(page)).toHaveAttribute('data-status', 'UNPAID')
+  const id = new URL(page.url()).pathname.split('/').at(-1)!
+
+  expectNetworkErrors()
+  await network.cut()
+  await expect(page.locator('html')).toHaveAttribute('data-network', 'unreachable')
+  await customer.ask(
+    `mutation ($id: ID!) { payOrder(orderId: $id, method: BALANCE) { userErrors { message } } }`,
+    { id },
+  )
+  await expect(state(page)).toHaveAttribute('data-status', 'UNPAID')
+  await network.mend()
+  await expect(state(page)).toHaveAttribute('data-status', 'PAID')
+
+  // A page that comes back from the background asks, whatever the socket has told.
+  const asked = page.waitForRequest(
+    (r) => r.url().endsWith('/graphql') && r.postDataJSON()?.operationName === 'Order',
+  )
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  await asked
+})
+
+test('somebody who is not signed in comes back to the sale', async ({ person, server }) => {
+  const merchant = await server.login('MERCHANT')
+  const sale = await flashSale(merchant.ask, server.shop, 5)
+  const { page } = await person()
+  await page.goto(`/sales/${sale}`)
+  await page.getByRole('link', { name: 'Sign in to buy' }).click()
+  await page.getByRole('button', { name: 'Use a password instead' }).click()
+  const { phone, password } = server.as('CUSTOMER')
+  await page.getByLabel('Phone').fill(phone)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await expect(page).toHaveURL(new RegExp(`/sales/${sale}$`))
+  await expect(page.getByRole('button', { name: 'Buy now' })).toBeVisible()
+})
+
+test('a sale opens by the server’s clock, whatever the phone’s says', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const sale = await flashSale(merchant.ask, server.shop, 5)
+  const { page } = await person()
+  // Two hours fast: by this clock the sale were over.
+  await page.addInitScript(() => {
+    const real = Date.now
+    Date.now = () => real() + 2 * 3_600_000
+  })
+  await page.goto(`/sales/${sale}`)
+  await expect(page.locator('[data-phase="OPEN"]')).toBeVisible()
+  await expect(page.getByRole('link', { name: 'Sign in to buy' })).toBeVisible()
+})
+
+function isOrder(of: { request: () => { postDataJSON: () => any; url: () => string } }): boolean {
+  const request = of.request()
+  return (
+    request.url().endsWith('/graphql') && request.postDataJSON()?.operationName === 'OrderVoucher'
+  )
+}
