@@ -1,4 +1,4 @@
-import{o as e}from"./rolldown-runtime-BCiCTKAo.js";import{a as t,n}from"./preload-helper-Chrg9qMa.js";import{a as r,g as i,t as a}from"./Screen-BMFk-Lya.js";import{t as o}from"./useAsk-CKZnNJl_.js";import{_ as s,a as c,c as l,f as u,h as d,m as f,s as p,u as m}from"./app-BbuVHTlN.js";import{t as h}from"./document-bm9CNBvx.js";var g=e(t(),1),_=h(`d1dc012c35ec87af789bc642bdd1e747e896f1042299c5d16a5dda341f185d39`,`query ShopTypes {
+import{o as e}from"./rolldown-runtime-BCiCTKAo.js";import{a as t,n}from"./preload-helper-Chrg9qMa.js";import{a as r,g as i,t as a}from"./Screen-BMFk-Lya.js";import{t as o}from"./useAsk-CKZnNJl_.js";import{_ as s,a as c,c as l,f as u,h as d,m as f,s as p,u as m}from"./app-v2KCKU2x.js";import{t as h}from"./document-bm9CNBvx.js";var g=e(t(),1),_=h(`d1dc012c35ec87af789bc642bdd1e747e896f1042299c5d16a5dda341f185d39`,`query ShopTypes {
   shopTypes {
     id
     name

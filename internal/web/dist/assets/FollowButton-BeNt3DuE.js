@@ -1,4 +1,4 @@
-import{c as e,n as t}from"./useDo-CPYHaSsr.js";import{a as n,n as r}from"./Screen-BMFk-Lya.js";import{S as i}from"./app-BbuVHTlN.js";import{t as a}from"./document-bm9CNBvx.js";import{n as o}from"./preload-helper-Chrg9qMa.js";var s=a(`bedae1796c2f296971c6b046a4b7c0f0ff7df96008ac41b428f4703746c8f07d`,`mutation Follow($userId: ID!) {
+import{c as e,n as t}from"./useDo-CPYHaSsr.js";import{a as n,n as r}from"./Screen-BMFk-Lya.js";import{S as i}from"./app-v2KCKU2x.js";import{t as a}from"./document-bm9CNBvx.js";import{n as o}from"./preload-helper-Chrg9qMa.js";var s=a(`bedae1796c2f296971c6b046a4b7c0f0ff7df96008ac41b428f4703746c8f07d`,`mutation Follow($userId: ID!) {
   follow(userId: $userId) {
     user {
       id

@@ -1,4 +1,4 @@
-import{t as e}from"./errors-BBJ-6boX.js";import{t}from"./useAsk-CKZnNJl_.js";import{a as n,t as r}from"./Screen-BMFk-Lya.js";import{t as i}from"./PersonRow-CmIakuBA.js";import{Lost as a}from"./Lost-CuL8E3mu.js";import{a as o,f as s,u as c}from"./app-BbuVHTlN.js";import{t as l}from"./document-bm9CNBvx.js";import{n as u}from"./preload-helper-Chrg9qMa.js";var d=l(`af3746082cd8b5f39466adb700ad99eaa39a28ef79018c06869851d8c8650390`,`query UserName($id: ID!) {
+import{t as e}from"./errors-BBJ-6boX.js";import{t}from"./useAsk-CKZnNJl_.js";import{a as n,t as r}from"./Screen-BMFk-Lya.js";import{t as i}from"./PersonRow-DpGY_kkZ.js";import{Lost as a}from"./Lost-CCcbtmY_.js";import{a as o,f as s,u as c}from"./app-v2KCKU2x.js";import{t as l}from"./document-bm9CNBvx.js";import{n as u}from"./preload-helper-Chrg9qMa.js";var d=l(`af3746082cd8b5f39466adb700ad99eaa39a28ef79018c06869851d8c8650390`,`query UserName($id: ID!) {
   user(id: $id) {
     id
     nickname
