@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
+
+const src = fileURLToPath(new URL('src', import.meta.url))
 
 /**
  * Drops GraphiQL's embedded fonts: they are four fifths of its style sheet, and
@@ -33,7 +36,7 @@ function withDocuments(): Plugin {
 
 export default defineConfig({
   plugins: [withoutEmbeddedFonts(), withDocuments(), react()],
-  resolve: { alias: { '@': '/src', 'react-style-singleton': '/src/styleSingleton.ts' } },
+  resolve: { alias: { '@': src, 'react-style-singleton': `${src}/styleSingleton.ts` } },
   // `npm run dev` beside a server that runs.
   server: {
     proxy: Object.fromEntries(
