@@ -1,4 +1,4 @@
-import{t as e}from"./ticket-DckOlL5H.js";import{a as t,f as n,t as r}from"./Screen-C350eDAS.js";import{t as i}from"./errors-DcrNRUMo.js";import{O as a,g as o,h as s}from"./app-FDEZ2IQO.js";import{n as c,r as l,t as u}from"./VoucherHead-CmQZUkMY.js";import{Lost as d}from"./Lost-C-rdx0lE.js";import{t as f}from"./document-BthJQ_51.js";import{n as p}from"./preload-helper-Chrg9qMa.js";var m=f(`a1f0a453ada82101502e0cb0d282c9b333f52176c5e32ba621e43b27e3255a60`,`query Voucher($id: ID!) {
+import{t as e}from"./ticket-DckOlL5H.js";import{a as t,f as n,t as r}from"./Screen-C350eDAS.js";import{t as i}from"./errors-DcrNRUMo.js";import{O as a,g as o,h as s}from"./app-MsQY-sE-.js";import{n as c,r as l,t as u}from"./VoucherHead-DIHax0TK.js";import{Lost as d}from"./Lost-lo4IEpZh.js";import{t as f}from"./document-BthJQ_51.js";import{n as p}from"./preload-helper-Chrg9qMa.js";var m=f(`a1f0a453ada82101502e0cb0d282c9b333f52176c5e32ba621e43b27e3255a60`,`query Voucher($id: ID!) {
   voucher(id: $id) {
     ...VoucherFacts
     __typename

@@ -1,4 +1,4 @@
-import{o as e}from"./rolldown-runtime-BCiCTKAo.js";import{a as t,n}from"./preload-helper-Chrg9qMa.js";import{_ as r,a as i,t as a}from"./Screen-C350eDAS.js";import{O as o,_ as s,b as c,d as l,f as u,g as d,m as f,u as p,v as m}from"./app-FDEZ2IQO.js";import{t as h}from"./document-BthJQ_51.js";var g=e(t(),1),_=h(`d1dc012c35ec87af789bc642bdd1e747e896f1042299c5d16a5dda341f185d39`,`query ShopTypes {
+import{o as e}from"./rolldown-runtime-BCiCTKAo.js";import{a as t,n}from"./preload-helper-Chrg9qMa.js";import{_ as r,a as i,t as a}from"./Screen-C350eDAS.js";import{O as o,_ as s,b as c,d as l,f as u,g as d,m as f,u as p,v as m}from"./app-MsQY-sE-.js";import{t as h}from"./document-BthJQ_51.js";var g=e(t(),1),_=h(`d1dc012c35ec87af789bc642bdd1e747e896f1042299c5d16a5dda341f185d39`,`query ShopTypes {
   shopTypes {
     id
     name
