@@ -18,6 +18,9 @@ const useTexts = texts(
 
 const intents = makeIntents({ shelf: localStorage })
 
+const soonest = 250 // ms before it is sent again by itself
+const slowest = 30_000 // ms
+
 type Now = Pick<Buying, 'state' | 'code' | 'refusal'>
 const idle: Now = { state: 'idle', code: null, refusal: null }
 const asking: Now = { state: 'asking', code: null, refusal: null }
@@ -50,6 +53,8 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
   })
   const flying = useRef(false)
   const shown = useRef(false)
+  const tried = useRef({ at: 0, times: 0 }) // by itself, without an answer
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const refused = useEffectEvent(onRefused)
 
   const send = useCallback(
@@ -60,6 +65,7 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
         .mutation(OrderVoucherDocument, { voucherId, idempotencyKey: intent.key })
         .toPromise()
       flying.current = false
+      tried.current = { at: Date.now(), times: tried.current.times + 1 }
 
       const payload = data?.orderVoucher
       const verdict = judge({
@@ -103,10 +109,19 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
     resume()
     return () => {
       shown.current = false
+      clearTimeout(timer.current)
     }
   }, [])
+  // A network may come back again and again without an answer to this.
   useCatchUp(() => {
-    if (resume()) setNow(asking)
+    const { at, times } = tried.current
+    clearTimeout(timer.current)
+    timer.current = setTimeout(
+      () => {
+        if (resume()) setNow(asking)
+      },
+      Math.max(0, at + Math.min(soonest * 2 ** times, slowest) - Date.now()),
+    )
   })
 
   const { refusal } = now
@@ -117,6 +132,7 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
   const buy = () => {
     if (userId === null) return
     setNow(asking)
+    tried.current = { at: 0, times: 0 }
     void send(userId, intents.begin(userId, voucherId))
   }
   return { ...now, buy }

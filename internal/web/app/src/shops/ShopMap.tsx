@@ -63,6 +63,7 @@ export function ShopMap({
   const along = bar * scale
   const places = apart(
     others.map(({ at }) => ({ x: centre.x + at.x * scale, y: centre.y + at.y * scale })),
+    centre,
     listed,
     21,
   )
@@ -111,8 +112,8 @@ export function ShopMap({
           )
         })}
         <g className={css.here} transform={`translate(${centre.x} ${centre.y})`} aria-hidden="true">
-          <path d="M0 2C-5 -6 -11 -11 -11 -19a11 11 0 0 1 22 0C11 -11 5 -6 0 2Z" />
-          <circle cy="-19" r="4" />
+          <circle r="10" />
+          <circle className={css.middle} r="4" />
         </g>
         <g className={css.bar} aria-hidden="true">
           <path

@@ -36,9 +36,13 @@ export function fit(
 
 const rounds = 12
 
-/** Moves the first spots of a picture a little, so that they lie `least` apart and all can be read. */
+/**
+ * Moves the first spots of a picture a little, so that they lie `least` apart, and from its centre,
+ * and all can be read.
+ */
 export function apart(
   spots: readonly { readonly x: number; readonly y: number }[],
+  centre: { readonly x: number; readonly y: number },
   first: number,
   least: number,
 ): { x: number; y: number }[] {
@@ -46,6 +50,12 @@ export function apart(
   const near = moved.slice(0, first)
   for (let round = 0; round < rounds; round++) {
     for (const [i, a] of near.entries()) {
+      const off = Math.hypot(a.x - centre.x, a.y - centre.y)
+      if (off < least) {
+        const by = off === 0 ? 0 : least / off
+        a.x = off === 0 ? centre.x + least : centre.x + (a.x - centre.x) * by
+        a.y = centre.y + (a.y - centre.y) * by
+      }
       for (const b of near.slice(i + 1)) {
         const [dx, dy] = [b.x - a.x, b.y - a.y]
         const far = Math.hypot(dx, dy)

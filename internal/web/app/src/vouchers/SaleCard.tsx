@@ -11,8 +11,8 @@ import { StockBar } from './StockBar'
 import { useLiveSale } from './useLiveSale'
 
 const useTexts = texts(
-  { sale: 'Flash sale', begins: 'Opens in', ends: 'Ends in', over: 'It is over' },
-  { sale: '秒杀', begins: '距开抢', ends: '距结束', over: '已结束' },
+  { sale: 'Flash sale', begins: 'Opens in', ends: 'Ends in', over: 'It is over', off: 'Off sale' },
+  { sale: '秒杀', begins: '距开抢', ends: '距结束', over: '已结束', off: '已下架' },
 )
 
 /** A flash voucher in a list: its stock and its countdown are live, and it leads to the sale. */
@@ -26,8 +26,9 @@ export function SaleCard({
   const t = useTexts()
   const { money } = useFormat()
   const { phase, beginsAt, endsAt } = useLiveSale(voucher.sale)
+  const off = voucher.status === 'OFF_SALE'
   return (
-    <article className={css.card} data-phase={phase}>
+    <article className={css.card} data-phase={off ? 'OFF_SALE' : phase}>
       <p className={css.tag}>
         <Zap aria-hidden="true" size={16} fill="currentColor" />
         {t.sale}
@@ -42,9 +43,12 @@ export function SaleCard({
         <strong>{money(voucher.payValue)}</strong> <s>{money(voucher.faceValue)}</s>
       </p>
       <StockBar sale={voucher.sale} />
-      {phase === 'UPCOMING' && <Countdown to={beginsAt} label={t.begins} />}
-      {(phase === 'OPEN' || phase === 'SOLD_OUT') && <Countdown to={endsAt} label={t.ends} />}
-      {phase === 'ENDED' && <p>{t.over}</p>}
+      {off && <p>{t.off}</p>}
+      {!off && phase === 'UPCOMING' && <Countdown to={beginsAt} label={t.begins} />}
+      {!off && (phase === 'OPEN' || phase === 'SOLD_OUT') && (
+        <Countdown to={endsAt} label={t.ends} />
+      )}
+      {!off && phase === 'ENDED' && <p>{t.over}</p>}
     </article>
   )
 }

@@ -177,7 +177,7 @@ function State({ order, voucher, own, ask }: StateProps) {
     CANCELLED: t.cancelledText,
     REFUNDING: t.refundingText,
     REFUNDED: t.refundedText(money(order.payValue)),
-    FAILED: failure === null ? t.failedText : `${refusalText(failure)} ${t.failedText}`,
+    FAILED: failure === null ? t.failedText : refusalText(failure),
   }
   let more: ReactNode = null
   if (status === 'UNPAID' && own) more = <Pay order={order} ask={ask} />

@@ -25,8 +25,8 @@ const useTexts = texts(
   {
     title: 'Shop',
     each: (price: string) => `${price} a person`,
-    comments: (n: string) => `${n} comments`,
-    sold: (n: string) => `${n} vouchers sold`,
+    comments: (n: string) => (n === '1' ? '1 comment' : `${n} comments`),
+    sold: (n: string) => (n === '1' ? '1 voucher sold' : `${n} vouchers sold`),
     address: 'Address',
     hours: 'Open',
     vouchers: 'Vouchers',
