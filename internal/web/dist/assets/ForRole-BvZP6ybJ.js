@@ -1,4 +1,4 @@
-import{n as e,t}from"./Skeleton-WFtokztb.js";import{a as n,r}from"./Screen-C350eDAS.js";import{c as i,l as a}from"./app-DwQjFHNw.js";import{t as o}from"./document-BthJQ_51.js";import{n as s}from"./preload-helper-Chrg9qMa.js";var c=o(`6111ce526334fabe471c54fd5bf4b20898bf28510ee7d8e0c8d277ea9cfd1822`,`query MyRole {
+import{n as e,t}from"./Skeleton-WFtokztb.js";import{a as n,r}from"./Screen-C350eDAS.js";import{c as i,l as a}from"./app-DRkv9LCR.js";import{t as o}from"./document-BthJQ_51.js";import{n as s}from"./preload-helper-Chrg9qMa.js";var c=o(`6111ce526334fabe471c54fd5bf4b20898bf28510ee7d8e0c8d277ea9cfd1822`,`query MyRole {
   me {
     id
     role

@@ -1,4 +1,4 @@
-import{o as e}from"./rolldown-runtime-BCiCTKAo.js";import{a as t,n}from"./preload-helper-Chrg9qMa.js";import{t as r}from"./errors-B2DYgTZG.js";import{n as i,t as a}from"./Skeleton-WFtokztb.js";import{n as o,t as s}from"./days-BSkticXh.js";import{l as c,y as l}from"./app-DwQjFHNw.js";import{a as u,s as d,t as f}from"./Screen-C350eDAS.js";import{t as p}from"./ForRole-B5hN65ws.js";import{t as m}from"./document-BthJQ_51.js";var h=e(t(),1),g=m(`42490e9f97a3c61538b08552e508cc35ee6b0185b8a54d8dc1e48958bd1ae054`,`query AdminGauges {
+import{o as e}from"./rolldown-runtime-BCiCTKAo.js";import{a as t,n}from"./preload-helper-Chrg9qMa.js";import{t as r}from"./errors-B2DYgTZG.js";import{n as i,t as a}from"./Skeleton-WFtokztb.js";import{n as o,t as s}from"./days-8zu3JpTU.js";import{l as c,y as l}from"./app-DRkv9LCR.js";import{a as u,s as d,t as f}from"./Screen-C350eDAS.js";import{t as p}from"./ForRole-BvZP6ybJ.js";import{t as m}from"./document-BthJQ_51.js";var h=e(t(),1),g=m(`42490e9f97a3c61538b08552e508cc35ee6b0185b8a54d8dc1e48958bd1ae054`,`query AdminGauges {
   serverTime
   cacheStats {
     name
