@@ -62,6 +62,6 @@ export function wrong(...field: string[]): Refusal {
 }
 
 /** Fields beside each other where there is room. */
-export function Row({ children }: { children: ReactNode }) {
-  return <div className={css.row}>{children}</div>
+export function Row({ long = false, children }: { long?: boolean; children: ReactNode }) {
+  return <div className={`${css.row} ${long ? css.long : ''}`}>{children}</div>
 }

@@ -15,7 +15,7 @@ import {
   type LucideIcon,
 } from 'lucide-react'
 import { useEffect, type ReactNode } from 'react'
-import { Link } from 'wouter'
+import { Link, useLocation } from 'wouter'
 
 import { useAsk } from '@/api/useAsk'
 import { useDo } from '@/api/useDo'
@@ -218,10 +218,12 @@ function Orders() {
 function Links({ me }: { me: Person }) {
   const t = useTexts()
   const [logout, leaving] = useDo(LogoutDocument, { say: false })
+  const [, navigate] = useLocation()
   const merchant = me.role !== 'CUSTOMER'
   const leave = async () => {
     const done = await logout({})
     if (!done.ok) toast(t.outAnyway)
+    navigate('/') // which is there without a network too
     end()
   }
   return (

@@ -50,7 +50,8 @@ const useTexts = texts(
     addressBounds: 'Street and number, at most 255 characters.',
     lat: 'Latitude',
     lng: 'Longitude',
-    locationBounds: 'Degrees: latitude -85 to 85, longitude -180 to 180.',
+    latBounds: '-85.05 to 85.05 degrees.',
+    lngBounds: '-180 to 180 degrees.',
     here: 'Use my position',
     noPosition: 'The browser does not say where you are. Please enter it.',
     price: 'Average spend a person, in yuan',
@@ -84,7 +85,8 @@ const useTexts = texts(
     addressBounds: '街道与门牌号，最多 255 个字符。',
     lat: '纬度',
     lng: '经度',
-    locationBounds: '纬度 -85 到 85，经度 -180 到 180。',
+    latBounds: '-85.05 到 85.05 度。',
+    lngBounds: '-180 到 180 度。',
     here: '使用当前位置',
     noPosition: '浏览器无法获取位置，请手动填写。',
     price: '人均消费（元）',
@@ -145,7 +147,6 @@ const fields = [
   'typeId',
   'area',
   'address',
-  'location',
   'lat',
   'lng',
   'avgPrice',
@@ -184,8 +185,8 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
       name.trim() === '' && wrong('name'),
       typeId === '' && wrong('typeId'),
       address.trim() === '' && wrong('address'),
-      at.lat === null && wrong('lat'),
-      at.lng === null && wrong('lng'),
+      !within(at.lat, 85.05) && wrong('lat'),
+      !within(at.lng, 180) && wrong('lng'),
       textOf(price) !== null && avgPrice === null && wrong('avgPrice'),
     ].filter((one) => one !== false)
     setRefusals(seen)
@@ -276,7 +277,7 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
         <Row>
           <Field
             label={t.lat}
-            error={errorAt('lat', t.locationBounds) ?? errorAt('location', t.locationBounds)}
+            error={errorAt('lat', t.latBounds)}
             inputMode="text"
             autoComplete="off"
             value={lat}
@@ -284,7 +285,7 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
           />
           <Field
             label={t.lng}
-            error={errorAt('lng', t.locationBounds) ?? errorAt('location', t.locationBounds)}
+            error={errorAt('lng', t.lngBounds)}
             inputMode="text"
             autoComplete="off"
             value={lng}
@@ -316,6 +317,11 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
       </Button>
     </Form>
   )
+}
+
+/** Whether there is a number, not farther than this from nought. */
+function within(n: number | null, far: number): boolean {
+  return n !== null && Math.abs(n) <= far
 }
 
 interface Kept {

@@ -3,7 +3,7 @@ import { useLocation } from 'wouter'
 
 import type { Refusal } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
-import { useDo } from '@/api/useDo'
+import { refusalOf, useDo } from '@/api/useDo'
 import { Form, Row, useErrorAt, wrong } from '@/forms/Form'
 import { localOf, minorOf, momentOf, numberOf, textOf } from '@/forms/written'
 import { useFormat } from '@/i18n/format'
@@ -67,6 +67,7 @@ const useTexts = texts(
     left: (n: string, all: string) => `${n} of ${all} left`,
     delta: 'Pieces more or fewer',
     deltaHint: 'Such as 50, or -10. Empty changes nothing.',
+    deltaInUse: 'So many pieces are not left to take away.',
     deltaBounds: 'A whole number within what the sale can have.',
   },
   {
@@ -108,6 +109,7 @@ const useTexts = texts(
     left: (n, all) => `剩余 ${n} / ${all}`,
     delta: '增减数量',
     deltaHint: '例如 50 或 -10，留空表示不变。',
+    deltaInUse: '剩余数量不足，无法减少这么多。',
     deltaBounds: '请填写允许范围内的整数。',
   },
 )
@@ -314,6 +316,8 @@ function UpdateForm({ voucher }: { voucher: VoucherFormFragment }) {
   const [refusals, setRefusals] = useState<readonly Refusal[]>([])
   const errorAt = useErrorAt(refusals)
 
+  const fewer = refusalOf(refusals, 'stockDelta')?.code === 'VOUCHER_IN_USE'
+
   const sale = 'sale' in voucher ? voucher.sale : null
   const words = useWords(voucher)
   const [onSale, setOnSale] = useState(voucher.status === 'ON_SALE')
@@ -386,7 +390,7 @@ function UpdateForm({ voucher }: { voucher: VoucherFormFragment }) {
             <Field
               label={t.delta}
               hint={t.deltaHint}
-              error={errorAt('stockDelta', t.deltaBounds)}
+              error={fewer ? t.deltaInUse : errorAt('stockDelta', t.deltaBounds)}
               autoComplete="off"
               value={delta}
               onChange={(event) => setDelta(event.target.value)}
@@ -470,7 +474,7 @@ function Window({ begins, setBegins, beginsError, ends, setEnds, endsError }: Wi
   const t = useTexts()
   return (
     <>
-      <Row>
+      <Row long>
         <Field
           label={t.begins}
           error={beginsError}

@@ -13,9 +13,9 @@ const useTexts = texts(
   {
     merchants: 'This is for merchants.',
     admins: 'This is for those who run the site.',
-    home: 'To the first screen',
+    home: 'Discover shops',
   },
-  { merchants: '这里仅供商家使用。', admins: '这里仅供管理员使用。', home: '返回首页' },
+  { merchants: '此页面仅供商家使用。', admins: '此页面仅供管理员使用。', home: '去逛逛' },
 )
 
 const ranks: Record<Role, number> = { CUSTOMER: 0, MERCHANT: 1, ADMIN: 2 }

@@ -40,7 +40,7 @@ const useTexts = texts(
     orders: 'Orders',
     figures: 'Figures',
     edit: 'Edit shop',
-    look: 'As customers see it',
+    look: 'View shop page',
     sold: (n: string) => `${n} sold`,
     comments: (n: string) => `${n} comments`,
     gone: 'There is no such shop.',

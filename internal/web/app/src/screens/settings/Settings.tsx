@@ -1,6 +1,7 @@
 import { setTheme, useTheme, type Theme } from '@/app/theme'
 import { setLanguage, useLanguage, type Language } from '@/i18n/language'
 import { texts } from '@/i18n/texts'
+import { useSession } from '@/session/session'
 import { Labelled } from '@/ui/Field'
 import { Screen } from '@/ui/Screen'
 
@@ -32,8 +33,9 @@ export function Settings() {
   const t = useTexts()
   const language = useLanguage()
   const theme = useTheme()
+  const session = useSession()
   return (
-    <Screen title={t.title} up="/me">
+    <Screen title={t.title} up={session === null ? '/signin' : '/me'}>
       <div className={css.settings}>
         <Labelled label={t.language}>
           {(given) => (

@@ -1,5 +1,5 @@
 import { useEffect, useState, type FormEvent } from 'react'
-import { useLocation, useSearchParams } from 'wouter'
+import { Link, useLocation, useSearchParams } from 'wouter'
 
 import { useRefusalText, type Refusal } from '@/api/errors'
 import type { LoginInput } from '@/api/types.gql'
@@ -32,6 +32,7 @@ const useTexts = texts(
     useCode: 'Use a code instead',
     go: 'Sign in',
     welcome: (name: string) => `Hello, ${name}!`,
+    settings: 'Language and colours',
     demo: 'Just looking? Sign in as',
     CUSTOMER: 'a customer',
     MERCHANT: 'a merchant',
@@ -52,6 +53,7 @@ const useTexts = texts(
     useCode: '用验证码登录',
     go: '登录',
     welcome: (name) => `你好，${name}！`,
+    settings: '语言与外观',
     demo: '随便看看？试试以这些身份登录',
     CUSTOMER: '顾客',
     MERCHANT: '商家',
@@ -184,6 +186,9 @@ export function SignIn() {
           {byPassword ? t.useCode : t.usePassword}
         </Button>
       </form>
+      <p className={css.settings}>
+        <Link href="/settings">{t.settings}</Link>
+      </p>
       <Demo onChoose={({ phone: number, password }) => void enter({ phone: number, password })} />
     </Screen>
   )
