@@ -43,7 +43,7 @@ function open({ sale, voucher, note, author }: Things, shop: string): Seen[] {
     {
       name: 'voucher',
       path: `/vouchers/${voucher}`,
-      ready: (page) => expect(page.getByText('42')).toBeVisible(),
+      ready: (page) => expect(page.locator('[data-buying]')).toBeVisible(),
     },
     {
       name: 'note',
@@ -81,7 +81,7 @@ function customers({ order, sale }: Things): Seen[] {
     {
       name: 'edit-me',
       path: '/me/edit',
-      ready: (page) => expect(page.locator('form')).toBeVisible(),
+      ready: (page) => expect(page.locator('form').first()).toBeVisible(),
     },
   ]
 }
@@ -92,26 +92,28 @@ function merchants({ voucher }: Things, shop: string): Seen[] {
   return [
     { name: 'merchant', path: '/merchant', ready: article },
     { name: 'merchant-redeem', path: '/merchant/redeem', ready: heading },
-    { name: 'merchant-shop', path: `/merchant/shops/${shop}`, ready: chart },
+    { name: 'merchant-shop', path: `/merchant/shops/${shop}`, ready: article },
+    { name: 'merchant-orders', path: `/merchant/shops/${shop}?part=orders`, ready: article },
+    { name: 'merchant-figures', path: `/merchant/shops/${shop}?part=figures`, ready: chart },
     {
       name: 'merchant-shop-edit',
       path: `/merchant/shops/${shop}/edit`,
-      ready: (page) => expect(page.locator('form')).toBeVisible(),
+      ready: (page) => expect(page.locator('form').first()).toBeVisible(),
     },
     {
       name: 'merchant-shop-new',
       path: '/merchant/shops/new',
-      ready: (page) => expect(page.locator('form')).toBeVisible(),
+      ready: (page) => expect(page.locator('form').first()).toBeVisible(),
     },
     {
       name: 'merchant-voucher-new',
       path: `/merchant/shops/${shop}/vouchers/new`,
-      ready: (page) => expect(page.locator('form')).toBeVisible(),
+      ready: (page) => expect(page.locator('form').first()).toBeVisible(),
     },
     {
       name: 'merchant-voucher',
       path: `/merchant/vouchers/${voucher}`,
-      ready: (page) => expect(page.locator('form')).toBeVisible(),
+      ready: (page) => expect(page.locator('form').first()).toBeVisible(),
     },
   ]
 }

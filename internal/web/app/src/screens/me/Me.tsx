@@ -50,7 +50,7 @@ const useTexts = texts(
     UNPAID: 'To pay',
     PAID: 'To use',
     USED: 'Used',
-    REFUNDED: 'Refunded',
+    OVER: 'Over',
     rest: 'More',
     edit: 'Edit profile',
     mine: 'My notes',
@@ -79,7 +79,7 @@ const useTexts = texts(
     UNPAID: '待付款',
     PAID: '待使用',
     USED: '已使用',
-    REFUNDED: '已退款',
+    OVER: '已结束',
     rest: '更多',
     edit: '编辑资料',
     mine: '我的笔记',
@@ -188,10 +188,10 @@ function Person({ me }: { me: Person }) {
 function Orders() {
   const t = useTexts()
   const ways = [
-    { status: 'UNPAID', label: t.UNPAID, icon: Clock },
-    { status: 'PAID', label: t.PAID, icon: Ticket },
-    { status: 'USED', label: t.USED, icon: ReceiptText },
-    { status: 'REFUNDED', label: t.REFUNDED, icon: Undo2 },
+    { status: 'pay', label: t.UNPAID, icon: Clock },
+    { status: 'paid', label: t.PAID, icon: Ticket },
+    { status: 'used', label: t.USED, icon: ReceiptText },
+    { status: 'over', label: t.OVER, icon: Undo2 },
   ]
   return (
     <section className={css.card} aria-labelledby="my-orders">
