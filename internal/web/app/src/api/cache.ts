@@ -1,4 +1,9 @@
-import { cacheExchange, type Cache, type Entity } from '@urql/exchange-graphcache'
+import {
+  cacheExchange,
+  type Cache,
+  type Entity,
+  type UpdateResolver,
+} from '@urql/exchange-graphcache'
 import type { Exchange } from '@urql/core'
 
 import { parts, possibleTypes } from './schema.gql'
@@ -42,8 +47,10 @@ export function apiCache(userId: string | null): Exchange {
         },
       },
       Mutation: {
-        likeNote: (_, { id }, cache) => forget(cache, entity('Note', id), 'firstLikers'),
-        unlikeNote: (_, { id }, cache) => forget(cache, entity('Note', id), 'firstLikers'),
+        likeNote: answered((_, { id }, cache) => forget(cache, entity('Note', id), 'firstLikers')),
+        unlikeNote: answered((_, { id }, cache) =>
+          forget(cache, entity('Note', id), 'firstLikers'),
+        ),
         publishNote: (_, { input }, cache) => {
           forget(cache, 'Query', 'hotNotes')
           forget(cache, entity('Shop', field(input, 'shopId')), 'notes', 'commentCount')
@@ -63,14 +70,14 @@ export function apiCache(userId: string | null): Exchange {
             above = (cache.resolve(above, 'parent') ?? null) as Entity
           }
         },
-        follow: (_, { userId: id }, cache) => {
+        follow: answered((_, { userId: id }, cache) => {
           forgetMine(cache, 'feed', 'followees', 'followeeCount')
           forget(cache, entity('User', id), 'followers', 'commonFollowees')
-        },
-        unfollow: (_, { userId: id }, cache) => {
+        }),
+        unfollow: answered((_, { userId: id }, cache) => {
           forgetMine(cache, 'feed', 'followees', 'followeeCount')
           forget(cache, entity('User', id), 'followers', 'commonFollowees')
-        },
+        }),
         checkIn: (_, _args, cache) => forgetMine(cache, 'checkIns', 'points', 'level'),
         orderVoucher: (_, _args, cache) => forgetMine(cache, 'orders'),
         payOrder: (_, _args, cache) => forgetMine(cache, 'orders', 'points', 'level'),
@@ -88,6 +95,16 @@ export function apiCache(userId: string | null): Exchange {
       },
     },
   })
+}
+
+/**
+ * What is forgotten when the server has answered. Before, what is shown at once would have to be
+ * asked for.
+ */
+function answered(update: UpdateResolver): UpdateResolver {
+  return (result, args, cache, info) => {
+    if (info.optimistic !== true) update(result, args, cache, info)
+  }
 }
 
 function vouchersChanged(cache: Cache, shopId: string | null): void {
