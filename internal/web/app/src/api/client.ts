@@ -97,16 +97,27 @@ export function headers(session: Session | null): Record<string, string> {
 function notice(error: CombinedError, operation: Operation, onUnknown: () => void): void {
   if (error.networkError !== undefined) {
     const status = (error.response as Response | undefined)?.status
-    if (operation.kind !== 'subscription' && (status === undefined || status === 503)) lost()
+    // A proxy answers so for a server that does not.
+    const away = status === undefined || (status >= 502 && status <= 504)
+    if (operation.kind !== 'subscription' && away) lost()
     return
   }
   if (error.graphQLErrors.some(({ extensions }) => extensions.code === 'UNAUTHENTICATED'))
     onUnknown()
 }
 
+/** Ends with the signal, or when nobody is patient any more. */
 function within(signal: AbortSignal | null | undefined): AbortSignal {
-  const timeout = AbortSignal.timeout(patience)
-  return signal ? AbortSignal.any([signal, timeout]) : timeout
+  // Not AbortSignal.any: it is younger than the browsers of many phones.
+  const leave = new AbortController()
+  const timer = setTimeout(() => leave.abort(), patience)
+  const stop = () => {
+    clearTimeout(timer)
+    leave.abort()
+  }
+  if (signal?.aborted) stop()
+  else signal?.addEventListener('abort', stop, { once: true })
+  return leave.signal
 }
 
 /** The place of an update of the feed. */

@@ -1,5 +1,5 @@
 import { Suspense } from 'react'
-import { Route, Router, Switch } from 'wouter'
+import { Route, Router, Switch, useLocation } from 'wouter'
 
 import { ApiProvider } from '@/api/ApiProvider'
 import { Home } from '@/screens/home/Home'
@@ -56,19 +56,22 @@ export function App() {
 function Live() {
   return (
     useSession() !== null && (
-      <Suspense fallback={null}>
-        <LiveFeed />
-      </Suspense>
+      <ErrorBoundary instead={null}>
+        <Suspense fallback={null}>
+          <LiveFeed />
+        </Suspense>
+      </ErrorBoundary>
     )
   )
 }
 
 function Pages() {
+  const [path] = useLocation()
   useScrollRestoration()
   useBeacon()
   return (
     <Shell>
-      <ErrorBoundary>
+      <ErrorBoundary key={path}>
         <Suspense fallback={<Skeleton shape="text" count={3} />}>
           <Switch>
             <Route path="/" component={Home} />

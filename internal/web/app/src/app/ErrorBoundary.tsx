@@ -13,8 +13,14 @@ const useTexts = texts(
   { title: '出错了', text: '页面无法显示。', reload: '重新加载' },
 )
 
-/** Shows instead of a screen that failed what one can do. */
-export class ErrorBoundary extends Component<{ children: ReactNode }, { failed: boolean }> {
+interface Props {
+  readonly children: ReactNode
+  /** Shown instead of what failed; by default what one can do. */
+  readonly instead?: ReactNode
+}
+
+/** Keeps the failure of what is in it from the rest of the page. */
+export class ErrorBoundary extends Component<Props, { failed: boolean }> {
   override state = { failed: false }
 
   static getDerivedStateFromError() {
@@ -22,7 +28,8 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { failed: 
   }
 
   override render() {
-    return this.state.failed ? <Broken /> : this.props.children
+    const { children, instead = <Broken /> } = this.props
+    return this.state.failed ? instead : children
   }
 }
 

@@ -47,7 +47,9 @@ let beat = Math.floor(serverNow() / 1000)
 /** The time by the server's clock in whole seconds. All who count share one timer. */
 export function useSeconds(): number {
   useServerTime()
-  return useSyncExternalStore(follow, () => beat)
+  return useSyncExternalStore(follow, () =>
+    beats.size > 0 ? beat : Math.floor(serverNow() / 1000),
+  )
 }
 
 function follow(tell: () => void): () => void {

@@ -2,6 +2,8 @@ import { useCallback, useLayoutEffect, useState } from 'react'
 import { useLocation, type BaseLocationHook } from 'wouter'
 import { useBrowserLocation } from 'wouter/use-browser-location'
 
+import { ofTheTab } from './shelf'
+
 // Each entry of the browser's history has a key, under which it is kept how far down the page was
 // and what else the screen wants to find again when somebody comes back to it.
 
@@ -10,29 +12,51 @@ const most = 50 // entries that are remembered
 
 type Kept = Record<string, unknown>
 const entries = new Map<string, Kept>(restored())
-let came: 'pushed' | 'back' = entries.has(currentEntry()) ? 'back' : 'pushed'
 
+/** What the browser keeps with an entry. */
+interface State {
+  readonly key: string
+  /** Somebody came to this one from elsewhere: nothing of ours stands before it. */
+  readonly opened?: boolean
+}
+
+// An entry that was opened by its address has no key yet.
+if (stateOf() === null) history.replaceState({ key: randomKey(), opened: true }, '')
+
+let shown = currentEntry()
+let came: 'pushed' | 'back' = entries.has(shown) ? 'back' : 'pushed'
 let moved = false
+let restoring = false
 
 history.scrollRestoration = 'manual'
 window.addEventListener('popstate', () => {
   came = 'back'
+  shown = currentEntry()
 })
+window.addEventListener(
+  'scroll',
+  () => {
+    if (!restoring) keep('scroll', window.scrollY)
+  },
+  { passive: true },
+)
 window.addEventListener('pagehide', () => {
-  keep('scroll', window.scrollY)
-  sessionStorage.setItem(memory, JSON.stringify([...entries].slice(-most)))
+  ofTheTab.setItem(memory, JSON.stringify([...entries].slice(-most)))
 })
 
 /** The key of the entry that is shown. */
 export function currentEntry(): string {
-  const state: unknown = history.state
-  const { key } = (state ?? {}) as { key?: unknown }
-  return typeof key === 'string' ? key : 'first'
+  return stateOf()?.key ?? ''
 }
 
 /** Whether another screen of the app stands before this one in the browser's history. */
 export function cameFromHere(): boolean {
-  return currentEntry() !== 'first'
+  return stateOf()?.opened !== true
+}
+
+function stateOf(): State | null {
+  const state: unknown = history.state
+  return state !== null && typeof state === 'object' && 'key' in state ? (state as State) : null
 }
 
 /** How the router finds and changes the location: with a key for each new entry. */
@@ -40,11 +64,12 @@ export const useEntryLocation: BaseLocationHook = (options) => {
   const [path, navigate] = useBrowserLocation(options as Parameters<typeof useBrowserLocation>[0])
   const go = useCallback(
     (to: string | URL, { state, ...rest }: { state?: object; replace?: boolean } = {}) => {
-      keep('scroll', window.scrollY)
-      const key = rest.replace === true ? currentEntry() : randomKey()
+      const replace = rest.replace === true
+      const kept = replace ? stateOf() : { key: randomKey() }
       came = 'pushed'
-      moved = rest.replace !== true
-      navigate(to, { ...rest, state: { ...state, key } })
+      moved = !replace
+      navigate(to, { ...rest, state: { ...state, ...kept } })
+      shown = currentEntry()
     },
     [navigate],
   )
@@ -85,8 +110,8 @@ export function useScrollRestoration(): void {
       window.scrollTo(0, 0)
       return undefined
     }
-    const scroll = entries.get(currentEntry())?.scroll
-    return typeof scroll === 'number' ? scrollBack(scroll) : undefined
+    const { scroll = 0 } = entries.get(currentEntry()) ?? {}
+    return scrollBack(Number(scroll))
     // Each path anew.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [path])
@@ -106,11 +131,13 @@ export function takeFocus(): boolean {
 function scrollBack(to: number): () => void {
   const observer = new ResizeObserver(apply)
   const given = ['wheel', 'touchmove', 'keydown'] as const
+  restoring = true
   function apply() {
     window.scrollTo(0, to)
     if (Math.abs(window.scrollY - to) < 2) stop()
   }
   function stop() {
+    restoring = false
     observer.disconnect()
     for (const name of given) window.removeEventListener(name, stop)
   }
@@ -121,8 +148,7 @@ function scrollBack(to: number): () => void {
 }
 
 function keep(name: string, value: unknown): void {
-  const entry = currentEntry()
-  entries.set(entry, { ...entries.get(entry), [name]: value })
+  entries.set(shown, { ...entries.get(shown), [name]: value })
 }
 
 function randomKey(): string {
@@ -131,7 +157,7 @@ function randomKey(): string {
 
 function restored(): [string, Kept][] {
   try {
-    const value: unknown = JSON.parse(sessionStorage.getItem(memory) ?? '[]')
+    const value: unknown = JSON.parse(ofTheTab.getItem(memory) ?? '[]')
     return Array.isArray(value) ? (value as [string, Kept][]) : []
   } catch {
     return []

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
+import { lasting } from './shelf'
 import { createStore } from './store'
 
 /** `system` is what the browser prefers. */
@@ -13,12 +14,12 @@ export function useTheme(): Theme {
 }
 
 export function setTheme(theme: Theme): void {
-  localStorage.setItem(key, theme)
+  lasting.setItem(key, theme)
   store.set(theme)
 }
 
 function initial(): Theme {
-  const chosen = localStorage.getItem(key)
+  const chosen = lasting.getItem(key)
   return chosen === 'light' || chosen === 'dark' ? chosen : 'system'
 }
 

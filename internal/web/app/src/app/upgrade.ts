@@ -2,7 +2,10 @@ import { lazy, type ComponentType, type LazyExoticComponent } from 'react'
 
 import { answers, lost, onReturn } from '@/live/network'
 
+import { ofTheTab } from './shelf'
+
 const key = 'tandian.reloaded'
+let reloading = false // also for what is missed with it
 const pause = 60_000 // ms in which the page is reloaded once
 
 /**
@@ -38,9 +41,10 @@ async function loaded<Screen>(load: () => Promise<Screen>): Promise<Screen> {
 
 /** Loads the page anew, unless that was just done and did not help: then the error stands. */
 function anew(error: unknown): Promise<never> {
-  const last = Number(sessionStorage.getItem(key) ?? 0)
-  if (Date.now() - last < pause) throw error
-  sessionStorage.setItem(key, String(Date.now()))
+  const last = Number(ofTheTab.getItem(key) ?? 0)
+  if (!reloading && Date.now() - last < pause) throw error
+  reloading = true
+  ofTheTab.setItem(key, String(Date.now()))
   window.location.reload()
   return new Promise(() => undefined) // the page ends here
 }

@@ -1,4 +1,4 @@
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import { useClient } from 'urql'
 
 import { useAsk } from '@/api/useAsk'
@@ -8,7 +8,9 @@ import { FeedStartDocument, FeedUpdatesDocument, type FeedUpdatesSubscription } 
 import { news } from './news'
 import { useFeed } from './useFeed'
 
-const pause = 5000 // ms before updates that ended begin again
+// Before updates that ended begin again, in ms.
+const shortest = 5000
+const longest = 60_000
 
 /** Follows the feed of who is signed in, whatever is on the screen. It shows nothing itself. */
 export function LiveFeed() {
@@ -21,6 +23,7 @@ export function LiveFeed() {
     requestPolicy: 'network-only',
     pause: start !== null,
   })
+  const wait = useRef(shortest)
   const moment = data?.me?.feed?.liveCursor
   useEffect(() => {
     if (moment === undefined || fetching || start !== null) return
@@ -34,7 +37,10 @@ export function LiveFeed() {
       .subscription(FeedUpdatesDocument, { after: start })
       .subscribe(({ data: update, error }) => {
         if (update) store.set(told(store.get(), read(update.feedUpdates)))
-        if (error) timer ??= setTimeout(() => store.set(broken(store.get())), pause)
+        if (error) {
+          timer ??= setTimeout(() => store.set(broken(store.get())), wait.current)
+          wait.current = Math.min(wait.current * 2, longest)
+        } else wait.current = shortest
       })
     return () => {
       clearTimeout(timer)

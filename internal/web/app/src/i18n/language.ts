@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
+import { lasting } from '@/app/shelf'
 import { createStore } from '@/app/store'
 
 export type Language = 'en' | 'zh'
@@ -16,13 +17,13 @@ export function useLanguage(): Language {
 
 /** Switches the language, from now on and for the next visits. */
 export function setLanguage(language: Language): void {
-  localStorage.setItem(key, language)
+  lasting.setItem(key, language)
   store.set(language)
 }
 
 /** As chosen here before, else as the browser wants it. */
 function initial(): Language {
-  const chosen = localStorage.getItem(key)
+  const chosen = lasting.getItem(key)
   if (chosen === 'en' || chosen === 'zh') return chosen
   for (const wanted of navigator.languages) {
     if (wanted.startsWith('zh')) return 'zh'

@@ -20,6 +20,7 @@ window.addEventListener('offline', () => store.set('offline'))
 window.addEventListener('online', () => {
   // Now something may answer. Whether the server does, a probe says.
   store.set('unreachable')
+  wait = soonest
   void probe()
 })
 
@@ -27,16 +28,34 @@ export function useNetwork(): Network {
   return useSyncExternalStore(store.subscribe, store.get)
 }
 
-/** Tells that the server did not answer. It is asked again until it does. */
+/** Tells that a request was not answered. The server is asked until it answers, and then `onReturn` is told. */
 export function lost(): void {
   if (store.get() !== 'online') return
   store.set('unreachable')
-  void probe()
+  // What fails while the server answers others would be asked for without an end.
+  const often = Date.now() - returned < calm
+  wait = often ? Math.min(wait * 2, slowest) : soonest
+  if (often) later(wait)
+  else void probe()
+}
+
+/**
+ * Tells that a socket ended without a word. That may be the socket alone: only if the server does
+ * not answer either is it lost.
+ */
+export async function doubt(): Promise<void> {
+  if (doubted || store.get() !== 'online') return
+  doubted = true
+  const there = await answers()
+  doubted = false
+  if (!there) lost()
 }
 
 /** Tells that the server answered. */
 export function reached(): void {
   if (store.get() === 'online') return
+  clearTimeout(timer)
+  returned = Date.now()
   store.set('online')
   for (const tell of returns) tell()
 }
@@ -68,20 +87,28 @@ export function useCatchUp(ask: () => void): void {
 
 const soonest = 500 // ms before the second probe
 const slowest = 8000 // ms between probes
+const calm = 30_000 // ms without a loss, after which the next is a new one
+let wait = soonest
+let returned = -Infinity // when the server was back last
+let doubted = false
 let timer: ReturnType<typeof setTimeout> | undefined
 
 /** Asks the server until it answers, less often each time. */
-async function probe(wait = soonest): Promise<void> {
+async function probe(): Promise<void> {
   clearTimeout(timer)
   const there = await answers()
   if (store.get() !== 'unreachable') return
-  if (there) {
-    reached()
-    return
+  if (there) reached()
+  else {
+    later(wait)
+    wait = Math.min(wait * 2, slowest)
   }
+}
+
+/** At random around so many ms, so that not all clients ask at once. */
+function later(ms: number): void {
   clearTimeout(timer)
-  const next = Math.min(wait * 2, slowest)
-  timer = setTimeout(() => void probe(next), wait * (0.75 + Math.random() / 2))
+  timer = setTimeout(() => void probe(), ms * (0.75 + Math.random() / 2))
 }
 
 /** Whether the server answers now. */

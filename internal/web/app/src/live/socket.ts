@@ -1,6 +1,6 @@
 import { createClient, type Client } from 'graphql-ws'
 
-import { lost, onReturn, reached } from './network'
+import { doubt, onReturn, reached } from './network'
 
 /** How the socket of live updates stands. `idle`: nobody follows anything. */
 export type Socket = 'idle' | 'connecting' | 'open' | 'waiting'
@@ -11,6 +11,13 @@ export interface LiveOptions {
   /** The server does not know the token. */
   readonly onUnknown: () => void
 }
+
+// Codes that sockets close with.
+const byUs = 1000
+const withoutAWord = 1006
+const unknownSession = 4401
+const unansweredPing = 4499 // ours, when it is terminated
+const replaced = 4513 // the server's: this user has too many sockets, and this was the oldest
 
 const ping = 10_000 // ms
 const patience = 5_000 // ms for the answer to a ping
@@ -24,6 +31,7 @@ export function openLive({ token, onUnknown }: LiveOptions): Client & { close: (
   const address = new URL('/graphql', window.location.href)
   address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:'
 
+  let last = byUs // code of the last close
   let unanswered: ReturnType<typeof setTimeout> | undefined
   const client = createClient({
     url: address.href,
@@ -33,7 +41,7 @@ export function openLive({ token, onUnknown }: LiveOptions): Client & { close: (
     connectionAckWaitTimeout: 10_000,
     keepAlive: ping,
     retryAttempts: Infinity,
-    retryWait: (retries) => waited(retries),
+    retryWait: (retries) => waited(retries, last),
     // All codes are worth another try but those that the client itself takes for fatal.
     shouldRetry: () => true,
     on: {
@@ -52,13 +60,14 @@ export function openLive({ token, onUnknown }: LiveOptions): Client & { close: (
       closed: (event) => {
         clearTimeout(unanswered)
         const { code } = event as CloseEvent
-        if (code === 1000) {
-          say('idle') // by us: nobody follows anything
+        last = code
+        if (code === byUs) {
+          say('idle') // nobody follows anything
           return
         }
         say('waiting')
-        if (code === 4401) onUnknown()
-        else lost()
+        if (code === unknownSession) onUnknown()
+        else if (code === withoutAWord || code === unansweredPing) void doubt()
       },
     },
   })
@@ -81,17 +90,25 @@ function say(state: Socket): void {
 }
 
 /**
- * Waits before a try: at random, so that not all clients come back at once. Whoever has no network
- * waits for it.
+ * Waits before a try: at random, so that not all clients come back at once, and longer each time.
+ * Whoever has no network waits for it; a tab that gave way to others, until somebody looks at it.
  */
-function waited(retries: number): Promise<void> {
+function waited(retries: number, code: number): Promise<void> {
   return new Promise((resolve) => {
+    const aside = code === replaced
     const most = Math.min(1000 * 2 ** retries, longest)
-    const timer = navigator.onLine ? setTimeout(go, Math.random() * most) : undefined
-    const forget = onReturn(go)
+    const timer = aside || !navigator.onLine ? undefined : setTimeout(go, Math.random() * most)
+    const forget = onReturn(() => {
+      if (!aside) go()
+    })
+    document.addEventListener('visibilitychange', seen)
+    function seen() {
+      if (aside && document.visibilityState === 'visible') go()
+    }
     function go() {
       clearTimeout(timer)
       forget()
+      document.removeEventListener('visibilitychange', seen)
       resolve()
     }
   })

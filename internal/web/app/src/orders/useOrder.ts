@@ -1,11 +1,13 @@
-import { useState } from 'react'
-import { useSubscription } from 'urql'
+import { useEffect, useState } from 'react'
 
 import { codeOf } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
+import { useLive } from '@/live/useLive'
 
 import { OrderDocument, OrderUpdatesDocument, type OrderStateFragment } from './order.gql'
 import { isFinal, newest } from './progress'
+
+const between = 4000 // ms
 
 /**
  * An order as it is now: asked for, followed for as long as something can become of it, and asked
@@ -15,7 +17,7 @@ export function useOrder(id: string) {
   const [{ data, error, fetching }, ask] = useAsk({ query: OrderDocument, variables: { id } })
   const [known, setKnown] = useState<OrderStateFragment | null>(null)
   const over = known !== null && isFinal(known.status)
-  const [{ data: update, error: cut }] = useSubscription({
+  const { data: update, error: cut } = useLive({
     query: OrderUpdatesDocument,
     variables: { orderId: id },
     pause: over,
@@ -23,6 +25,14 @@ export function useOrder(id: string) {
 
   const state = newest(newest(known, data?.order), update?.orderUpdates)
   if (state !== known && state?.status !== known?.status) setKnown(state)
+
+  // Whoever waits for an order is told of it; should that fail, it is asked for.
+  const waits = state?.status === 'QUEUED'
+  useEffect(() => {
+    if (!waits) return undefined
+    const timer = setInterval(() => ask({ requestPolicy: 'network-only' }), between)
+    return () => clearInterval(timer)
+  }, [waits, ask])
 
   return {
     state,

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
+import { lasting } from '@/app/shelf'
 import { createStore } from '@/app/store'
 
 /** Where somebody looks for shops. */
@@ -21,7 +22,7 @@ export function usePlace(): Place | null {
 /** Chooses a place, also for the next visits. */
 export function setPlace(place: Place): void {
   const rounded = { ...place, lat: round(place.lat), lng: round(place.lng) }
-  localStorage.setItem(key, JSON.stringify(rounded))
+  lasting.setItem(key, JSON.stringify(rounded))
   store.set(rounded)
 }
 
@@ -46,8 +47,12 @@ export function locate(): Promise<boolean> {
 /** Asks for the position of who has allowed it before: nobody is asked anything by this. */
 export async function locateIfAllowed(): Promise<void> {
   if (!canLocate || store.get() !== null) return
-  const { state } = await navigator.permissions.query({ name: 'geolocation' })
-  if (state === 'granted') await locate()
+  try {
+    const { state } = await navigator.permissions.query({ name: 'geolocation' })
+    if (state === 'granted') await locate()
+  } catch {
+    // Some browsers do not tell. Then somebody has to press the button.
+  }
 }
 
 /** Four decimals are 11 m: near enough to find shops, and equal for a phone that lies still. */
@@ -57,7 +62,7 @@ function round(degrees: number): number {
 
 function read(): Place | null {
   try {
-    const value = JSON.parse(localStorage.getItem(key) ?? 'null') as Partial<Place> | null
+    const value = JSON.parse(lasting.getItem(key) ?? 'null') as Partial<Place> | null
     if (typeof value?.lat !== 'number' || typeof value.lng !== 'number') return null
     return { lat: value.lat, lng: value.lng, name: value.name ?? null }
   } catch {

@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
+import { lasting } from '@/app/shelf'
 import { createStore } from '@/app/store'
 
 /** Somebody who is signed in. */
@@ -25,13 +26,13 @@ export function useSession(): Session | null {
 export const currentSession = store.get
 
 export function begin(session: Session): void {
-  localStorage.setItem(key, JSON.stringify(session))
+  lasting.setItem(key, JSON.stringify(session))
   store.set(session)
 }
 
 /** Forgets the session here. The server's is ended by the logout mutation before. */
 export function end(): void {
-  localStorage.removeItem(key)
+  lasting.removeItem(key)
   store.set(null)
 }
 
@@ -42,7 +43,7 @@ export function expire(token: string): void {
 
 function read(): Session | null {
   try {
-    const value: unknown = JSON.parse(localStorage.getItem(key) ?? 'null')
+    const value: unknown = JSON.parse(lasting.getItem(key) ?? 'null')
     if (value === null || typeof value !== 'object') return null
     const { token, userId } = value as Partial<Session>
     return typeof token === 'string' && typeof userId === 'string' ? { token, userId } : null

@@ -1,5 +1,5 @@
 import { X } from 'lucide-react'
-import { useEffect, useRef, type ReactNode } from 'react'
+import { useLayoutEffect, useRef, type ReactNode } from 'react'
 
 import { texts } from '@/i18n/texts'
 
@@ -21,7 +21,8 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const t = useTexts()
   const ref = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  // Closed before it leaves the page: only so does the focus go back.
+  useLayoutEffect(() => {
     const dialog = ref.current
     dialog?.showModal()
     return () => dialog?.close()

@@ -52,8 +52,12 @@ export function Pages<Data, Variables extends object, Edge extends Item>(
   props: PagesProps<Data, Variables, Edge>,
 ) {
   const [count, setCount] = useEntryState(`pages:${props.name}`, 1)
-  return <Page {...props} after={null} index={0} count={count} setCount={setCount} />
+  return (
+    <Page {...props} after={null} index={0} count={count} setCount={setCount} above={nothing} />
+  )
 }
+
+const nothing: ReadonlySet<string> = new Set()
 
 interface Item {
   readonly node: { readonly id: string }
@@ -68,12 +72,14 @@ interface PageProps<Data, Variables extends object, Edge> extends PagesProps<
   readonly index: number
   readonly count: number
   readonly setCount: (count: number) => void
+  /** What the pages above show: of two moments, they may have something in common. */
+  readonly above: ReadonlySet<string>
 }
 
 function Page<Data, Variables extends object, Edge extends Item>(
   props: PageProps<Data, Variables, Edge>,
 ) {
-  const { document, variables, connection, children, after, index, count, setCount } = props
+  const { document, variables, connection, children, after, index, count, setCount, above } = props
   const t = useTexts()
   // Who comes back finds the list as it was, and at the same height.
   const [requestPolicy] = useState<RequestPolicy>(() =>
@@ -98,19 +104,21 @@ function Page<Data, Variables extends object, Edge extends Item>(
   }
   if (first && page.edges.length === 0) return stale ? props.loading : props.empty
 
+  const edges = page.edges.filter(({ node }) => !above.has(node.id))
+  const ids = new Set([...above, ...edges.map(({ node }) => node.id)])
   const { hasNextPage, endCursor } = page.pageInfo
   let next: ReactNode = props.end && !first ? <li className={css.end}>{t.end}</li> : null
   if (hasNextPage && endCursor !== null) {
     next =
       index + 1 < count ? (
-        <Page {...props} key={endCursor} after={endCursor} index={index + 1} />
+        <Page {...props} after={endCursor} index={index + 1} above={ids} />
       ) : (
         <More label={t.more} go={() => setCount(index + 2)} />
       )
   }
   const items = (
     <>
-      {page.edges.map((edge, i) => {
+      {edges.map((edge, i) => {
         const shown = children(edge, i)
         return shown === null ? null : <li key={edge.node.id}>{shown}</li>
       })}

@@ -1,6 +1,5 @@
-import { useSubscription } from 'urql'
-
 import { useSeconds } from '@/app/clock'
+import { useLive } from '@/live/useLive'
 
 import { LiveSaleDocument } from './live-sale.gql'
 import type { SaleStateFragment } from './sale-card.gql'
@@ -12,7 +11,7 @@ import type { SaleStateFragment } from './sale-card.gql'
 export function useLiveSale(sale: SaleStateFragment): SaleStateFragment {
   const now = useSeconds()
   const phase = phaseAt(sale, now * 1000)
-  useSubscription({
+  useLive({
     query: LiveSaleDocument,
     variables: { voucherId: sale.voucherId },
     pause: phase === 'ENDED',

@@ -1,0 +1,36 @@
+import { useEffect, useRef } from 'react'
+import { useSubscription, type UseSubscriptionArgs, type UseSubscriptionState } from 'urql'
+
+import { codeOf } from '@/api/errors'
+
+import { useCatchUp } from './network'
+
+const shortest = 5000 // ms before updates that ended begin again
+const longest = 60_000 // ms
+
+/**
+ * Follows updates for as long as it is not paused: breaks of the network are the socket's to mend,
+ * and updates that the server has ended, or refused, begin again later, and at once when the page
+ * comes back from the background.
+ */
+export function useLive<Data, Variables extends object>(
+  args: UseSubscriptionArgs<Variables, Data>,
+): UseSubscriptionState<Data, Variables> {
+  const [state, begin] = useSubscription<Data, Data, Variables>(args)
+  // What there is not will not be there later either.
+  const hopeless = state.error !== undefined && codeOf(state.error) === 'BAD_USER_INPUT'
+  const over = args.pause !== true && !state.fetching && !hopeless
+  const wait = useRef(shortest)
+  useEffect(() => {
+    if (!over) return undefined
+    const timer = setTimeout(() => {
+      wait.current = Math.min(wait.current * 2, longest)
+      begin()
+    }, wait.current)
+    return () => clearTimeout(timer)
+  }, [over, begin])
+  useCatchUp(() => {
+    if (over) begin()
+  })
+  return state
+}
