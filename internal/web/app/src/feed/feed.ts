@@ -37,6 +37,8 @@ export interface Feed {
   readonly waiting: readonly Told[]
   /** Notes that were put on top of the first page, the last ones first; ids, newest first. */
   readonly tops: readonly (readonly string[])[]
+  /** The notes of `tops`. */
+  readonly topped: readonly Told[]
   /** Notes that are gone. */
   readonly removed: ReadonlySet<string>
   /** Counts how often all was to be read anew. */
@@ -49,6 +51,7 @@ export const nothing: Feed = {
   page: null,
   waiting: [],
   tops: [],
+  topped: [],
   removed: new Set(),
   round: 0,
 }
@@ -62,9 +65,13 @@ export function begun(feed: Feed, start: string): Feed {
 export function paged(feed: Feed, page: FirstPage): Feed {
   // The updates begin behind the first page that was read, and go on behind all that are read later.
   const at = feed.page === null ? begun(feed, page.liveCursor) : feed
-  // One of another moment has what was put on top.
-  const tops = page.liveCursor === feed.page?.liveCursor ? feed.tops : []
-  return { ...at, page, tops, waiting: feed.waiting.filter((note) => !covers(page, note)) }
+  const waiting = feed.waiting.filter((note) => !covers(page, note))
+  if (page.liveCursor === feed.page?.liveCursor) return { ...at, page, waiting }
+  // One of another moment has what was put on top, but for what came while it was on its way.
+  const topped = feed.topped.filter((note) => !covers(page, note))
+  const kept = new Set(topped.map(({ id }) => id))
+  const tops = feed.tops.map((ids) => ids.filter((id) => kept.has(id)))
+  return { ...at, page, waiting, topped, tops: tops.filter((ids) => ids.length > 0) }
 }
 
 /** An update came. Some come again after a break. */
@@ -80,7 +87,7 @@ export function told(feed: Feed, update: Update): Feed {
       }
     case 'resync':
       // What is read anew has all of it.
-      return { ...feed, waiting: [], tops: [], round: feed.round + 1 }
+      return { ...feed, waiting: [], tops: [], topped: [], round: feed.round + 1 }
     case 'added': {
       const { note } = update
       const known =
@@ -93,12 +100,14 @@ export function told(feed: Feed, update: Update): Feed {
   }
 }
 
-/** Waiting notes were put on top. */
+/** Waiting notes were put on top. What does not wait any more is gone, or on a page. */
 export function shown(feed: Feed, ids: readonly string[]): Feed {
-  const fresh = ids.filter((id) => !feed.removed.has(id))
+  const fresh = feed.waiting.filter(({ id }) => ids.includes(id))
+  if (fresh.length === 0) return feed
   return {
     ...feed,
-    tops: fresh.length === 0 ? feed.tops : [fresh, ...feed.tops],
+    tops: [fresh.map(({ id }) => id), ...feed.tops],
+    topped: [...fresh, ...feed.topped],
     waiting: feed.waiting.filter(({ id }) => !ids.includes(id)),
   }
 }
