@@ -1,4 +1,4 @@
-const longest = 2048 // pixels
+const longest = 1600 // pixels: the server keeps no more a side
 const quality = 0.86
 const glance = 240 // pixels of the preview
 
