@@ -2,19 +2,17 @@ import { ChevronLeft, ChevronRight } from 'lucide-react'
 import { useRef, useState } from 'react'
 
 import { texts } from '@/i18n/texts'
-import { Picture } from '@/ui/Picture'
 
 import css from './Gallery.module.css'
+import { Picture } from './Picture'
 
 const useTexts = texts(
   {
-    pictures: (name: string) => `Pictures of ${name}`,
     picture: (n: number, all: number) => `Picture ${n} of ${all}`,
     before: 'Picture before',
     next: 'Next picture',
   },
   {
-    pictures: (name) => `${name} 的图片`,
     picture: (n, all) => `第 ${n} 张，共 ${all} 张`,
     before: '上一张',
     next: '下一张',
@@ -22,12 +20,17 @@ const useTexts = texts(
 )
 
 interface GalleryProps {
-  readonly name: string
+  /** What the pictures are of. */
+  readonly label: string
   readonly images: readonly { readonly url: string }[]
+  /** Width over height of the place that all of them share. */
+  readonly ratio: number
+  /** Show all of each, also where that leaves room beside it. */
+  readonly whole?: boolean
 }
 
 /** Pictures side by side, one in sight: swiped on phones, by arrows and buttons elsewhere. */
-export function Gallery({ name, images }: GalleryProps) {
+export function Gallery({ label, images, ratio, whole = false }: GalleryProps) {
   const t = useTexts()
   const strip = useRef<HTMLUListElement>(null)
   const [index, setIndex] = useState(0)
@@ -37,12 +40,7 @@ export function Gallery({ name, images }: GalleryProps) {
   }
   const several = images.length > 1
   return (
-    <div
-      className={css.gallery}
-      role="group"
-      aria-label={t.pictures(name)}
-      data-picture={index + 1}
-    >
+    <div className={css.gallery} role="group" aria-label={label} data-picture={index + 1}>
       <ul
         ref={strip}
         className={css.strip}
@@ -50,7 +48,7 @@ export function Gallery({ name, images }: GalleryProps) {
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
         tabIndex={several ? 0 : undefined}
         onScroll={({ currentTarget: { scrollLeft, clientWidth } }) =>
-          setIndex(Math.round(scrollLeft / clientWidth))
+          setIndex(Math.round(scrollLeft / Math.max(clientWidth, 1)))
         }
       >
         {images.map(({ url }, i) => (
@@ -58,7 +56,8 @@ export function Gallery({ name, images }: GalleryProps) {
             <Picture
               src={url}
               alt={t.picture(i + 1, images.length)}
-              ratio={3 / 2}
+              ratio={ratio}
+              whole={whole}
               eager={i === 0}
             />
           </li>
@@ -68,6 +67,9 @@ export function Gallery({ name, images }: GalleryProps) {
         <>
           <p className={css.count} aria-hidden="true">
             {index + 1} / {images.length}
+          </p>
+          <p className="unseen" role="status">
+            {t.picture(index + 1, images.length)}
           </p>
           <button
             type="button"
