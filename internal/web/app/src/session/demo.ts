@@ -9,9 +9,9 @@ export interface DemoLogin {
 }
 
 /** Asks the server for logins to try. None is no error. */
-export async function demoLogins(signal: AbortSignal): Promise<readonly DemoLogin[]> {
+export async function demoLogins(signal?: AbortSignal): Promise<readonly DemoLogin[]> {
   try {
-    const response = await fetch('/demo/logins', { signal })
+    const response = await fetch('/demo/logins', { signal: signal ?? null })
     if (!response.ok) return []
     const { logins } = (await response.json()) as { logins: readonly DemoLogin[] }
     return logins
