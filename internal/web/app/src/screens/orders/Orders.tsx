@@ -33,7 +33,7 @@ const useTexts = texts(
     title: '订单',
     tabs: '按状态查看订单',
     all: '全部',
-    pay: '待支付',
+    pay: '待付款',
     paid: '待使用',
     used: '已使用',
     over: '已结束',
