@@ -1,5 +1,7 @@
 // What people write into fields, and what the API takes.
 
+import { two } from '@/ui/two'
+
 // Commas and spaces stand only before groups of three digits: who writes 12,50 means no 1250.
 const amount = /^[¥￥]?\s*((?:\d{1,9}|\d{1,3}(?:[,，\s]\d{3}){1,2})(?:[.]\d{0,2})?)$/
 
@@ -40,8 +42,4 @@ export function numberOf(written: string): number | null {
   const text = written.trim().replace('−', '-')
   const value = Number(text)
   return text === '' || !Number.isFinite(value) ? null : value
-}
-
-function two(n: number): string {
-  return String(n).padStart(2, '0')
 }
