@@ -1,48 +1,40 @@
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 
-import { useDo } from '@/api/useDo'
+import { useFailureText, useRefusalText } from '@/api/errors'
+import { upload as send, type UploadedImage } from '@/api/upload'
+import { currentSession } from '@/session/session'
+import { toast } from '@/ui/toast'
 
-import { UploadPictureDocument } from './upload.gql'
+import { prepare } from './shrink'
 
-/** A picture that the server took. */
-export interface Uploaded {
-  readonly url: string
-  readonly thumbnailUrl: string
-}
+/**
+ * Uploads pictures, one after the other, and says why one was not taken: `[upload, progress]`. The
+ * progress of one that is under way is from 0 to 1; it ends with the screen.
+ */
+export function useUpload(): [(file: File) => Promise<UploadedImage | null>, number | null] {
+  const failureText = useFailureText()
+  const refusalText = useRefusalText()
+  const [progress, setProgress] = useState<number | null>(null)
+  const leave = useRef<AbortController>(undefined)
+  useEffect(() => {
+    const controller = new AbortController()
+    leave.current = controller
+    return () => controller.abort()
+  }, [])
 
-const side = 1600 // pixels: more is not kept by the server either
-
-/** Uploads pictures, and says why one was not taken: `[upload, busy]`. */
-export function useUpload(): [(file: File) => Promise<Uploaded | null>, boolean] {
-  const [send] = useDo(UploadPictureDocument)
-  const [under, setUnder] = useState(0)
   const upload = async (file: File) => {
-    setUnder((n) => n + 1)
-    const done = await send({ file: await shrunk(file) })
-    setUnder((n) => n - 1)
-    return done.ok ? done.value.image : null
+    const session = currentSession()
+    const signal = leave.current?.signal
+    if (session === null || !signal || signal.aborted) return null
+    setProgress(0)
+    const { file: small } = await prepare(file)
+    if (signal.aborted) return null
+    const done = await send(small, session, { signal, onProgress: setProgress })
+    if (signal.aborted) return null
+    setProgress(null)
+    if ('image' in done) return done.image
+    toast('refusal' in done ? refusalText(done.refusal) : failureText(done.error))
+    return null
   }
-  return [upload, under > 0]
-}
-
-/** The picture, no larger than what is kept; as it is if the browser cannot read it. */
-async function shrunk(file: File): Promise<Blob> {
-  try {
-    const picture = await createImageBitmap(file, { imageOrientation: 'from-image' })
-    const scale = side / Math.max(picture.width, picture.height)
-    if (scale >= 1) return file
-    const canvas = document.createElement('canvas')
-    canvas.width = Math.round(picture.width * scale)
-    canvas.height = Math.round(picture.height * scale)
-    const context = canvas.getContext('2d')
-    if (!context) return file
-    context.fillStyle = '#fff' // what was transparent
-    context.fillRect(0, 0, canvas.width, canvas.height)
-    context.drawImage(picture, 0, 0, canvas.width, canvas.height)
-    picture.close()
-    const small = await new Promise<Blob | null>((done) => canvas.toBlob(done, 'image/jpeg', 0.9))
-    return small === null ? file : new File([small], 'picture.jpg', { type: small.type })
-  } catch {
-    return file
-  }
+  return [upload, progress]
 }

@@ -1,10 +1,15 @@
 // What people write into fields, and what the API takes.
 
-/** Yuan, such as 12.50 or ¥12, in minor units; null if it is no amount. */
+import { two } from '@/ui/two'
+
+// Commas and spaces stand only before groups of three digits: who writes 12,50 means no 1250.
+const amount = /^[¥￥]?\s*((?:\d{1,9}|\d{1,3}(?:[,，\s]\d{3}){1,2})(?:[.]\d{0,2})?)$/
+
+/** Yuan, such as 12.50, ¥12 or 1,200, in minor units; null if it is no amount. */
 export function minorOf(text: string): number | null {
-  const plain = text.replace(/[\s,，¥￥]/g, '')
-  if (!/^\d{1,9}([.]\d{0,2})?$/.test(plain)) return null
-  return Math.round(Number(plain) * 100)
+  const [, written] = amount.exec(text.trim()) ?? []
+  if (written === undefined) return null
+  return Math.round(Number(written.replace(/[,，\s]/g, '')) * 100)
 }
 
 /** Minor units as one writes them into a field; nothing if there are none. */
@@ -37,8 +42,4 @@ export function numberOf(written: string): number | null {
   const text = written.trim().replace('−', '-')
   const value = Number(text)
   return text === '' || !Number.isFinite(value) ? null : value
-}
-
-function two(n: number): string {
-  return String(n).padStart(2, '0')
 }

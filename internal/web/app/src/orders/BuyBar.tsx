@@ -1,3 +1,5 @@
+import { Link } from 'wouter'
+
 import { useRefusalText } from '@/api/errors'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
@@ -15,6 +17,7 @@ const useTexts = texts(
     asking: 'Ordering…',
     again: 'Try again',
     unknown: 'We do not know yet whether your order went through. Trying again buys only one.',
+    orders: 'See my orders',
     signIn: 'Sign in to buy',
     had: 'You have one of these.',
     see: 'See your order',
@@ -26,6 +29,7 @@ const useTexts = texts(
     asking: '正在下单…',
     again: '再试一次',
     unknown: '还不确定是否下单成功。再试一次也只会买一份。',
+    orders: '查看我的订单',
     signIn: '登录后购买',
     had: '你已经买过了。',
     see: '查看订单',
@@ -95,7 +99,10 @@ export function BuyBar({ voucher, closed, soon = false, onRefused }: BuyBarProps
       <div role="status" className={css.notes}>
         {unknown && (
           <p className={css.unknown}>
-            {reason} {t.unknown}
+            {reason} {t.unknown}{' '}
+            <Link href="/orders" className={css.orders}>
+              {t.orders}
+            </Link>
           </p>
         )}
         {refusal !== null && state === 'idle' && (

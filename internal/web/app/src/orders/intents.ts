@@ -15,9 +15,17 @@ export interface Intent {
 /** The server remembers keys for a day. One that it may have forgotten must not be used again. */
 export const longest = 23 * 3_600_000 // ms
 
+/**
+ * Who comes back this soon still waits for the piece. Later, to be buying is a surprise: a page that
+ * is opened again does not buy what somebody wanted this morning, it asks whether to.
+ */
+const soon = 5 * 60_000 // ms
+
 export interface Intents {
   /** The intent that still waits for an answer, if there is one. */
   readonly open: (userId: string, voucherId: string) => Intent | null
+  /** The open intent, if it began so short a time ago that trying goes on by itself. */
+  readonly recent: (userId: string, voucherId: string) => Intent | null
   /** The open intent, or a new one. It is kept before this returns. */
   readonly begin: (userId: string, voucherId: string) => Intent
   /** What became of the intent is known. A newer one stays. */
@@ -52,6 +60,10 @@ export function makeIntents({ shelf, now = Date.now, randomKey = newKey }: Surro
   }
   return {
     open,
+    recent: (userId, voucherId) => {
+      const intent = open(userId, voucherId)
+      return intent !== null && Math.abs(now() - intent.at) < soon ? intent : null
+    },
     begin: (userId, voucherId) => {
       const known = open(userId, voucherId)
       if (known !== null) return known

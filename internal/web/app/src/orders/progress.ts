@@ -20,11 +20,6 @@ interface Told {
   readonly status: OrderStatus
 }
 
-/** How far an order has come. */
-export function rankOf(status: OrderStatus): number {
-  return ranks[status]
-}
-
 /** Whether nothing can become of the order any more. */
 export function isFinal(status: OrderStatus): boolean {
   return ranks[status] === last

@@ -15,7 +15,7 @@ export const useStatusTexts = texts<Record<OrderStatus, string>>(
   },
   {
     QUEUED: '确认中',
-    UNPAID: '待支付',
+    UNPAID: '待付款',
     PAID: '待使用',
     USED: '已使用',
     CANCELLED: '已取消',

@@ -24,6 +24,7 @@ const slowest = 30_000 // ms
 type Now = Pick<Buying, 'state' | 'code' | 'refusal'>
 const idle: Now = { state: 'idle', code: null, refusal: null }
 const asking: Now = { state: 'asking', code: null, refusal: null }
+const unknown: Now = { state: 'unknown', code: null, refusal: null }
 
 export interface Buying {
   /** `unknown`: a try was made, and nobody knows yet what became of it. */
@@ -48,8 +49,8 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
   const userId = session?.userId ?? null
 
   const [now, setNow] = useState<Now>(() => {
-    const open = userId !== null && intents.open(userId, voucherId) !== null
-    return open ? asking : idle
+    if (userId === null || intents.open(userId, voucherId) === null) return idle
+    return intents.recent(userId, voucherId) === null ? unknown : asking
   })
   const flying = useRef(false)
   const shown = useRef(false)
@@ -74,7 +75,7 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
         failure: error === undefined ? undefined : codeOf(error),
       })
       if (verdict.kind === 'unknown') {
-        setNow({ state: 'unknown', code: verdict.code, refusal: null })
+        setNow({ ...unknown, code: verdict.code })
         return
       }
       intents.end(of, voucherId, intent)
@@ -96,9 +97,9 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
     [client, voucherId, navigate, t],
   )
 
-  // What was left open is sent again as soon as somebody comes back to it.
+  // What was left open is sent again as soon as somebody comes back to it, unless that took long.
   const resume = useEffectEvent(() => {
-    const intent = userId === null ? null : intents.open(userId, voucherId)
+    const intent = userId === null ? null : intents.recent(userId, voucherId)
     if (userId === null || intent === null) return false
     void send(userId, intent)
     return true

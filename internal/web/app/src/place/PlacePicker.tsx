@@ -1,5 +1,5 @@
 import { LocateFixed, MapPin } from 'lucide-react'
-import { useDeferredValue, useState } from 'react'
+import { useState } from 'react'
 
 import { useAsk } from '@/api/useAsk'
 import { texts } from '@/i18n/texts'
@@ -9,6 +9,7 @@ import { Field } from '@/ui/Field'
 import { Skeleton } from '@/ui/Skeleton'
 import { Empty, Failed } from '@/ui/State'
 import { toast } from '@/ui/toast'
+import { useSettled } from '@/ui/useSettled'
 
 import { canLocate, locate, setPlace } from './place'
 import { PlacesDocument } from './places.gql'
@@ -31,6 +32,8 @@ const useTexts = texts(
   },
 )
 
+const pause = 250 // ms between the last key and the question
+
 /**
  * Chooses the place around which shops are shown: where the browser says that it is, or beside a
  * shop, for browsers that do not say it, as on plain http.
@@ -39,7 +42,7 @@ export function PlacePicker({ onClose }: { onClose: () => void }) {
   const t = useTexts()
   const [words, setWords] = useState('')
   const [busy, setBusy] = useState(false)
-  const search = useDeferredValue(words.trim())
+  const search = useSettled(words.trim(), pause)
   const [{ data, error }] = useAsk({
     query: PlacesDocument,
     variables: { filter: search.length < 2 ? null : { search } },

@@ -2,8 +2,10 @@ import { useEditorContext } from '@graphiql/react'
 import { useEffect, useState } from 'react'
 import { createPortal, flushSync } from 'react-dom'
 
+import { demoLogins, type DemoLogin } from '@/session/demo'
+
 import { examples, type Example } from './examples'
-import { demoLogins, resume, signIn, signOut, type DemoLogin, type Somebody } from './session'
+import { resume, signIn, signOut, type Somebody } from './session'
 
 /**
  * What the playground has above GraphiQL: its name, examples, and who is signed in. It
@@ -63,7 +65,7 @@ function Session() {
   const [trouble, setTrouble] = useState('')
 
   useEffect(() => {
-    demoLogins().then(setLogins, () => setLogins([]))
+    void demoLogins().then(setLogins)
     resume().then(setWho, () => setWho(null))
   }, [])
 

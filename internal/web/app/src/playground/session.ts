@@ -1,15 +1,9 @@
 // Who is signed in, in the playground alone: the token is in a variable of this page
 // and ends with it. Without one of its own the playground is whoever the app is.
 
-const appKey = 'tandian.session'
+import type { DemoLogin } from '@/session/demo'
 
-/** An account to try, as the embedded server lists them. */
-export interface DemoLogin {
-  role: 'CUSTOMER' | 'MERCHANT' | 'ADMIN'
-  phone: string
-  password: string
-  nickname: string
-}
+const appKey = 'tandian.session'
 
 export interface Somebody {
   nickname: string
@@ -55,14 +49,6 @@ export async function signOut(): Promise<void> {
   token = undefined
   ours = false
   await end
-}
-
-/** The accounts to try; none on servers for real people. */
-export async function demoLogins(): Promise<readonly DemoLogin[]> {
-  const response = await fetch('/demo/logins')
-  if (!response.ok) return []
-  const { logins } = (await response.json()) as { logins: DemoLogin[] }
-  return logins
 }
 
 async function me(): Promise<Somebody | null> {

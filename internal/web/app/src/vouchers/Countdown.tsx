@@ -1,5 +1,6 @@
 import { useSeconds } from '@/app/clock'
 import { texts } from '@/i18n/texts'
+import { two } from '@/ui/two'
 
 import css from './Countdown.module.css'
 
@@ -41,8 +42,4 @@ export function Countdown({ to, label }: { to: string; label: string }) {
       </span>
     </span>
   )
-}
-
-function two(n: number): string {
-  return String(n).padStart(2, '0')
 }

@@ -30,6 +30,7 @@ const useTexts = texts(
   {
     title: 'Edit profile',
     change: 'Choose a picture',
+    uploading: 'Uploading the picture',
     remove: 'Remove the picture',
     nickname: 'Nickname',
     nicknameBounds: '1 to 30 characters.',
@@ -55,6 +56,7 @@ const useTexts = texts(
   {
     title: '编辑资料',
     change: '更换头像',
+    uploading: '正在上传图片',
     remove: '移除头像',
     nickname: '昵称',
     nicknameBounds: '1 到 30 个字符。',
@@ -111,7 +113,8 @@ function Profile({ me }: { me: MyProfileFragment }) {
   const t = useTexts()
   const [, navigate] = useLocation()
   const [update, saving] = useDo(UpdateProfileDocument, { say: false })
-  const [upload, uploading] = useUpload()
+  const [upload, progress] = useUpload()
+  const uploading = progress !== null
   const file = useRef<HTMLInputElement>(null)
   const [refusals, setRefusals] = useState<readonly Refusal[]>([])
   const errorAt = useErrorAt(refusals)
@@ -173,6 +176,7 @@ function Profile({ me }: { me: MyProfileFragment }) {
               {t.remove}
             </Button>
           )}
+          {uploading && <progress aria-label={t.uploading} max={1} value={progress} />}
           {errorAt('avatarUrl') && <p role="alert">{errorAt('avatarUrl')}</p>}
         </div>
       </div>

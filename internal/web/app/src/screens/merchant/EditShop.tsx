@@ -36,6 +36,7 @@ const useTexts = texts(
     pictures: 'Pictures',
     picturesHint: 'Up to 9. The first one stands in lists.',
     add: 'Add pictures',
+    uploading: 'Uploading a picture',
     remove: (n: number) => `Remove picture ${n}`,
     first: (n: number) => `Move picture ${n} to the front`,
     picture: (n: number) => `Picture ${n}`,
@@ -71,6 +72,7 @@ const useTexts = texts(
     pictures: '图片',
     picturesHint: '最多 9 张，第一张为封面。',
     add: '添加图片',
+    uploading: '正在上传图片',
     remove: (n) => `移除第 ${n} 张图片`,
     first: (n) => `将第 ${n} 张图片设为封面`,
     picture: (n) => `第 ${n} 张图片`,
@@ -338,10 +340,12 @@ interface PicturesProps {
 
 function Pictures({ images, setImages, error, onBusy }: PicturesProps) {
   const t = useTexts()
-  const [upload, busy] = useUpload()
+  const [upload, progress] = useUpload()
+  const [busy, setBusy] = useState(false) // also between two
   const file = useRef<HTMLInputElement>(null)
   const add = async (files: readonly File[]) => {
     if (file.current) file.current.value = ''
+    setBusy(true)
     onBusy(true)
     for (const one of files.slice(0, most - images.length)) {
       // One after the other: they arrive in the order in which they were chosen.
@@ -353,6 +357,7 @@ function Pictures({ images, setImages, error, onBusy }: PicturesProps) {
         )
       }
     }
+    setBusy(false)
     onBusy(false)
   }
   return (
@@ -402,6 +407,7 @@ function Pictures({ images, setImages, error, onBusy }: PicturesProps) {
           {!busy && <ImagePlus aria-hidden="true" size={18} />} {t.add}
         </Button>
       )}
+      {progress !== null && <progress aria-label={t.uploading} max={1} value={progress} />}
       {error && (
         <p role="alert" className={css.error}>
           {error}

@@ -1,14 +1,16 @@
-import { useState } from 'react'
+import { useState, type ReactNode } from 'react'
 import { useLocation } from 'wouter'
 
 import type { Refusal } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
 import { refusalOf, useDo } from '@/api/useDo'
+import { leavesOpen } from '@/forms/doubt'
 import { Form, Row, useErrorAt, wrong } from '@/forms/Form'
 import { localOf, minorOf, momentOf, numberOf, textOf } from '@/forms/written'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
-import { Button } from '@/ui/Button'
+import { useCatchUp } from '@/live/network'
+import { Button, ButtonLink } from '@/ui/Button'
 import { Area, Field } from '@/ui/Field'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
@@ -59,6 +61,9 @@ const useTexts = texts(
     zone: (name: string) => `Times are those of your browser: ${name}.`,
     create: 'Put on sale',
     created: 'The voucher is there.',
+    doubt: 'No answer came: the voucher may be there already.',
+    doubtHint: 'Look at the shop before you send it again, or it may be there twice.',
+    look: 'Look at the shop',
     onSale: 'On sale',
     onSaleWhy: 'Off sale nobody can order it. Orders that were made stay good.',
     save: 'Save',
@@ -67,6 +72,8 @@ const useTexts = texts(
     left: (n: string, all: string) => `${n} of ${all} left`,
     delta: 'Pieces more or fewer',
     deltaHint: 'Such as 50, or -10. Empty changes nothing.',
+    deltaDoubt: 'No answer came: the pieces may have been changed already.',
+    deltaDoubtHint: 'See how many there are now before you change them again.',
     deltaInUse: 'So many pieces are not left to take away.',
     deltaBounds: 'A whole number within what the sale can have.',
   },
@@ -101,6 +108,9 @@ const useTexts = texts(
     zone: (name) => `时间以浏览器时区为准：${name}。`,
     create: '上架',
     created: '优惠券已创建。',
+    doubt: '没有收到回应，优惠券可能已经创建。',
+    doubtHint: '再次提交前请先查看店铺，以免重复创建。',
+    look: '查看店铺',
     onSale: '在售',
     onSaleWhy: '下架后无法购买，已下订单不受影响。',
     save: '保存',
@@ -109,6 +119,8 @@ const useTexts = texts(
     left: (n, all) => `剩余 ${n} / ${all}`,
     delta: '增减数量',
     deltaHint: '例如 50 或 -10，留空表示不变。',
+    deltaDoubt: '没有收到回应，数量可能已经修改。',
+    deltaDoubtHint: '再次修改前请先查看当前数量。',
     deltaInUse: '剩余数量不足，无法减少这么多。',
     deltaBounds: '请填写允许范围内的整数。',
   },
@@ -148,15 +160,18 @@ export function EditVoucher({ id }: { id: string }) {
     requestPolicy: 'network-only',
     catchUp: false,
   })
-  const voucher = data?.voucher
+  // What is there stays when asking again fails, and so does what is typed.
+  const [known, setKnown] = useState(data)
+  if (data && data !== known) setKnown(data)
+  const voucher = known?.voucher
   return (
     <Screen title={t.editTitle} up={voucher ? `/merchant/shops/${voucher.shop.id}` : '/merchant'}>
       <ForRole role="MERCHANT">
         {voucher ? (
-          <UpdateForm voucher={voucher} />
+          <UpdateForm voucher={voucher} again={() => ask({ requestPolicy: 'network-only' })} />
         ) : error ? (
           <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
-        ) : data ? (
+        ) : known ? (
           <Empty title={t.gone} />
         ) : (
           <Skeleton shape="text" count={4} />
@@ -186,6 +201,7 @@ function CreateForm({ shopId }: { shopId: string }) {
   const [createFlash, creatingFlash] = useDo(CreateFlashVoucherDocument, { say: false })
   const [refusals, setRefusals] = useState<readonly Refusal[]>([])
   const errorAt = useErrorAt(refusals)
+  const [doubt, setDoubt] = useState(false)
 
   const [flash, setFlash] = useState(false)
   const words = useWords({ title: '', subTitle: null, rules: null })
@@ -230,6 +246,7 @@ function CreateForm({ shopId }: { shopId: string }) {
         })
       : await create({ input: { ...shared, onePerUser } })
     setRefusals(done.ok ? [] : done.refusals)
+    setDoubt(!done.ok && leavesOpen(done.error))
     if (!done.ok) return
     toast(t.created)
     navigate(`/merchant/shops/${shopId}`, { replace: true })
@@ -300,6 +317,13 @@ function CreateForm({ shopId }: { shopId: string }) {
           {t.one}
         </label>
       )}
+      {doubt && (
+        <Doubt what={t.doubt} hint={t.doubtHint}>
+          <ButtonLink kind="quiet" small href={`/merchant/shops/${shopId}`}>
+            {t.look}
+          </ButtonLink>
+        </Doubt>
+      )}
       <Button type="submit" wide busy={creating || creatingFlash}>
         {t.create}
       </Button>
@@ -307,7 +331,13 @@ function CreateForm({ shopId }: { shopId: string }) {
   )
 }
 
-function UpdateForm({ voucher }: { voucher: VoucherFormFragment }) {
+interface UpdateFormProps {
+  readonly voucher: VoucherFormFragment
+  /** Asks what the voucher is now. */
+  readonly again: () => void
+}
+
+function UpdateForm({ voucher, again }: UpdateFormProps) {
   const t = useTexts()
   const { money, number } = useFormat()
   const [, navigate] = useLocation()
@@ -322,6 +352,10 @@ function UpdateForm({ voucher }: { voucher: VoucherFormFragment }) {
   const words = useWords(voucher)
   const [onSale, setOnSale] = useState(voucher.status === 'ON_SALE')
   const [delta, setDelta] = useState('')
+  const [doubt, setDoubt] = useState(false)
+  useCatchUp(() => {
+    if (doubt) again()
+  })
   const [begins, setBegins] = useState(sale === null ? '' : localOf(sale.beginsAt))
   const [ends, setEnds] = useState(sale === null ? '' : localOf(sale.endsAt))
 
@@ -357,7 +391,14 @@ function UpdateForm({ voucher }: { voucher: VoucherFormFragment }) {
             },
           })
     setRefusals(done.ok ? [] : done.refusals)
-    if (!done.ok) return
+    if (!done.ok) {
+      if (stockDelta === undefined || !leavesOpen(done.error)) return
+      // Sent again it would be added twice.
+      setDelta('')
+      setDoubt(true)
+      again()
+      return
+    }
     toast(t.saved)
     navigate(`/merchant/shops/${voucher.shop.id}`, { replace: true })
   }
@@ -387,6 +428,7 @@ function UpdateForm({ voucher }: { voucher: VoucherFormFragment }) {
             <p className={css.left} data-stock={sale.stock}>
               {t.left(number(sale.stock), number(sale.initialStock))}
             </p>
+            {doubt && <Doubt what={t.deltaDoubt} hint={t.deltaDoubtHint} />}
             <Field
               label={t.delta}
               hint={t.deltaHint}
@@ -407,6 +449,25 @@ function UpdateForm({ voucher }: { voucher: VoucherFormFragment }) {
         </Button>
       </Form>
     </>
+  )
+}
+
+interface DoubtProps {
+  readonly what: string
+  readonly hint: string
+  readonly children?: ReactNode
+}
+
+/** Warns that what was sent may have been done, though no answer came. */
+function Doubt({ what, hint, children }: DoubtProps) {
+  return (
+    <div className={css.doubt} role="alert" data-doubt>
+      <p>
+        <strong>{what}</strong>
+      </p>
+      <p>{hint}</p>
+      {children}
+    </div>
   )
 }
 

@@ -2,11 +2,14 @@ import { CircleCheck, ScanLine } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { useClient } from 'urql'
 
-import { useFailureText } from '@/api/errors'
+import { useFailureText, useRefusalText } from '@/api/errors'
 import { useDo } from '@/api/useDo'
+import { serverNow, useServerTime } from '@/app/clock'
+import { leavesOpen } from '@/forms/doubt'
 import { Form } from '@/forms/Form'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
+import { useCatchUp } from '@/live/network'
 import { Button } from '@/ui/Button'
 import { Field } from '@/ui/Field'
 import { Screen } from '@/ui/Screen'
@@ -32,6 +35,9 @@ const useTexts = texts(
     redeem: 'Redeem',
     done: 'Redeemed. Enjoy!',
     next: 'Enter the next number.',
+    doneFor: (number: string) => `Order ${number} is redeemed.`,
+    openFor: (number: string) =>
+      `Whether order ${number} was redeemed is not known: find it again.`,
     QUEUED: 'It is not an order yet: it waits in the queue.',
     UNPAID: 'It is not paid yet. The customer has to pay it first.',
     PAID: '',
@@ -55,6 +61,8 @@ const useTexts = texts(
     redeem: '核销',
     done: '核销成功。',
     next: '请输入下一个订单号。',
+    doneFor: (number) => `订单 ${number} 已核销。`,
+    openFor: (number) => `订单 ${number} 的核销结果未知，请重新查询。`,
     QUEUED: '订单排队中，尚未生成。',
     UNPAID: '订单尚未支付，请顾客先付款。',
     PAID: '',
@@ -79,21 +87,54 @@ export function Redeem() {
   )
 }
 
+const slack = 5000 // ms that our idea of the server's time may be off
+
 function Desk() {
   const t = useTexts()
   const client = useClient()
   const failureText = useFailureText()
-  const [redeem, redeeming] = useDo(RedeemOrderDocument)
+  const refusalText = useRefusalText()
+  useServerTime()
+  const [redeem, redeeming] = useDo(RedeemOrderDocument, { say: false })
   const form = useRef<HTMLDivElement>(null)
   const [number, setNumber] = useState('')
   const [finding, setFinding] = useState(false)
   const [error, setError] = useState<string>()
   const [order, setOrder] = useState<RedeemableOrderFragment | null>(null)
   const [justDone, setJustDone] = useState(false)
+  const turn = useRef(0) // the search whose order is shown: what belongs to an earlier one is late
+  /** A try whose answer did not arrive: an order that is used since then was redeemed by it. */
+  const doubt = useRef<{ readonly id: string; readonly since: number } | null>(null)
 
   const toField = () => form.current?.querySelector('input')?.focus()
+  // What it was a moment ago does not help at a till.
+  const ask = (plain: string) =>
+    client
+      .query(RedeemableOrderDocument, { number: plain }, { requestPolicy: 'network-only' })
+      .toPromise()
+  const show = (found: RedeemableOrderFragment | null, done = false) => {
+    const { id, since = Infinity } = doubt.current ?? {}
+    const usedAt = found?.usedAt ? new Date(found.usedAt).getTime() : -Infinity
+    const late = found?.status === 'USED' && found.id === id && usedAt > since - slack
+    setOrder(found)
+    setJustDone(done || late)
+    if (found?.status !== 'PAID' && found?.id === id) doubt.current = null
+    if (!done && !late) return
+    setNumber('')
+    toField()
+  }
+  const recheck = async (its: string) => {
+    const mine = turn.current
+    const { data } = await ask(its)
+    if (mine === turn.current && data?.orderByNumber) show(data.orderByNumber)
+  }
+  useCatchUp(() => {
+    if (order !== null && order.id === doubt.current?.id) void recheck(order.number)
+  })
   const find = async () => {
+    const mine = ++turn.current
     const plain = number.replace(/[\s-]/g, '')
+    setFinding(false)
     setJustDone(false)
     setOrder(null)
     if (!/^\d+$/.test(plain)) {
@@ -103,30 +144,39 @@ function Desk() {
     }
     setError(undefined)
     setFinding(true)
-    // What it was a moment ago does not help at a till.
-    const { data, error: failed } = await client
-      .query(RedeemableOrderDocument, { number: plain }, { requestPolicy: 'network-only' })
-      .toPromise()
+    const { data, error: failed } = await ask(plain)
+    if (mine !== turn.current) return
     setFinding(false)
     if (failed) {
       toast(failureText(failed))
       return
     }
     const found = data?.orderByNumber ?? null
-    setOrder(found)
+    show(found)
     if (found === null) {
       setError(t.notFound)
       toField()
     }
   }
-  const take = async (id: string) => {
+  const take = async ({ id, number: its }: RedeemableOrderFragment) => {
+    const mine = turn.current
+    const since = doubt.current?.id === id ? doubt.current.since : serverNow()
     const done = await redeem({ id })
+    const open = !done.ok && leavesOpen(done.error)
+    const [refusal] = done.ok ? [] : done.refusals
+    if (mine !== turn.current) {
+      if (done.ok) toast(t.doneFor(its))
+      else if (open) toast(t.openFor(its))
+      else if (refusal) toast(`${its}: ${refusalText(refusal)}`)
+      return
+    }
+    if (open) doubt.current = { id, since }
     const now = done.value?.order
-    if (now) setOrder(now)
-    if (!done.ok) return
-    setJustDone(true)
-    setNumber('')
-    toField()
+    if (now) show(now, done.ok)
+    else {
+      if (refusal) toast(refusalText(refusal))
+      await recheck(its)
+    }
   }
 
   return (
@@ -164,7 +214,7 @@ function Desk() {
             order={order}
             justDone={justDone}
             busy={redeeming}
-            onRedeem={() => void take(order.id)}
+            onRedeem={() => void take(order)}
           />
         )}
       </div>

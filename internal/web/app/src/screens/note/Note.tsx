@@ -15,6 +15,7 @@ import { useTypeName } from '@/shops/typeNames'
 import { Avatar } from '@/ui/Avatar'
 import { Button, IconButton } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
+import { Gallery } from '@/ui/Gallery'
 import { Picture } from '@/ui/Picture'
 import { Score } from '@/ui/Score'
 import { Screen } from '@/ui/Screen'
@@ -23,7 +24,6 @@ import { Failed } from '@/ui/State'
 import { toast } from '@/ui/toast'
 
 import { Comments } from './Comments'
-import { Gallery } from './Gallery'
 import {
   DeleteNoteDocument,
   NoteDocument,
@@ -36,6 +36,7 @@ import css from './Note.module.css'
 const useTexts = texts(
   {
     title: 'Note',
+    pictures: 'Pictures',
     remove: 'Delete this note',
     sure: 'Delete this note?',
     gone: 'Its comments go with it. This cannot be undone.',
@@ -47,6 +48,7 @@ const useTexts = texts(
   },
   {
     title: '笔记',
+    pictures: '图片',
     remove: '删除笔记',
     sure: '要删除这篇笔记吗？',
     gone: '评论也会一并删除，且无法恢复。',
@@ -81,7 +83,11 @@ export function Note({ id }: { id: string }) {
   return (
     <Screen title={note.title} up="/" action={<Remove note={note} onGone={setLeaving} />}>
       <div className={note.images.length > 0 ? css.columns : css.column} data-note={note.id}>
-        {note.images.length > 0 && <Gallery images={note.images} />}
+        {note.images.length > 0 && (
+          <div className={css.pictures}>
+            <Gallery label={t.pictures} images={note.images} ratio={shapeOf(note.images)} whole />
+          </div>
+        )}
         <div className={css.text}>
           <Author note={note} />
           <p className={css.content}>{note.content}</p>
@@ -95,6 +101,15 @@ export function Note({ id }: { id: string }) {
 }
 
 type Shown = NonNullable<NoteQuery['note']>
+
+const tallest = 3 / 4 // width over height
+const widest = 16 / 9
+
+/** The shape of the place for the pictures: that of the first, unless it is extreme. */
+function shapeOf([first]: Shown['images']): number {
+  const ratio = first?.width && first.height ? first.width / first.height : 4 / 3
+  return Math.min(Math.max(ratio, tallest), widest)
+}
 
 function Author({ note: { author, createdAt } }: { note: Shown }) {
   const { ago, moment } = useFormat()

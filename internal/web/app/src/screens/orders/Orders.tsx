@@ -1,9 +1,8 @@
-import { useEffect, useState } from 'react'
-import { useClient, useSubscription } from 'urql'
+import { useEffect, useEffectEvent } from 'react'
+import { useClient, useSubscription, type Client } from 'urql'
 import { Link, useSearchParams } from 'wouter'
 
 import type { OrderStatus } from '@/api/types.gql'
-import { serverNow } from '@/app/clock'
 import { texts } from '@/i18n/texts'
 import { OrderUpdatesDocument } from '@/orders/order.gql'
 import { OrderCard } from '@/orders/OrderCard'
@@ -13,7 +12,7 @@ import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
 import { Empty } from '@/ui/State'
 
-import { OrdersDocument } from './orders.gql'
+import { OrdersDocument, type OrdersQuery } from './orders.gql'
 import css from './Orders.module.css'
 
 const useTexts = texts(
@@ -34,7 +33,7 @@ const useTexts = texts(
     title: '订单',
     tabs: '按状态查看订单',
     all: '全部',
-    pay: '待支付',
+    pay: '待付款',
     paid: '待使用',
     used: '已使用',
     over: '已结束',
@@ -107,22 +106,48 @@ export function Orders() {
   )
 }
 
-/** Follows the orders: those in the list change in the cache, and new ones make it be asked again. */
-function useLiveOrders(variables: { status: readonly OrderStatus[] | null }): void {
+/**
+ * Follows the orders: those in the list change in the cache, and the list is asked again for what is
+ * to come into it or to leave it.
+ */
+function useLiveOrders({ status }: { status: readonly OrderStatus[] | null }): void {
   const client = useClient()
-  const [since] = useState(serverNow)
   const [{ data }] = useSubscription({
     query: OrderUpdatesDocument,
     variables: { orderId: null },
   })
   const told = data?.orderUpdates
-  const fresh = told && new Date(told.createdAt).getTime() > since ? told.id : null
-  const status = variables.status?.join()
-  useEffect(() => {
-    if (fresh === null) return
+  const look = useEffectEvent((order: NonNullable<typeof told>) => {
+    const here = status === null || status.includes(order.status)
+    const page = pageOf(client, status, order.id)
+    if (here === (page !== undefined)) return
     void client
-      .query(OrdersDocument, { ...variables, after: null }, { requestPolicy: 'network-only' })
+      .query(OrdersDocument, { status, after: page ?? null }, { requestPolicy: 'network-only' })
       .toPromise()
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [client, fresh, status])
+  })
+  useEffect(() => {
+    if (told) look(told)
+  }, [told])
 }
+
+/** Behind what the page begins that shows the order (null: the first); undefined if none does. */
+function pageOf(
+  client: Client,
+  status: readonly OrderStatus[] | null,
+  id: string,
+): string | null | undefined {
+  let after: string | null = null
+  for (;;) {
+    const page: OrdersPage = client.readQuery(
+      OrdersDocument,
+      { status, after },
+      { requestPolicy: 'cache-only' },
+    )?.data?.me?.orders
+    if (!page) return undefined
+    if (page.edges.some(({ node }) => node.id === id)) return after
+    if (!page.pageInfo.hasNextPage || page.pageInfo.endCursor === null) return undefined
+    after = page.pageInfo.endCursor
+  }
+}
+
+type OrdersPage = NonNullable<OrdersQuery['me']>['orders'] | undefined

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 
 import { useAsk } from '@/api/useAsk'
 import { texts } from '@/i18n/texts'
@@ -7,6 +7,7 @@ import { Dialog } from '@/ui/Dialog'
 import { Field } from '@/ui/Field'
 import { Skeleton } from '@/ui/Skeleton'
 import { Empty, Failed } from '@/ui/State'
+import { useSettled } from '@/ui/useSettled'
 
 import { PickShopsDocument, type PickedShopFragment } from './publish.gql'
 import css from './Publish.module.css'
@@ -34,11 +35,7 @@ export function ShopPicker({
   const t = useTexts()
   const place = usePlace()
   const [typed, setTyped] = useState('')
-  const [words, setWords] = useState('')
-  useEffect(() => {
-    const timer = setTimeout(() => setWords(typed.trim()), pause)
-    return () => clearTimeout(timer)
-  }, [typed])
+  const words = useSettled(typed.trim(), pause)
   const near = place === null || words !== '' ? null : { lat: place.lat, lng: place.lng, radius }
   const [{ data, error }, ask] = useAsk({
     query: PickShopsDocument,

@@ -4,10 +4,10 @@ import type { CombinedError } from 'urql'
 import type { Refusal } from '@/api/errors'
 import { upload } from '@/api/upload'
 import { createStore } from '@/app/store'
+import { prepare } from '@/forms/shrink'
 import { currentSession } from '@/session/session'
 
 import type { PickedShopFragment } from './publish.gql'
-import { prepare } from './shrink'
 
 // What somebody is writing lives beside the screen: it is there again for who comes back to it, and
 // after a reload, but for pictures that were not sent yet.

@@ -10,6 +10,7 @@ import { Lost } from '@/screens/lost/Lost'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
 import { Failed } from '@/ui/State'
+import { two } from '@/ui/two'
 import { Countdown } from '@/vouchers/Countdown'
 import { StockBar } from '@/vouchers/StockBar'
 import { useLiveSale } from '@/vouchers/useLiveSale'
@@ -131,8 +132,4 @@ function Flash({ voucher, again }: { voucher: FlashVoucher; again: () => void })
 function clock(seconds: number): string {
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`
-}
-
-function two(n: number): string {
-  return String(n).padStart(2, '0')
 }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { useEffect, useEffectEvent, useState } from 'react'
 import { useSearchParams } from 'wouter'
 
 import type { ShopOrder } from '@/api/types.gql'
@@ -13,6 +13,7 @@ import { Pages } from '@/ui/Pages'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
 import { Empty } from '@/ui/State'
+import { useSettled } from '@/ui/useSettled'
 
 import { SearchShopsDocument } from './search.gql'
 import css from './Search.module.css'
@@ -85,6 +86,7 @@ export function Search() {
       orderBy === 'DISTANCE' && place !== null ? { lat: place.lat, lng: place.lng, radius } : null,
     orderBy,
   }
+  const searched = JSON.stringify(variables)
   return (
     <Screen title={t.title} up="/">
       <search className={css.form}>
@@ -125,8 +127,9 @@ export function Search() {
       </search>
       <h2 className="unseen">{t.results}</h2>
       <Pages
-        key={JSON.stringify(variables)}
-        name="shops"
+        // Another search begins with one page, however far this one was scrolled.
+        key={searched}
+        name={`shops:${searched}`}
         document={SearchShopsDocument}
         variables={variables}
         connection={({ shops }) => shops}
@@ -151,12 +154,11 @@ function Words({
   onChange: (value: string) => void
 }) {
   const [typed, setTyped] = useState(value)
-  useEffect(() => {
-    if (typed === value) return undefined
-    const timer = setTimeout(() => onChange(typed), pause)
-    return () => clearTimeout(timer)
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [typed])
+  const settled = useSettled(typed, pause)
+  const tell = useEffectEvent((words: string) => {
+    if (words !== value) onChange(words)
+  })
+  useEffect(() => tell(settled), [settled])
   return (
     <Field
       label={label}

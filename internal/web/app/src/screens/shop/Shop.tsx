@@ -6,10 +6,10 @@ import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 import { NoteCard } from '@/notes/NoteCard'
 import { Lost } from '@/screens/lost/Lost'
-import { Gallery } from '@/shops/Gallery'
 import { ShopMap } from '@/shops/ShopMap'
 import { useTypeName } from '@/shops/typeNames'
 import { ButtonLink } from '@/ui/Button'
+import { Gallery } from '@/ui/Gallery'
 import { Pages } from '@/ui/Pages'
 import { Score } from '@/ui/Score'
 import { Screen } from '@/ui/Screen'
@@ -24,6 +24,7 @@ import css from './Shop.module.css'
 const useTexts = texts(
   {
     title: 'Shop',
+    pictures: (name: string) => `Pictures of ${name}`,
     each: (price: string) => `${price} a person`,
     comments: (n: string) => (n === '1' ? '1 comment' : `${n} comments`),
     sold: (n: string) => (n === '1' ? '1 voucher sold' : `${n} vouchers sold`),
@@ -38,6 +39,7 @@ const useTexts = texts(
   },
   {
     title: '店铺',
+    pictures: (name) => `${name} 的图片`,
     each: (price) => `人均 ${price}`,
     comments: (n) => `${n} 条评论`,
     sold: (n) => `已售 ${n} 张券`,
@@ -75,7 +77,9 @@ export function Shop({ id }: { id: string }) {
     <Screen title={shop.name} up="/">
       <div className={css.layout} data-shop={id}>
         <div className={css.head}>
-          {shop.images.length > 0 && <Gallery name={shop.name} images={shop.images} />}
+          {shop.images.length > 0 && (
+            <Gallery label={t.pictures(shop.name)} images={shop.images} ratio={3 / 2} />
+          )}
           <div className={css.card}>
             <p className={css.facts}>
               <Score value={shop.score} />

@@ -1,0 +1,71 @@
+import{o as e}from"./rolldown-runtime-BCiCTKAo.js";import{S as t,_ as n,d as r,f as i,l as a,m as o,p as s,s as c,t as l,u}from"./Screen-CySPHyEf.js";import{t as d}from"./chevron-right-P6z1uPP1.js";import{t as f}from"./clock-C-Bpk9VS.js";import{I as p,L as m,M as h,N as g,_,g as v,j as y,k as b}from"./app-Cm1jqjMt.js";import{t as x}from"./scan-line-CX0VYV3b.js";import{t as S}from"./ticket-Blh5Dpfx.js";import{t as C}from"./undo-2-C7UJ2dAk.js";import{a as w,n as T}from"./preload-helper-Chrg9qMa.js";import{a as E,i as D,r as O}from"./session-rGo10Wj6.js";import{n as k}from"./toast-ZrJXNZZ4.js";import{t as A}from"./document-bm9CNBvx.js";var j={name:`badge-check`,size:24,node:[[`path`,{d:`M3.85 8.62a4 4 0 0 1 4.78-4.77 4 4 0 0 1 6.74 0 4 4 0 0 1 4.78 4.78 4 4 0 0 1 0 6.74 4 4 0 0 1-4.77 4.78 4 4 0 0 1-6.75 0 4 4 0 0 1-4.78-4.77 4 4 0 0 1 0-6.76Z`,key:`3c2336`}],[`path`,{d:`m16 9-5.5 5.5L8 12`,key:`xofnsj`}]],aliases:[`verified`]};j.node;var M=o(j),N={name:`calendar-check`,size:24,node:[[`path`,{d:`M8 2v3`,key:`1ioesn`}],[`path`,{d:`M16 2v3`,key:`otl347`}],[`rect`,{x:`3`,y:`3`,width:`18`,height:`18`,rx:`2`,key:`h1oib`}],[`path`,{d:`M3 9h18`,key:`1pudct`}],[`path`,{d:`m9 15 2 2 4-4`,key:`1grp1n`}]]};N.node;var ee=o(N),P={name:`chart-column`,size:24,node:[[`path`,{d:`M3 3v16a2 2 0 0 0 2 2h16`,key:`c24i48`}],[`path`,{d:`M18 17V9`,key:`2bz60n`}],[`path`,{d:`M13 17V5`,key:`1frdt8`}],[`path`,{d:`M8 17v-3`,key:`17ska0`}]],aliases:[`bar-chart-3`]};P.node;var te=o(P),F={name:`check`,size:24,node:[[`path`,{d:`M20 6 9 17l-5-5`,key:`1gmf2c`}]]};F.node;var I=o(F),L={name:`flame`,size:24,node:[[`path`,{d:`M12 3q1 4 4 6.5t3 5.5a1 1 0 0 1-14 0 5 5 0 0 1 1-3 1 1 0 0 0 5 0c0-2-1.5-3-1.5-5q0-2 2.5-4`,key:`1slcih`}]]};L.node;var ne=o(L),R={name:`log-out`,size:24,node:[[`path`,{d:`m16 17 5-5-5-5`,key:`1bji2h`}],[`path`,{d:`M21 12H9`,key:`dn1m92`}],[`path`,{d:`M9 21H5a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2h4`,key:`1uf3rs`}]]};R.node;var re=o(R),z={name:`notebook-pen`,size:24,node:[[`path`,{d:`M13.4 2H6a2 2 0 0 0-2 2v16a2 2 0 0 0 2 2h12a2 2 0 0 0 2-2v-7.4`,key:`re6nr2`}],[`path`,{d:`M2 6h4`,key:`aawbzj`}],[`path`,{d:`M2 10h4`,key:`l0bgd4`}],[`path`,{d:`M2 14h4`,key:`1gsvsf`}],[`path`,{d:`M2 18h4`,key:`1bu2t1`}],[`path`,{d:`M21.378 5.626a1 1 0 1 0-3.004-3.004l-5.01 5.012a2 2 0 0 0-.506.854l-.837 2.87a.5.5 0 0 0 .62.62l2.87-.837a2 2 0 0 0 .854-.506z`,key:`pqwjuv`}]]};z.node;var B=o(z),V={name:`settings`,size:24,node:[[`path`,{d:`M9.671 4.136a2.34 2.34 0 0 1 4.659 0 2.34 2.34 0 0 0 3.319 1.915 2.34 2.34 0 0 1 2.33 4.033 2.34 2.34 0 0 0 0 3.831 2.34 2.34 0 0 1-2.33 4.033 2.34 2.34 0 0 0-3.319 1.915 2.34 2.34 0 0 1-4.659 0 2.34 2.34 0 0 0-3.32-1.915 2.34 2.34 0 0 1-2.33-4.033 2.34 2.34 0 0 0 0-3.831A2.34 2.34 0 0 1 6.35 6.051a2.34 2.34 0 0 0 3.319-1.915`,key:`1i5ecw`}],[`circle`,{cx:`12`,cy:`12`,r:`3`,key:`1v7zrd`}]]};V.node;var ie=o(V),H={name:`user-pen`,size:24,node:[[`path`,{d:`M11.5 15H7a4 4 0 0 0-4 4v2`,key:`15lzij`}],[`path`,{d:`M21.378 16.626a1 1 0 0 0-3.004-3.004l-4.01 4.012a2 2 0 0 0-.506.854l-.837 2.87a.5.5 0 0 0 .62.62l2.87-.837a2 2 0 0 0 .854-.506z`,key:`1817ys`}],[`circle`,{cx:`10`,cy:`7`,r:`4`,key:`e45bow`}]]};H.node;var ae=o(H),U=e(w(),1),W=A(`7d8607fa820fce7145cb4975d59b3651ebcede4948246de7858c9314309ad36d`,`query MyCheckIns($month: String) {
+  me {
+    id
+    checkIns(month: $month) {
+      ...CheckIns
+      __typename
+    }
+    __typename
+  }
+}
+fragment CheckIns on CheckInMonth {
+  month
+  days
+  count
+  streak
+  __typename
+}`),oe=A(`d60be73f3bc1998324778746a94be21462da66110c175f331981805bdd24c6c0`,`mutation CheckIn {
+  checkIn {
+    checkIns {
+      ...CheckIns
+      __typename
+    }
+    pointsEarned
+    userErrors {
+      ...Refused
+      __typename
+    }
+    __typename
+  }
+}
+fragment CheckIns on CheckInMonth {
+  month
+  days
+  count
+  streak
+  __typename
+}
+fragment Refused on UserError {
+  code
+  message
+  field
+  __typename
+}`),G={head:`_head_rg35d_1`,streak:`_streak_rg35d_9`,month:`_month_rg35d_20`,calendar:`_calendar_rg35d_42`,open:`_open_rg35d_66`,checked:`_checked_rg35d_67`},K={columns:`_columns_mxcxq_1`,column:`_column_mxcxq_1`,card:`_card_mxcxq_9`,person:`_person_mxcxq_10`,links:`_links_mxcxq_11`,who:`_who_mxcxq_23`,names:`_names_mxcxq_29`,quiet:`_quiet_mxcxq_36`,role:`_role_mxcxq_42`,level:`_level_mxcxq_54`,progress:`_progress_mxcxq_76`,counts:`_counts_mxcxq_99`,ways:`_ways_mxcxq_100`,way:`_way_mxcxq_100`,heading:`_heading_mxcxq_132`,all:`_all_mxcxq_140`,languages:`_languages_mxcxq_189`},q=T(),J=u({title:`Check-in`,go:`Check in`,done:`Checked in today`,earned:e=>`+${e} points`,already:`You have checked in today already.`,streak:e=>e===1?`1 day in a row`:`${e} days in a row`,noStreak:`5 points for each day you look in.`,month:e=>e===1?`1 day this month`:`${e} days this month`,before:`The month before`,after:`The month after`,checked:`checked in`,today:`today`},{title:`签到`,go:`签到`,done:`今日已签到`,earned:e=>`积分 +${e}`,already:`今天已经签到过了。`,streak:e=>`已连续签到 ${e} 天`,noStreak:`每天签到可得 5 积分。`,month:e=>`当月签到 ${e} 天`,before:`上个月`,after:`下个月`,checked:`已签到`,today:`今天`});function se(){let e=J(),{month:t}=h(),[n,r]=(0,U.useState)(null),[i,o]=(0,U.useState)(null),[{data:l,error:u},f]=g({query:W,variables:{}}),[{data:p}]=g({query:W,variables:{month:n},pause:n===null}),[m,y]=b(oe),x=l?.me?.checkIns;if(!x)return(0,q.jsx)(`section`,{className:K.card,"aria-label":e.title,children:u?(0,q.jsx)(v,{error:u,again:()=>f({requestPolicy:`network-only`})}):(0,q.jsx)(_,{shape:`text`,count:3})});let S=x.days.at(-1),C=S===void 0?null:X(x.month,S),w=C!==null&&(C===i||C===de()),T=n??x.month,E=p?.me?.checkIns,D=n===null?x:E?.month===n?E:null,O=async()=>{let t=await m({});if(!t.ok)return;let{checkIns:n,pointsEarned:i}=t.value,a=n?.days.at(-1);n&&a!==void 0&&o(X(n.month,a)),r(null),k(i>0?e.earned(i):e.already)},A=e=>{let t=ue(T,e);r(t===x.month?null:t)};return(0,q.jsxs)(`section`,{className:K.card,"aria-labelledby":`check-in`,"data-checked-in":w,"data-streak":x.streak,children:[(0,q.jsxs)(`div`,{className:G.head,children:[(0,q.jsxs)(`div`,{children:[(0,q.jsx)(`h2`,{id:`check-in`,children:e.title}),(0,q.jsxs)(`p`,{className:G.streak,children:[x.streak>0&&(0,q.jsx)(ne,{"aria-hidden":`true`,size:18}),x.streak>0?e.streak(x.streak):e.noStreak]})]}),(0,q.jsxs)(c,{kind:w?`quiet`:`primary`,busy:y,onClick:()=>void O(),children:[w?(0,q.jsx)(I,{"aria-hidden":`true`,size:18}):(0,q.jsx)(ee,{"aria-hidden":`true`,size:18}),w?e.done:e.go]})]}),(0,q.jsxs)(`div`,{className:G.month,children:[(0,q.jsx)(a,{label:e.before,onClick:()=>A(-1),children:(0,q.jsx)(s,{"aria-hidden":`true`})}),(0,q.jsxs)(`p`,{"aria-live":`polite`,children:[(0,q.jsx)(`strong`,{children:t(T)}),(0,q.jsx)(`span`,{children:D?e.month(D.count):`…`})]}),(0,q.jsx)(a,{label:e.after,disabled:T>=x.month,onClick:()=>A(1),children:(0,q.jsx)(d,{"aria-hidden":`true`})})]}),(0,q.jsx)(ce,{month:T,days:D?.days??[],today:w?C:null})]})}function ce({month:e,days:t,today:n}){let r=J(),{month:a}=h(),o=i()===`zh`?`zh-CN`:`en-GB`,s=new Intl.DateTimeFormat(o,{weekday:`narrow`,timeZone:`UTC`}),c=new Intl.DateTimeFormat(o,{weekday:`long`,timeZone:`UTC`});return(0,q.jsxs)(`table`,{className:G.calendar,"data-month":e,children:[(0,q.jsx)(`caption`,{className:`unseen`,children:a(e)}),(0,q.jsx)(`thead`,{children:(0,q.jsx)(`tr`,{children:Y.map(e=>(0,q.jsx)(`th`,{scope:`col`,children:(0,q.jsx)(`abbr`,{title:c.format(e),children:s.format(e)})},e.getTime()))})}),(0,q.jsx)(`tbody`,{children:le(e).map((i,a)=>(0,q.jsx)(`tr`,{children:i.map((i,a)=>{let o=Y[a]?.getTime();if(i===null)return(0,q.jsx)(`td`,{},o);let s=t.includes(i),c=n===X(e,i);return(0,q.jsx)(`td`,{"data-day":i,"data-checked":s||void 0,children:(0,q.jsxs)(`span`,{className:s?G.checked:G.open,"aria-current":c?`date`:void 0,children:[i,s&&(0,q.jsx)(I,{"aria-hidden":`true`,size:12,strokeWidth:3}),s&&(0,q.jsxs)(`span`,{className:`unseen`,children:[`, `,r.checked]}),c&&(0,q.jsxs)(`span`,{className:`unseen`,children:[`, `,r.today]})]})},o)})},a))})]})}var Y=[1,2,3,4,5,6,7].map(e=>new Date(Date.UTC(2024,0,e)));function le(e){let t=new Date(`${e}-01T00:00:00Z`),n=new Date(Date.UTC(t.getUTCFullYear(),t.getUTCMonth()+1,0)).getUTCDate(),r=(t.getUTCDay()+6)%7;return Array.from({length:Math.ceil((r+n)/7)},(e,t)=>Array.from({length:7},(e,i)=>{let a=t*7+i-r+1;return a>=1&&a<=n?a:null}))}function ue(e,t){let n=new Date(`${e}-01T00:00:00Z`);return n.setUTCMonth(n.getUTCMonth()+t),n.toISOString().slice(0,7)}function X(e,t){return`${e}-${String(t).padStart(2,`0`)}`}function de(){let e=new Date,t=String(e.getMonth()+1).padStart(2,`0`);return X(`${e.getFullYear()}-${t}`,e.getDate())}var Z=[0,100,300,1e3,3e3,1e4,3e4,1e5,3e5,1e6];function fe(e,t){let n=Z[e],r=Z[e+1];return n===void 0||r===void 0?null:{done:Math.min(r,Math.max(n,t))-n,all:r-n}}var pe=A(`9c4b631fb5174de9040077370f51423f17449c98cc67956a76ea20fa1dac9e67`,`query Me {
+  me {
+    id
+    nickname
+    avatarUrl
+    phone
+    role
+    level
+    points
+    noteCount
+    followerCount
+    followeeCount
+    __typename
+  }
+}`),me=A(`2b0e82b0cad040a63cd14271a7f2deb870e9097e5b0af356d6ed4f7a87cb2320`,`mutation Logout {
+  logout {
+    userErrors {
+      ...Refused
+      __typename
+    }
+    __typename
+  }
+}
+fragment Refused on UserError {
+  code
+  message
+  field
+  __typename
+}`),Q=u({title:`Me`,level:e=>`Level ${e}`,points:e=>`${e} points`,more:(e,t)=>`${e} more to level ${t}`,highest:`The highest level`,notes:`Notes`,followers:`Followers`,followees:`Following`,orders:`My orders`,all:`See all`,UNPAID:`To pay`,PAID:`To use`,USED:`Used`,OVER:`Over`,rest:`More`,edit:`Edit profile`,mine:`My notes`,settings:`Settings`,merchant:`My shops`,redeem:`Redeem a voucher`,admin:`Administration`,MERCHANT:`Merchant`,ADMIN:`Administrator`,CUSTOMER:``,language:`Language`,out:`Sign out`,outAnyway:`You are signed out here. The server was not told: the session ends by itself.`},{title:`我的`,level:e=>`等级 ${e}`,points:e=>`${e} 积分`,more:(e,t)=>`距等级 ${t} 还差 ${e}`,highest:`已是最高等级`,notes:`笔记`,followers:`粉丝`,followees:`关注`,orders:`我的订单`,all:`查看全部`,UNPAID:`待付款`,PAID:`待使用`,USED:`已使用`,OVER:`已结束`,rest:`更多`,edit:`编辑资料`,mine:`我的笔记`,settings:`设置`,merchant:`我的店铺`,redeem:`核销优惠券`,admin:`系统管理`,MERCHANT:`商家`,ADMIN:`管理员`,CUSTOMER:``,language:`语言`,out:`退出登录`,outAnyway:`本机已退出登录，但未能通知服务器，会话将自动过期。`});function he(){let e=Q(),t=E(),[{data:n,error:r},i]=g({query:pe,variables:{}}),a=n!==void 0&&n.me===null,o=t?.token;return(0,U.useEffect)(()=>{a&&o!==void 0&&D(o)},[a,o]),(0,q.jsx)(l,{title:e.title,action:(0,q.jsx)(ye,{}),children:n?.me?(0,q.jsxs)(`div`,{className:K.columns,children:[(0,q.jsxs)(`div`,{className:K.column,children:[(0,q.jsx)(ge,{me:n.me}),(0,q.jsx)(_e,{})]}),(0,q.jsxs)(`div`,{className:K.column,children:[(0,q.jsx)(se,{}),(0,q.jsx)(ve,{me:n.me})]})]}):r?(0,q.jsx)(v,{error:r,again:()=>i({requestPolicy:`network-only`})}):(0,q.jsx)(_,{shape:`row`,count:4})})}function ge({me:e}){let t=Q(),{number:r}=h(),i=fe(e.level,e.points),a=[{to:`/users/${e.id}`,label:t.notes,count:e.noteCount},{to:`/users/${e.id}/followers`,label:t.followers,count:e.followerCount},{to:`/users/${e.id}/followees`,label:t.followees,count:e.followeeCount}];return(0,q.jsxs)(`section`,{className:K.person,"aria-label":e.nickname,children:[(0,q.jsxs)(`div`,{className:K.who,children:[(0,q.jsx)(y,{user:e,size:76}),(0,q.jsxs)(`div`,{className:K.names,children:[(0,q.jsx)(`h2`,{children:e.nickname}),e.phone!==null&&(0,q.jsx)(`p`,{className:K.quiet,children:e.phone}),e.role!==`CUSTOMER`&&(0,q.jsxs)(`p`,{className:K.role,"data-role":e.role,children:[(0,q.jsx)(M,{"aria-hidden":`true`,size:16}),` `,t[e.role]]})]})]}),(0,q.jsxs)(`div`,{className:K.level,"data-level":e.level,"data-points":e.points,children:[(0,q.jsxs)(`p`,{children:[(0,q.jsx)(`strong`,{children:t.level(e.level)}),` `,(0,q.jsx)(`span`,{children:t.points(r(e.points))})]}),i&&(0,q.jsx)(`progress`,{className:K.progress,"aria-label":t.level(e.level+1),max:i.all,value:i.done}),(0,q.jsx)(`p`,{className:K.quiet,children:i?t.more(r(i.all-i.done),e.level+1):t.highest})]}),(0,q.jsx)(`ul`,{className:K.counts,children:a.map(({to:e,label:t,count:i})=>(0,q.jsx)(`li`,{children:(0,q.jsxs)(n,{href:e,children:[(0,q.jsx)(`strong`,{children:r(i)}),` `,(0,q.jsx)(`span`,{children:t})]})},e))})]})}function _e(){let e=Q(),t=[{status:`pay`,label:e.UNPAID,icon:f},{status:`paid`,label:e.PAID,icon:S},{status:`used`,label:e.USED,icon:m},{status:`over`,label:e.OVER,icon:C}];return(0,q.jsxs)(`section`,{className:K.card,"aria-labelledby":`my-orders`,children:[(0,q.jsxs)(`div`,{className:K.heading,children:[(0,q.jsx)(`h2`,{id:`my-orders`,children:e.orders}),(0,q.jsx)(n,{href:`/orders`,className:K.all,children:e.all})]}),(0,q.jsx)(`ul`,{className:K.ways,children:t.map(({status:e,label:t,icon:r})=>(0,q.jsx)(`li`,{children:(0,q.jsxs)(n,{href:`/orders?status=${e}`,children:[(0,q.jsx)(r,{"aria-hidden":`true`,size:26,strokeWidth:1.75}),t]})},e))})]})}function ve({me:e}){let n=Q(),[r,i]=b(me,{say:!1}),[,a]=t(),o=e.role!==`CUSTOMER`,s=async()=>{(await r({})).ok||k(n.outAnyway),a(`/`),O()};return(0,q.jsxs)(`nav`,{className:K.links,"aria-label":n.rest,children:[(0,q.jsxs)(`ul`,{children:[o&&(0,q.jsxs)(q.Fragment,{children:[(0,q.jsx)($,{to:`/merchant`,icon:p,children:n.merchant}),(0,q.jsx)($,{to:`/merchant/redeem`,icon:x,children:n.redeem})]}),e.role===`ADMIN`&&(0,q.jsx)($,{to:`/admin`,icon:te,children:n.admin}),(0,q.jsx)($,{to:`/me/edit`,icon:ae,children:n.edit}),(0,q.jsx)($,{to:`/users/${e.id}`,icon:B,children:n.mine}),(0,q.jsx)($,{to:`/settings`,icon:ie,children:n.settings})]}),(0,q.jsxs)(c,{kind:`quiet`,wide:!0,busy:i,onClick:()=>void s(),children:[(0,q.jsx)(re,{"aria-hidden":`true`,size:18}),` `,n.out]})]})}function $({to:e,icon:t,children:r}){return(0,q.jsx)(`li`,{children:(0,q.jsxs)(n,{href:e,className:K.way,children:[(0,q.jsx)(t,{"aria-hidden":`true`,size:22,strokeWidth:1.75}),(0,q.jsx)(`span`,{children:r}),(0,q.jsx)(d,{"aria-hidden":`true`,size:20})]})})}function ye(){let e=Q(),t=i();return(0,q.jsxs)(`div`,{className:K.languages,role:`group`,"aria-label":e.language,children:[(0,q.jsx)(`button`,{type:`button`,lang:`zh-CN`,"aria-pressed":t===`zh`,onClick:()=>r(`zh`),children:`中文`}),(0,q.jsx)(`button`,{type:`button`,lang:`en`,"aria-pressed":t===`en`,onClick:()=>r(`en`),children:`English`})]})}export{he as Me};

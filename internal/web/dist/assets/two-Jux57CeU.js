@@ -1,0 +1,1 @@
+function e(e){return String(e).padStart(2,`0`)}export{e as t};
