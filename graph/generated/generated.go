@@ -97,6 +97,7 @@ type ComplexityRoot struct {
 		Days   func(childComplexity int) int
 		Month  func(childComplexity int) int
 		Streak func(childComplexity int) int
+		Today  func(childComplexity int) int
 	}
 
 	CheckInPayload struct {
@@ -824,6 +825,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CheckInMonth.Streak(childComplexity), true
+	case "CheckInMonth.today":
+		if e.ComplexityRoot.CheckInMonth.Today == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CheckInMonth.Today(childComplexity), true
 
 	case "CheckInPayload.checkIns":
 		if e.ComplexityRoot.CheckInPayload.CheckIns == nil {
@@ -3107,6 +3114,8 @@ type CheckInMonth {
   whatever the month.
   """
   streak: Int!
+  "Today, in the server's time zone, whatever the month."
+  today: Date!
 }
 
 extend type User {
@@ -4479,6 +4488,8 @@ func (ec *executionContext) childFields_CheckInMonth(ctx context.Context, field 
 		return ec.fieldContext_CheckInMonth_count(ctx, field)
 	case "streak":
 		return ec.fieldContext_CheckInMonth_streak(ctx, field)
+	case "today":
+		return ec.fieldContext_CheckInMonth_today(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CheckInMonth", field.Name)
 }
@@ -6855,6 +6866,29 @@ func (ec *executionContext) _CheckInMonth_streak(ctx context.Context, field grap
 }
 func (ec *executionContext) fieldContext_CheckInMonth_streak(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("CheckInMonth", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _CheckInMonth_today(ctx context.Context, field graphql.CollectedField, obj *checkin.Month) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CheckInMonth_today(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Today, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v calendar.Date) graphql.Marshaler {
+			return ec.marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CheckInMonth_today(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CheckInMonth", field, false, false, errors.New("field of type Date does not have child fields"))
 }
 
 func (ec *executionContext) _CheckInPayload_checkIns(ctx context.Context, field graphql.CollectedField, obj *model.CheckInPayload) (ret graphql.Marshaler) {
@@ -18801,6 +18835,11 @@ func (ec *executionContext) _CheckInMonth(ctx context.Context, sel ast.Selection
 			}
 		case "streak":
 			out.Values[i] = ec._CheckInMonth_streak(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "today":
+			out.Values[i] = ec._CheckInMonth_today(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}

@@ -10,12 +10,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-const checkIn = `mutation { checkIn { pointsEarned checkIns { month days count streak } userErrors { code } } }`
+const checkIn = `mutation { checkIn { pointsEarned checkIns { month days count streak today } userErrors { code } } }`
 
 type shownMonth struct {
 	Month         string
 	Days          []int
 	Count, Streak int
+	Today         string
 }
 
 // A user checks in twice: it earns once, and shows at once, to nobody else.
@@ -48,7 +49,7 @@ func TestACheckInEarnsPointsOnceADay(t *testing.T) {
 			if now := time.Now().In(zone); now.Day() != day.Day() {
 				t.Skip("midnight came")
 			}
-			want := shownMonth{day.Format("2006-01"), []int{day.Day()}, 1, 1}
+			want := shownMonth{day.Format("2006-01"), []int{day.Day()}, 1, 1, day.Format(time.DateOnly)}
 			if d := cmp.Diff(want, did.CheckIn.CheckIns); d != "" || did.CheckIn.PointsEarned != earned || len(did.CheckIn.UserErrors) > 0 {
 				t.Errorf("%+v, want %d points (-want +got):\n%s", did.CheckIn, earned, d)
 			}
@@ -58,8 +59,8 @@ func TestACheckInEarnsPointsOnceADay(t *testing.T) {
 					CheckIns, Old shownMonth
 				}
 			}
-			ann.Must(t, `{ me { points level checkIns { month days count streak } old: checkIns(month: "2024-01") { month count streak } } }`, nil, &me)
-			if d := cmp.Diff(want, me.Me.CheckIns); d != "" || me.Me.Points != 102 || me.Me.Level != 1 || me.Me.Old.Count != 31 || me.Me.Old.Streak != 1 {
+			ann.Must(t, `{ me { points level checkIns { month days count streak today } old: checkIns(month: "2024-01") { month count streak today } } }`, nil, &me)
+			if d := cmp.Diff(want, me.Me.CheckIns); d != "" || me.Me.Points != 102 || me.Me.Level != 1 || me.Me.Old.Count != 31 || me.Me.Old.Streak != 1 || me.Me.Old.Today != want.Today {
 				t.Errorf("me is %+v, want 102 points and level 1 (-want +got):\n%s", me.Me, d)
 			}
 		}

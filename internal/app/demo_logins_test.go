@@ -1,7 +1,10 @@
 package app_test
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -88,11 +91,74 @@ func TestDemoLoginsAreForWhoIsAtTheMachine(t *testing.T) {
 		{"a proxy by the standard's header", "localhost:8080", []string{"Forwarded", "for=203.0.113.7"}, 0},
 		{"a proxy by a header of its own", "localhost:8080", []string{"X-Real-IP", "127.0.0.1"}, 0},
 		{"a proxy that names itself", "localhost:8080", []string{"Via", "1.1 tunnel"}, 0},
+		{"a page of ours, by its address", "localhost:8080", []string{"Referer", "http://localhost:8080/signin", "Origin", "http://localhost:8080"}, 3},
+		{"a page of ours, by another name", "127.0.0.1:8080", []string{"Referer", "http://localhost:8080/signin"}, 0},
+		{"a page that a proxy serves", "127.0.0.1:8080", []string{"Referer", "https://demo.example/signin"}, 0},
+		{"the origin of a page that a proxy serves", "127.0.0.1:8080", []string{"Origin", "https://demo.example"}, 0},
+		{"a page of another port, by its address", "localhost:8080", []string{"Referer", "http://localhost:3000/"}, 0},
+		{"a page of ours and one of elsewhere", "localhost:8080", []string{"Referer", "http://localhost:8080/", "Referer", "https://demo.example/"}, 0},
+		{"an origin that is not told", "localhost:8080", []string{"Origin", "null"}, 0},
+		{"a page that has no address", "localhost:8080", []string{"Referer", "%"}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := len(offered(t, s, tt.host, tt.header...)); got != tt.want {
 				t.Errorf("%d logins, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// What nginx sends with nothing but `proxy_pass http://127.0.0.1:8080`: its own HTTP,
+// the address that it was given as the host, and of the browser's headers what is left.
+func TestAProxyWithoutSettingsIsOfferedNoDemoLogins(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	for _, tt := range []struct {
+		name, request string
+		want          int
+	}{
+		{"its HTTP/1.0", "GET /demo/logins HTTP/1.0\r\nHost: 127.0.0.1:8080\r\nConnection: close\r\n\r\n", 0},
+		{"a page that it serves", "GET /demo/logins HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nConnection: close\r\nReferer: https://demo.example/signin\r\n\r\n", 0},
+		{"a browser", "GET /demo/logins HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nConnection: close\r\nReferer: http://127.0.0.1:8080/signin\r\n\r\n", 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			if _, err := io.WriteString(conn, tt.request); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = res.Body.Close() }()
+			var answer struct{ Logins []demoLogin }
+			if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || len(answer.Logins) != tt.want {
+				t.Errorf("%d logins, %v, want %d", len(answer.Logins), err, tt.want)
+			}
+		})
+	}
+}
+
+func TestAServerThatListensToOthersOffersNoDemoLogins(t *testing.T) {
+	for addr, want := range map[string]int{":0": 0, "0.0.0.0:0": 0, "localhost:0": 3} {
+		t.Run(addr, func(t *testing.T) {
+			stack := apptest.Embedded(t)
+			stack.Config.Addr = addr
+			s := stack.Start(t)
+			_, port, err := net.SplitHostPort(s.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.URL = "http://localhost:" + port
+			if got := len(offered(t, s, "")); got != want {
+				t.Errorf("%d logins, want %d", got, want)
+			}
+			if !strings.Contains(s.Out.String(), "Logins to try, until the next start:") {
+				t.Errorf("the terminal does not show them:\n%s", s.Out)
 			}
 		})
 	}

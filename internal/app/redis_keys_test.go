@@ -160,7 +160,7 @@ func traffic(t *testing.T, stack *apptest.Stack, s *apptest.Server) (sent string
 	sent += " sendLoginCode login " // apptest does
 	ask(ann, createShop, map[string]any{"input": shopInput(nil)})
 	ask(ann, `{ me { id phone shops(first: 5) { edges { node { id name } } } } }`, nil)
-	ask(ann, `mutation { checkIn { pointsEarned checkIns { days streak } } }`, nil)
+	ask(ann, `mutation { checkIn { pointsEarned checkIns { days streak today } } }`, nil)
 	ask(ann, `{ me { points checkIns { month count } } }`, nil)
 	ask(ann, `query U($id: ID!) { user(id: $id) { nickname } }`, map[string]any{"id": id})
 	ask(ann, `query U($id: ID!) { missing: user(id: $id) { nickname } }`, map[string]any{"id": "VXNlcjo5OTk5OTk"})

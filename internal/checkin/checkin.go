@@ -38,9 +38,10 @@ const (
 
 // A Month is on which days of a month somebody checked in.
 type Month struct {
-	Month  string // yyyy-mm
-	Days   []int  // ascending
-	Streak int    // days in a row up to today, or up to yesterday as long as today has none
+	Month  string        // yyyy-mm
+	Days   []int         // ascending
+	Streak int           // days in a row up to today, or up to yesterday as long as today has none
+	Today  calendar.Date // in the zone, whatever the month
 }
 
 // Count is how many days have a check-in.

@@ -15,6 +15,38 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
+// What is told of any month says which day it is in the zone, whatever UTC says.
+func TestAMonthSaysWhichDayItIsInTheZone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		for _, tt := range []struct{ zone, now, want string }{
+			{"UTC", "2026-11-23T23:59:59Z", "2026-11-23"},
+			{"UTC", "2026-11-24T00:00:00Z", "2026-11-24"},
+			{"Asia/Shanghai", "2026-05-10T15:59:59Z", "2026-05-10"},
+			{"Asia/Shanghai", "2026-05-10T16:00:00Z", "2026-05-11"},
+			{"America/New_York", "2026-07-01T03:59:59Z", "2026-06-30"},
+			{"America/New_York", "2026-07-01T04:00:00Z", "2026-07-01"},
+			{"Pacific/Auckland", "2026-12-31T10:59:59Z", "2026-12-31"},
+			{"Pacific/Auckland", "2026-12-31T11:00:00Z", "2027-01-01"},
+		} {
+			p := open(t, on, tt.zone)
+			ann := p.user(t)
+			p.at(t, tt.now)
+			for _, ask := range []string{"", "2026-05", "1999-12", "2100-01"} {
+				m, err := p.Month(t.Context(), ann, ask)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := m.Today.String(); got != tt.want {
+					t.Errorf("at %s in %s, asked for %q, today is %s, want %s", tt.now, tt.zone, ask, got, tt.want)
+				}
+			}
+			if got := p.checks(t, ann, Points).Today.String(); got != tt.want {
+				t.Errorf("at %s in %s, a check-in says that today is %s, want %s", tt.now, tt.zone, got, tt.want)
+			}
+		}
+	})
+}
+
 // The days of the zone count, whatever UTC says.
 func TestADayEndsAtMidnightOfTheZone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -36,11 +68,11 @@ func TestADayEndsAtMidnightOfTheZone(t *testing.T) {
 				p := open(t, on, tt.zone)
 				ann := p.user(t)
 				p.at(t, tt.last)
-				wantMonth(t, p.checks(t, ann, Points), &Month{tt.month, tt.days, 1})
+				wantMonth(t, p.checks(t, ann, Points), &Month{Month: tt.month, Days: tt.days, Streak: 1})
 				p.checks(t, ann, 0)
 				p.at(t, tt.first)
-				wantMonth(t, p.checks(t, ann, Points), &Month{tt.after, tt.later, 2})
-				p.shows(t, ann, "", &Month{tt.after, tt.later, 2})
+				wantMonth(t, p.checks(t, ann, Points), &Month{Month: tt.after, Days: tt.later, Streak: 2})
+				p.shows(t, ann, "", &Month{Month: tt.after, Days: tt.later, Streak: 2})
 				p.checks(t, ann, 0)
 				if n := p.points(t, ann); n != 2*Points {
 					t.Errorf("%d points, want %d", n, 2*Points)
@@ -60,9 +92,9 @@ func TestAWeekAroundNewYear(t *testing.T) {
 		december, january := []int{}, []int{}
 		for n, day := range []int{28, 29, 30, 31, 1, 2, 3} {
 			if n > 0 { // the day is open: it is as it was yesterday
-				shown := &Month{"2026-12", december, n}
+				shown := &Month{Month: "2026-12", Days: december, Streak: n}
 				if day < 28 {
-					shown = &Month{"2027-01", january, n}
+					shown = &Month{Month: "2027-01", Days: january, Streak: n}
 				}
 				p.shows(t, ann, "", shown)
 			}
@@ -78,14 +110,14 @@ func TestAWeekAroundNewYear(t *testing.T) {
 			p.pass(15*time.Hour + 59*time.Minute) // 23:59
 			p.checks(t, ann, 0)
 			p.shows(t, ann, "", m)
-			p.shows(t, ann, "2026-12", &Month{"2026-12", december, n + 1})
+			p.shows(t, ann, "2026-12", &Month{Month: "2026-12", Days: december, Streak: n + 1})
 			p.pass(8*time.Hour + time.Minute)
 		}
 		p.pass(24 * time.Hour) // the 5th: the 4th was missed
-		p.shows(t, ann, "", &Month{"2027-01", []int{1, 2, 3}, 0})
-		wantMonth(t, p.checks(t, ann, Points), &Month{"2027-01", []int{1, 2, 3, 5}, 1})
-		p.shows(t, ann, "2027-02", &Month{"2027-02", []int{}, 1})
-		p.shows(t, bob, "", &Month{"2027-01", []int{}, 0})
+		p.shows(t, ann, "", &Month{Month: "2027-01", Days: []int{1, 2, 3}, Streak: 0})
+		wantMonth(t, p.checks(t, ann, Points), &Month{Month: "2027-01", Days: []int{1, 2, 3, 5}, Streak: 1})
+		p.shows(t, ann, "2027-02", &Month{Month: "2027-02", Days: []int{}, Streak: 1})
+		p.shows(t, bob, "", &Month{Month: "2027-01", Days: []int{}, Streak: 0})
 		if n := p.points(t, ann); n != 8*Points {
 			t.Errorf("%d points, want %d", n, 8*Points)
 		}
@@ -100,7 +132,7 @@ func TestAMonthIsAskedForAsItIsWritten(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"0001-01", "9999-12", "2026-11"} {
-		p.shows(t, 1, text, &Month{text, []int{}, 0})
+		p.shows(t, 1, text, &Month{Month: text, Days: []int{}, Streak: 0})
 	}
 }
 
@@ -121,7 +153,7 @@ func TestOfManyTapsAtOnceOneEarns(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if !cmp.Equal(m, &Month{"2026-11", []int{23}, 1}) {
+				if !cmp.Equal(m, &Month{Month: "2026-11", Days: []int{23}, Streak: 1, Today: date(t, "2026-11-23")}) {
 					t.Errorf("%+v", m)
 				}
 				mu.Lock()
@@ -166,10 +198,10 @@ func TestWhoChecksInSeesItThoughRedisCouldNotBeTold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
-		p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
+		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		p.wire.Deaf.Store(true)
 		for _, earns := range []int{Points, 0} {
-			wantMonth(t, p.checks(t, ann, earns), &Month{"2026-11", []int{23}, 1})
+			wantMonth(t, p.checks(t, ann, earns), &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
 		}
 	})
 }
@@ -183,7 +215,7 @@ func TestACheckInWithoutItsPointsIsNone(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		p.people.fails = nil
-		p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
+		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		p.checks(t, ann, Points)
 		if d := cmp.Diff([]int64{ann}, p.people.told); d != "" {
 			t.Errorf("told of (-want +got):\n%s", d)
@@ -198,16 +230,16 @@ func TestRedisAwayTheRowsAnswerAndTheOutboxTells(t *testing.T) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
 		p.plants(t, ann, "2025-01-01", "2026-11-22")
-		p.shows(t, ann, "", &Month{"2026-11", upTo(22), 691})
+		p.shows(t, ann, "", &Month{Month: "2026-11", Days: upTo(22), Streak: 691})
 		p.wire.Away.Store(true)
-		wantMonth(t, p.checks(t, ann, Points), &Month{"2026-11", upTo(23), 692})
+		wantMonth(t, p.checks(t, ann, Points), &Month{Month: "2026-11", Days: upTo(23), Streak: 692})
 		p.checks(t, ann, 0)
 		for ask, want := range map[string][]int{"": upTo(23), "2026-10": upTo(31), "2025-02": upTo(28), "2027-01": {}} {
 			month := ask
 			if ask == "" {
 				month = "2026-11"
 			}
-			if _, statements := p.cost(t, func() { p.shows(t, ann, ask, &Month{month, want, 692}) }); statements != 1 {
+			if _, statements := p.cost(t, func() { p.shows(t, ann, ask, &Month{Month: month, Days: want, Streak: 692}) }); statements != 1 {
 				t.Errorf("%q without Redis is %d statements, want 1", ask, statements)
 			}
 		}
@@ -216,7 +248,7 @@ func TestRedisAwayTheRowsAnswerAndTheOutboxTells(t *testing.T) {
 		}
 		p.wire.Away.Store(false)
 		testkit.Eventually(t, 20*time.Second, func() bool { return p.from.Redis.Ping(t.Context()).Err() == nil })
-		p.shows(t, ann, "", &Month{"2026-11", upTo(22), 691}) // behind
+		p.shows(t, ann, "", &Month{Month: "2026-11", Days: upTo(22), Streak: 691}) // behind
 		storetest.Relay(t, p.box)
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			m, err := p.Month(t.Context(), ann, "")
@@ -231,25 +263,25 @@ func TestAWriteThatRedisLostIsToldAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
-		p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
+		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		p.checks(t, ann, Points)
 		p.box.Wait()
 		lose := func() {
 			if err := p.from.Redis.SetBit(t.Context(), p.bitmaps.keys.month(ann, 202611), 23, 0).Err(); err != nil {
 				t.Fatal(err)
 			}
-			p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
+			p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		}
 		lose()
 		p.checks(t, ann, 0)
-		p.shows(t, ann, "", &Month{"2026-11", []int{23}, 1})
+		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
 		lose()
 		storetest.Relay(t, p.box)
 		if n, err := p.box.Replay(t.Context(), time.Minute); n != 1 || err != nil {
 			t.Fatalf("%d jobs are done again, %v", n, err)
 		}
-		p.shows(t, ann, "", &Month{"2026-11", []int{23}, 1})
-		p.shows(t, ann, "2026-10", &Month{"2026-10", []int{}, 1})
+		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
+		p.shows(t, ann, "2026-10", &Month{Month: "2026-10", Days: []int{}, Streak: 1})
 	})
 }
 
@@ -258,13 +290,13 @@ func TestACheckInOutlivesItsRequest(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
-		p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
+		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if earned, err := p.change(context.WithoutCancel(ctx), ann, p.today()); earned != Points || err != nil {
 			t.Fatalf("%d, %v", earned, err)
 		}
-		if p.shows(t, ann, "", &Month{"2026-11", []int{23}, 1}); p.waits(t) != 0 || len(p.people.told) != 1 {
+		if p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1}); p.waits(t) != 0 || len(p.people.told) != 1 {
 			t.Errorf("%d jobs wait, %v were told", p.waits(t), p.people.told)
 		}
 	})

@@ -50,7 +50,7 @@ func (s *Service) read(ctx context.Context, user int64, today calendar.Date, ask
 	if err != nil {
 		return nil, err
 	}
-	return &Month{Month: asked.String(), Days: b.months[asked].list(), Streak: streak}, nil
+	return &Month{Month: asked.String(), Days: b.months[asked].list(), Streak: streak, Today: today}, nil
 }
 
 // A book is what one answer has read of a user's months.

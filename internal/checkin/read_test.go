@@ -66,8 +66,8 @@ func TestAnOldMonthIsReadFromItsRow(t *testing.T) {
 		p.plants(t, ann, "2025-10-30", "2025-11-02")
 		p.plants(t, ann, "2026-11-22", "2026-11-23")
 		for range 2 {
-			p.shows(t, ann, "2025-10", &Month{"2025-10", []int{30, 31}, 2})
-			p.shows(t, ann, "2025-11", &Month{"2025-11", []int{1, 2}, 2})
+			p.shows(t, ann, "2025-10", &Month{Month: "2025-10", Days: []int{30, 31}, Streak: 2})
+			p.shows(t, ann, "2025-11", &Month{Month: "2025-11", Days: []int{1, 2}, Streak: 2})
 		}
 		if n := p.from.Redis.Exists(t.Context(), p.bitmaps.keys.month(ann, 202510)).Val(); n != 0 {
 			t.Error("Redis has a month that nobody reads there")
@@ -80,7 +80,7 @@ func TestWhatRedisLostIsRebuilt(t *testing.T) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
 		p.plants(t, ann, "2026-09-01", "2026-11-22")
-		want := &Month{"2026-11", upTo(23), 84}
+		want := &Month{Month: "2026-11", Days: upTo(23), Streak: 84}
 		p.checks(t, ann, Points)
 		for name, lose := range map[string]func(){
 			"everything": func() { p.flush(t, ann) },
@@ -118,7 +118,7 @@ func TestASlowRebuildTakesNoCheckInBack(t *testing.T) {
 			"between the row and the bitmap": func(ann int64) { p.checks(t, ann, Points) },
 			"and somebody else rebuilt it, too": func(ann int64) {
 				p.checks(t, ann, Points)
-				p.shows(t, ann, "", &Month{"2026-11", []int{20, 23}, 1})
+				p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{20, 23}, Streak: 1})
 			},
 		} {
 			ann := p.user(t)
@@ -135,7 +135,7 @@ func TestASlowRebuildTakesNoCheckInBack(t *testing.T) {
 			if d := p.kept(t, ann, 202611); d != whole|only(20)|only(23) {
 				t.Errorf("%s: Redis has %v", name, d.list())
 			}
-			p.shows(t, ann, "", &Month{"2026-11", []int{20, 23}, 1})
+			p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{20, 23}, Streak: 1})
 		}
 	})
 }
@@ -152,7 +152,7 @@ func TestABitmapLivesForItsTime(t *testing.T) {
 				t.Errorf("%v lives for %s, want %s", m, got, want)
 			}
 		}
-		p.shows(t, ann, "", &Month{"2026-11", []int{}, 0})
+		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		lives(202611, "1 days")
 		p.checks(t, ann, Points)
 		lives(202611, "400 days")
@@ -162,7 +162,7 @@ func TestABitmapLivesForItsTime(t *testing.T) {
 		}
 		lives(202611, "400 days")
 		p.flush(t, ann)
-		p.shows(t, ann, "", &Month{"2026-11", []int{23}, 1})
+		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
 		lives(202611, "400 days")
 	})
 }

@@ -69,10 +69,10 @@ func TestTheScanMendsWrongBitmaps(t *testing.T) {
 				p.flush(t, 1)
 				p.plants(t, 1, "2026-11-20", "2026-11-23")
 				p.plants(t, 2, "2026-11-23", "2026-11-23")
-				p.shows(t, 1, "", &Month{"2026-11", []int{20, 21, 22, 23}, 4})
+				p.shows(t, 1, "", &Month{Month: "2026-11", Days: []int{20, 21, 22, 23}, Streak: 4})
 				tt.harm(1)
 				p.findsAndMends(t, tt.want...)
-				p.shows(t, 1, "", &Month{"2026-11", []int{20, 21, 22, 23}, 4})
+				p.shows(t, 1, "", &Month{Month: "2026-11", Days: []int{20, 21, 22, 23}, Streak: 4})
 			})
 		}
 	})

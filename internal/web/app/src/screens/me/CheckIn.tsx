@@ -51,7 +51,6 @@ export function CheckIn() {
   const t = useTexts()
   const { month: nameOf } = useFormat()
   const [shown, setShown] = useState<string | null>(null) // a month; null is this one
-  const [today, setToday] = useState<string | null>(null) // as a check-in told it
   const [{ data: now, error }, ask] = useAsk({ query: MyCheckInsDocument, variables: {} })
   const [{ data: then }] = useAsk({
     query: MyCheckInsDocument,
@@ -73,11 +72,8 @@ export function CheckIn() {
     )
   }
 
-  // Days count in the zone of the server, which only a check-in tells for sure. Until then the last
-  // day that it knows is taken for today if it is so here; whoever presses then loses nothing.
-  const last = current.days.at(-1)
-  const lastDay = last === undefined ? null : dayOf(current.month, last)
-  const done = lastDay !== null && (lastDay === today || lastDay === dayHere())
+  const { today } = current
+  const done = current.days.some((day) => dayOf(current.month, day) === today)
   const month = shown ?? current.month
   const other = then?.me?.checkIns
   const loaded = shown === null ? current : other?.month === shown ? other : null
@@ -85,9 +81,7 @@ export function CheckIn() {
   const press = async () => {
     const result = await checkIn({})
     if (!result.ok) return
-    const { checkIns, pointsEarned } = result.value
-    const day = checkIns?.days.at(-1)
-    if (checkIns && day !== undefined) setToday(dayOf(checkIns.month, day))
+    const { pointsEarned } = result.value
     setShown(null)
     toast(pointsEarned > 0 ? t.earned(pointsEarned) : t.already)
   }
@@ -132,7 +126,7 @@ export function CheckIn() {
           <ChevronRight aria-hidden="true" />
         </IconButton>
       </div>
-      <Calendar month={month} days={loaded?.days ?? []} today={done ? lastDay : null} />
+      <Calendar month={month} days={loaded?.days ?? []} today={today} />
     </section>
   )
 }
@@ -141,8 +135,8 @@ interface CalendarProps {
   readonly month: string
   /** Those with a check-in. */
   readonly days: readonly number[]
-  /** As far as it is known. */
-  readonly today: string | null
+  /** In the zone of the server; it may be of another month. */
+  readonly today: string
 }
 
 function Calendar({ month, days, today }: CalendarProps) {
@@ -218,11 +212,4 @@ function monthAfter(month: string, by: number): string {
 
 function dayOf(month: string, day: number): string {
   return `${month}-${String(day).padStart(2, '0')}`
-}
-
-/** Today by the clock of the browser. */
-function dayHere(): string {
-  const now = new Date()
-  const month = String(now.getMonth() + 1).padStart(2, '0')
-  return dayOf(`${now.getFullYear()}-${month}`, now.getDate())
 }

@@ -10,7 +10,8 @@ export type CheckInsFragment = {
   readonly month: string,
   readonly days: ReadonlyArray<number>,
   readonly count: number,
-  readonly streak: number
+  readonly streak: number,
+  readonly today: string
 };
 
 export type MyCheckInsQueryVariables = Exact<{
@@ -25,7 +26,8 @@ export type MyCheckInsQuery = {
       readonly month: string,
       readonly days: ReadonlyArray<number>,
       readonly count: number,
-      readonly streak: number
+      readonly streak: number,
+      readonly today: string
     } | null
   } | null
 };
@@ -40,7 +42,8 @@ export type CheckInMutation = {
       readonly month: string,
       readonly days: ReadonlyArray<number>,
       readonly count: number,
-      readonly streak: number
+      readonly streak: number,
+      readonly today: string
     } | null,
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
@@ -51,11 +54,11 @@ export type CheckInMutation = {
 };
 
 export const MyCheckInsDocument = document<MyCheckInsQuery, MyCheckInsQueryVariables>(
-  '7d8607fa820fce7145cb4975d59b3651ebcede4948246de7858c9314309ad36d',
-  "query MyCheckIns($month: String) {\n  me {\n    id\n    checkIns(month: $month) {\n      ...CheckIns\n      __typename\n    }\n    __typename\n  }\n}\nfragment CheckIns on CheckInMonth {\n  month\n  days\n  count\n  streak\n  __typename\n}",
+  '85204f46becdb86b014968425946d9ee6bd0b4cd40488c18775ae7286ba232ae',
+  "query MyCheckIns($month: String) {\n  me {\n    id\n    checkIns(month: $month) {\n      ...CheckIns\n      __typename\n    }\n    __typename\n  }\n}\nfragment CheckIns on CheckInMonth {\n  month\n  days\n  count\n  streak\n  today\n  __typename\n}",
 )
 
 export const CheckInDocument = document<CheckInMutation, CheckInMutationVariables>(
-  'd60be73f3bc1998324778746a94be21462da66110c175f331981805bdd24c6c0',
-  "mutation CheckIn {\n  checkIn {\n    checkIns {\n      ...CheckIns\n      __typename\n    }\n    pointsEarned\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment CheckIns on CheckInMonth {\n  month\n  days\n  count\n  streak\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '654369fc0a15f5b927f17f4c89239831ead2302b77c7b3b3d038b7f592938c48',
+  "mutation CheckIn {\n  checkIn {\n    checkIns {\n      ...CheckIns\n      __typename\n    }\n    pointsEarned\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment CheckIns on CheckInMonth {\n  month\n  days\n  count\n  streak\n  today\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
 )

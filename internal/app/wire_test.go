@@ -1,0 +1,87 @@
+package app_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// A browser's numbers are exact up to 2^53, and an order's number has up to 19 digits:
+// so it is a text, wherever it stands, as is its id.
+func TestANumberOfAnOrderReachesABrowserUnharmed(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 1)
+		s := stack.Start(t)
+		ann := s.As(m.customers[0].token)
+		var p placed
+		ann.Must(t, orderVoucher, map[string]any{"v": m.ordinary(t, s, false)}, &p)
+		if p.OrderVoucher.Order == nil {
+			t.Fatalf("nothing was ordered: %+v", p.OrderVoucher)
+		}
+		const n = math.MaxInt64 // of 19 digits; as a browser's number it would end in 808
+		if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE orders SET id = $1 WHERE id = $2", int64(n), number(t, p.OrderVoucher.Order.ID)); err != nil {
+			t.Fatal(err)
+		}
+		digits, id := strconv.FormatInt(n, 10), scalar.ID{Type: "Order", N: n}.String()
+		for name, query := range map[string]string{
+			"by its number": `query O($number: String!, $id: ID!) { found: orderByNumber(number: $number) { id number } node(id: $id) { __typename } }`,
+			"by its id":     `query O($number: String!, $id: ID!) { found: order(id: $id) { id number } orderByNumber(number: $number) { __typename } }`,
+		} {
+			var data struct{ Found map[string]any }
+			d := json.NewDecoder(bytes.NewReader([]byte(dataOf(t, ann, query, map[string]any{"number": digits, "id": id}))))
+			d.UseNumber() // or a number would be rounded here
+			if err := d.Decode(&data); err != nil {
+				t.Fatal(err)
+			}
+			if data.Found["number"] != digits || data.Found["id"] != id { // as texts: a json.Number is another type
+				t.Errorf("%s: %#v, want the texts %q and %q", name, data.Found, id, digits)
+			}
+		}
+	})
+}
+
+// What clients tell refusals apart by is a code of the schema, never the words.
+func TestARefusalIsACodeAndNotAMessage(t *testing.T) {
+	s := apptest.Embedded(t).Start(t)
+	var schema struct {
+		Codes   struct{ EnumValues []struct{ Name string } }
+		Refusal struct {
+			Fields []struct {
+				Name string
+				Type struct{ OfType *struct{ Name string } }
+			}
+		}
+	}
+	s.Must(t, `{ codes: __type(name: "ErrorCode") { enumValues { name } } refusal: __type(name: "UserError") { fields { name type { ofType { name } } } } }`, nil, &schema)
+	for _, f := range schema.Refusal.Fields {
+		if f.Name == "code" && (f.Type.OfType == nil || f.Type.OfType.Name != "ErrorCode") {
+			t.Error("a refusal may go without a code of the enum")
+		}
+	}
+	codes := map[string]bool{}
+	for _, v := range schema.Codes.EnumValues {
+		codes[v.Name] = true
+	}
+	var refused struct {
+		SendLoginCode struct{ UserErrors []apptest.UserError }
+	}
+	s.Must(t, `mutation { sendLoginCode(phone: "12") { userErrors { code message } } }`, nil, &refused)
+	if wrong := refused.SendLoginCode.UserErrors; len(wrong) != 1 || wrong[0].Code != "INVALID_PHONE" || !codes[wrong[0].Code] {
+		t.Errorf("%+v, want INVALID_PHONE, which is among %d codes", wrong, len(codes))
+	}
+	for query, want := range map[string]string{
+		`{ me `:                                 "GRAPHQL_PARSE_FAILED",
+		`{ nothing }`:                           "GRAPHQL_VALIDATION_FAILED",
+		`mutation { checkIn { pointsEarned } }`: "UNAUTHENTICATED",
+		`{ shop(id: "no id") { id } }`:          "BAD_USER_INPUT",
+	} {
+		if got := code(t, s.Do(t, query, nil, nil)); got != want {
+			t.Errorf("%s: extensions.code is %q, want %q", query, got, want)
+		}
+	}
+}
