@@ -4,7 +4,8 @@
 import { expect, test } from '@playwright/test'
 
 import type { OrderStatus } from '../app/src/api/types.gql'
-import { judge, longest, makeIntents, type Shelf } from '../app/src/orders/intents'
+import type { Shelf } from '../app/src/app/shelf'
+import { judge, longest, makeIntents } from '../app/src/orders/intents'
 import { isFinal, newest, rankOf } from '../app/src/orders/progress'
 import { apart, fit, offset } from '../app/src/shops/map'
 import {

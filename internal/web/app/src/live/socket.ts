@@ -78,7 +78,8 @@ export function openLive({ token, onUnknown }: LiveOptions): Client & { close: (
   return Object.assign(client, {
     close: () => {
       window.removeEventListener('offline', leave)
-      void client.dispose()
+      // A socket that the server has closed meanwhile says so here again.
+      Promise.resolve(client.dispose()).catch(() => undefined)
       say('idle')
     },
   })

@@ -2,8 +2,7 @@
 // it made then, and makes no other. So a key stands for one intent to buy, and is kept from before
 // the first try until an answer has told what became of it, over reloads and crashes.
 
-/** What localStorage can do of what is needed here. */
-export type Shelf = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>
+import type { Shelf } from '@/app/shelf'
 
 /** Somebody wants one piece of a voucher, and does not know yet whether it is there. */
 export interface Intent {

@@ -3,6 +3,7 @@ import { useClient } from 'urql'
 import { useLocation } from 'wouter'
 
 import { codeOf, type Refusal } from '@/api/errors'
+import { lasting } from '@/app/shelf'
 import { texts } from '@/i18n/texts'
 import { useCatchUp } from '@/live/network'
 import { useSession } from '@/session/session'
@@ -16,7 +17,7 @@ const useTexts = texts(
   { done: '下单成功，请到“订单”中查看。', had: '你已经买过了，这是你的订单。' },
 )
 
-const intents = makeIntents({ shelf: localStorage })
+const intents = makeIntents({ shelf: lasting })
 
 const soonest = 250 // ms before it is sent again by itself
 const slowest = 30_000 // ms

@@ -3,6 +3,7 @@ import type { CombinedError } from 'urql'
 
 import type { Refusal } from '@/api/errors'
 import { upload } from '@/api/upload'
+import { ofTheTab } from '@/app/shelf'
 import { createStore } from '@/app/store'
 import { prepare } from '@/forms/shrink'
 import { currentSession } from '@/session/session'
@@ -63,11 +64,7 @@ store.subscribe(() => {
     sending: false,
     pictures: draft.pictures.filter(({ url }) => url !== null),
   }
-  try {
-    sessionStorage.setItem(key, JSON.stringify(kept))
-  } catch {
-    // There is no room: it is kept as long as the page is open.
-  }
+  ofTheTab.setItem(key, JSON.stringify(kept))
 })
 
 /** The draft of somebody. That of anybody else is forgotten. */
@@ -198,7 +195,7 @@ function setPicture(name: string, part: Partial<PictureOfDraft>): void {
 
 function read(): Draft {
   try {
-    const value = JSON.parse(sessionStorage.getItem(key) ?? 'null') as Partial<Draft> | null
+    const value = JSON.parse(ofTheTab.getItem(key) ?? 'null') as Partial<Draft> | null
     return { ...empty, ...value }
   } catch {
     return empty
