@@ -198,3 +198,30 @@ func size(t *testing.T, name string) string {
 	t.Helper()
 	return strconv.Itoa(len(read(t, name)))
 }
+
+// TestEveryPackageHasAReason: as for Go modules, ARCHITECTURE.md says of each package
+// that is asked for by name what it is for.
+func TestEveryPackageHasAReason(t *testing.T) {
+	reasons := read(t, "../../ARCHITECTURE.md")
+	for _, name := range []string{"app/package.json", "e2e/package.json"} {
+		var manifest struct {
+			Dependencies, DevDependencies map[string]string
+		}
+		if err := json.Unmarshal([]byte(read(t, name)), &manifest); err != nil {
+			t.Fatal(err)
+		}
+		if len(manifest.Dependencies) == 0 {
+			t.Errorf("%s asks for nothing", name)
+		}
+		for _, packages := range []map[string]string{manifest.Dependencies, manifest.DevDependencies} {
+			for p, version := range packages {
+				if !regexp.MustCompile(`(?m)^\|[^|]*(?:^|[ ,|])` + regexp.QuoteMeta(p) + `[ ,|]`).MatchString(reasons) {
+					t.Errorf("%s: ARCHITECTURE.md does not say what %s is for", name, p)
+				}
+				if strings.Trim(version, "0123456789.") != "" {
+					t.Errorf("%s: %s has no exact version: %s", name, p, version)
+				}
+			}
+		}
+	}
+}
