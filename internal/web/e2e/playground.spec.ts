@@ -1,6 +1,6 @@
 import type { Locator } from '@playwright/test'
 
-import { a11y, expect, shot, stack, test, type Page } from './fixtures.ts'
+import { a11y, expect, shot, test, type Page } from './fixtures.ts'
 
 /** Writes into an editor, which is CodeMirror's and holds its text there. */
 async function write(editor: Locator, text: string): Promise<void> {
@@ -136,7 +136,6 @@ test('a subscription tells of a sale as it is changed', async ({ person, server 
 test('whoever signs in asks and subscribes as that account, until signing out', async ({
   person,
 }) => {
-  test.skip(stack !== 'embedded', 'there are no accounts to try on stores')
   const { page } = await person({ device: 'desktop' })
   await open(page)
   await expect(signedIn(page)).toHaveText('Nobody is signed in')
@@ -157,14 +156,6 @@ test('whoever signs in asks and subscribes as that account, until signing out', 
   await run(page)
   await expect(answer(page)).toContainText('"me": null')
   await expect(page.getByRole('button', { name: /Sign in as demo/ })).toHaveCount(3)
-})
-
-test('there is nobody to sign in as on a server for real people', async ({ person }) => {
-  test.skip(stack === 'embedded', 'there are accounts to try')
-  const { page } = await person({ device: 'desktop' })
-  await open(page)
-  await expect(signedIn(page)).toHaveText('Nobody is signed in')
-  await expect(page.getByRole('button', { name: /Sign in as demo/ })).toHaveCount(0)
 })
 
 for (const device of ['phone', 'desktop'] as const) {

@@ -8,6 +8,8 @@ import { browser, stack } from './env.ts'
  */
 export default defineConfig({
   testDir: '.',
+  // What does not ask the stores anything runs on the embedded ones alone.
+  testIgnore: stack === 'stores' ? /(browse|playground|screens|units)\.spec\.ts$/ : [],
   outputDir: `results/${stack}/failed`,
   workers: 1,
   retries: 0,
