@@ -77,7 +77,7 @@ func run(t *testing.T, node *clients.Runner, env ...string) {
 
 // sleeping finds what waits for a time to pass: a fast machine waits for nothing then,
 // and a slow one not long enough.
-var sleeping = regexp.MustCompile(`waitForTimeout|\bsetTimeout\b|networkidle`)
+var sleeping = regexp.MustCompile(`waitForTimeout|(?:^|[^.])\bsetTimeout\b|networkidle`)
 
 func TestSpecsWaitForStatesAndNotForTime(t *testing.T) {
 	specs, err := filepath.Glob("*.spec.ts")

@@ -9,7 +9,7 @@ import { browser, stack } from './env.ts'
 export default defineConfig({
   testDir: '.',
   // What does not ask the stores anything runs on the embedded ones alone.
-  testIgnore: stack === 'stores' ? /(browse|playground|screens|units)\.spec\.ts$/ : [],
+  testIgnore: stack === 'stores' ? /(browse|merchant|playground|screens|units)\.spec\.ts$/ : [],
   outputDir: `results/${stack}/failed`,
   workers: 1,
   retries: 0,
@@ -20,7 +20,9 @@ export default defineConfig({
   use: {
     actionTimeout: 15_000,
     navigationTimeout: 15_000,
-    trace: 'retain-on-failure',
+    // Recording all that happens takes a third of the time: with TRACE=1.
+    trace: process.env['TRACE'] ? 'retain-on-failure' : 'off',
+    screenshot: 'only-on-failure',
     launchOptions: browser ? { executablePath: browser } : {},
   },
 })

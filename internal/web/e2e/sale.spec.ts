@@ -18,6 +18,19 @@ test('two race for the last piece: one gets it and pays, the other hears that it
       await expect(page.locator('[data-stock="1"]')).toBeVisible()
     }),
   )
+  // Nobody's order goes on before both have pressed.
+  let pressed = 0
+  let go!: () => void
+  const both = new Promise<void>((resolve) => (go = resolve))
+  for (const page of pages) {
+    await page.route('**/graphql', async (route) => {
+      if (isOrder(route)) {
+        if (++pressed === 2) go()
+        await both
+      }
+      return route.continue()
+    })
+  }
   const answers = pages.map((page) => page.waitForResponse(isOrder))
   await Promise.all(pages.map((page) => page.getByRole('button', { name: 'Buy now' }).click()))
   const orders = await Promise.all(

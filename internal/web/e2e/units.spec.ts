@@ -537,7 +537,7 @@ test.describe('in both languages', () => {
     ['long after, without stock', 9_000_000, 0, 'ENDED'],
   ] as const) {
     test(`a sale ${what} is ${phase}, whatever was told`, async () => {
-      const { phaseAt } = await import('../app/src/vouchers/useLiveSale')
+      const { phaseAt } = await import('../app/src/vouchers/phase')
       const begins = Date.parse('2026-05-20T12:00:00Z')
       const sale = {
         voucherId: 'v1',

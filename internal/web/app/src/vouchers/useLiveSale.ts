@@ -2,6 +2,7 @@ import { useSeconds } from '@/app/clock'
 import { useLive } from '@/live/useLive'
 
 import { LiveSaleDocument } from './live-sale.gql'
+import { phaseAt } from './phase'
 import type { SaleStateFragment } from './sale-card.gql'
 
 /**
@@ -17,11 +18,4 @@ export function useLiveSale(sale: SaleStateFragment): SaleStateFragment {
     pause: phase === 'ENDED',
   })
   return { ...sale, phase }
-}
-
-/** The phase of a sale at a moment, in ms since 1970. */
-export function phaseAt(sale: SaleStateFragment, now: number): SaleStateFragment['phase'] {
-  if (now >= new Date(sale.endsAt).getTime()) return 'ENDED'
-  if (now < new Date(sale.beginsAt).getTime()) return 'UPCOMING'
-  return sale.stock > 0 ? 'OPEN' : 'SOLD_OUT'
 }

@@ -4,7 +4,7 @@ import { useSeconds } from '@/app/clock'
 import { texts } from '@/i18n/texts'
 
 import type { SaleStateFragment } from './sale-card.gql'
-import { phaseAt } from './useLiveSale'
+import { phaseAt } from './phase'
 
 const useTexts = texts(
   {
