@@ -68,7 +68,7 @@ export function Home() {
         </button>
         <Link href="/search" className={css.search}>
           <Search aria-hidden="true" size={20} />
-          {t.search}
+          <span>{t.search}</span>
         </Link>
       </div>
       {picking && <PlacePicker onClose={() => setPicking(false)} />}
