@@ -143,6 +143,10 @@ func TestAnEventStreamGoesOnBehindItsLastEvent(t *testing.T) {
 	if _, data := next(); !strings.Contains(data, "FeedReady") {
 		t.Fatal(data)
 	}
+	stays, _ := open("")
+	if _, data := stays(); !strings.Contains(data, "FeedReady") {
+		t.Fatal(data)
+	}
 	town.note(t, town.bob, "One")
 	id, data := next()
 	if id == "" || !strings.Contains(data, "One") {
@@ -150,6 +154,12 @@ func TestAnEventStreamGoesOnBehindItsLastEvent(t *testing.T) {
 	}
 	end()
 	town.note(t, town.bob, "Two")
+	// The stream that goes on finds the note in the log, and does not see it arrive.
+	for _, want := range []string{"One", "Two"} {
+		if _, data := stays(); !strings.Contains(data, want) {
+			t.Fatalf("%s came as %s", want, data)
+		}
+	}
 	next, _ = open(id)
 	if _, data := next(); !strings.Contains(data, "Two") {
 		t.Errorf("it went on with %s", data)
