@@ -196,7 +196,7 @@ func TestABodyThatBreaksOffIsABadRequest(t *testing.T) {
 
 func TestABodyOfUnknownLengthIsReadUpToTheLimit(t *testing.T) {
 	const limit = 100_000
-	s := openHouse(t, Config{Limits: Limits{Body: limit, BodyTime: time.Second}})
+	s := openHouse(t, Config{Limits: Limits{Body: limit, BodyTime: 3 * time.Second}})
 	for _, n := range []int{limit, limit + 1, 50 * limit} {
 		w := s.wire(t)
 		w.posts(jsonHeader, chunkedHeader)
