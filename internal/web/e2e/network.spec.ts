@@ -1,4 +1,18 @@
 import { expect, test } from './fixtures.ts'
+import type { Ask } from './server.ts'
+
+async function nameOf(ask: Ask, id: string): Promise<string> {
+  const { shop } = await ask(`query ($id: ID!) { shop(id: $id) { name } }`, { id })
+  return shop.name
+}
+
+async function rename(ask: Ask, id: string, name: string): Promise<void> {
+  const { updateShop } = await ask(
+    `mutation ($id: ID!, $name: String!) { updateShop(input: {id: $id, name: $name}) { userErrors { message } } }`,
+    { id, name },
+  )
+  expect(updateShop.userErrors).toEqual([])
+}
 
 test('a page without a network says so, and asks again what it shows when there is one', async ({
   person,
@@ -8,31 +22,77 @@ test('a page without a network says so, and asks again what it shows when there 
   await page.goto(`/shops/${server.shop}`)
   const name = page.getByRole('heading', { level: 1 })
   const { ask } = await server.login('MERCHANT')
-  const { shop } = await ask<{ shop: { name: string } }>(
-    `query ($id: ID!) { shop(id: $id) { name } }`,
-    { id: server.shop },
-  )
-  const before = shop.name
+  const before = await nameOf(ask, server.shop)
   await expect(name).toHaveText(before)
 
   expectNetworkErrors()
   await context.setOffline(true)
   await expect(page.getByText('You are offline. What you see may be old.')).toBeVisible()
-  const rename = (to: string) =>
-    ask(
-      `mutation ($id: ID!, $name: String!) { updateShop(input: {id: $id, name: $name}) { userErrors { message } } }`,
-      {
-        id: server.shop,
-        name: to,
-      },
-    )
-  await rename('Renamed while nobody looked')
+  await rename(ask, server.shop, 'Renamed while nobody looked')
   await expect(name).toHaveText(before)
   await context.setOffline(false)
   // Neither the banner says so any more, nor a part that was being asked for as the network went.
   await expect(page.getByText('You are offline.')).toHaveCount(0)
   await expect(name).toHaveText('Renamed while nobody looked')
-  await rename(before)
+  await rename(ask, server.shop, before)
+})
+
+test('what is on the screen stays when asking again fails, and so does a screen that one goes back to', async ({
+  person,
+  server,
+}) => {
+  const { page, context, expectNetworkErrors } = await person()
+  await page.goto('/')
+  const nearby = page.getByRole('region', { name: 'Nearby' })
+  await nearby.getByRole('article').first().getByRole('link').click()
+  await page.waitForURL('**/shops/*')
+  const { ask } = await server.login('MERCHANT')
+  const name = await nameOf(ask, new URL(page.url()).pathname.split('/').at(-1)!)
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(name)
+
+  expectNetworkErrors()
+  await context.setOffline(true)
+  const failed = () =>
+    page.waitForEvent('requestfailed', (request) => request.url().endsWith('/graphql'))
+  let asked = failed()
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  await asked
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(name)
+  asked = failed()
+  await page.goBack()
+  await asked
+  await expect(nearby.getByRole('article').first()).toBeVisible()
+  await expect(page.locator('html')).toHaveAttribute('data-network', 'offline')
+})
+
+test('an answer that was on its way as the network went is shown, and brings back no network', async ({
+  person,
+  server,
+}) => {
+  const { page, context, expectNetworkErrors } = await person()
+  await page.goto(`/shops/${server.shop}`)
+  const name = page.getByRole('heading', { level: 1 })
+  const { ask } = await server.login('MERCHANT')
+  const before = await nameOf(ask, server.shop)
+  await expect(name).toHaveText(before)
+
+  await rename(ask, server.shop, 'Renamed a moment before')
+  const held: (() => void)[] = []
+  await page.route('**/graphql', async (route) => {
+    const response = await route.fetch()
+    await new Promise<void>((resolve) => held.push(resolve))
+    await route.fulfill({ response })
+  })
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  // The shop, its notes and its neighbours.
+  await expect.poll(() => held.length).toBeGreaterThan(1)
+  expectNetworkErrors()
+  await context.setOffline(true)
+  await expect(page.getByText('You are offline. What you see may be old.')).toBeVisible()
+  for (const release of held) release()
+  await expect(name).toHaveText('Renamed a moment before')
+  await expect(page.locator('html')).toHaveAttribute('data-network', 'offline')
+  await rename(ask, server.shop, before)
 })
 
 test('a server that is killed is told of, and its return is noticed by itself', async ({

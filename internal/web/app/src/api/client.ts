@@ -36,16 +36,10 @@ export function openApi(session: Session | null): Api {
     url: '/graphql',
     preferGetMethod: false,
     fetchOptions: { headers: headers(session) },
-    fetch: (input, init) => fetch(input, { ...init, signal: within(init?.signal) }),
+    fetch: request,
     exchanges: [
       mapExchange({
-        onResult({ error, operation }) {
-          if (error === undefined) {
-            if (operation.kind !== 'subscription') reached()
-            return
-          }
-          notice(error, operation, onUnknown)
-        },
+        onError: (error, operation) => notice(error, operation, onUnknown),
       }),
       apiCache(session?.userId ?? null),
       // Only the hash of a document travels. A server that does not know it, an older or a newer
@@ -94,11 +88,22 @@ export function headers(session: Session | null): Record<string, string> {
   return all
 }
 
+async function request(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const asked = performance.now()
+  const response = await fetch(input, { ...init, signal: within(init?.signal) })
+  if (!isAway(response.status)) reached(asked)
+  return response
+}
+
+/** A proxy answers so for a server that does not. */
+function isAway(status: number): boolean {
+  return status >= 502 && status <= 504
+}
+
 function notice(error: CombinedError, operation: Operation, onUnknown: () => void): void {
   if (error.networkError !== undefined) {
     const status = (error.response as Response | undefined)?.status
-    // A proxy answers so for a server that does not.
-    const away = status === undefined || (status >= 502 && status <= 504)
+    const away = status === undefined || isAway(status)
     if (operation.kind !== 'subscription' && away) lost()
     return
   }

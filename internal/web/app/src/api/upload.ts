@@ -42,6 +42,7 @@ export function upload(
   body.append('0', file, 'picture')
 
   return new Promise((resolve) => {
+    const asked = performance.now()
     const request = new XMLHttpRequest()
     request.open('POST', '/graphql')
     request.responseType = 'json'
@@ -66,7 +67,7 @@ export function upload(
         else resolve({ error: new CombinedError({ graphQLErrors: ['refused'] }) })
         return
       }
-      reached()
+      reached(asked)
       resolve(read(answer, session))
     })
     signal.addEventListener('abort', () => request.abort(), { once: true })

@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import { useQuery, type UseQueryArgs, type UseQueryResponse } from 'urql'
 
 import { useCatchUp } from '@/live/network'
@@ -9,7 +10,8 @@ interface Options {
 
 /**
  * Asks the API, as urql's useQuery does, and shows what the cache has until the answer is there.
- * After a time without a network it asks again.
+ * After a time without a network it asks again. What is shown stays when asking again fails: there
+ * is an `error` beside `data` then.
  */
 export function useAsk<Data, Variables extends object>(
   args: UseQueryArgs<Variables, Data> & Options,
@@ -22,5 +24,12 @@ export function useAsk<Data, Variables extends object>(
   useCatchUp(() => {
     if (catchUp && rest.pause !== true) ask({ requestPolicy: 'network-only' })
   })
-  return [result, ask]
+
+  const { data, error, operation } = result
+  const [kept, setKept] = useState<{ readonly of?: number | undefined; readonly data?: Data }>({})
+  if (data && kept.data !== data) setKept({ of: operation?.key, data })
+  if (data || !error) return [result, ask]
+  // The type does not say so, but where there are only errors `data` may be null.
+  const still = kept.of === operation?.key ? kept.data : undefined
+  return [{ ...result, data: still } as typeof result, ask]
 }

@@ -16,7 +16,10 @@ store.subscribe(() => {
 })
 document.documentElement.dataset.network = store.get()
 
-window.addEventListener('offline', () => store.set('offline'))
+window.addEventListener('offline', () => {
+  left = performance.now()
+  store.set('offline')
+})
 window.addEventListener('online', () => {
   // Now something may answer. Whether the server does, a probe says.
   store.set('unreachable')
@@ -51,9 +54,13 @@ export async function doubt(): Promise<void> {
   if (!there) lost()
 }
 
-/** Tells that the server answered. */
-export function reached(): void {
-  if (store.get() === 'online') return
+/**
+ * Tells that the server answered what it was asked at `asked`, in ms of `performance.now()`. An
+ * answer that was on its way when the network went does not mean that there is one; a later one
+ * does, whatever the browser says.
+ */
+export function reached(asked: number): void {
+  if (store.get() === 'online' || asked < left) return
   clearTimeout(timer)
   returned = Date.now()
   store.set('online')
@@ -90,15 +97,17 @@ const slowest = 8000 // ms between probes
 const calm = 30_000 // ms without a loss, after which the next is a new one
 let wait = soonest
 let returned = -Infinity // when the server was back last
+let left = -Infinity // when the browser last said that it has no network
 let doubted = false
 let timer: ReturnType<typeof setTimeout> | undefined
 
 /** Asks the server until it answers, less often each time. */
 async function probe(): Promise<void> {
   clearTimeout(timer)
+  const asked = performance.now()
   const there = await answers()
   if (store.get() !== 'unreachable') return
-  if (there) reached()
+  if (there) reached(asked)
   else {
     later(wait)
     wait = Math.min(wait * 2, slowest)

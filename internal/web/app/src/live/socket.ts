@@ -32,6 +32,7 @@ export function openLive({ token, onUnknown }: LiveOptions): Client & { close: (
   address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:'
 
   let last = byUs // code of the last close
+  let began = 0 // when it last began to connect, by performance.now()
   let unanswered: ReturnType<typeof setTimeout> | undefined
   const client = createClient({
     url: address.href,
@@ -45,10 +46,13 @@ export function openLive({ token, onUnknown }: LiveOptions): Client & { close: (
     // All codes are worth another try but those that the client itself takes for fatal.
     shouldRetry: () => true,
     on: {
-      connecting: () => say('connecting'),
+      connecting: () => {
+        began = performance.now()
+        say('connecting')
+      },
       connected: () => {
         say('open')
-        reached()
+        reached(began)
       },
       ping: (received) => {
         // A socket whose network is gone says nothing at all: only a missing pong tells.
