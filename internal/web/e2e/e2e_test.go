@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,8 +23,8 @@ import (
 // oneStack is the longest time that all specs take on one stack.
 const oneStack = 12 * time.Minute
 
-// TestBrowser runs the specs on both stacks at once, or those whose file names contain an
-// argument: -args playground.
+// TestBrowser runs the specs on both stacks, or those whose file names contain an argument:
+// -args playground.
 func TestBrowser(t *testing.T) {
 	if os.Getenv("TANDIAN_TEST_CHROMIUM") == "" {
 		const how = "needs a Chromium or Google Chrome: `make browser`, or name one in TANDIAN_TEST_CHROMIUM, then `make e2e`"
@@ -31,22 +33,51 @@ func TestBrowser(t *testing.T) {
 		}
 		t.Skip(how)
 	}
+	all, err := filepath.Glob("*.spec.ts")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("want specs, got %v (%v)", all, err)
+	}
+	wanted := slices.DeleteFunc(all, func(file string) bool {
+		return flag.NArg() > 0 && !slices.ContainsFunc(flag.Args(), func(part string) bool { return strings.Contains(file, part) })
+	})
+	if len(wanted) == 0 {
+		t.Fatalf("no file here is called *%s*.spec.ts", strings.Join(flag.Args(), "*.spec.ts or *"))
+	}
 	node := clients.Node(t, ".")
 	program := "TANDIAN_E2E_BINARY=" + build(t)
 
-	// Both at once: a browser waits more than it works.
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
-		run(t, node, program, "DATABASE_URL=", "REDIS_URL=")
-	})
-	t.Run("stores", func(t *testing.T) {
-		t.Parallel()
-		run(
-			t, node, program, "DATABASE_URL="+testkit.Postgres(t), "REDIS_URL="+testkit.Redis(t),
-			"TANDIAN_CODE_SENDER=console", "TANDIAN_E2E_DATA="+t.TempDir(),
-		)
+	// All at once: a browser waits more than it works.
+	part := func(name string, of func(file string) bool, env func() []string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var files []string
+			for _, file := range wanted {
+				if of(file) {
+					files = append(files, file)
+				}
+			}
+			if len(files) > 0 {
+				run(t, node, files, append(env(), program, "TANDIAN_E2E_RUN="+name)...)
+			}
+		})
+	}
+	embedded := func() []string { return []string{"DATABASE_URL=", "REDIS_URL="} }
+	part("embedded", func(file string) bool { return file != tour }, embedded)
+	// It only looks, so it can do so beside the others.
+	part("embedded-screens", func(file string) bool { return file == tour }, embedded)
+	part("stores", func(file string) bool { return !slices.Contains(alone, file) }, func() []string {
+		return []string{
+			"DATABASE_URL=" + testkit.Postgres(t), "REDIS_URL=" + testkit.Redis(t),
+			"TANDIAN_CODE_SENDER=console", "TANDIAN_E2E_DATA=" + t.TempDir(),
+		}
 	})
 }
+
+// tour is what opens every screen in every look.
+const tour = "screens.spec.ts"
+
+// alone names what does not ask the stores anything, and runs on the embedded ones only.
+var alone = []string{tour, "browse.spec.ts", "merchant.spec.ts", "playground.spec.ts", "units.spec.ts"}
 
 // build builds the program as people get it.
 func build(t *testing.T) string {
@@ -61,11 +92,11 @@ func build(t *testing.T) string {
 
 // run runs the specs in one environment. What Playwright says goes to the terminal as
 // it says it.
-func run(t *testing.T, node *clients.Runner, env ...string) {
+func run(t *testing.T, node *clients.Runner, files []string, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), oneStack, fmt.Errorf("the specs did not end within %v", oneStack))
 	defer cancel()
-	cmd := node.Command(ctx, env, append([]string{"node_modules/@playwright/test/cli.js", "test"}, flag.Args()...)...)
+	cmd := node.Command(ctx, env, append([]string{"node_modules/@playwright/test/cli.js", "test"}, files...)...)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	// It ends the servers and browsers that it started, unless it takes too long.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

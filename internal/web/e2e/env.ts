@@ -8,6 +8,9 @@ export const binary = process.env['TANDIAN_E2E_BINARY'] ?? ''
 /** On which stores it runs: "embedded", or "stores", with DATABASE_URL and REDIS_URL. */
 export const stack = process.env['DATABASE_URL'] ? 'stores' : 'embedded'
 
+/** The name of this run among those that go on at once. */
+export const run = process.env['TANDIAN_E2E_RUN'] ?? stack
+
 /** The browser; without one, that of Playwright. */
 export const browser = process.env['TANDIAN_TEST_CHROMIUM']
 

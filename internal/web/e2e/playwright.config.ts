@@ -1,6 +1,6 @@
 import { defineConfig } from '@playwright/test'
 
-import { browser, stack } from './env.ts'
+import { browser, run } from './env.ts'
 
 /**
  * One worker, so that a test has the server for itself, and no second try: a test that
@@ -8,9 +8,7 @@ import { browser, stack } from './env.ts'
  */
 export default defineConfig({
   testDir: '.',
-  // What does not ask the stores anything runs on the embedded ones alone.
-  testIgnore: stack === 'stores' ? /(browse|merchant|playground|screens|units)\.spec\.ts$/ : [],
-  outputDir: `results/${stack}/failed`,
+  outputDir: `results/failed/${run}`,
   workers: 1,
   retries: 0,
   forbidOnly: Boolean(process.env['CI']),
