@@ -77,7 +77,7 @@ func TestBrowser(t *testing.T) {
 const tour = "screens.spec.ts"
 
 // alone names what does not ask the stores anything, and runs on the embedded ones only.
-var alone = []string{tour, "browse.spec.ts", "merchant.spec.ts", "playground.spec.ts", "units.spec.ts"}
+var alone = []string{tour, "playground.spec.ts", "units.spec.ts"}
 
 // build builds the program as people get it.
 func build(t *testing.T) string {
