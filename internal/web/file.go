@@ -73,7 +73,10 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	h.Add("Vary", "Accept-Encoding")
 	h.Set("ETag", `"`+f.hash+chosen.suffix+`"`)
 	// ServeContent leaves the length out of an encoded answer, in case that a
-	// wrapper encodes it; it corrects or deletes this one for ranges and 304.
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	// wrapper encodes it; it corrects or deletes this one for ranges and 304, but
+	// not for 412, the answer to If-Match, which has no body.
+	if r.Header.Get("If-Match") == "" {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }

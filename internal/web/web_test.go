@@ -343,6 +343,29 @@ func TestAPartOfAnEncodingIsCountedInItsBytes(t *testing.T) {
 	}
 }
 
+// A length that no body follows would end the connection and be an error to the client.
+func TestARefusalOfAnotherVersionHasNoBodyToWaitFor(t *testing.T) {
+	s := httptest.NewServer(site(t))
+	defer s.Close()
+	for _, accept := range []string{"identity", "gzip", "br"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/playground", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept-Encoding", accept)
+		r.Header.Set("If-Match", `"another"`)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusPreconditionFailed || err != nil || len(body) > 0 {
+			t.Errorf("%s: %d with %d bytes, %v; want 412 and nothing", accept, res.StatusCode, len(body), err)
+		}
+	}
+}
+
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		if _, err := web.New(); err != nil {

@@ -96,6 +96,20 @@ test('what is typed as a header says who asks', async ({ person, server }) => {
   await expect(answer(page)).toContainText('Demo customer')
 })
 
+test('a session of which the server cannot be asked is not taken over', async ({ person }) => {
+  const { page, expectNetworkErrors } = await person({ device: 'desktop', as: 'MERCHANT' })
+  expectNetworkErrors()
+  await page.route('**/graphql', (route) =>
+    route.request().postData()?.includes('WhoIsSignedIn') ? route.abort() : route.continue(),
+  )
+  await open(page)
+  await expect(page.getByRole('button', { name: /Sign in as demo/ }).first()).toBeVisible()
+  await expect(signedIn(page)).toHaveText('Nobody is signed in')
+  await ask(page, 'Me', 'query Me { me { nickname } }')
+  await run(page)
+  await expect(answer(page)).toContainText('"me": null')
+})
+
 test('a subscription tells of a sale as it is changed', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
   const hour = 3600_000

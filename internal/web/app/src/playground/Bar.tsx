@@ -66,7 +66,7 @@ function Session() {
 
   useEffect(() => {
     void demoLogins().then(setLogins)
-    resume().then(setWho, () => setWho(null))
+    void resume().then(setWho)
   }, [])
 
   async function become(whom: () => Promise<Somebody | null>) {

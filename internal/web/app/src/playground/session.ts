@@ -18,11 +18,11 @@ export function authorization(): Record<string, string> {
   return token ? { Authorization: `Bearer ${token}` } : {}
 }
 
-/** Takes over the app's session, and returns whose it is; null for nobody. */
+/** Takes over the app's session, and returns whose it is; null for nobody, also when that cannot be told. */
 export async function resume(): Promise<Somebody | null> {
   token = appToken()
   if (!token) return null
-  const somebody = await me()
+  const somebody = await me().catch(() => null)
   if (!somebody) token = undefined
   return somebody
 }
