@@ -1,5 +1,5 @@
 import { expect, test, type Page } from './fixtures.ts'
-import { flashSale } from './things.ts'
+import { flashSale, voucher } from './things.ts'
 
 const state = (page: Page) => page.locator('[data-status]').first()
 
@@ -112,6 +112,35 @@ test('an answer that is lost costs no second piece, over a reload too', async ({
     Object.keys(localStorage).filter((k) => k.includes('intent')),
   )
   expect(left).toEqual([])
+})
+
+test('an answer that one tab lost and another heard costs no second piece', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const customer = await server.newcomer('+999007770205')
+  const path = `/vouchers/${await voucher(merchant.ask, server.shop)}`
+  const { page, context, expectNetworkErrors } = await person({ as: customer })
+  expectNetworkErrors()
+  await page.goto(path)
+  await page.route('**/graphql', async (route) => {
+    if (!isOrder(route)) return route.continue()
+    await route.fetch()
+    return route.abort()
+  })
+  await page.getByRole('button', { name: 'Buy now' }).click()
+  await expect(page.getByText('We do not know yet whether your order went through.')).toBeVisible()
+  // The other one goes on with it by itself.
+  const other = await context.newPage()
+  await other.goto(path)
+  await expect(other).toHaveURL(/\/orders\//)
+
+  await page.unroute('**/graphql')
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await expect(page).toHaveURL(other.url())
+  const { me } = await customer.ask(`{ me { orders { edges { node { status } } } } }`)
+  expect(me.orders.edges).toHaveLength(1)
 })
 
 test('an order is asked for again after each time without a network or in the background', async ({
