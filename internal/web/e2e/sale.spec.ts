@@ -1,5 +1,5 @@
 import { expect, test, type Page } from './fixtures.ts'
-import { flashSale, voucher } from './things.ts'
+import { cancel, flashSale, place, voucher } from './things.ts'
 
 const state = (page: Page) => page.locator('[data-status]').first()
 
@@ -174,6 +174,25 @@ test('an order is asked for again after each time without a network or in the ba
   )
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
   await asked
+})
+
+test('an order that ended while another was looked at has ended in the list that one goes back to', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const { ask, ...customer } = await server.newcomer('+999007770206')
+  const bought = await voucher(merchant.ask, server.shop)
+  const [one, other] = [await place(ask, bought), await place(ask, bought)]
+  const { page } = await person({ as: customer })
+  await page.goto('/orders')
+  const card = page.locator(`[data-order="${one}"]`)
+  await expect(card).toHaveAttribute('data-status', 'UNPAID')
+  await page.locator(`[data-order="${other}"]`).getByRole('link').click()
+  await expect(page.getByRole('button', { name: /^Pay/ })).toBeVisible()
+  await cancel(ask, one)
+  await page.goBack()
+  await expect(card).toHaveAttribute('data-status', 'CANCELLED')
 })
 
 test('somebody who is not signed in comes back to the sale', async ({ person, server }) => {

@@ -86,6 +86,7 @@ export function Orders() {
         document={OrdersDocument}
         variables={variables}
         connection={({ me }) => me?.orders}
+        fresh
         className={css.list}
         loading={<Skeleton shape="row" count={4} />}
         empty={
