@@ -1,3 +1,5 @@
+import type { WebSocketRoute } from '@playwright/test'
+
 import { expect, test, type Page } from './fixtures.ts'
 import { cancel, flashSale, place, voucher } from './things.ts'
 
@@ -121,13 +123,13 @@ test('an answer that one tab lost and another heard costs no second piece', asyn
   const merchant = await server.login('MERCHANT')
   const customer = await server.newcomer('+999007770205')
   const path = `/vouchers/${await voucher(merchant.ask, server.shop)}`
-  const { page, context, expectNetworkErrors } = await person({ as: customer })
-  expectNetworkErrors()
+  const { page, context } = await person({ as: customer })
   await page.goto(path)
   await page.route('**/graphql', async (route) => {
     if (!isOrder(route)) return route.continue()
-    await route.fetch()
-    return route.abort()
+    const response = await route.fetch()
+    const errors = [{ message: 'not now', extensions: { code: 'UNAVAILABLE' } }]
+    return route.fulfill({ response, json: { errors } })
   })
   await page.getByRole('button', { name: 'Buy now' }).click()
   await expect(page.getByText('We do not know yet whether your order went through.')).toBeVisible()
@@ -193,6 +195,44 @@ test('an order that ended while another was looked at has ended in the list that
   await cancel(ask, one)
   await page.goBack()
   await expect(card).toHaveAttribute('data-status', 'CANCELLED')
+})
+
+test('the list of orders misses nothing over a break of the socket alone', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const { ask, ...customer } = await server.newcomer('+999007770207')
+  const bought = await voucher(merchant.ask, server.shop)
+  const one = await place(ask, bought)
+  const { page } = await person({ as: customer })
+  const sockets: WebSocketRoute[] = []
+  const follows: string[] = [] // ids of what follows all orders
+  let hold: Promise<void> | undefined
+  await page.routeWebSocket('**/graphql', async (socket) => {
+    sockets.push(socket)
+    await hold
+    const up = socket.connectToServer()
+    socket.onMessage((message) => {
+      const { id, payload } = JSON.parse(String(message))
+      if (payload?.query?.includes('subscription OrderUpdates')) follows.push(id)
+      up.send(message)
+    })
+  })
+  const status = (id: string) => page.locator(`[data-order="${id}"]`)
+  await page.goto('/orders')
+  await expect(status(one)).toHaveAttribute('data-status', 'UNPAID')
+  await expect.poll(() => follows.length).toBe(1)
+
+  // As the server ends sockets that are old: it answers all the while.
+  let release!: () => void
+  hold = new Promise((resolve) => (release = resolve))
+  await sockets[0]!.close({ code: 1012, reason: 'it is time for a new connection' })
+  await expect.poll(() => sockets.length).toBe(2)
+  await cancel(ask, one)
+  release()
+  await expect(status(one)).toHaveAttribute('data-status', 'CANCELLED')
+  await expect.poll(() => follows.length).toBe(2)
 })
 
 test('somebody who is not signed in comes back to the sale', async ({ person, server }) => {
