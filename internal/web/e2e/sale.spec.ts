@@ -197,14 +197,14 @@ test('an order that ended while another was looked at has ended in the list that
   await expect(card).toHaveAttribute('data-status', 'CANCELLED')
 })
 
-test('the list of orders misses nothing over a break of the socket alone', async ({
+test('the list of orders misses nothing over a break of the socket alone, and after an end of its updates', async ({
   person,
   server,
 }) => {
   const merchant = await server.login('MERCHANT')
   const { ask, ...customer } = await server.newcomer('+999007770207')
   const bought = await voucher(merchant.ask, server.shop)
-  const one = await place(ask, bought)
+  const [one, other] = [await place(ask, bought), await place(ask, bought)]
   const { page } = await person({ as: customer })
   const sockets: WebSocketRoute[] = []
   const follows: string[] = [] // ids of what follows all orders
@@ -233,6 +233,12 @@ test('the list of orders misses nothing over a break of the socket alone', async
   release()
   await expect(status(one)).toHaveAttribute('data-status', 'CANCELLED')
   await expect.poll(() => follows.length).toBe(2)
+
+  sockets[1]!.send(JSON.stringify({ id: follows[1], type: 'complete' }))
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  await expect.poll(() => follows.length).toBe(3)
+  await cancel(ask, other)
+  await expect(status(other)).toHaveAttribute('data-status', 'CANCELLED')
 })
 
 test('somebody who is not signed in comes back to the sale', async ({ person, server }) => {
