@@ -241,6 +241,34 @@ test('the list of orders misses nothing over a break of the socket alone, and af
   await expect(status(other)).toHaveAttribute('data-status', 'CANCELLED')
 })
 
+test('a sale that was sold out says so no more when pieces are back', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const sale = await flashSale(merchant.ask, server.shop, 1)
+  const { page } = await person({ as: await server.newcomer('+999007770208') })
+  // Nothing is told: the page learns by its own try that the piece is gone.
+  await page.routeWebSocket('**/graphql', () => undefined)
+  await page.goto(`/sales/${sale}`)
+  const buy = page.getByRole('button', { name: 'Buy now' })
+  await expect(buy).toBeVisible()
+  await place((await server.newcomer('+999007770209')).ask, sale)
+  await buy.click()
+  await expect(page.locator('[data-refusal="OUT_OF_STOCK"]')).toBeVisible()
+  await expect(page.locator('[data-phase="SOLD_OUT"]')).toBeVisible()
+  await expect(page.getByText('Sold out.', { exact: true })).toBeAttached()
+
+  await merchant.ask(
+    `mutation ($id: ID!) { updateFlashVoucher(input: {id: $id, stockDelta: 1}) { userErrors { message } } }`,
+    { id: sale },
+  )
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  await expect(buy).toBeVisible()
+  await expect(page.locator('[data-refusal]')).toHaveCount(0)
+  await expect(page.getByText('Sold out')).toHaveCount(0)
+})
+
 test('somebody who is not signed in comes back to the sale', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
   const sale = await flashSale(merchant.ask, server.shop, 5)
