@@ -568,6 +568,27 @@ test.describe('in both languages', () => {
   }
 })
 
+test('a session that the server does not know ends, and none that another tab has begun since', async () => {
+  const localStorage = memory()
+  const window = { localStorage, addEventListener: () => undefined }
+  Object.defineProperty(globalThis, 'window', { value: window, configurable: true })
+  const { begin, currentSession, expire } = await import('../app/src/session/session')
+  const [ann, bob] = [
+    { token: 'a', userId: 'ann' },
+    { token: 'b', userId: 'bob' },
+  ]
+  begin(ann)
+  localStorage.setItem('tandian.session', JSON.stringify(bob))
+  expire('a')
+  expect(currentSession()).toEqual(bob)
+  expire('a')
+  expect(currentSession()).toEqual(bob)
+  expire('b')
+  expect(currentSession()).toBeNull()
+  expect(localStorage.places()).toEqual([])
+  Reflect.deleteProperty(globalThis, 'window')
+})
+
 interface Point {
   x: number
   y: number
