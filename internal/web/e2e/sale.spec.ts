@@ -178,6 +178,42 @@ test('an order is asked for again after each time without a network or in the ba
   await asked
 })
 
+test('a payment that is refused leaves an order that can be paid, and is told of so', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const { ask, ...customer } = await server.newcomer('+999007770210')
+  const id = await place(ask, await voucher(merchant.ask, server.shop))
+  const { page } = await person({ as: customer })
+  // As a provider that answers at once refuses it.
+  let unpaid: object
+  await page.route('**/graphql', async (route) => {
+    const { operationName } = route.request().postDataJSON()
+    if (operationName === 'PayOrder') {
+      const refusal = {
+        __typename: 'UserError',
+        code: 'ORDER_NOT_PAYABLE',
+        message: '',
+        field: null,
+      }
+      const payOrder = { __typename: 'PayOrderPayload', order: unpaid, userErrors: [refusal] }
+      return route.fulfill({ json: { data: { payOrder } } })
+    }
+    const response = await route.fetch()
+    if (operationName === 'Order') unpaid = (await response.json()).data.order
+    return route.fulfill({ response })
+  })
+  await page.goto(`/orders/${id}`)
+  const pay = page.getByRole('button', { name: /^Pay/ })
+  await pay.click()
+  await expect(page.getByText('The payment was refused, and nothing was paid.')).toBeVisible()
+  await expect(page.getByText('This order cannot be paid any more.')).toHaveCount(0)
+  await page.unroute('**/graphql')
+  await pay.click()
+  await expect(state(page)).toHaveAttribute('data-status', 'PAID')
+})
+
 test('an order that ended while another was looked at has ended in the list that one goes back to', async ({
   person,
   server,
