@@ -1,5 +1,6 @@
 import { expect, test, type Page } from './fixtures.ts'
 import { picture } from './picture.ts'
+import { place, voucher } from './things.ts'
 
 const minute = 60_000 // ms
 
@@ -165,6 +166,25 @@ test('a merchant opens a shop with a picture, sells a voucher and a flash sale, 
 
   await page.goto('/merchant')
   await expect(page.getByRole('link', { name: /^Willow Steam House/ }).first()).toBeVisible()
+})
+
+test('a merchant is asked for what the customer is told to show, in Chinese too', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const { ask, ...customer } = await server.newcomer('+999007770412')
+  const id = await place(ask, await voucher(merchant.ask, server.shop))
+  const { page } = await person({ as: customer, locale: 'zh-CN' })
+  await page.goto(`/orders/${id}`)
+  const number = page.getByRole('definition').first()
+  const shown = page.getByRole('term').first()
+  await expect(shown).toHaveText('券码')
+  const desk = (await person({ as: 'MERCHANT', locale: 'zh-CN' })).page
+  await desk.goto('/merchant/redeem')
+  await desk.getByLabel('券码', { exact: true }).fill(await number.innerText())
+  await desk.getByRole('button', { name: '查询' }).click()
+  await expect(desk.locator('[data-refused="UNPAID"]')).toBeVisible()
 })
 
 test('an administrator sees caches, hot keys, queues and figures, which refresh by themselves', async ({

@@ -1,5 +1,7 @@
+import type { WebSocketRoute } from '@playwright/test'
+
 import { expect, test, type Page } from './fixtures.ts'
-import { flashSale } from './things.ts'
+import { cancel, flashSale, place, voucher } from './things.ts'
 
 const state = (page: Page) => page.locator('[data-status]').first()
 
@@ -114,6 +116,35 @@ test('an answer that is lost costs no second piece, over a reload too', async ({
   expect(left).toEqual([])
 })
 
+test('an answer that one tab lost and another heard costs no second piece', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const customer = await server.newcomer('+999007770205')
+  const path = `/vouchers/${await voucher(merchant.ask, server.shop)}`
+  const { page, context } = await person({ as: customer })
+  await page.goto(path)
+  await page.route('**/graphql', async (route) => {
+    if (!isOrder(route)) return route.continue()
+    const response = await route.fetch()
+    const errors = [{ message: 'not now', extensions: { code: 'UNAVAILABLE' } }]
+    return route.fulfill({ response, json: { errors } })
+  })
+  await page.getByRole('button', { name: 'Buy now' }).click()
+  await expect(page.getByText('We do not know yet whether your order went through.')).toBeVisible()
+  // The other one goes on with it by itself.
+  const other = await context.newPage()
+  await other.goto(path)
+  await expect(other).toHaveURL(/\/orders\//)
+
+  await page.unroute('**/graphql')
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await expect(page).toHaveURL(other.url())
+  const { me } = await customer.ask(`{ me { orders { edges { node { status } } } } }`)
+  expect(me.orders.edges).toHaveLength(1)
+})
+
 test('an order is asked for again after each time without a network or in the background', async ({
   person,
   server,
@@ -145,6 +176,133 @@ test('an order is asked for again after each time without a network or in the ba
   )
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
   await asked
+})
+
+test('a payment that is refused leaves an order that can be paid, and is told of so', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const { ask, ...customer } = await server.newcomer('+999007770210')
+  const id = await place(ask, await voucher(merchant.ask, server.shop))
+  const { page } = await person({ as: customer })
+  // As a provider that answers at once refuses it.
+  let unpaid: object
+  await page.route('**/graphql', async (route) => {
+    const { operationName } = route.request().postDataJSON()
+    if (operationName === 'PayOrder') {
+      const refusal = {
+        __typename: 'UserError',
+        code: 'ORDER_NOT_PAYABLE',
+        message: '',
+        field: null,
+      }
+      const payOrder = { __typename: 'PayOrderPayload', order: unpaid, userErrors: [refusal] }
+      return route.fulfill({ json: { data: { payOrder } } })
+    }
+    const response = await route.fetch()
+    if (operationName === 'Order') unpaid = (await response.json()).data.order
+    return route.fulfill({ response })
+  })
+  await page.goto(`/orders/${id}`)
+  const pay = page.getByRole('button', { name: /^Pay/ })
+  await pay.click()
+  await expect(page.getByText('The payment was refused, and nothing was paid.')).toBeVisible()
+  await expect(page.getByText('This order cannot be paid any more.')).toHaveCount(0)
+  await page.unroute('**/graphql')
+  await pay.click()
+  await expect(state(page)).toHaveAttribute('data-status', 'PAID')
+})
+
+test('an order that ended while another was looked at has ended in the list that one goes back to', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const { ask, ...customer } = await server.newcomer('+999007770206')
+  const bought = await voucher(merchant.ask, server.shop)
+  const [one, other] = [await place(ask, bought), await place(ask, bought)]
+  const { page } = await person({ as: customer })
+  await page.goto('/orders')
+  const card = page.locator(`[data-order="${one}"]`)
+  await expect(card).toHaveAttribute('data-status', 'UNPAID')
+  await page.locator(`[data-order="${other}"]`).getByRole('link').click()
+  await expect(page.getByRole('button', { name: /^Pay/ })).toBeVisible()
+  await cancel(ask, one)
+  await page.goBack()
+  await expect(card).toHaveAttribute('data-status', 'CANCELLED')
+})
+
+test('the list of orders misses nothing over a break of the socket alone, and after an end of its updates', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const { ask, ...customer } = await server.newcomer('+999007770207')
+  const bought = await voucher(merchant.ask, server.shop)
+  const [one, other] = [await place(ask, bought), await place(ask, bought)]
+  const { page } = await person({ as: customer })
+  const sockets: WebSocketRoute[] = []
+  const follows: string[] = [] // ids of what follows all orders
+  let hold: Promise<void> | undefined
+  await page.routeWebSocket('**/graphql', async (socket) => {
+    sockets.push(socket)
+    await hold
+    const up = socket.connectToServer()
+    socket.onMessage((message) => {
+      const { id, payload } = JSON.parse(String(message))
+      if (payload?.query?.includes('subscription OrderUpdates')) follows.push(id)
+      up.send(message)
+    })
+  })
+  const status = (id: string) => page.locator(`[data-order="${id}"]`)
+  await page.goto('/orders')
+  await expect(status(one)).toHaveAttribute('data-status', 'UNPAID')
+  await expect.poll(() => follows.length).toBe(1)
+
+  // As the server ends sockets that are old: it answers all the while.
+  let release!: () => void
+  hold = new Promise((resolve) => (release = resolve))
+  await sockets[0]!.close({ code: 1012, reason: 'it is time for a new connection' })
+  await expect.poll(() => sockets.length).toBe(2)
+  await cancel(ask, one)
+  release()
+  await expect(status(one)).toHaveAttribute('data-status', 'CANCELLED')
+  await expect.poll(() => follows.length).toBe(2)
+
+  sockets[1]!.send(JSON.stringify({ id: follows[1], type: 'complete' }))
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  await expect.poll(() => follows.length).toBe(3)
+  await cancel(ask, other)
+  await expect(status(other)).toHaveAttribute('data-status', 'CANCELLED')
+})
+
+test('a sale that was sold out says so no more when pieces are back', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const sale = await flashSale(merchant.ask, server.shop, 1)
+  const { page } = await person({ as: await server.newcomer('+999007770208') })
+  // Nothing is told: the page learns by its own try that the piece is gone.
+  await page.routeWebSocket('**/graphql', () => undefined)
+  await page.goto(`/sales/${sale}`)
+  const buy = page.getByRole('button', { name: 'Buy now' })
+  await expect(buy).toBeVisible()
+  await place((await server.newcomer('+999007770209')).ask, sale)
+  await buy.click()
+  await expect(page.locator('[data-refusal="OUT_OF_STOCK"]')).toBeVisible()
+  await expect(page.locator('[data-phase="SOLD_OUT"]')).toBeVisible()
+  await expect(page.getByText('Sold out.', { exact: true })).toBeAttached()
+
+  await merchant.ask(
+    `mutation ($id: ID!) { updateFlashVoucher(input: {id: $id, stockDelta: 1}) { userErrors { message } } }`,
+    { id: sale },
+  )
+  await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
+  await expect(buy).toBeVisible()
+  await expect(page.locator('[data-refusal]')).toHaveCount(0)
+  await expect(page.getByText('Sold out')).toHaveCount(0)
 })
 
 test('somebody who is not signed in comes back to the sale', async ({ person, server }) => {

@@ -23,6 +23,29 @@ export async function flashSale(ask: Ask, shopId: string, stock: number): Promis
   return createFlashVoucher.voucher.id
 }
 
+/** Puts an ordinary voucher on sale, of which one may have several. */
+export async function voucher(ask: Ask, shopId: string): Promise<string> {
+  const { createVoucher } = await ask(
+    `mutation ($input: CreateVoucherInput!) { createVoucher(input: $input) { voucher { id } userErrors { message } } }`,
+    { input: { shopId, title: '五十元代金券 Fifty for forty', payValue: 4000, faceValue: 5000 } },
+  )
+  return createVoucher.voucher.id
+}
+
+/** Orders a voucher, and returns the order's id. */
+export async function place(ask: Ask, voucherId: string): Promise<string> {
+  const { orderVoucher } = await ask(
+    `mutation ($voucherId: ID!) { orderVoucher(voucherId: $voucherId) { order { id } userErrors { message } } }`,
+    { voucherId },
+  )
+  return orderVoucher.order.id
+}
+
+/** Cancels an order. */
+export async function cancel(ask: Ask, id: string): Promise<void> {
+  await ask(`mutation ($id: ID!) { cancelOrder(orderId: $id) { userErrors { message } } }`, { id })
+}
+
 /** Publishes a note, and returns its id. */
 export async function publish(ask: Ask, shopId: string, title: string): Promise<string> {
   const { publishNote } = await ask(

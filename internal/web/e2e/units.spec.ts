@@ -81,6 +81,22 @@ test.describe('an intent to buy', () => {
     })
   }
 
+  test('that another tab has ended goes on with its key where no answer was heard', () => {
+    const { intents, clock, again } = make()
+    const intent = intents.begin('u1', 'v1')
+    again().end('u1', 'v1', intent)
+    expect(intents.recent('u1', 'v1', intent)).toEqual(intent)
+    expect(intents.begin('u1', 'v1', intent)).toEqual(intent)
+    expect(again().open('u1', 'v1')).toEqual(intent)
+    // What the other tab wants since then is its own.
+    again().end('u1', 'v1', intent)
+    const newer = again().begin('u1', 'v1')
+    expect(intents.begin('u1', 'v1', intent)).toEqual(intent)
+    expect(again().open('u1', 'v1')).toEqual(newer)
+    clock.now += longest
+    expect(intents.begin('u1', 'v1', intent).key).not.toBe(intent.key)
+  })
+
   test('lasts less than the day for which the server knows its key', () => {
     expect(longest).toBe(23 * 3_600_000)
   })
@@ -550,6 +566,27 @@ test.describe('in both languages', () => {
         expect(phaseAt({ ...sale, phase: stale }, begins + at)).toBe(phase)
     })
   }
+})
+
+test('a session that the server does not know ends, and none that another tab has begun since', async () => {
+  const localStorage = memory()
+  const window = { localStorage, addEventListener: () => undefined }
+  Object.defineProperty(globalThis, 'window', { value: window, configurable: true })
+  const { begin, currentSession, expire } = await import('../app/src/session/session')
+  const [ann, bob] = [
+    { token: 'a', userId: 'ann' },
+    { token: 'b', userId: 'bob' },
+  ]
+  begin(ann)
+  localStorage.setItem('tandian.session', JSON.stringify(bob))
+  expire('a')
+  expect(currentSession()).toEqual(bob)
+  expire('a')
+  expect(currentSession()).toEqual(bob)
+  expire('b')
+  expect(currentSession()).toBeNull()
+  expect(localStorage.places()).toEqual([])
+  Reflect.deleteProperty(globalThis, 'window')
 })
 
 interface Point {

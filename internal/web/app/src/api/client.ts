@@ -66,7 +66,8 @@ export function openApi(session: Session | null): Api {
                     sink.next(value as Parameters<typeof sink.next>[0])
                   },
                   error: (error) => sink.error(error),
-                  complete: () => sink.complete(),
+                  // By the server: who follows hears of it only as an error.
+                  complete: () => sink.error(new Error('the server has ended these updates')),
                 },
               ),
             }),

@@ -23,6 +23,17 @@ const ping = 10_000 // ms
 const patience = 5_000 // ms for the answer to a ping
 const longest = 30_000 // ms between tries
 
+const reopens = new Set<() => void>()
+
+/**
+ * Calls `tell` each time that the socket is open again after a break. Updates begin with how things
+ * stand then: what ended meanwhile is not among them.
+ */
+export function onReopen(tell: () => void): () => void {
+  reopens.add(tell)
+  return () => reopens.delete(tell)
+}
+
 /**
  * Opens the socket for subscriptions when the first begins. It is opened again for as long as there
  * are any, and each begins anew with what its variables say then.
@@ -32,6 +43,7 @@ export function openLive({ token, onUnknown }: LiveOptions): Client & { close: (
   address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:'
 
   let last = byUs // code of the last close
+  let broken = false
   let began = 0 // when it last began to connect, by performance.now()
   let unanswered: ReturnType<typeof setTimeout> | undefined
   const client = createClient({
@@ -53,6 +65,8 @@ export function openLive({ token, onUnknown }: LiveOptions): Client & { close: (
       connected: () => {
         say('open')
         reached(began)
+        if (broken) for (const tell of reopens) tell()
+        broken = false
       },
       ping: (received) => {
         // A socket whose network is gone says nothing at all: only a missing pong tells.
@@ -69,6 +83,7 @@ export function openLive({ token, onUnknown }: LiveOptions): Client & { close: (
           say('idle') // nobody follows anything
           return
         }
+        broken = true
         say('waiting')
         if (code === unknownSession) onUnknown()
         else if (code === withoutAWord || code === unansweredPing) void doubt()

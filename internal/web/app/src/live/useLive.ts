@@ -17,20 +17,21 @@ export function useLive<Data, Variables extends object>(
   args: UseSubscriptionArgs<Variables, Data>,
 ): UseSubscriptionState<Data, Variables> {
   const [state, begin] = useSubscription<Data, Data, Variables>(args)
-  // What there is not will not be there later either.
+  // Updates that end have an error, and go on to be `fetching` for the hook. What there is not will
+  // not be there later either.
   const hopeless = state.error !== undefined && codeOf(state.error) === 'BAD_USER_INPUT'
-  const over = args.pause !== true && !state.fetching && !hopeless
+  const ended = args.pause === true || hopeless ? undefined : state.error
   const wait = useRef(shortest)
   useEffect(() => {
-    if (!over) return undefined
+    if (ended === undefined) return undefined
     const timer = setTimeout(() => {
       wait.current = Math.min(wait.current * 2, longest)
       begin()
     }, wait.current)
     return () => clearTimeout(timer)
-  }, [over, begin])
+  }, [ended, begin])
   useCatchUp(() => {
-    if (over) begin()
+    if (ended !== undefined) begin()
   })
   return state
 }

@@ -1,3 +1,4 @@
+import { useState } from 'react'
 import { Link } from 'wouter'
 
 import { useRefusalText } from '@/api/errors'
@@ -58,9 +59,13 @@ export function BuyBar({ voucher, closed, soon = false, onRefused }: BuyBarProps
   const { money } = useFormat()
   const session = useSession()
   const had = useHad(voucher)
-  const { state, code, refusal, buy } = useBuy(voucher.id, { onRefused })
+  const { state, code, refusal: last, buy } = useBuy(voucher.id, { onRefused })
   const refusalText = useRefusalText()
   const unknown = state === 'unknown'
+  // Why it was refused does not hold any more once it can be bought again.
+  const [was, setWas] = useState({ closed, refusal: last })
+  if (closed !== was.closed) setWas({ closed, refusal: closed === null ? last : null })
+  const refusal = last === was.refusal ? null : last
 
   let button = (
     <Button wide onClick={buy}>

@@ -23,10 +23,13 @@ const soon = 5 * 60_000 // ms
 export interface Intents {
   /** The intent that still waits for an answer, if there is one. */
   readonly open: (userId: string, voucherId: string) => Intent | null
-  /** The open intent, if it began so short a time ago that trying goes on by itself. */
-  readonly recent: (userId: string, voucherId: string) => Intent | null
-  /** The open intent, or a new one. It is kept before this returns. */
-  readonly begin: (userId: string, voucherId: string) => Intent
+  /** `of`, or else the open intent, if it began so short a time ago that trying goes on by itself. */
+  readonly recent: (userId: string, voucherId: string, of?: Intent | null) => Intent | null
+  /**
+   * `of`, whose answer did not arrive here, or else the open intent, or a new one. It is kept before
+   * this returns.
+   */
+  readonly begin: (userId: string, voucherId: string, of?: Intent | null) => Intent
   /** What became of the intent is known. A newer one stays. */
   readonly end: (userId: string, voucherId: string, intent: Intent) => void
 }
@@ -45,9 +48,17 @@ export function makeIntents({ shelf, now = Date.now, randomKey = newKey }: Surro
     const place = placeOf(userId, voucherId)
     const intent = unshelved.get(place) ?? read(shelf, place)
     if (intent === null) return null
-    if (Math.abs(now() - intent.at) < longest) return intent
+    if (within(intent, longest)) return intent
     drop(place)
     return null
+  }
+  const within = ({ at }: Intent, time: number) => Math.abs(now() - at) < time
+  const keep = (place: string, intent: Intent) => {
+    try {
+      shelf.setItem(place, JSON.stringify(intent))
+    } catch {
+      unshelved.set(place, intent)
+    }
   }
   const drop = (place: string) => {
     unshelved.delete(place)
@@ -59,20 +70,16 @@ export function makeIntents({ shelf, now = Date.now, randomKey = newKey }: Surro
   }
   return {
     open,
-    recent: (userId, voucherId) => {
-      const intent = open(userId, voucherId)
-      return intent !== null && Math.abs(now() - intent.at) < soon ? intent : null
+    recent: (userId, voucherId, of = null) => {
+      const intent = of ?? open(userId, voucherId)
+      return intent !== null && within(intent, soon) ? intent : null
     },
-    begin: (userId, voucherId) => {
+    begin: (userId, voucherId, of = null) => {
       const known = open(userId, voucherId)
-      if (known !== null) return known
-      const intent = { key: randomKey(), at: now() }
-      const place = placeOf(userId, voucherId)
-      try {
-        shelf.setItem(place, JSON.stringify(intent))
-      } catch {
-        unshelved.set(place, intent)
-      }
+      // Another tab may have heard the answer, and ended it: a new key would buy a second piece.
+      const unheard = of !== null && within(of, longest) ? of : null
+      const intent = unheard ?? known ?? { key: randomKey(), at: now() }
+      if (known === null) keep(placeOf(userId, voucherId), intent)
       return intent
     },
     end: (userId, voucherId, intent) => {

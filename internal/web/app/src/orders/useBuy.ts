@@ -49,10 +49,12 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
   const [, navigate] = useLocation()
   const userId = session?.userId ?? null
 
+  const [found] = useState(() => (userId === null ? null : intents.open(userId, voucherId)))
   const [now, setNow] = useState<Now>(() => {
-    if (userId === null || intents.open(userId, voucherId) === null) return idle
-    return intents.recent(userId, voucherId) === null ? unknown : asking
+    if (userId === null || found === null) return idle
+    return intents.recent(userId, voucherId, found) === null ? unknown : asking
   })
+  const unheard = useRef(found) // the intent that is asked for, or unknown
   const flying = useRef(false)
   const shown = useRef(false)
   const tried = useRef({ at: 0, times: 0 }) // by itself, without an answer
@@ -63,6 +65,7 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
     async (of: string, intent: Intent) => {
       if (flying.current) return
       flying.current = true
+      unheard.current = intent
       const { data, error } = await client
         .mutation(OrderVoucherDocument, { voucherId, idempotencyKey: intent.key })
         .toPromise()
@@ -80,6 +83,7 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
         return
       }
       intents.end(of, voucherId, intent)
+      unheard.current = null
       const orderId = 'orderId' in verdict ? verdict.orderId : null
       if (orderId === null) {
         const code = 'code' in verdict ? verdict.code : 'ALREADY_ORDERED'
@@ -100,7 +104,7 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
 
   // What was left open is sent again as soon as somebody comes back to it, unless that took long.
   const resume = useEffectEvent(() => {
-    const intent = userId === null ? null : intents.recent(userId, voucherId)
+    const intent = userId === null ? null : intents.recent(userId, voucherId, unheard.current)
     if (userId === null || intent === null) return false
     void send(userId, intent)
     return true
@@ -135,7 +139,7 @@ export function useBuy(voucherId: string, { onRefused }: { onRefused: () => void
     if (userId === null) return
     setNow(asking)
     tried.current = { at: 0, times: 0 }
-    void send(userId, intents.begin(userId, voucherId))
+    void send(userId, intents.begin(userId, voucherId, unheard.current))
   }
   return { ...now, buy }
 }

@@ -38,7 +38,10 @@ export function end(): void {
 
 /** Forgets a session that the server does not know any more, unless another began meanwhile. */
 export function expire(token: string): void {
-  if (store.get()?.token === token) end()
+  // Who slept in the background has not heard yet of what other tabs did.
+  const kept = read()
+  if (kept?.token === token) end()
+  else if (store.get()?.token === token) store.set(kept)
 }
 
 function read(): Session | null {

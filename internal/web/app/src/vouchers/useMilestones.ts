@@ -32,7 +32,8 @@ export function useMilestones(sale: SaleStateFragment): string {
     said: null,
   })
   if (!seen.includes(stage)) set({ seen: [...seen, stage], said: stage })
-  return said === null || said === 'UPCOMING' ? '' : t[said]
+  // Sold out is not the last word: pieces come back.
+  return said === null || said === 'UPCOMING' || said !== stage ? '' : t[said]
 }
 
 function stageAt(sale: SaleStateFragment, now: number): Stage {

@@ -1,11 +1,14 @@
 import { useState } from 'react'
 
+import { useRefusalText } from '@/api/errors'
 import type { PayMethod } from '@/api/types.gql'
 import { useDo } from '@/api/useDo'
+import { serverNow } from '@/app/clock'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 import type { OrderStateFragment } from '@/orders/order.gql'
 import { Button } from '@/ui/Button'
+import { toast } from '@/ui/toast'
 import { Countdown } from '@/vouchers/Countdown'
 
 import { PayOrderDocument } from './order-actions.gql'
@@ -21,6 +24,7 @@ const useTexts = texts(
     WECHAT: 'WeChat Pay',
     pay: (amount: string) => `Pay ${amount}`,
     waiting: 'Your payment is under way: this page tells you when it is through.',
+    refused: 'The payment was refused, and nothing was paid. Try again, or pay another way.',
   },
   {
     within: '支付剩余',
@@ -30,6 +34,7 @@ const useTexts = texts(
     WECHAT: '微信支付',
     pay: (amount) => `支付 ${amount}`,
     waiting: '支付处理中，到账后这里会更新。',
+    refused: '支付未成功，未扣款。请重试或更换支付方式。',
   },
 )
 
@@ -41,13 +46,22 @@ export function Pay({ order, ask }: { order: OrderStateFragment; ask: () => void
   const { money } = useFormat()
   const [method, setMethod] = useState<PayMethod>('BALANCE')
   const [waiting, setWaiting] = useState(false)
-  const [pay, paying] = useDo(PayOrderDocument)
+  const [pay, paying] = useDo(PayOrderDocument, { say: false })
+  const refusalText = useRefusalText()
 
   const go = async () => {
     const done = await pay({ orderId: order.id, method })
     setWaiting(done.ok && done.value.order?.status === 'UNPAID')
+    if (done.ok) return
+    // An order that is still to be paid was not refused: its payment was.
+    const { status, payBefore = null } = done.value?.order ?? {}
+    const payable =
+      status === 'UNPAID' && (payBefore === null || new Date(payBefore).getTime() > serverNow())
+    const [refusal] = done.refusals
+    if (refusal)
+      toast(refusal.code === 'ORDER_NOT_PAYABLE' && payable ? t.refused : refusalText(refusal))
     // Whatever went wrong, the order may have become another.
-    if (!done.ok) ask()
+    ask()
   }
   return (
     <div className={css.pay}>

@@ -1,9 +1,11 @@
 import { useEffect, useEffectEvent } from 'react'
-import { useClient, useSubscription, type Client } from 'urql'
+import { useClient, type Client } from 'urql'
 import { Link, useSearchParams } from 'wouter'
 
 import type { OrderStatus } from '@/api/types.gql'
 import { texts } from '@/i18n/texts'
+import { onReopen } from '@/live/socket'
+import { useLive } from '@/live/useLive'
 import { OrderUpdatesDocument } from '@/orders/order.gql'
 import { OrderCard } from '@/orders/OrderCard'
 import { ButtonLink } from '@/ui/Button'
@@ -86,6 +88,7 @@ export function Orders() {
         document={OrdersDocument}
         variables={variables}
         connection={({ me }) => me?.orders}
+        fresh
         className={css.list}
         loading={<Skeleton shape="row" count={4} />}
         empty={
@@ -112,30 +115,36 @@ export function Orders() {
  */
 function useLiveOrders({ status }: { status: readonly OrderStatus[] | null }): void {
   const client = useClient()
-  const [{ data }] = useSubscription({
-    query: OrderUpdatesDocument,
-    variables: { orderId: null },
+  const { data } = useLive({ query: OrderUpdatesDocument, variables: { orderId: null } })
+  const ask = useEffectEvent((after: string | null) => {
+    void client
+      .query(OrdersDocument, { status, after }, { requestPolicy: 'network-only' })
+      .toPromise()
   })
   const told = data?.orderUpdates
   const look = useEffectEvent((order: NonNullable<typeof told>) => {
     const here = status === null || status.includes(order.status)
-    const page = pageOf(client, status, order.id)
-    if (here === (page !== undefined)) return
-    void client
-      .query(OrdersDocument, { status, after: page ?? null }, { requestPolicy: 'network-only' })
-      .toPromise()
+    const page = pagesOf(client, status).find(({ ids }) => ids.includes(order.id))
+    if (here !== (page !== undefined)) ask(page?.after ?? null)
   })
   useEffect(() => {
     if (told) look(told)
   }, [told])
+  const askAll = useEffectEvent(() => {
+    for (const { after } of pagesOf(client, status)) ask(after)
+  })
+  useEffect(() => onReopen(() => askAll()), [])
 }
 
-/** Behind what the page begins that shows the order (null: the first); undefined if none does. */
-function pageOf(
-  client: Client,
-  status: readonly OrderStatus[] | null,
-  id: string,
-): string | null | undefined {
+interface KnownPage {
+  /** Where it begins; null for the first. */
+  readonly after: string | null
+  readonly ids: readonly string[]
+}
+
+/** The pages of the list that are in the cache. */
+function pagesOf(client: Client, status: readonly OrderStatus[] | null): readonly KnownPage[] {
+  const pages: KnownPage[] = []
   let after: string | null = null
   for (;;) {
     const page: OrdersPage = client.readQuery(
@@ -143,9 +152,9 @@ function pageOf(
       { status, after },
       { requestPolicy: 'cache-only' },
     )?.data?.me?.orders
-    if (!page) return undefined
-    if (page.edges.some(({ node }) => node.id === id)) return after
-    if (!page.pageInfo.hasNextPage || page.pageInfo.endCursor === null) return undefined
+    if (!page) return pages
+    pages.push({ after, ids: page.edges.map(({ node }) => node.id) })
+    if (!page.pageInfo.hasNextPage || page.pageInfo.endCursor === null) return pages
     after = page.pageInfo.endCursor
   }
 }
