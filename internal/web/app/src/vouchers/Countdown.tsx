@@ -7,12 +7,19 @@ import css from './Countdown.module.css'
 const useTexts = texts(
   {
     left: (d: number, h: number, m: number) =>
-      [d > 0 && `${d} days`, h > 0 && `${h} hours`, `${m} minutes`].filter(Boolean).join(' '),
+      [
+        d > 0 && (d === 1 ? '1 day' : `${d} days`),
+        h > 0 && (h === 1 ? '1 hour' : `${h} hours`),
+        m > 0 && (m === 1 ? '1 minute' : `${m} minutes`),
+      ]
+        .filter(Boolean)
+        .join(' ') || 'less than a minute',
     days: (n: number) => `${n}d`,
   },
   {
     left: (d, h, m) =>
-      [d > 0 && `${d} 天`, h > 0 && `${h} 小时`, `${m} 分钟`].filter(Boolean).join(' '),
+      [d > 0 && `${d} 天`, h > 0 && `${h} 小时`, m > 0 && `${m} 分钟`].filter(Boolean).join(' ') ||
+      '不到 1 分钟',
     days: (n) => `${n} 天`,
   },
 )
