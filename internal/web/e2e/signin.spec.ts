@@ -6,8 +6,9 @@ test('somebody new signs up by a code, and is led to where it was wanted', async
 }) => {
   const { page } = await person({ device: 'desktop' })
   const phone = '+999007770101'
-  await page.goto('/orders')
-  await expect(page.getByRole('heading', { level: 1, name: 'Sign in' })).toBeVisible()
+  await page.goto('/')
+  await page.getByRole('link', { name: 'Orders' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'Sign in' })).toBeFocused()
 
   await page.getByLabel('Phone').fill('12')
   await page.getByRole('button', { name: 'Send code' }).click()
@@ -24,7 +25,7 @@ test('somebody new signs up by a code, and is led to where it was wanted', async
 
   await page.getByLabel('Code').fill(code)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  await expect(page.getByRole('heading', { level: 1, name: 'Orders' })).toBeVisible()
+  await expect(page.getByRole('heading', { level: 1, name: 'Orders' })).toBeFocused()
   await page.reload()
   await expect(page.getByRole('heading', { level: 1, name: 'Orders' })).toBeVisible()
 })

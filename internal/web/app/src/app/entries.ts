@@ -67,7 +67,9 @@ export const useEntryLocation: BaseLocationHook = (options) => {
       const replace = rest.replace === true
       const kept = replace ? stateOf() : { key: randomKey() }
       came = 'pushed'
-      moved = !replace
+      // Also to what stands in the place of another screen, such as that of the sign-in.
+      const next = new URL(to, window.location.href)
+      moved = next.pathname !== window.location.pathname
       navigate(to, { ...rest, state: { ...state, ...kept } })
       shown = currentEntry()
     },
