@@ -14,14 +14,17 @@ test('somebody new signs up by a code, and is led to where it was wanted', async
   await page.getByRole('button', { name: 'Send code' }).click()
   await expect(page.getByText('This is not a phone number.')).toBeVisible()
   await expect(page.getByLabel('Phone')).toHaveAttribute('aria-invalid', 'true')
+  await expect(page.getByLabel('Phone')).toBeFocused()
 
   await page.getByLabel('Phone').fill(phone)
   await page.getByRole('button', { name: 'Send code' }).click()
   await expect(page.getByText('The code is on its way.')).toBeVisible()
+  await expect(page.getByLabel('Code')).toBeFocused()
   const code = await server.code(phone)
   await page.getByLabel('Code').fill(code === '000000' ? '111111' : '000000')
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await expect(page.getByText('The code is wrong or too old.')).toBeVisible()
+  await expect(page.getByLabel('Code')).toBeFocused()
 
   await page.getByLabel('Code').fill(code)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
