@@ -36,7 +36,8 @@ test('who gives no position picks a place beside a shop', async ({ person }) => 
   await page.getByRole('button', { name: 'Where are you?' }).click()
   const dialog = page.getByRole('dialog', { name: 'Where are you?' })
   await dialog.getByRole('button', { name: 'Use my position' }).click()
-  await expect(page.getByText('The browser does not say where you are.')).toBeVisible()
+  // In the dialog: what is outside of it lies below it, and is not heard.
+  await expect(dialog.getByText('The browser does not say where you are.')).toBeVisible()
   await dialog.getByLabel('A shop or street that you know').fill('Second Ripple')
   await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
   await expect(dialog).toBeHidden()
