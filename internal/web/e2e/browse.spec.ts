@@ -29,6 +29,25 @@ test('somebody finds a shop by where they are, by words and by kind', async ({ p
   expect(kinds).toBe(await page.getByRole('article').count())
 })
 
+test('around me is where somebody is at this visit, and a place that was picked stays', async ({
+  person,
+}) => {
+  const { page, context } = await person()
+  await page.goto('/')
+  const nearest = page.getByRole('region', { name: 'Nearby' }).getByRole('article').first()
+  const name = await nearest.getByRole('link').innerText()
+  await context.setGeolocation({ latitude: 30.25, longitude: 120.16 })
+  await page.reload()
+  await expect(nearest.getByRole('link')).not.toHaveText(name)
+
+  await page.getByRole('button', { name: 'Around me' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('A shop or street that you know').fill('Second Ripple')
+  await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
+  await page.reload()
+  await expect(nearest).toContainText('Second Ripple Coffee')
+})
+
 test('who gives no position picks a place beside a shop', async ({ person }) => {
   const { page } = await person({ geolocation: null })
   await page.goto('/')
