@@ -158,3 +158,11 @@ test('a request is one hash, and nothing of the app is asked of another host', a
     expect(hash).toMatch(/^[0-9a-f]{64}$/)
   }
 })
+
+test('a page is dark from its first moment where the browser wants it dark', async ({ person }) => {
+  const { page, expectNetworkErrors } = await person({ colorScheme: 'dark' })
+  expectNetworkErrors()
+  await page.route('**/*.js', (route) => route.abort())
+  await page.goto('/')
+  await expect(page.locator('body')).toHaveCSS('background-color', 'rgb(22, 20, 18)')
+})
