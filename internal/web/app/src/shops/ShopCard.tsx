@@ -10,8 +10,11 @@ import css from './ShopCard.module.css'
 import { useTypeName } from './typeNames'
 
 const useTexts = texts(
-  { each: 'a person', comments: (n: number) => (n === 1 ? '1 comment' : `${n} comments`) },
-  { each: '人均', comments: (n) => `${n} 条评论` },
+  {
+    each: (price: string) => `${price} a person`,
+    comments: (n: number) => (n === 1 ? '1 comment' : `${n} comments`),
+  },
+  { each: (price) => `人均 ${price}`, comments: (n) => `${n} 条评论` },
 )
 
 /** A shop in a list: all of it leads to the shop. */
@@ -41,11 +44,7 @@ export function ShopCard({
         </h3>
         <p className={css.facts}>
           <Score value={shop.score} />
-          {shop.avgPrice !== null && (
-            <span>
-              {money(shop.avgPrice)} {t.each}
-            </span>
-          )}
+          {shop.avgPrice !== null && <span>{t.each(money(shop.avgPrice))}</span>}
           {shop.commentCount > 0 && <span>{t.comments(shop.commentCount)}</span>}
         </p>
         <p className={css.facts}>
