@@ -1,3 +1,5 @@
+import type { Locator } from '@playwright/test'
+
 import { expect, test, type Page } from './fixtures.ts'
 
 test('somebody finds a shop by where they are, by words and by kind', async ({ person }) => {
@@ -169,3 +171,27 @@ test('a page is dark from its first moment where the browser wants it dark', asy
   await page.goto('/')
   await expect(page.locator('body')).toHaveCSS('background-color', 'rgb(22, 20, 18)')
 })
+
+test('kinds of shops have room on a narrow desktop, and each heading some below it', async ({
+  person,
+}) => {
+  const { page } = await person({ device: 'desktop' })
+  await page.setViewportSize({ width: 900, height: 900 })
+  await page.goto('/')
+  const types = page.getByRole('navigation', { name: 'Kinds of shops' }).getByRole('link')
+  await expect(types.first()).toBeVisible()
+  expect(await cut(types)).toEqual([])
+  const hot = page.getByRole('region', { name: 'Hot notes' })
+  const note = await hot.getByRole('article').first().boundingBox()
+  const heading = await hot.getByRole('heading', { level: 2 }).boundingBox()
+  expect(note!.y - heading!.y - heading!.height).toBeGreaterThanOrEqual(8)
+})
+
+/** Those whose text is wider or higher than the place they have. */
+function cut(of: Locator): Promise<string[]> {
+  return of.evaluateAll((all) =>
+    all
+      .filter((e) => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)
+      .map((e) => e.textContent),
+  )
+}
