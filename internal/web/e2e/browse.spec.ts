@@ -172,6 +172,35 @@ test('a page is dark from its first moment where the browser wants it dark', asy
   await expect(page.locator('body')).toHaveCSS('background-color', 'rgb(22, 20, 18)')
 })
 
+test('text that is twice as large can all be read', async ({ person }) => {
+  const { page } = await person({ as: 'CUSTOMER' })
+  await page.addInitScript(() => {
+    document.addEventListener('DOMContentLoaded', () => {
+      document.documentElement.style.fontSize = '200%'
+    })
+  })
+  await page.goto('/me')
+  const days = page.locator('[data-day] > span')
+  await expect(days.first()).toBeVisible()
+  await expect(page.locator('body')).toHaveCSS('font-size', '32px')
+  const broken = days.evaluateAll((all) =>
+    all
+      .map((e) => e.firstChild!)
+      .filter((text) => {
+        const range = document.createRange()
+        range.selectNode(text)
+        return range.getClientRects().length > 1
+      }),
+  )
+  expect(await broken).toHaveLength(0)
+  const tabs = page.getByRole('navigation', { name: 'Main' }).getByRole('link')
+  expect(await cut(tabs)).toEqual([])
+  await page.goto('/')
+  const types = page.getByRole('navigation', { name: 'Kinds of shops' }).getByRole('link')
+  await expect(types.first()).toBeVisible()
+  expect(await cut(types)).toEqual([])
+})
+
 test('kinds of shops have room on a narrow desktop, and each heading some below it', async ({
   person,
 }) => {
