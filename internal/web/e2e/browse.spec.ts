@@ -224,3 +224,13 @@ function cut(of: Locator): Promise<string[]> {
       .map((e) => e.textContent),
   )
 }
+
+test('names of queues are not broken into letters on a small phone', async ({ person }) => {
+  const { page } = await person({ as: 'ADMIN' })
+  await page.setViewportSize({ width: 320, height: 640 })
+  await page.goto('/admin')
+  const name = page.locator('[data-queue=feed] th')
+  await expect(name).toBeVisible()
+  const { height } = (await name.boundingBox())!
+  expect(height).toBeLessThan(50)
+})
