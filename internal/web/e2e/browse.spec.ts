@@ -234,3 +234,13 @@ test('names of queues are not broken into letters on a small phone', async ({ pe
   const { height } = (await name.boundingBox())!
   expect(height).toBeLessThan(50)
 })
+
+test('who is far down a page sees too that the network is gone', async ({ person }) => {
+  const { page, context, expectNetworkErrors } = await person()
+  await page.goto('/')
+  const last = page.getByRole('region', { name: 'Hot notes' }).getByRole('article').nth(3)
+  await last.scrollIntoViewIfNeeded()
+  expectNetworkErrors()
+  await context.setOffline(true)
+  await expect(page.getByText('You are offline. What you see may be old.')).toBeInViewport()
+})
