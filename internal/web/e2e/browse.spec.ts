@@ -1,4 +1,4 @@
-import type { Locator } from '@playwright/test'
+import type { Locator, Route } from '@playwright/test'
 
 import { expect, test, type Page } from './fixtures.ts'
 
@@ -48,6 +48,20 @@ test('around me is where somebody is at this visit, and a place that was picked 
   await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
   await page.reload()
   await expect(nearest).toContainText('Second Ripple Coffee')
+})
+
+test('places that could not be loaded are asked for again', async ({ person }) => {
+  const { page } = await person({ geolocation: null })
+  await page.goto('/')
+  await expect(page.getByRole('region', { name: 'Best rated' })).toBeVisible()
+  await page.route('**/graphql', refuse)
+  await page.getByRole('button', { name: 'Where are you?' }).click()
+  const dialog = page.getByRole('dialog')
+  const again = dialog.getByRole('button', { name: 'Try again' })
+  await expect(again).toBeVisible()
+  await page.unroute('**/graphql', refuse)
+  await again.click()
+  await expect(dialog.getByRole('listitem').first()).toBeVisible()
 })
 
 test('who gives no position picks a place beside a shop', async ({ person }) => {
@@ -163,6 +177,13 @@ test('a request is one hash, and nothing of the app is asked of another host', a
     expect(hash).toMatch(/^[0-9a-f]{64}$/)
   }
 })
+
+/** Answers as a server does in which something is broken. */
+async function refuse(route: Route): Promise<void> {
+  await route.fulfill({
+    json: { data: null, errors: [{ message: '', extensions: { code: 'INTERNAL' } }] },
+  })
+}
 
 test('a page is dark from its first moment where the browser wants it dark', async ({ person }) => {
   const { page, expectNetworkErrors } = await person({ colorScheme: 'dark' })
