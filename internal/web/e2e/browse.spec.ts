@@ -265,3 +265,17 @@ test('who is far down a page sees too that the network is gone', async ({ person
   await context.setOffline(true)
   await expect(page.getByText('You are offline. What you see may be old.')).toBeInViewport()
 })
+
+test('a month of check-ins that could not be loaded says so', async ({ person }) => {
+  const { page } = await person({ as: 'CUSTOMER' })
+  await page.goto('/me')
+  const before = page.getByRole('button', { name: 'The month before' })
+  await expect(before).toBeVisible()
+  await page.route('**/graphql', refuse)
+  await before.click()
+  const again = page.getByRole('button', { name: 'Try again' })
+  await expect(again).toBeVisible()
+  await page.unroute('**/graphql', refuse)
+  await again.click()
+  await expect(page.locator('[data-day]').first()).toBeVisible()
+})
