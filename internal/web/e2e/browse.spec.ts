@@ -118,6 +118,8 @@ test('the back button finds a long list as it was', async ({ person }) => {
   await page.goBack()
   await expect(cards.nth(30)).toBeInViewport()
   await expect.poll(() => page.evaluate(() => window.scrollY)).toBe(before)
+  // The next Tab goes on from there, and not from the top.
+  await expect(cards.nth(30).getByRole('link')).toBeFocused()
 
   // A reload too, which has nothing in memory.
   await page.reload()
