@@ -1,6 +1,7 @@
 import type { Locator, Route } from '@playwright/test'
 
 import { expect, test, type Page } from './fixtures.ts'
+import { flashSale } from './things.ts'
 
 test('somebody finds a shop by where they are, by words and by kind', async ({ person }) => {
   const { page } = await person()
@@ -280,4 +281,12 @@ test('a month of check-ins that could not be loaded says so', async ({ person })
   await page.unroute('**/graphql', refuse)
   await again.click()
   await expect(page.locator('[data-day]').first()).toBeVisible()
+})
+
+test('a countdown says one hour, not 1 hours', async ({ person, server }) => {
+  const { ask } = await server.login('MERCHANT')
+  const sale = await flashSale(ask, server.shop, 3, 90)
+  const { page } = await person()
+  await page.goto(`/sales/${sale}`)
+  await expect(page.getByRole('timer').first()).toContainText(/1 hour \d+ minutes/)
 })

@@ -7,7 +7,9 @@ import css from './Countdown.module.css'
 const useTexts = texts(
   {
     left: (d: number, h: number, m: number) =>
-      [d > 0 && `${d} days`, h > 0 && `${h} hours`, `${m} minutes`].filter(Boolean).join(' '),
+      [d > 0 && many(d, 'day'), h > 0 && many(h, 'hour'), many(m, 'minute')]
+        .filter(Boolean)
+        .join(' '),
     days: (n: number) => `${n}d`,
   },
   {
@@ -16,6 +18,10 @@ const useTexts = texts(
     days: (n) => `${n} 天`,
   },
 )
+
+function many(n: number, what: string): string {
+  return n === 1 ? `1 ${what}` : `${n} ${what}s`
+}
 
 /** Counts down to a moment by the server's clock. */
 export function Countdown({ to, label }: { to: string; label: string }) {

@@ -22,12 +22,12 @@ const useTexts = texts(
     asOf: (time: string) => `As of ${time}, every 5 seconds`,
     visits: 'Visits to the site, last 30 days',
     visitsSummary: (today: string, views: string) =>
-      `${today} people on the last day, ${views} views in all`,
+      `Visitors on the last day: ${today}, views in all: ${views}`,
     visitors: 'Visitors',
     views: 'Views',
     sales: 'Sales, last 30 days',
     salesSummary: (amount: string, paid: string, orders: string) =>
-      `${amount} from ${paid} paid of ${orders} orders`,
+      `Turnover: ${amount}, orders: ${orders}, paid: ${paid}`,
     amount: 'Turnover',
     orders: 'Orders',
     paid: 'Paid',

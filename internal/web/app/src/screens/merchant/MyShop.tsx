@@ -70,7 +70,7 @@ const useTexts = texts(
     views: 'Views',
     sales: 'Sales, last 30 days',
     salesSummary: (amount: string, paid: string, orders: string) =>
-      `${amount} from ${paid} paid of ${orders} orders`,
+      `Turnover: ${amount}, orders: ${orders}, paid: ${paid}`,
     ordered: 'Orders',
     paid: 'Paid',
     amount: 'Turnover',
