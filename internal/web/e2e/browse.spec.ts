@@ -290,3 +290,32 @@ test('a countdown says one hour, not 1 hours', async ({ person, server }) => {
   await page.goto(`/sales/${sale}`)
   await expect(page.getByRole('timer').first()).toContainText(/1 hour \d+ minutes/)
 })
+
+test('pictures are turned by the keyboard, without a slide where motion is unwanted', async ({
+  person,
+  server,
+}) => {
+  const me = await server.newcomer('+999007770104')
+  const { shops } = await me.ask(`{ shops(first: 2) { edges { node { images { url } } } } }`)
+  const images = shops.edges.map(
+    (edge: { node: { images: { url: string }[] } }) => edge.node.images[0]!.url,
+  )
+  const { publishNote } = await me.ask(
+    `mutation ($input: PublishNoteInput!) { publishNote(input: $input) { note { id } userErrors { message } } }`,
+    { input: { shopId: server.shop, title: 'Two pictures', content: 'Both of them.', images } },
+  )
+  const { page } = await person({ device: 'desktop', reducedMotion: 'reduce' })
+  await page.goto(`/notes/${publishNote.note.id}`)
+  const strip = page.locator('[data-picture] ul')
+  const next = page.getByRole('button', { name: 'Next picture' })
+  await next.press('Enter')
+  const { left, width } = await strip.evaluate((e) => ({
+    left: e.scrollLeft,
+    width: e.clientWidth,
+  }))
+  expect(left).toBe(width)
+  await expect(page.locator('[data-picture="2"]')).toBeVisible()
+  // At the end, where it leads nowhere, it keeps the focus.
+  await expect(next).toHaveAttribute('aria-disabled', 'true')
+  await expect(next).toBeFocused()
+})
