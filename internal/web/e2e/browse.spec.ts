@@ -1,4 +1,7 @@
+import type { Locator, Route } from '@playwright/test'
+
 import { expect, test, type Page } from './fixtures.ts'
+import { flashSale } from './things.ts'
 
 test('somebody finds a shop by where they are, by words and by kind', async ({ person }) => {
   const { page } = await person()
@@ -29,6 +32,39 @@ test('somebody finds a shop by where they are, by words and by kind', async ({ p
   expect(kinds).toBe(await page.getByRole('article').count())
 })
 
+test('around me is where somebody is at this visit, and a place that was picked stays', async ({
+  person,
+}) => {
+  const { page, context } = await person()
+  await page.goto('/')
+  const nearest = page.getByRole('region', { name: 'Nearby' }).getByRole('article').first()
+  const name = await nearest.getByRole('link').innerText()
+  await context.setGeolocation({ latitude: 30.25, longitude: 120.16 })
+  await page.reload()
+  await expect(nearest.getByRole('link')).not.toHaveText(name)
+
+  await page.getByRole('button', { name: 'Around me' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('A shop or street that you know').fill('Second Ripple')
+  await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
+  await page.reload()
+  await expect(nearest).toContainText('Second Ripple Coffee')
+})
+
+test('places that could not be loaded are asked for again', async ({ person }) => {
+  const { page } = await person({ geolocation: null })
+  await page.goto('/')
+  await expect(page.getByRole('region', { name: 'Best rated' })).toBeVisible()
+  await page.route('**/graphql', refuse)
+  await page.getByRole('button', { name: 'Where are you?' }).click()
+  const dialog = page.getByRole('dialog')
+  const again = dialog.getByRole('button', { name: 'Try again' })
+  await expect(again).toBeVisible()
+  await page.unroute('**/graphql', refuse)
+  await again.click()
+  await expect(dialog.getByRole('listitem').first()).toBeVisible()
+})
+
 test('who gives no position picks a place beside a shop', async ({ person }) => {
   const { page } = await person({ geolocation: null })
   await page.goto('/')
@@ -36,7 +72,8 @@ test('who gives no position picks a place beside a shop', async ({ person }) => 
   await page.getByRole('button', { name: 'Where are you?' }).click()
   const dialog = page.getByRole('dialog', { name: 'Where are you?' })
   await dialog.getByRole('button', { name: 'Use my position' }).click()
-  await expect(page.getByText('The browser does not say where you are.')).toBeVisible()
+  // In the dialog: what is outside of it lies below it, and is not heard.
+  await expect(dialog.getByText('The browser does not say where you are.')).toBeVisible()
   await dialog.getByLabel('A shop or street that you know').fill('Second Ripple')
   await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
   await expect(dialog).toBeHidden()
@@ -50,6 +87,9 @@ test('the language is the browser’s until another is chosen, and stays', async
   await page.goto('/settings')
   await expect(page.getByRole('heading', { level: 1, name: '设置' })).toBeVisible()
   await expect(page.locator('html')).toHaveAttribute('lang', 'zh-CN')
+  await page.goto('/search')
+  await expect(page.getByText(/^人均 ¥\d+$/).first()).toBeVisible()
+  await page.goto('/settings')
   await page.getByLabel('语言').selectOption('English')
   await expect(page.getByRole('heading', { level: 1, name: 'Settings' })).toBeVisible()
   await expect(page.locator('html')).toHaveAttribute('lang', 'en')
@@ -79,6 +119,8 @@ test('the back button finds a long list as it was', async ({ person }) => {
   await page.goBack()
   await expect(cards.nth(30)).toBeInViewport()
   await expect.poll(() => page.evaluate(() => window.scrollY)).toBe(before)
+  // The next Tab goes on from there, and not from the top.
+  await expect(cards.nth(30).getByRole('link')).toBeFocused()
 
   // A reload too, which has nothing in memory.
   await page.reload()
@@ -137,4 +179,143 @@ test('a request is one hash, and nothing of the app is asked of another host', a
     expect(query).toBeUndefined()
     expect(hash).toMatch(/^[0-9a-f]{64}$/)
   }
+})
+
+/** Answers as a server does in which something is broken. */
+async function refuse(route: Route): Promise<void> {
+  await route.fulfill({
+    json: { data: null, errors: [{ message: '', extensions: { code: 'INTERNAL' } }] },
+  })
+}
+
+test('a page is dark from its first moment where the browser wants it dark', async ({ person }) => {
+  const { page, expectNetworkErrors } = await person({ colorScheme: 'dark' })
+  expectNetworkErrors()
+  await page.route('**/*.js', (route) => route.abort())
+  await page.goto('/')
+  await expect(page.locator('body')).toHaveCSS('background-color', 'rgb(22, 20, 18)')
+})
+
+test('text that is twice as large can all be read', async ({ person }) => {
+  const { page } = await person({ as: 'CUSTOMER' })
+  await page.addInitScript(() => {
+    document.addEventListener('DOMContentLoaded', () => {
+      document.documentElement.style.fontSize = '200%'
+    })
+  })
+  await page.goto('/me')
+  const days = page.locator('[data-day] > span')
+  await expect(days.first()).toBeVisible()
+  await expect(page.locator('body')).toHaveCSS('font-size', '32px')
+  const broken = days.evaluateAll((all) =>
+    all
+      .map((e) => e.firstChild!)
+      .filter((text) => {
+        const range = document.createRange()
+        range.selectNode(text)
+        return range.getClientRects().length > 1
+      }),
+  )
+  expect(await broken).toHaveLength(0)
+  const tabs = page.getByRole('navigation', { name: 'Main' }).getByRole('link')
+  expect(await cut(tabs)).toEqual([])
+  await page.goto('/')
+  const types = page.getByRole('navigation', { name: 'Kinds of shops' }).getByRole('link')
+  await expect(types.first()).toBeVisible()
+  expect(await cut(types)).toEqual([])
+})
+
+test('kinds of shops have room on a narrow desktop, and each heading some below it', async ({
+  person,
+}) => {
+  const { page } = await person({ device: 'desktop' })
+  await page.setViewportSize({ width: 900, height: 900 })
+  await page.goto('/')
+  const types = page.getByRole('navigation', { name: 'Kinds of shops' }).getByRole('link')
+  await expect(types.first()).toBeVisible()
+  expect(await cut(types)).toEqual([])
+  const hot = page.getByRole('region', { name: 'Hot notes' })
+  const note = await hot.getByRole('article').first().boundingBox()
+  const heading = await hot.getByRole('heading', { level: 2 }).boundingBox()
+  expect(note!.y - heading!.y - heading!.height).toBeGreaterThanOrEqual(8)
+})
+
+/** Those whose text is wider or higher than the place they have. */
+function cut(of: Locator): Promise<string[]> {
+  return of.evaluateAll((all) =>
+    all
+      .filter((e) => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)
+      .map((e) => e.textContent),
+  )
+}
+
+test('names of queues are not broken into letters on a small phone', async ({ person }) => {
+  const { page } = await person({ as: 'ADMIN' })
+  await page.setViewportSize({ width: 320, height: 640 })
+  await page.goto('/admin')
+  const name = page.locator('[data-queue=feed] th')
+  await expect(name).toBeVisible()
+  const { height } = (await name.boundingBox())!
+  expect(height).toBeLessThan(50)
+})
+
+test('who is far down a page sees too that the network is gone', async ({ person }) => {
+  const { page, context, expectNetworkErrors } = await person()
+  await page.goto('/')
+  const last = page.getByRole('region', { name: 'Hot notes' }).getByRole('article').nth(3)
+  await last.scrollIntoViewIfNeeded()
+  expectNetworkErrors()
+  await context.setOffline(true)
+  await expect(page.getByText('You are offline. What you see may be old.')).toBeInViewport()
+})
+
+test('a month of check-ins that could not be loaded says so', async ({ person }) => {
+  const { page } = await person({ as: 'CUSTOMER' })
+  await page.goto('/me')
+  const before = page.getByRole('button', { name: 'The month before' })
+  await expect(before).toBeVisible()
+  await page.route('**/graphql', refuse)
+  await before.click()
+  const again = page.getByRole('button', { name: 'Try again' })
+  await expect(again).toBeVisible()
+  await page.unroute('**/graphql', refuse)
+  await again.click()
+  await expect(page.locator('[data-day]').first()).toBeVisible()
+})
+
+test('a countdown says one hour, not 1 hours', async ({ person, server }) => {
+  const { ask } = await server.login('MERCHANT')
+  const sale = await flashSale(ask, server.shop, 3, 90)
+  const { page } = await person()
+  await page.goto(`/sales/${sale}`)
+  await expect(page.getByRole('timer').first()).toContainText(/1 hour \d+ minutes/)
+})
+
+test('pictures are turned by the keyboard, without a slide where motion is unwanted', async ({
+  person,
+  server,
+}) => {
+  const me = await server.newcomer('+999007770104')
+  const { shops } = await me.ask(`{ shops(first: 2) { edges { node { images { url } } } } }`)
+  const images = shops.edges.map(
+    (edge: { node: { images: { url: string }[] } }) => edge.node.images[0]!.url,
+  )
+  const { publishNote } = await me.ask(
+    `mutation ($input: PublishNoteInput!) { publishNote(input: $input) { note { id } userErrors { message } } }`,
+    { input: { shopId: server.shop, title: 'Two pictures', content: 'Both of them.', images } },
+  )
+  const { page } = await person({ device: 'desktop', reducedMotion: 'reduce' })
+  await page.goto(`/notes/${publishNote.note.id}`)
+  const strip = page.locator('[data-picture] ul')
+  const next = page.getByRole('button', { name: 'Next picture' })
+  await next.press('Enter')
+  const { left, width } = await strip.evaluate((e) => ({
+    left: e.scrollLeft,
+    width: e.clientWidth,
+  }))
+  expect(left).toBe(width)
+  await expect(page.locator('[data-picture="2"]')).toBeVisible()
+  // At the end, where it leads nowhere, it keeps the focus.
+  await expect(next).toHaveAttribute('aria-disabled', 'true')
+  await expect(next).toBeFocused()
 })

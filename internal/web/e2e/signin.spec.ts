@@ -6,25 +6,29 @@ test('somebody new signs up by a code, and is led to where it was wanted', async
 }) => {
   const { page } = await person({ device: 'desktop' })
   const phone = '+999007770101'
-  await page.goto('/orders')
-  await expect(page.getByRole('heading', { level: 1, name: 'Sign in' })).toBeVisible()
+  await page.goto('/')
+  await page.getByRole('link', { name: 'Orders' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'Sign in' })).toBeFocused()
 
   await page.getByLabel('Phone').fill('12')
   await page.getByRole('button', { name: 'Send code' }).click()
   await expect(page.getByText('This is not a phone number.')).toBeVisible()
   await expect(page.getByLabel('Phone')).toHaveAttribute('aria-invalid', 'true')
+  await expect(page.getByLabel('Phone')).toBeFocused()
 
   await page.getByLabel('Phone').fill(phone)
   await page.getByRole('button', { name: 'Send code' }).click()
   await expect(page.getByText('The code is on its way.')).toBeVisible()
+  await expect(page.getByLabel('Code')).toBeFocused()
   const code = await server.code(phone)
   await page.getByLabel('Code').fill(code === '000000' ? '111111' : '000000')
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await expect(page.getByText('The code is wrong or too old.')).toBeVisible()
+  await expect(page.getByLabel('Code')).toBeFocused()
 
   await page.getByLabel('Code').fill(code)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  await expect(page.getByRole('heading', { level: 1, name: 'Orders' })).toBeVisible()
+  await expect(page.getByRole('heading', { level: 1, name: 'Orders' })).toBeFocused()
   await page.reload()
   await expect(page.getByRole('heading', { level: 1, name: 'Orders' })).toBeVisible()
 })

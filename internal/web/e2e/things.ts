@@ -2,8 +2,13 @@
 
 import type { Ask } from './server.ts'
 
-/** Opens a flash sale of so many pieces, which is open for an hour. */
-export async function flashSale(ask: Ask, shopId: string, stock: number): Promise<string> {
+/** Opens a flash sale of so many pieces, which is open for an hour or so many minutes. */
+export async function flashSale(
+  ask: Ask,
+  shopId: string,
+  stock: number,
+  minutes = 60,
+): Promise<string> {
   const now = Date.now()
   const { createFlashVoucher } = await ask(
     `mutation ($input: CreateFlashVoucherInput!) { createFlashVoucher(input: $input) { voucher { id } userErrors { message } } }`,
@@ -16,7 +21,7 @@ export async function flashSale(ask: Ask, shopId: string, stock: number): Promis
         faceValue: 8800,
         stock,
         beginsAt: new Date(now - 60_000).toISOString(),
-        endsAt: new Date(now + 3_600_000).toISOString(),
+        endsAt: new Date(now + minutes * 60_000).toISOString(),
       },
     },
   )

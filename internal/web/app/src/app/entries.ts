@@ -24,7 +24,7 @@ interface State {
 if (stateOf() === null) history.replaceState({ key: randomKey(), opened: true }, '')
 
 let shown = currentEntry()
-let came: 'pushed' | 'back' = entries.has(shown) ? 'back' : 'pushed'
+let came: 'pushed' | 'back' | 'reloaded' = entries.has(shown) ? 'reloaded' : 'pushed'
 let moved = false
 let restoring = false
 
@@ -67,7 +67,10 @@ export const useEntryLocation: BaseLocationHook = (options) => {
       const replace = rest.replace === true
       const kept = replace ? stateOf() : { key: randomKey() }
       came = 'pushed'
-      moved = !replace
+      // Also to what stands in the place of another screen, such as that of the sign-in.
+      const next = new URL(to, window.location.href)
+      moved = next.pathname !== window.location.pathname
+      if (!replace) keep('left', next.pathname + next.search)
       navigate(to, { ...rest, state: { ...state, ...kept } })
       shown = currentEntry()
     },
@@ -95,7 +98,7 @@ export function useEntryState<T>(name: string, initial: T): [T, (value: T) => vo
 
 /** Whether the entry was there before: then its screen shows what it showed. */
 export function cameBack(): boolean {
-  return came === 'back'
+  return came !== 'pushed'
 }
 
 /**
@@ -110,8 +113,13 @@ export function useScrollRestoration(): void {
       window.scrollTo(0, 0)
       return undefined
     }
-    const { scroll = 0 } = entries.get(currentEntry()) ?? {}
-    return scrollBack(Number(scroll))
+    const { scroll = 0, left } = entries.get(currentEntry()) ?? {}
+    const stop = scrollBack(Number(scroll))
+    const leave = came === 'back' && typeof left === 'string' ? focusBack(left) : undefined
+    return () => {
+      stop()
+      leave?.()
+    }
     // Each path anew.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [path])
@@ -144,6 +152,30 @@ function scrollBack(to: number): () => void {
   for (const name of given) window.addEventListener(name, stop, { passive: true })
   observer.observe(document.body)
   apply()
+  return stop
+}
+
+/**
+ * Gives the focus to the link that led away, as soon as it is there, so that who comes back goes on
+ * from it: else the next Tab leads to the top. Nothing is taken from whoever has the focus by then.
+ */
+function focusBack(to: string): () => void {
+  const observer = new MutationObserver(find)
+  const given = ['keydown', 'pointerdown'] as const
+  function find() {
+    const free = document.activeElement === document.body
+    const link = document.querySelector<HTMLElement>(`main a[href="${CSS.escape(to)}"]`)
+    if (free && link === null) return
+    if (free) link?.focus({ preventScroll: true })
+    stop()
+  }
+  function stop() {
+    observer.disconnect()
+    for (const name of given) window.removeEventListener(name, stop)
+  }
+  for (const name of given) window.addEventListener(name, stop, { passive: true })
+  observer.observe(document.body, { childList: true, subtree: true })
+  find()
   return stop
 }
 

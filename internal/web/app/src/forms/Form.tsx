@@ -1,4 +1,4 @@
-import { useEffect, useRef, type FormEvent, type ReactNode } from 'react'
+import { useEffect, useRef, type FormEvent, type ReactNode, type RefObject } from 'react'
 
 import { useRefusalText, type Refusal } from '@/api/errors'
 import { refusalOf } from '@/api/useDo'
@@ -19,10 +19,7 @@ interface FormProps {
 /** Fields that are sent together. When some are refused, the focus goes to the first of them. */
 export function Form({ label, refusals, fields, onSubmit, children }: FormProps) {
   const say = useRefusalText()
-  const ref = useRef<HTMLFormElement>(null)
-  useEffect(() => {
-    if (refusals.length > 0) ref.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
-  }, [refusals])
+  const ref = useFocusOnWrong(refusals)
   const rest = refusals.filter(({ field }) => !field?.some((name) => fields.includes(name)))
   return (
     <form
@@ -42,6 +39,15 @@ export function Form({ label, refusals, fields, onSubmit, children }: FormProps)
       ))}
     </form>
   )
+}
+
+/** For a form: has the focus go to the first field that is refused, where it is heard what is wrong. */
+export function useFocusOnWrong(refusals: readonly Refusal[]): RefObject<HTMLFormElement | null> {
+  const ref = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (refusals.length > 0) ref.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
+  }, [refusals])
+  return ref
 }
 
 /** Says what is wrong with a field: its bounds, if those are not kept. */

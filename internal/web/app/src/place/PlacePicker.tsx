@@ -43,7 +43,7 @@ export function PlacePicker({ onClose }: { onClose: () => void }) {
   const [words, setWords] = useState('')
   const [busy, setBusy] = useState(false)
   const search = useSettled(words.trim(), pause)
-  const [{ data, error }] = useAsk({
+  const [{ data, error }, ask] = useAsk({
     query: PlacesDocument,
     variables: { filter: search.length < 2 ? null : { search } },
     requestPolicy: 'cache-first',
@@ -73,7 +73,9 @@ export function PlacePicker({ onClose }: { onClose: () => void }) {
           value={words}
           onChange={(event) => setWords(event.target.value)}
         />
-        {error && !data && <Failed error={error} />}
+        {error && !data && (
+          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        )}
         {!data && !error && <Skeleton shape="text" count={2} />}
         {data?.shops.edges.length === 0 && <Empty title={t.none} />}
         <ul className={css.list}>

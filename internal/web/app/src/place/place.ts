@@ -30,26 +30,37 @@ export function setPlace(place: Place): void {
 export const canLocate = window.isSecureContext && 'geolocation' in navigator
 
 /** Asks the browser where it is. False if it does not say. */
-export function locate(): Promise<boolean> {
-  if (!canLocate) return Promise.resolve(false)
+export async function locate(): Promise<boolean> {
+  const found = await position()
+  if (found) setPlace(found)
+  return found !== null
+}
+
+function position(): Promise<Place | null> {
+  if (!canLocate) return Promise.resolve(null)
   return new Promise((resolve) => {
     navigator.geolocation.getCurrentPosition(
-      ({ coords }) => {
-        setPlace({ lat: coords.latitude, lng: coords.longitude, name: null })
-        resolve(true)
-      },
-      () => resolve(false),
+      ({ coords }) => resolve({ lat: coords.latitude, lng: coords.longitude, name: null }),
+      () => resolve(null),
       { maximumAge: 60_000, timeout: 10_000 },
     )
   })
 }
 
-/** Asks for the position of who has allowed it before: nobody is asked anything by this. */
+let asked = false
+
+/**
+ * Asks for the position of who has allowed it before: nobody is asked anything by this. Once in a
+ * visit, so that "around me" is not where somebody was at the last one; a place that was picked stays.
+ */
 export async function locateIfAllowed(): Promise<void> {
-  if (!canLocate || store.get() !== null) return
+  const before = store.get()
+  if (!canLocate || asked || typeof before?.name === 'string') return
+  asked = true
   try {
     const { state } = await navigator.permissions.query({ name: 'geolocation' })
-    if (state === 'granted') await locate()
+    const found = state === 'granted' ? await position() : null
+    if (found && store.get() === before) setPlace(found) // unless one was picked meanwhile
   } catch {
     // Some browsers do not tell. Then somebody has to press the button.
   }

@@ -5,6 +5,7 @@ import { texts } from '@/i18n/texts'
 
 import { IconButton } from './Button'
 import css from './Dialog.module.css'
+import { Toasts } from './toast'
 
 const useTexts = texts({ close: 'Close' }, { close: '关闭' })
 
@@ -44,6 +45,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         </IconButton>
       </div>
       {children}
+      <Toasts />
     </dialog>
   )
 }

@@ -36,7 +36,7 @@ export function Gallery({ label, images, ratio, whole = false }: GalleryProps) {
   const [index, setIndex] = useState(0)
   const go = (by: number) => {
     const list = strip.current
-    list?.scrollTo({ left: (index + by) * list.clientWidth, behavior: 'smooth' })
+    list?.scrollTo({ left: (index + by) * list.clientWidth })
   }
   const several = images.length > 1
   return (
@@ -71,11 +71,12 @@ export function Gallery({ label, images, ratio, whole = false }: GalleryProps) {
           <p className="unseen" role="status">
             {t.picture(index + 1, images.length)}
           </p>
+          {/* Not disabled at an end: whoever pressed them there keeps the focus. */}
           <button
             type="button"
             className={css.before}
             aria-label={t.before}
-            disabled={index === 0}
+            aria-disabled={index === 0}
             onClick={() => go(-1)}
           >
             <ChevronLeft aria-hidden="true" />
@@ -84,7 +85,7 @@ export function Gallery({ label, images, ratio, whole = false }: GalleryProps) {
             type="button"
             className={css.next}
             aria-label={t.next}
-            disabled={index === images.length - 1}
+            aria-disabled={index === images.length - 1}
             onClick={() => go(1)}
           >
             <ChevronRight aria-hidden="true" />

@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from 'react'
+import { useId, useLayoutEffect, useSyncExternalStore } from 'react'
 
 import { createStore } from '@/app/store'
 
@@ -21,14 +21,23 @@ export function toast(text: string): void {
   setTimeout(() => store.set(store.get().filter((other) => other.id !== id)), shownFor)
 }
 
-/** Where toasts appear. There is one, in the shell. */
+const places = createStore<readonly string[]>([])
+
+/**
+ * Where toasts appear: in the shell, and in a dialog while one is open, as nothing outside of it is
+ * seen or heard then.
+ */
 export function Toasts() {
+  const here = useId()
+  useLayoutEffect(() => {
+    places.set([...places.get(), here])
+    return () => places.set(places.get().filter((other) => other !== here))
+  }, [here])
+  const shown = useSyncExternalStore(places.subscribe, places.get).at(-1) === here
   const list = useSyncExternalStore(store.subscribe, store.get)
   return (
     <div className={css.toasts} role="status">
-      {list.map(({ id, text }) => (
-        <p key={id}>{text}</p>
-      ))}
+      {shown && list.map(({ id, text }) => <p key={id}>{text}</p>)}
     </div>
   )
 }

@@ -7,11 +7,7 @@ import css from './Countdown.module.css'
 const useTexts = texts(
   {
     left: (d: number, h: number, m: number) =>
-      [
-        d > 0 && (d === 1 ? '1 day' : `${d} days`),
-        h > 0 && (h === 1 ? '1 hour' : `${h} hours`),
-        m > 0 && (m === 1 ? '1 minute' : `${m} minutes`),
-      ]
+      [d > 0 && many(d, 'day'), h > 0 && many(h, 'hour'), m > 0 && many(m, 'minute')]
         .filter(Boolean)
         .join(' ') || 'less than a minute',
     days: (n: number) => `${n}d`,
@@ -23,6 +19,10 @@ const useTexts = texts(
     days: (n) => `${n} 天`,
   },
 )
+
+function many(n: number, what: string): string {
+  return n === 1 ? `1 ${what}` : `${n} ${what}s`
+}
 
 /** Counts down to a moment by the server's clock. */
 export function Countdown({ to, label }: { to: string; label: string }) {

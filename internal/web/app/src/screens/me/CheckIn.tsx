@@ -52,7 +52,7 @@ export function CheckIn() {
   const { month: nameOf } = useFormat()
   const [shown, setShown] = useState<string | null>(null) // a month; null is this one
   const [{ data: now, error }, ask] = useAsk({ query: MyCheckInsDocument, variables: {} })
-  const [{ data: then }] = useAsk({
+  const [{ data: then, error: missing }, askThen] = useAsk({
     query: MyCheckInsDocument,
     variables: { month: shown },
     pause: shown === null,
@@ -126,7 +126,11 @@ export function CheckIn() {
           <ChevronRight aria-hidden="true" />
         </IconButton>
       </div>
-      <Calendar month={month} days={loaded?.days ?? []} today={today} />
+      {missing && !loaded ? (
+        <Failed error={missing} again={() => askThen({ requestPolicy: 'network-only' })} />
+      ) : (
+        <Calendar month={month} days={loaded?.days ?? []} today={today} />
+      )}
     </section>
   )
 }

@@ -5,6 +5,7 @@ import { useRefusalText, type Refusal } from '@/api/errors'
 import type { LoginInput } from '@/api/types.gql'
 import { refusalOf, useDo } from '@/api/useDo'
 import { useSeconds } from '@/app/clock'
+import { useFocusOnWrong } from '@/forms/Form'
 import { texts } from '@/i18n/texts'
 import { demoLogins, type DemoLogin } from '@/session/demo'
 import { begin, useSession } from '@/session/session'
@@ -78,6 +79,7 @@ export function SignIn() {
   const [secret, setSecret] = useState('')
   const [sentAt, setSentAt] = useState(-Infinity)
   const [refusals, setRefusals] = useState<readonly Refusal[]>([])
+  const form = useFocusOnWrong(refusals)
   const now = useSeconds()
   const wait = Math.ceil(sentAt + pause - now)
 
@@ -103,6 +105,7 @@ export function SignIn() {
     if (!done.ok) return
     setSentAt(now)
     toast(t.sent)
+    form.current?.querySelector<HTMLInputElement>('[name=code]')?.focus()
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -119,7 +122,7 @@ export function SignIn() {
 
   return (
     <Screen title={t.title} up="/">
-      <form className={css.form} onSubmit={submit}>
+      <form ref={form} className={css.form} onSubmit={submit}>
         <p>{t.intro}</p>
         <Field
           label={t.phone}
@@ -155,6 +158,7 @@ export function SignIn() {
             </Button>
             <Field
               key="code"
+              name="code"
               label={t.code}
               hint={t.codeHint}
               error={textOf('code')}
