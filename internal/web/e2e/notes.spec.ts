@@ -136,6 +136,17 @@ test('what is read stays where it is while notes come and go', async ({ person, 
   // One that is deleted is not offered any more.
   await author.ask(`mutation ($id: ID!) { deleteNote(id: $id) { userErrors { message } } }`, { id })
   await expect(page.getByRole('button', { name: '1 new note' })).toHaveCount(0)
+
+  // Nor is one whose author is not followed any more.
+  await publish(author.ask, server.shop, 'Last')
+  const tab = page.getByRole('link', { name: /^Feed/ })
+  await expect(tab).toHaveAccessibleName(/1 new note/)
+  await page.getByRole('link', { name: title, exact: true }).click()
+  await page.getByRole('button', { name: /^Following/ }).click()
+  await expect(tab).toHaveAccessibleName('Feed')
+  await tab.click()
+  await expect(page.getByText('What people you follow write appears here')).toBeVisible()
+  await expect(page.getByRole('button', { name: '1 new note' })).toHaveCount(0)
 })
 
 test('a like and a follow that are refused are taken back', async ({ person, server }) => {

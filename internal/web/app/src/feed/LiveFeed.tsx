@@ -54,7 +54,10 @@ export function LiveFeed() {
 }
 
 function read(update: FeedUpdatesSubscription['feedUpdates']): Update {
-  if ('note' in update) return { kind: 'added', note: update.note }
+  if ('note' in update) {
+    const { id, createdAt, author } = update.note
+    return { kind: 'added', note: { id, createdAt, authorId: author.id } }
+  }
   if ('noteId' in update) return { kind: 'removed', noteId: update.noteId }
   // oxlint-disable-next-line no-underscore-dangle
   return { kind: update.__typename === 'FeedResync' ? 'resync' : 'ready' }

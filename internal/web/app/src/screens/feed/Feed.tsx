@@ -62,7 +62,11 @@ export function Feed() {
   useEffect(() => {
     if (!first) return
     const { liveCursor, edges, pageInfo } = first
-    const notes = edges.map(({ node: { id, createdAt } }) => ({ id, createdAt }))
+    const notes = edges.map(({ node: { id, createdAt, author } }) => ({
+      id,
+      createdAt,
+      authorId: author.id,
+    }))
     store.set(paged(store.get(), { liveCursor, notes, more: pageInfo.hasNextPage }))
   }, [first, store])
 
