@@ -1,5 +1,6 @@
 import { expect, test } from './fixtures.ts'
 import type { Ask } from './server.ts'
+import { follow } from './things.ts'
 
 async function nameOf(ask: Ask, id: string): Promise<string> {
   const { shop } = await ask(`query ($id: ID!) { shop(id: $id) { name } }`, { id })
@@ -63,6 +64,29 @@ test('what is on the screen stays when asking again fails, and so does a screen 
   await asked
   await expect(nearby.getByRole('article').first()).toBeVisible()
   await expect(page.locator('html')).toHaveAttribute('data-network', 'offline')
+})
+
+test('a list is shown also where something beside it is refused', async ({ person, server }) => {
+  const author = await server.newcomer('+999007770501')
+  const reader = await server.newcomer('+999007770502')
+  await follow(reader.ask, author.userId)
+  const { page } = await person({ as: reader })
+  const busy = { message: 'Busy', path: ['user'], extensions: { code: 'UNAVAILABLE' } }
+  let refused!: () => void
+  const before = new Promise<void>((resolve) => (refused = resolve))
+  await page.route('**/graphql', async (route) => {
+    const { operationName } = route.request().postDataJSON()
+    if (operationName === 'UserName') {
+      await route.fulfill({ json: { data: { user: null }, errors: [busy] } })
+      refused()
+      return undefined
+    }
+    if (operationName === 'Followers') await before
+    return route.continue()
+  })
+  await page.goto(`/users/${author.userId}/followers`)
+  const list = page.getByRole('main').getByRole('listitem')
+  await expect(list.getByRole('link', { name: /^user_/ })).toBeVisible()
 })
 
 test('an answer that was on its way as the network went is shown, and brings back no network', async ({
