@@ -1,6 +1,6 @@
 import { expect, test } from './fixtures.ts'
 import type { Ask } from './server.ts'
-import { follow } from './things.ts'
+import { follow, publish } from './things.ts'
 
 async function nameOf(ask: Ask, id: string): Promise<string> {
   const { shop } = await ask(`query ($id: ID!) { shop(id: $id) { name } }`, { id })
@@ -87,6 +87,33 @@ test('a list is shown also where something beside it is refused', async ({ perso
   await page.goto(`/users/${author.userId}/followers`)
   const list = page.getByRole('main').getByRole('listitem')
   await expect(list.getByRole('link', { name: /^user_/ })).toBeVisible()
+})
+
+test('a feed that is refused where its updates begin asks again', async ({ person, server }) => {
+  const author = await server.newcomer('+999007770503')
+  const reader = await server.newcomer('+999007770504')
+  await follow(reader.ask, author.userId)
+  const { page } = await person({ as: reader })
+  await page.clock.install()
+  const busy = { message: 'Busy', path: ['me'], extensions: { code: 'UNAVAILABLE' } }
+  let asked = 0
+  await page.route('**/graphql', (route) => {
+    const { operationName } = route.request().postDataJSON()
+    if (operationName !== 'FeedStart' || ++asked > 2) return route.continue()
+    return route.fulfill({ json: { data: { me: null }, errors: [busy] } })
+  })
+  await page.goto('/settings')
+  await expect.poll(() => asked).toBe(1)
+  // However long it waits between.
+  await expect
+    .poll(async () => {
+      await page.clock.fastForward(60_000)
+      return asked
+    })
+    .toBe(3)
+  await expect(page.locator('html')).toHaveAttribute('data-socket', 'open')
+  await publish(author.ask, server.shop, 'Heard of')
+  await expect(page.getByRole('link', { name: /Feed.*1 new note/ })).toBeVisible()
 })
 
 test('an answer that was on its way as the network went is shown, and brings back no network', async ({
