@@ -199,6 +199,51 @@ test('a like and a follow that are refused are taken back', async ({ person, ser
   await expect(page.getByText('It does not exist any more.')).toBeVisible()
 })
 
+test('a comment that is being written is kept, for nobody else, and is not sent twice unasked', async ({
+  person,
+  server,
+}) => {
+  const [one, other] = await Promise.all([
+    server.newcomer('+999007770309'),
+    server.newcomer('+999007770310'),
+  ])
+  const note = await publish(one.ask, server.shop, 'Talked about')
+  const { page } = await person({ as: one })
+  await page.goto(`/notes/${note}`)
+  const area = page.getByLabel('Add a comment')
+  const held: (() => void)[] = []
+  await page.route('**/graphql', async (route) => {
+    if (route.request().postDataJSON().operationName === 'AddComment')
+      await new Promise<void>((resolve) => held.push(resolve))
+    return route.continue()
+  })
+  await area.fill('First')
+  await page.getByRole('button', { name: 'Send' }).click()
+  await expect.poll(() => held.length).toBe(1)
+  await area.fill('Second')
+  held[0]!()
+  await expect(page.locator('[data-comment]').getByText('First')).toBeVisible()
+  await expect(page.getByRole('button', { name: 'Send' })).not.toHaveAttribute('aria-busy')
+  await expect(area).toHaveValue('Second')
+
+  await page.unroute('**/graphql')
+  await page.route('**/graphql', (route) => {
+    if (route.request().postDataJSON().operationName !== 'AddComment') return route.continue()
+    const late = { message: 'Too late.', path: ['addComment'], extensions: { code: 'TIMEOUT' } }
+    return route.fulfill({ json: { data: null, errors: [late] } })
+  })
+  await page.getByRole('button', { name: 'Send' }).click()
+  await expect(page.getByText('it may be here already')).toBeVisible()
+  await page.reload()
+  await expect(area).toHaveValue('Second')
+
+  // Somebody else signs in on the same page.
+  const session = JSON.stringify({ token: other.token, userId: other.userId })
+  await page.evaluate((kept) => localStorage.setItem('tandian.session', kept), session)
+  await page.reload()
+  await expect(area).toHaveValue('')
+})
+
 /** How many of the pictures of the page are there. */
 async function loaded(page: Page): Promise<number> {
   const count = () =>
