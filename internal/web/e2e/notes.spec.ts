@@ -244,6 +244,28 @@ test('a comment that is being written is kept, for nobody else, and is not sent 
   await expect(area).toHaveValue('')
 })
 
+test('a note whose answer is too late is looked for before it is sent again', async ({
+  person,
+  server,
+}) => {
+  const { page } = await person({ as: await server.newcomer('+999007770311') })
+  await page.route('**/graphql', (route) => {
+    if (route.request().postDataJSON().operationName !== 'PublishNote') return route.continue()
+    const late = { message: 'Too late.', path: ['publishNote'], extensions: { code: 'TIMEOUT' } }
+    return route.fulfill({ json: { data: null, errors: [late] } })
+  })
+  await page.goto(`/publish?shop=${server.shop}`)
+  await page.getByLabel('Title').fill('Perhaps there')
+  await page.getByLabel('Your note').fill('Or not.')
+  await page.getByRole('button', { name: 'Publish' }).click()
+  await expect(page.getByText('your note may be published already')).toBeVisible()
+
+  // Sent again, it is there, and who hears the page is told which one this is.
+  await page.unroute('**/graphql')
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'Perhaps there' })).toBeFocused()
+})
+
 /** How many of the pictures of the page are there. */
 async function loaded(page: Page): Promise<number> {
   const count = () =>

@@ -67,7 +67,7 @@ export const useEntryLocation: BaseLocationHook = (options) => {
       const replace = rest.replace === true
       const kept = replace ? stateOf() : { key: randomKey() }
       came = 'pushed'
-      moved = !replace
+      moved = !replace || new URL(to, window.location.href).pathname !== window.location.pathname
       navigate(to, { ...rest, state: { ...state, ...kept } })
       shown = currentEntry()
     },
