@@ -266,6 +266,30 @@ test('a note whose answer is too late is looked for before it is sent again', as
   await expect(page.getByRole('heading', { level: 1, name: 'Perhaps there' })).toBeFocused()
 })
 
+test('a picture that cannot be taken says why, and the focus stays among the pictures', async ({
+  person,
+  server,
+}) => {
+  const { page, expectConsole } = await person({ as: await server.newcomer('+999007770312') })
+  expectConsole(/413/, 'what is too large')
+  await page.goto('/publish')
+  const files = [1, 2].map((n) => ({
+    name: `${n}.png`,
+    mimeType: 'image/png',
+    buffer: picture(200 + n, 100),
+  }))
+  const heic = { name: 'a.heic', mimeType: 'image/heic', buffer: Buffer.alloc(12e6) }
+  await page.locator('input[type=file]').setInputFiles([...files, heic])
+  await expect(page.getByText('This is too large.')).toBeVisible()
+  await expect(page.locator('[data-picture="done"]')).toHaveCount(2)
+  const remove = (n: number) => page.getByRole('button', { name: `Remove picture ${n}` })
+  await remove(2).press('Enter')
+  await expect(page.locator('[data-picture]')).toHaveCount(2)
+  await expect(remove(2)).toBeFocused()
+  await remove(2).press('Enter')
+  await expect(page.locator('input[type=file]')).toBeFocused()
+})
+
 /** How many of the pictures of the page are there. */
 async function loaded(page: Page): Promise<number> {
   const count = () =>
