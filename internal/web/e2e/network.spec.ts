@@ -116,6 +116,55 @@ test('a feed that is refused where its updates begin asks again', async ({ perso
   await expect(page.getByRole('link', { name: /Feed.*1 new note/ })).toBeVisible()
 })
 
+test('a feed that can be read anew only in part misses nothing', async ({ person, server }) => {
+  const author = await server.newcomer('+999007770505')
+  const reader = await server.newcomer('+999007770506')
+  await follow(reader.ask, author.userId)
+  await publish(author.ask, server.shop, 'Before')
+  const { page } = await person({ as: reader })
+  await page.clock.install()
+  let end!: () => void
+  await page.routeWebSocket('**/graphql', (socket) => {
+    const there = socket.connectToServer()
+    let id = ''
+    socket.onMessage((text) => {
+      const said = JSON.parse(String(text))
+      if (said.type === 'subscribe') ({ id } = said)
+      there.send(text)
+    })
+    const busy = { message: 'Busy', extensions: { code: 'UNAVAILABLE' } }
+    end = () => socket.send(JSON.stringify({ id, type: 'error', payload: [busy] }))
+  })
+  await page.goto('/feed')
+  await expect(page.locator('[data-feed-ready]')).toBeAttached()
+  await expect(page.getByRole('article')).toHaveCount(1)
+
+  // The updates end, the page is not read anew, and where they begin is told late.
+  const busy = { message: 'Busy', path: ['me'], extensions: { code: 'UNAVAILABLE' } }
+  let refused = 0
+  let begin!: () => void
+  const late = new Promise<void>((resolve) => (begin = resolve))
+  await page.route('**/graphql', async (route) => {
+    const { operationName } = route.request().postDataJSON()
+    if (operationName === 'Feed') {
+      refused++
+      return route.fulfill({ json: { data: { me: null }, errors: [busy] } })
+    }
+    if (operationName === 'FeedStart') await late
+    return route.continue()
+  })
+  end()
+  await expect
+    .poll(async () => {
+      await page.clock.fastForward(5000)
+      return refused
+    })
+    .toBeGreaterThan(0)
+  await publish(author.ask, server.shop, 'Between')
+  begin()
+  await expect(page.getByRole('button', { name: '1 new note' })).toBeVisible()
+})
+
 test('an answer that was on its way as the network went is shown, and brings back no network', async ({
   person,
   server,
