@@ -199,6 +199,37 @@ test('a like and a follow that are refused are taken back', async ({ person, ser
   await expect(page.getByText('It does not exist any more.')).toBeVisible()
 })
 
+test('a like that is taken back at once stays taken back', async ({ person, server }) => {
+  const reader = await server.newcomer('+999007770313')
+  const note = await publish(reader.ask, server.shop, 'Liked by mistake')
+  const { page } = await person({ as: reader })
+  let arrive!: () => void
+  const late = new Promise<void>((resolve) => (arrive = resolve))
+  await page.route('**/graphql', async (route) => {
+    if (route.request().postDataJSON().operationName === 'LikeNote') await late
+    return route.continue()
+  })
+  await page.goto(`/notes/${note}`)
+  const answers: string[] = []
+  page.on('response', (response) => {
+    if (!response.url().endsWith('/graphql')) return
+    const { operationName } = response.request().postDataJSON()
+    if (/^(Like|Unlike)Note$/.test(operationName)) answers.push(operationName)
+  })
+  const like = page.getByRole('button', { name: /^Like “/ })
+  await like.click()
+  await expect(like).toHaveAttribute('aria-pressed', 'true')
+  await like.click()
+  await expect(like).toHaveAttribute('aria-pressed', 'false')
+  arrive() // the first was long on its way
+  await expect.poll(() => answers).toEqual(['LikeNote', 'UnlikeNote'])
+  await expect(like).toHaveAttribute('aria-pressed', 'false')
+  const { note: there } = await reader.ask(`query ($id: ID!) { note(id: $id) { isLiked } }`, {
+    id: note,
+  })
+  expect(there.isLiked).toBe(false)
+})
+
 test('a comment that is being written is kept, for nobody else, and is not sent twice unasked', async ({
   person,
   server,

@@ -15,6 +15,7 @@ import { expire, type Session } from '@/session/session'
 
 import { apiCache } from './cache'
 import { hashOf } from './document'
+import { inOrder } from './inOrder'
 
 /** What speaks with the server for one session, or for nobody. */
 export interface Api {
@@ -44,6 +45,7 @@ export function openApi(session: Session | null): Api {
       }),
       apiCache(session?.userId ?? null),
       mapExchange({ onResult: withoutNothing }),
+      inOrder(),
       // Only the hash of a document travels. A server that does not know it, an older or a newer
       // one than this build is of, asks for the text.
       persistedExchange({
