@@ -1,5 +1,6 @@
 import { expect, test } from './fixtures.ts'
 import type { Ask } from './server.ts'
+import { follow, publish } from './things.ts'
 
 async function nameOf(ask: Ask, id: string): Promise<string> {
   const { shop } = await ask(`query ($id: ID!) { shop(id: $id) { name } }`, { id })
@@ -63,6 +64,105 @@ test('what is on the screen stays when asking again fails, and so does a screen 
   await asked
   await expect(nearby.getByRole('article').first()).toBeVisible()
   await expect(page.locator('html')).toHaveAttribute('data-network', 'offline')
+})
+
+test('a list is shown also where something beside it is refused', async ({ person, server }) => {
+  const author = await server.newcomer('+999007770501')
+  const reader = await server.newcomer('+999007770502')
+  await follow(reader.ask, author.userId)
+  const { page } = await person({ as: reader })
+  const busy = { message: 'Busy', path: ['user'], extensions: { code: 'UNAVAILABLE' } }
+  let refused!: () => void
+  const before = new Promise<void>((resolve) => (refused = resolve))
+  await page.route('**/graphql', async (route) => {
+    const { operationName } = route.request().postDataJSON()
+    if (operationName === 'UserName') {
+      await route.fulfill({ json: { data: { user: null }, errors: [busy] } })
+      refused()
+      return undefined
+    }
+    if (operationName === 'Followers') await before
+    return route.continue()
+  })
+  await page.goto(`/users/${author.userId}/followers`)
+  const list = page.getByRole('main').getByRole('listitem')
+  await expect(list.getByRole('link', { name: /^user_/ })).toBeVisible()
+})
+
+test('a feed that is refused where its updates begin asks again', async ({ person, server }) => {
+  const author = await server.newcomer('+999007770503')
+  const reader = await server.newcomer('+999007770504')
+  await follow(reader.ask, author.userId)
+  const { page } = await person({ as: reader })
+  await page.clock.install()
+  const busy = { message: 'Busy', path: ['me'], extensions: { code: 'UNAVAILABLE' } }
+  let asked = 0
+  await page.route('**/graphql', (route) => {
+    const { operationName } = route.request().postDataJSON()
+    if (operationName !== 'FeedStart' || ++asked > 2) return route.continue()
+    return route.fulfill({ json: { data: { me: null }, errors: [busy] } })
+  })
+  await page.goto('/settings')
+  await expect.poll(() => asked).toBe(1)
+  // However long it waits between.
+  await expect
+    .poll(async () => {
+      await page.clock.fastForward(60_000)
+      return asked
+    })
+    .toBe(3)
+  await expect(page.locator('html')).toHaveAttribute('data-socket', 'open')
+  await publish(author.ask, server.shop, 'Heard of')
+  await expect(page.getByRole('link', { name: /Feed.*1 new note/ })).toBeVisible()
+})
+
+test('a feed that can be read anew only in part misses nothing', async ({ person, server }) => {
+  const author = await server.newcomer('+999007770505')
+  const reader = await server.newcomer('+999007770506')
+  await follow(reader.ask, author.userId)
+  await publish(author.ask, server.shop, 'Before')
+  const { page } = await person({ as: reader })
+  await page.clock.install()
+  let end!: () => void
+  await page.routeWebSocket('**/graphql', (socket) => {
+    const there = socket.connectToServer()
+    let id = ''
+    socket.onMessage((text) => {
+      const said = JSON.parse(String(text))
+      if (said.type === 'subscribe') ({ id } = said)
+      there.send(text)
+    })
+    const busy = { message: 'Busy', extensions: { code: 'UNAVAILABLE' } }
+    end = () => socket.send(JSON.stringify({ id, type: 'error', payload: [busy] }))
+  })
+  await page.goto('/feed')
+  await expect(page.locator('[data-feed-ready]')).toBeAttached()
+  await expect(page.getByRole('article')).toHaveCount(1)
+
+  // The updates end, the page is not read anew, and where they begin is told late.
+  const busy = { message: 'Busy', path: ['me'], extensions: { code: 'UNAVAILABLE' } }
+  let refused = 0
+  let begin!: () => void
+  const late = new Promise<void>((resolve) => (begin = resolve))
+  await page.route('**/graphql', async (route) => {
+    const { operationName } = route.request().postDataJSON()
+    if (operationName === 'Feed') {
+      refused++
+      return route.fulfill({ json: { data: { me: null }, errors: [busy] } })
+    }
+    if (operationName === 'FeedStart') await late
+    return route.continue()
+  })
+  end()
+  await expect
+    .poll(async () => {
+      await page.clock.fastForward(5000)
+      return refused
+    })
+    .toBeGreaterThan(0)
+  await publish(author.ask, server.shop, 'Between')
+  begin()
+  await expect(page.getByRole('button', { name: '1 new note' })).toBeVisible()
 })
 
 test('an answer that was on its way as the network went is shown, and brings back no network', async ({

@@ -136,6 +136,17 @@ test('what is read stays where it is while notes come and go', async ({ person, 
   // One that is deleted is not offered any more.
   await author.ask(`mutation ($id: ID!) { deleteNote(id: $id) { userErrors { message } } }`, { id })
   await expect(page.getByRole('button', { name: '1 new note' })).toHaveCount(0)
+
+  // Nor is one whose author is not followed any more.
+  await publish(author.ask, server.shop, 'Last')
+  const tab = page.getByRole('link', { name: /^Feed/ })
+  await expect(tab).toHaveAccessibleName(/1 new note/)
+  await page.getByRole('link', { name: title, exact: true }).click()
+  await page.getByRole('button', { name: /^Following/ }).click()
+  await expect(tab).toHaveAccessibleName('Feed')
+  await tab.click()
+  await expect(page.getByText('What people you follow write appears here')).toBeVisible()
+  await expect(page.getByRole('button', { name: '1 new note' })).toHaveCount(0)
 })
 
 test('a like and a follow that are refused are taken back', async ({ person, server }) => {
@@ -186,6 +197,128 @@ test('a like and a follow that are refused are taken back', async ({ person, ser
   await expect(like).toContainText('0')
   await expect(button).toHaveAttribute('aria-pressed', 'false')
   await expect(page.getByText('It does not exist any more.')).toBeVisible()
+})
+
+test('a like that is taken back at once stays taken back', async ({ person, server }) => {
+  const reader = await server.newcomer('+999007770313')
+  const note = await publish(reader.ask, server.shop, 'Liked by mistake')
+  const { page } = await person({ as: reader })
+  let arrive!: () => void
+  const late = new Promise<void>((resolve) => (arrive = resolve))
+  await page.route('**/graphql', async (route) => {
+    if (route.request().postDataJSON().operationName === 'LikeNote') await late
+    return route.continue()
+  })
+  await page.goto(`/notes/${note}`)
+  const answers: string[] = []
+  page.on('response', (response) => {
+    if (!response.url().endsWith('/graphql')) return
+    const { operationName } = response.request().postDataJSON()
+    if (/^(Like|Unlike)Note$/.test(operationName)) answers.push(operationName)
+  })
+  const like = page.getByRole('button', { name: /^Like “/ })
+  await like.click()
+  await expect(like).toHaveAttribute('aria-pressed', 'true')
+  await like.click()
+  await expect(like).toHaveAttribute('aria-pressed', 'false')
+  arrive() // the first was long on its way
+  await expect.poll(() => answers).toEqual(['LikeNote', 'UnlikeNote'])
+  await expect(like).toHaveAttribute('aria-pressed', 'false')
+  const { note: there } = await reader.ask(`query ($id: ID!) { note(id: $id) { isLiked } }`, {
+    id: note,
+  })
+  expect(there.isLiked).toBe(false)
+})
+
+test('a comment that is being written is kept, for nobody else, and is not sent twice unasked', async ({
+  person,
+  server,
+}) => {
+  const [one, other] = await Promise.all([
+    server.newcomer('+999007770309'),
+    server.newcomer('+999007770310'),
+  ])
+  const note = await publish(one.ask, server.shop, 'Talked about')
+  const { page } = await person({ as: one })
+  await page.goto(`/notes/${note}`)
+  const area = page.getByLabel('Add a comment')
+  const held: (() => void)[] = []
+  await page.route('**/graphql', async (route) => {
+    if (route.request().postDataJSON().operationName === 'AddComment')
+      await new Promise<void>((resolve) => held.push(resolve))
+    return route.continue()
+  })
+  await area.fill('First')
+  await page.getByRole('button', { name: 'Send' }).click()
+  await expect.poll(() => held.length).toBe(1)
+  await area.fill('Second')
+  held[0]!()
+  await expect(page.locator('[data-comment]').getByText('First')).toBeVisible()
+  await expect(page.getByRole('button', { name: 'Send' })).not.toHaveAttribute('aria-busy')
+  await expect(area).toHaveValue('Second')
+
+  await page.unroute('**/graphql')
+  await page.route('**/graphql', (route) => {
+    if (route.request().postDataJSON().operationName !== 'AddComment') return route.continue()
+    const late = { message: 'Too late.', path: ['addComment'], extensions: { code: 'TIMEOUT' } }
+    return route.fulfill({ json: { data: null, errors: [late] } })
+  })
+  await page.getByRole('button', { name: 'Send' }).click()
+  await expect(page.getByText('it may be here already')).toBeVisible()
+  await page.reload()
+  await expect(area).toHaveValue('Second')
+
+  // Somebody else signs in on the same page.
+  const session = JSON.stringify({ token: other.token, userId: other.userId })
+  await page.evaluate((kept) => localStorage.setItem('tandian.session', kept), session)
+  await page.reload()
+  await expect(area).toHaveValue('')
+})
+
+test('a note whose answer is too late is looked for before it is sent again', async ({
+  person,
+  server,
+}) => {
+  const { page } = await person({ as: await server.newcomer('+999007770311') })
+  await page.route('**/graphql', (route) => {
+    if (route.request().postDataJSON().operationName !== 'PublishNote') return route.continue()
+    const late = { message: 'Too late.', path: ['publishNote'], extensions: { code: 'TIMEOUT' } }
+    return route.fulfill({ json: { data: null, errors: [late] } })
+  })
+  await page.goto(`/publish?shop=${server.shop}`)
+  await page.getByLabel('Title').fill('Perhaps there')
+  await page.getByLabel('Your note').fill('Or not.')
+  await page.getByRole('button', { name: 'Publish' }).click()
+  await expect(page.getByText('your note may be published already')).toBeVisible()
+
+  // Sent again, it is there, and who hears the page is told which one this is.
+  await page.unroute('**/graphql')
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'Perhaps there' })).toBeFocused()
+})
+
+test('a picture that cannot be taken says why, and the focus stays among the pictures', async ({
+  person,
+  server,
+}) => {
+  const { page, expectConsole } = await person({ as: await server.newcomer('+999007770312') })
+  expectConsole(/413/, 'what is too large')
+  await page.goto('/publish')
+  const files = [1, 2].map((n) => ({
+    name: `${n}.png`,
+    mimeType: 'image/png',
+    buffer: picture(200 + n, 100),
+  }))
+  const heic = { name: 'a.heic', mimeType: 'image/heic', buffer: Buffer.alloc(12e6) }
+  await page.locator('input[type=file]').setInputFiles([...files, heic])
+  await expect(page.getByText('This is too large.')).toBeVisible()
+  await expect(page.locator('[data-picture="done"]')).toHaveCount(2)
+  const remove = (n: number) => page.getByRole('button', { name: `Remove picture ${n}` })
+  await remove(2).press('Enter')
+  await expect(page.locator('[data-picture]')).toHaveCount(2)
+  await expect(remove(2)).toBeFocused()
+  await remove(2).press('Enter')
+  await expect(page.locator('input[type=file]')).toBeFocused()
 })
 
 /** How many of the pictures of the page are there. */

@@ -16,6 +16,7 @@ import {
   paged,
   shown,
   told,
+  unfollowed,
   type Feed,
   type FirstPage,
   type Told,
@@ -329,7 +330,11 @@ test.describe('the plan around a shop', () => {
 })
 
 test.describe('the feed', () => {
-  const note = (n: number): Told => ({ id: `n${n}`, createdAt: new Date(n * 1000).toISOString() })
+  const note = (n: number): Told => ({
+    id: `n${n}`,
+    createdAt: new Date(n * 1000).toISOString(),
+    authorId: n % 2 === 0 ? 'even' : 'odd',
+  })
   const added = (n: number) => ({ kind: 'added', note: note(n) }) as const
   const removed = (n: number) => ({ kind: 'removed', noteId: `n${n}` }) as const
   const page = (liveCursor: string, ns: readonly number[], more = false): FirstPage => ({
@@ -395,6 +400,18 @@ test.describe('the feed', () => {
     expect([...hidden(told(opened, removed(3)))]).toEqual(['n3'])
     const late = told(told(opened, added(4)), removed(4))
     expect(shown(late, ['n4']).tops).toEqual([])
+  })
+
+  test('offers and has on top nothing of an author who is not followed any more', () => {
+    const top = shown([added(4), added(5), added(6)].reduce(told, opened), ['n4', 'n5'])
+    const feed = unfollowed([added(7), added(8)].reduce(told, top), 'even')
+    expect(waiting(feed)).toEqual(['n7'])
+    expect(feed.tops).toEqual([['n5']])
+    expect([...hidden(feed)]).toEqual(['n5'])
+    // Followed again, what that author writes is told, and what a page has is not hidden.
+    expect(waiting(told(feed, added(10)))).toEqual(['n10', 'n7'])
+    const none = unfollowed(feed, 'odd')
+    expect([none.waiting, none.tops, none.topped]).toEqual([[], [], []])
   })
 
   test('keeps what was put on top while an older page was on its way', () => {
@@ -661,7 +678,8 @@ function wander(seed: number, steps: number): void {
 
   const acts: Record<string, () => void> = {
     publish: () => {
-      const note = { id: `n${++count}`, createdAt: new Date(count * 1000).toISOString() }
+      const createdAt = new Date(++count * 1000).toISOString()
+      const note = { id: `n${count}`, createdAt, authorId: 'somebody' }
       alive.unshift(note)
       log.push({ kind: 'added', note })
     },

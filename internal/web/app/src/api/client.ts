@@ -5,6 +5,7 @@ import {
   subscriptionExchange,
   type CombinedError,
   type Operation,
+  type OperationResult,
 } from '@urql/core'
 import { persistedExchange } from '@urql/exchange-persisted'
 
@@ -14,6 +15,7 @@ import { expire, type Session } from '@/session/session'
 
 import { apiCache } from './cache'
 import { hashOf } from './document'
+import { inOrder } from './inOrder'
 
 /** What speaks with the server for one session, or for nobody. */
 export interface Api {
@@ -42,6 +44,8 @@ export function openApi(session: Session | null): Api {
         onError: (error, operation) => notice(error, operation, onUnknown),
       }),
       apiCache(session?.userId ?? null),
+      mapExchange({ onResult: withoutNothing }),
+      inOrder(),
       // Only the hash of a document travels. A server that does not know it, an older or a newer
       // one than this build is of, asks for the text.
       persistedExchange({
@@ -94,6 +98,19 @@ async function request(input: RequestInfo | URL, init?: RequestInit): Promise<Re
   const response = await fetch(input, { ...init, signal: within(init?.signal) })
   if (!isAway(response.status)) reached(asked)
   return response
+}
+
+/**
+ * An answer that has only errors says nothing: from its nulls the cache would conclude that it
+ * knows nothing of what other answers are about either.
+ */
+function withoutNothing(result: OperationResult): OperationResult {
+  const { data, error, operation } = result
+  if (operation.kind !== 'query' || error === undefined || !data) return result
+  const nothing = Object.entries(data).every(
+    ([name, value]) => value === null || name === '__typename',
+  )
+  return nothing ? { ...result, data: undefined } : result
 }
 
 /** A proxy answers so for a server that does not. */

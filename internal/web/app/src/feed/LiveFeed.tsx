@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react'
+import { useEffect, useEffectEvent, useRef } from 'react'
 import { useClient } from 'urql'
 
 import { useAsk } from '@/api/useAsk'
@@ -8,7 +8,7 @@ import { FeedStartDocument, FeedUpdatesDocument, type FeedUpdatesSubscription } 
 import { news } from './news'
 import { useFeed } from './useFeed'
 
-// Before updates that ended begin again, in ms.
+// Before updates that ended begin again, and before it is asked again where they begin, in ms.
 const shortest = 5000
 const longest = 60_000
 
@@ -17,7 +17,7 @@ export function LiveFeed() {
   const client = useClient()
   const [{ start, waiting }, store] = useFeed()
 
-  const [{ data, fetching }] = useAsk({
+  const [{ data, error: refused, fetching }, ask] = useAsk({
     query: FeedStartDocument,
     variables: {},
     requestPolicy: 'network-only',
@@ -29,6 +29,14 @@ export function LiveFeed() {
     if (moment === undefined || fetching || start !== null) return
     store.set(begun(store.get(), moment))
   }, [moment, fetching, start, store])
+
+  const again = useEffectEvent(() => ask({ requestPolicy: 'network-only' }))
+  useEffect(() => {
+    if (refused === undefined || fetching || start !== null) return undefined
+    const timer = setTimeout(() => again(), wait.current)
+    wait.current = Math.min(wait.current * 2, longest)
+    return () => clearTimeout(timer)
+  }, [refused, fetching, start])
 
   useEffect(() => {
     if (start === null) return undefined
@@ -54,7 +62,10 @@ export function LiveFeed() {
 }
 
 function read(update: FeedUpdatesSubscription['feedUpdates']): Update {
-  if ('note' in update) return { kind: 'added', note: update.note }
+  if ('note' in update) {
+    const { id, createdAt, author } = update.note
+    return { kind: 'added', note: { id, createdAt, authorId: author.id } }
+  }
   if ('noteId' in update) return { kind: 'removed', noteId: update.noteId }
   // oxlint-disable-next-line no-underscore-dangle
   return { kind: update.__typename === 'FeedResync' ? 'resync' : 'ready' }

@@ -106,7 +106,10 @@ export type FeedUpdatesSubscription = {
       readonly cursor: string,
       readonly note: {
         readonly id: string,
-        readonly createdAt: string
+        readonly createdAt: string,
+        readonly author: {
+          readonly id: string
+        }
       }
     }
     | {
@@ -162,8 +165,8 @@ export const FeedNotesDocument = document<FeedNotesQuery, FeedNotesQueryVariable
 )
 
 export const FeedUpdatesDocument = document<FeedUpdatesSubscription, FeedUpdatesSubscriptionVariables>(
-  'a03d49ba17dc61d577091ab013635a25f4a87b73a2853cecb694e995f4700d57',
-  "subscription FeedUpdates($after: Cursor) {\n  feedUpdates(after: $after) {\n    __typename\n    ... on FeedNoteAdded {\n      cursor\n      note {\n        id\n        createdAt\n        __typename\n      }\n      __typename\n    }\n    ... on FeedNoteRemoved {\n      cursor\n      noteId\n      __typename\n    }\n    ... on FeedReady {\n      cursor\n      __typename\n    }\n    ... on FeedResync {\n      cursor\n      __typename\n    }\n  }\n}",
+  '18b49af81e094dc24b07404e81912cb6b02fdb4913b6eba0a5ace6dbe4635c54',
+  "subscription FeedUpdates($after: Cursor) {\n  feedUpdates(after: $after) {\n    __typename\n    ... on FeedNoteAdded {\n      cursor\n      note {\n        id\n        createdAt\n        author {\n          id\n          __typename\n        }\n        __typename\n      }\n      __typename\n    }\n    ... on FeedNoteRemoved {\n      cursor\n      noteId\n      __typename\n    }\n    ... on FeedReady {\n      cursor\n      __typename\n    }\n    ... on FeedResync {\n      cursor\n      __typename\n    }\n  }\n}",
 )
 
 export const SuggestionsDocument = document<SuggestionsQuery, SuggestionsQueryVariables>(

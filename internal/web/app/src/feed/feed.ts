@@ -8,6 +8,7 @@
 export interface Told {
   readonly id: string
   readonly createdAt: string
+  readonly authorId: string
 }
 
 /** The first page, as it was read. */
@@ -68,10 +69,13 @@ export function paged(feed: Feed, page: FirstPage): Feed {
   const waiting = feed.waiting.filter((note) => !covers(page, note))
   if (page.liveCursor === feed.page?.liveCursor) return { ...at, page, waiting }
   // One of another moment has what was put on top, but for what came while it was on its way.
-  const topped = feed.topped.filter((note) => !covers(page, note))
-  const kept = new Set(topped.map(({ id }) => id))
-  const tops = feed.tops.map((ids) => ids.filter((id) => kept.has(id)))
-  return { ...at, page, waiting, topped, tops: tops.filter((ids) => ids.length > 0) }
+  return { ...at, page, waiting, ...onTop(feed, (note) => !covers(page, note)) }
+}
+
+/** The viewer does not follow an author any more. Of what was told, nothing says so. */
+export function unfollowed(feed: Feed, authorId: string): Feed {
+  const stays = (note: Told) => note.authorId !== authorId
+  return { ...feed, waiting: feed.waiting.filter(stays), ...onTop(feed, stays) }
 }
 
 /** An update came. Some come again after a break. */
@@ -120,6 +124,14 @@ export function broken(feed: Feed): Feed {
 /** What the pages leave out: it stands above them, or is gone. */
 export function hidden(feed: Feed): ReadonlySet<string> {
   return new Set([...feed.tops.flat(), ...feed.removed])
+}
+
+/** Of what was put on top, what stays there. */
+function onTop(feed: Feed, stays: (note: Told) => boolean): Pick<Feed, 'topped' | 'tops'> {
+  const topped = feed.topped.filter(stays)
+  const kept = new Set(topped.map(({ id }) => id))
+  const tops = feed.tops.map((ids) => ids.filter((id) => kept.has(id)))
+  return { topped, tops: tops.filter((ids) => ids.length > 0) }
 }
 
 /** Whether a page has a note, or one behind it does. */

@@ -10,11 +10,16 @@ const feeds = new WeakMap<Client, Store<Feed>>()
 
 /** The feed of the session, and the store that changes it. */
 export function useFeed(): [Feed, Store<Feed>] {
-  const client = useClient()
+  const store = feedOf(useClient())
+  return [useSyncExternalStore(store.subscribe, store.get), store]
+}
+
+/** The store of a session's feed. */
+export function feedOf(client: Client): Store<Feed> {
   let store = feeds.get(client)
   if (store === undefined) {
     store = createStore(nothing)
     feeds.set(client, store)
   }
-  return [useSyncExternalStore(store.subscribe, store.get), store]
+  return store
 }

@@ -1,4 +1,8 @@
+import { useClient } from 'urql'
+
 import { useDo } from '@/api/useDo'
+import { unfollowed } from '@/feed/feed'
+import { feedOf } from '@/feed/useFeed'
 import { texts } from '@/i18n/texts'
 import { useSession } from '@/session/session'
 import { useSignedIn } from '@/session/useSignedIn'
@@ -26,14 +30,24 @@ export function FollowButton({ user, small = false }: FollowButtonProps) {
   const signedIn = useSignedIn()
   const [follow] = useDo(FollowDocument)
   const [unfollow] = useDo(UnfollowDocument)
+  const feed = feedOf(useClient())
   if (session?.userId === user.id) return null
+
+  const toggle = async () => {
+    if (!user.isFollowed) {
+      await follow({ userId: user.id })
+      return
+    }
+    const done = await unfollow({ userId: user.id })
+    if (done.ok) feed.set(unfollowed(feed.get(), user.id))
+  }
   return (
     <Button
       small={small}
       kind={user.isFollowed ? 'quiet' : 'primary'}
       aria-pressed={user.isFollowed}
       onClick={() => {
-        if (signedIn()) void (user.isFollowed ? unfollow : follow)({ userId: user.id })
+        if (signedIn()) void toggle()
       }}
     >
       <span>

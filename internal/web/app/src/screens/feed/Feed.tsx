@@ -51,7 +51,7 @@ export function Feed() {
   const [feed, store] = useFeed()
   const [busy, setBusy] = useState(false)
   const [suggesting, setSuggesting] = useEntryState('suggesting', false)
-  const [{ data }, ask] = useAsk({
+  const [{ data, error: unread }, ask] = useAsk({
     query: FeedDocument,
     variables: { after: null },
     requestPolicy: 'cache-first',
@@ -60,11 +60,17 @@ export function Feed() {
 
   const first = data?.me?.feed
   useEffect(() => {
+    // When a page cannot be read anew, updates begin behind the one that shows.
     if (!first) return
     const { liveCursor, edges, pageInfo } = first
-    const notes = edges.map(({ node: { id, createdAt } }) => ({ id, createdAt }))
+    const notes = edges.map(({ node: { id, createdAt, author } }) => ({
+      id,
+      createdAt,
+      authorId: author.id,
+    }))
     store.set(paged(store.get(), { liveCursor, notes, more: pageInfo.hasNextPage }))
-  }, [first, store])
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [first, unread, store])
 
   const { round } = feed
   const lastRound = useRef(round)

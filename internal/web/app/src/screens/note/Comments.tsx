@@ -4,6 +4,7 @@ import { Link } from 'wouter'
 import { refusalOf, useDo } from '@/api/useDo'
 import { useRefusalText } from '@/api/errors'
 import { useEntryState } from '@/app/entries'
+import { leavesOpen } from '@/forms/doubt'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 import { LikeToggle } from '@/notes/LikeToggle'
@@ -232,7 +233,10 @@ function Composer({ noteId, parentId, label, onCancel, onSent }: ComposerProps) 
   const { number } = useFormat()
   const session = useSession()
   const refusalText = useRefusalText()
-  const [content, setContent] = useEntryState(`comment:${parentId ?? ''}`, '')
+  // Somebody else who signs in here does not find it.
+  const of = `comment:${session?.userId ?? ''}:${parentId ?? ''}`
+  const [content, setContent] = useEntryState(of, '')
+  const written = useRef(content)
   const [error, setError] = useState<string>()
   const [add, busy] = useDo(AddCommentDocument, { say: false })
   const id = useId()
@@ -252,13 +256,14 @@ function Composer({ noteId, parentId, label, onCancel, onSent }: ComposerProps) 
     setError(undefined)
     const done = await add({ input: { noteId, content: text, parentId: parentId ?? null } })
     if (done.ok) {
-      setContent('')
+      // Unless the next one is being written.
+      if (written.current === content) setContent('')
       onSent?.()
       return
     }
     const refusal = refusalOf(done.refusals, 'content') ?? done.refusals[0]
     if (refusal) setError(refusalText(refusal))
-    else if (done.error?.networkError && navigator.onLine) setError(t.doubt)
+    else if (leavesOpen(done.error) && navigator.onLine) setError(t.doubt)
   }
   return (
     <form className={css.composer} id={id} onSubmit={submit}>
@@ -271,7 +276,10 @@ function Composer({ noteId, parentId, label, onCancel, onSent }: ComposerProps) 
         // oxlint-disable-next-line jsx-a11y/no-autofocus
         autoFocus={parentId !== undefined}
         value={content}
-        onChange={(event) => setContent(event.target.value)}
+        onChange={({ target: { value } }) => {
+          written.current = value
+          setContent(value)
+        }}
       />
       {(text !== '' || onCancel) && (
         <div className={css.send}>

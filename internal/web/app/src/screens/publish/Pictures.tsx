@@ -84,6 +84,13 @@ export function Pictures({
   )
 }
 
+/** The button that was pressed goes with its picture: the focus goes on to what is beside it. */
+function focusBeside(button: HTMLElement): void {
+  const item = button.closest('li')
+  const beside = item?.nextElementSibling ?? item?.previousElementSibling
+  beside?.querySelector<HTMLElement>('[data-remove], input')?.focus()
+}
+
 function stateOf({ url, failure }: PictureOfDraft): 'done' | 'failed' | 'sending' {
   if (url !== null) return 'done'
   return failure === null ? 'sending' : 'failed'
@@ -123,7 +130,14 @@ function OnePicture({ picture, n, of }: { picture: PictureOfDraft; n: number; of
         <IconButton label={t.later(n)} disabled={n === of} onClick={() => move(picture.key, 1)}>
           <ArrowRight aria-hidden="true" size={20} />
         </IconButton>
-        <IconButton label={t.remove(n)} onClick={() => remove(picture.key)}>
+        <IconButton
+          label={t.remove(n)}
+          data-remove=""
+          onClick={({ currentTarget }) => {
+            focusBeside(currentTarget)
+            remove(picture.key)
+          }}
+        >
           <X aria-hidden="true" size={20} />
         </IconButton>
       </div>

@@ -5,6 +5,7 @@ import { useLocation, useSearchParams } from 'wouter'
 import { useRefusalText, type Refusal } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
 import { refusalOf, useDo } from '@/api/useDo'
+import { leavesOpen } from '@/forms/doubt'
 import { texts } from '@/i18n/texts'
 import { useNetwork } from '@/live/network'
 import { useSession } from '@/session/session'
@@ -185,7 +186,7 @@ function Form({ userId }: { userId: string }) {
       return
     }
     setRefusals(done.refusals)
-    const nobodyKnows = done.error?.networkError !== undefined
+    const nobodyKnows = leavesOpen(done.error)
     change({ doubt: nobodyKnows })
     // The button that was pressed is gone.
     if (nobodyKnows) focusSoon('[data-doubt]')
