@@ -1,6 +1,6 @@
 import type { Locator, Route } from '@playwright/test'
 
-import { expect, test, type Page } from './fixtures.ts'
+import { expect, stack, test, type Page } from './fixtures.ts'
 import { flashSale } from './things.ts'
 
 test('somebody finds a shop by where they are, by words and by kind', async ({ person }) => {
@@ -152,7 +152,8 @@ test('pictures that come late make nothing jump', async ({ person }) => {
   const loaded = page.waitForResponse('**/media/**')
   go()
   await loaded
-  await expect.poll(() => picturesLoaded(page)).toBeGreaterThan(3)
+  // On stores the shops around have none, and only the notes below do.
+  await expect.poll(() => picturesLoaded(page)).toBeGreaterThan(stack === 'stores' ? 0 : 3)
   expect(await tops()).toEqual(before)
 })
 
