@@ -187,6 +187,29 @@ test('a merchant is asked for what the customer is told to show, in Chinese too'
   await expect(desk.locator('[data-refused="UNPAID"]')).toBeVisible()
 })
 
+test('a form that was open puts nothing on sale again that was taken off meanwhile', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const id = await voucher(merchant.ask, server.shop)
+  const { page } = await person({ as: merchant })
+  await page.goto(`/merchant/vouchers/${id}`)
+  await expect(page.getByRole('checkbox', { name: /^On sale/ })).toBeChecked()
+  await merchant.ask(
+    `mutation ($id: ID!) { updateVoucher(input: {id: $id, status: OFF_SALE}) { userErrors { message } } }`,
+    { id },
+  )
+  await page.getByLabel('Title', { exact: true }).fill('Fifty for forty, at lunch')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await expect(page.getByText('Fifty for forty, at lunch')).toBeVisible()
+  const now = await merchant.ask(
+    `query ($id: ID!) { voucher(id: $id) { ... on OrdinaryVoucher { title status } } }`,
+    { id },
+  )
+  expect(now.voucher).toEqual({ title: 'Fifty for forty, at lunch', status: 'OFF_SALE' })
+})
+
 test('an administrator sees caches, hot keys, queues and figures, which refresh by themselves', async ({
   person,
   server,

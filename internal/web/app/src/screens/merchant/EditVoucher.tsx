@@ -350,7 +350,8 @@ function UpdateForm({ voucher, again }: UpdateFormProps) {
 
   const sale = 'sale' in voucher ? voucher.sale : null
   const words = useWords(voucher)
-  const [onSale, setOnSale] = useState(voucher.status === 'ON_SALE')
+  const [wasOnSale] = useState(voucher.status === 'ON_SALE')
+  const [onSale, setOnSale] = useState(wasOnSale)
   const [delta, setDelta] = useState('')
   const [doubt, setDoubt] = useState(false)
   useCatchUp(() => {
@@ -373,8 +374,9 @@ function UpdateForm({ voucher, again }: UpdateFormProps) {
     const input = {
       id: voucher.id,
       ...words.input,
-      // That a sale is over is not for its merchant to say.
-      ...(voucher.status === 'EXPIRED'
+      // What nobody touched stays as others have set it meanwhile; and that a sale is over is not
+      // for its merchant to say.
+      ...(voucher.status === 'EXPIRED' || onSale === wasOnSale
         ? {}
         : { status: onSale ? ('ON_SALE' as const) : ('OFF_SALE' as const) }),
     }
