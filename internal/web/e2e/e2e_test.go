@@ -46,8 +46,8 @@ func TestBrowser(t *testing.T) {
 	node := clients.Node(t, ".")
 	program := "TANDIAN_E2E_BINARY=" + build(t)
 
-	// All at once: a browser waits more than it works.
-	part := func(name string, of func(file string) bool, env func() []string) {
+	// Several at once: a browser waits more than it works.
+	part := func(name string, of func(file string) bool, env func() []string, options ...string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var files []string
@@ -57,20 +57,21 @@ func TestBrowser(t *testing.T) {
 				}
 			}
 			if len(files) > 0 {
-				run(t, node, files, append(env(), program, "TANDIAN_E2E_RUN="+name)...)
+				run(t, node, append(options, files...), append(env(), program, "TANDIAN_E2E_RUN="+name)...)
 			}
 		})
 	}
 	embedded := func() []string { return []string{"DATABASE_URL=", "REDIS_URL="} }
 	part("embedded", func(file string) bool { return file != tour }, embedded)
-	// It only looks, so it can do so beside the others.
-	part("embedded-screens", func(file string) bool { return file == tour }, embedded)
 	part("stores", func(file string) bool { return !slices.Contains(alone, file) }, func() []string {
 		return []string{
 			"DATABASE_URL=" + testkit.Postgres(t), "REDIS_URL=" + testkit.Redis(t),
 			"TANDIAN_CODE_SENDER=console", "TANDIAN_E2E_DATA=" + t.TempDir(),
 		}
 	})
+	// In halves, which end together.
+	part("embedded-phone", func(file string) bool { return file == tour }, embedded, "--grep", "phone-")
+	part("embedded-desktop", func(file string) bool { return file == tour }, embedded, "--grep-invert", "phone-")
 }
 
 // tour is what opens every screen in every look.
@@ -90,13 +91,13 @@ func build(t *testing.T) string {
 	return program
 }
 
-// run runs the specs in one environment. What Playwright says goes to the terminal as
-// it says it.
-func run(t *testing.T, node *clients.Runner, files []string, env ...string) {
+// run runs specs in one environment, with what Playwright takes for arguments. What it
+// says goes to the terminal as it says it.
+func run(t *testing.T, node *clients.Runner, args []string, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), oneStack, fmt.Errorf("the specs did not end within %v", oneStack))
 	defer cancel()
-	cmd := node.Command(ctx, env, append([]string{"node_modules/@playwright/test/cli.js", "test"}, files...)...)
+	cmd := node.Command(ctx, env, append([]string{"node_modules/@playwright/test/cli.js", "test"}, args...)...)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	// It ends the servers and browsers that it started, unless it takes too long.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

@@ -202,7 +202,8 @@ test('a form that was open puts nothing on sale again that was taken off meanwhi
   )
   await page.getByLabel('Title', { exact: true }).fill('Fifty for forty, at lunch')
   await page.getByRole('button', { name: 'Save' }).click()
-  await expect(page.getByText('Fifty for forty, at lunch')).toBeVisible()
+  const saved = page.getByRole('article').filter({ hasText: 'Fifty for forty, at lunch' })
+  await expect(saved).toHaveAttribute('data-status', 'OFF_SALE')
   const now = await merchant.ask(
     `query ($id: ID!) { voucher(id: $id) { ... on OrdinaryVoucher { title status } } }`,
     { id },
