@@ -2,8 +2,9 @@ import { useState } from 'react'
 
 import { useFailureText } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
-import { Chart } from '@/charts/Chart'
 import { lastDays } from '@/charts/days'
+import { SalesChart } from '@/charts/SalesChart'
+import { VisitsChart } from '@/charts/VisitsChart'
 import { useFormat } from '@/i18n/format'
 import { useLanguage } from '@/i18n/language'
 import { texts } from '@/i18n/texts'
@@ -23,14 +24,6 @@ const useTexts = texts(
     visits: 'Visits to the site, last 30 days',
     visitsSummary: (today: string, views: string) =>
       `Visitors on the last day: ${today}, views in all: ${views}`,
-    visitors: 'Visitors',
-    views: 'Views',
-    sales: 'Sales, last 30 days',
-    salesSummary: (amount: string, paid: string, orders: string) =>
-      `Turnover: ${amount}, orders: ${orders}, paid: ${paid}`,
-    amount: 'Turnover',
-    orders: 'Orders',
-    paid: 'Paid',
     days: 'By day',
     queues: 'Work in the background',
     queuesNote: 'Over all instances.',
@@ -64,13 +57,6 @@ const useTexts = texts(
     asOf: (time) => `数据时间 ${time}，每 5 秒更新`,
     visits: '近 30 天全站访问',
     visitsSummary: (today, views) => `最近一天 ${today} 人访问，共浏览 ${views} 次`,
-    visitors: '访客',
-    views: '浏览',
-    sales: '近 30 天销售',
-    salesSummary: (amount, paid, orders) => `成交额 ${amount}，下单 ${orders} 笔，支付 ${paid} 笔`,
-    amount: '成交额',
-    orders: '下单',
-    paid: '支付',
     days: '每日数据',
     queues: '后台任务',
     queuesNote: '所有实例合计。',
@@ -304,7 +290,7 @@ function Keys({ keys }: { keys: AdminGaugesQuery['hotKeys'] }) {
 
 function Days() {
   const t = useTexts()
-  const { money, number } = useFormat()
+  const { number } = useFormat()
   const [range, setRange] = useState(() => lastDays(30))
   const [{ data, error }, ask] = useAsk({ query: AdminFiguresDocument, variables: range })
   useEvery(seldom, () => {
@@ -321,62 +307,16 @@ function Days() {
   }
   const { siteStats, salesByDay } = data
   const views = siteStats.reduce((all, day) => all + day.views, 0)
-  const total = { orders: 0, paid: 0, amount: 0 }
-  for (const day of salesByDay) {
-    total.orders += day.orders
-    total.paid += day.paid
-    total.amount += day.amount
-  }
   return (
     <section className={css.days} aria-labelledby="days">
       <h2 id="days">{t.days}</h2>
       <div className={css.columns}>
-        <Chart
+        <VisitsChart
           title={t.visits}
           summary={t.visitsSummary(number(siteStats.at(-1)?.uniqueVisitors ?? 0), number(views))}
-          days={siteStats.map(({ date }) => date ?? '')}
-          series={[
-            {
-              label: t.views,
-              colour: 'star',
-              kind: 'bars',
-              values: siteStats.map((day) => day.views),
-            },
-            {
-              label: t.visitors,
-              colour: 'good',
-              kind: 'line',
-              values: siteStats.map((day) => day.uniqueVisitors),
-            },
-          ]}
+          days={siteStats}
         />
-        <Chart
-          title={t.sales}
-          summary={t.salesSummary(money(total.amount), number(total.paid), number(total.orders))}
-          days={salesByDay.map(({ date }) => date)}
-          series={[
-            {
-              label: t.amount,
-              colour: 'star',
-              kind: 'bars',
-              apart: true,
-              values: salesByDay.map((day) => day.amount),
-              write: money,
-            },
-            {
-              label: t.orders,
-              colour: 'quiet',
-              kind: 'line',
-              values: salesByDay.map((day) => day.orders),
-            },
-            {
-              label: t.paid,
-              colour: 'good',
-              kind: 'line',
-              values: salesByDay.map((day) => day.paid),
-            },
-          ]}
-        />
+        <SalesChart days={salesByDay} />
       </div>
     </section>
   )

@@ -5,8 +5,9 @@ import { Link, useSearchParams } from 'wouter'
 import type { OrderStatus } from '@/api/types.gql'
 import { useAsk } from '@/api/useAsk'
 import { useDo } from '@/api/useDo'
-import { Chart } from '@/charts/Chart'
 import { lastDays } from '@/charts/days'
+import { SalesChart, salesOf } from '@/charts/SalesChart'
+import { VisitsChart } from '@/charts/VisitsChart'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 import { Button, ButtonLink } from '@/ui/Button'
@@ -66,12 +67,7 @@ const useTexts = texts(
     orderedAt: (when: string) => `ordered ${when}`,
     visits: 'Visits, last 30 days',
     visitsSummary: (people: string, views: string) => `Visitors: ${people}, views: ${views}`,
-    visitors: 'Visitors',
     views: 'Views',
-    sales: 'Sales, last 30 days',
-    salesSummary: (amount: string, paid: string, orders: string) =>
-      `Turnover: ${amount}, orders: ${orders}, paid: ${paid}`,
-    ordered: 'Orders',
     paid: 'Paid',
     amount: 'Turnover',
     people: 'Visitors',
@@ -109,11 +105,7 @@ const useTexts = texts(
     orderedAt: (when) => `下单于 ${when}`,
     visits: '近 30 天访问',
     visitsSummary: (people, views) => `共 ${people} 人访问，浏览 ${views} 次`,
-    visitors: '访客',
     views: '浏览',
-    sales: '近 30 天销售',
-    salesSummary: (amount, paid, orders) => `成交额 ${amount}，下单 ${orders} 笔，支付 ${paid} 笔`,
-    ordered: '下单',
     paid: '支付',
     amount: '成交额',
     people: '访客人数',
@@ -377,11 +369,7 @@ function Figures({ id }: { id: string }) {
     )
   }
   const { visits, visitsByDay, salesByDay } = shop
-  const sum = (of: (day: (typeof salesByDay)[number]) => number) =>
-    salesByDay.reduce((all, day) => all + of(day), 0)
-  const amount = sum((day) => day.amount)
-  const orders = sum((day) => day.orders)
-  const paid = sum((day) => day.paid)
+  const { amount, paid } = salesOf(salesByDay)
   return (
     <section className={css.figures} aria-labelledby="figures">
       <h2 id="figures" className="unseen">
@@ -394,52 +382,12 @@ function Figures({ id }: { id: string }) {
         <Total label={t.views} name="views" value={number(visits.views)} />
       </dl>
       <div className={css.charts}>
-        <Chart
+        <VisitsChart
           title={t.visits}
           summary={t.visitsSummary(number(visits.uniqueVisitors), number(visits.views))}
-          days={visitsByDay.map(({ date }) => date ?? '')}
-          series={[
-            {
-              label: t.views,
-              colour: 'star',
-              kind: 'bars',
-              values: visitsByDay.map(({ views }) => views),
-            },
-            {
-              label: t.visitors,
-              colour: 'good',
-              kind: 'line',
-              values: visitsByDay.map(({ uniqueVisitors }) => uniqueVisitors),
-            },
-          ]}
+          days={visitsByDay}
         />
-        <Chart
-          title={t.sales}
-          summary={t.salesSummary(money(amount), number(paid), number(orders))}
-          days={salesByDay.map(({ date }) => date)}
-          series={[
-            {
-              label: t.amount,
-              colour: 'star',
-              kind: 'bars',
-              apart: true,
-              values: salesByDay.map((day) => day.amount),
-              write: money,
-            },
-            {
-              label: t.ordered,
-              colour: 'quiet',
-              kind: 'line',
-              values: salesByDay.map((day) => day.orders),
-            },
-            {
-              label: t.paid,
-              colour: 'good',
-              kind: 'line',
-              values: salesByDay.map((day) => day.paid),
-            },
-          ]}
-        />
+        <SalesChart days={salesByDay} />
       </div>
     </section>
   )
