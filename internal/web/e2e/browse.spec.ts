@@ -146,6 +146,8 @@ test('pictures that come late make nothing jump', async ({ person }) => {
   })
   await page.goto('/')
   await expect(page.getByRole('article').nth(5)).toBeVisible()
+  // The lists come one by one, and only pictures are to come late.
+  await expect(page.getByLabel('Loading')).toHaveCount(0)
   const tops = () =>
     page.getByRole('article').evaluateAll((all) => all.map((e) => e.getBoundingClientRect().top))
   const before = await tops()
