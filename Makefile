@@ -11,12 +11,12 @@ AIR := github.com/air-verse/air@v1.63.0
 
 # The packages that race, kit and the rooms, are all but these. Their tests wait a
 # good deal, so more packages than processors run at once.
-APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|bench|config|faulttest|kit/[a-z]+/[a-z]+bench|livetest|testkit|tools|town|web)(/|$$))
+APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|bench|config|deploytest|faulttest|kit/[a-z]+/[a-z]+bench|livetest|testkit|tools|town|web)(/|$$))
 
 # What `make check` does, in this order.
 CHECKS := fresh lint web-fresh race vuln
 
-.PHONY: help run dev build test go-test e2e browser faulttest mutants livetest race check checks apart servers generate migration web format $(CHECKS)
+.PHONY: help run dev build test go-test e2e browser deploytest deploy faulttest mutants livetest race check checks apart servers generate migration web format $(CHECKS)
 
 help: ## list what there is to do
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,6 +32,7 @@ build: ## the binary ./tandian
 
 test: ## all tests, on the embedded stores and on PostgreSQL and Redis, and in a browser
 	$(MAKE) go-test
+	$(MAKE) deploytest
 	$(MAKE) e2e
 
 go-test: servers ## those of them that need no browser: PACKAGES=./internal/shop
@@ -43,6 +44,14 @@ e2e: servers browser ## the web app and the playground in a browser, on both sta
 # CI must have a browser; elsewhere its tests are skipped without one, and say so.
 browser:
 	@scripts/servers.sh install-browser || test -z "$$CI"
+
+deploytest: servers deploy ## what stands around Tandian in production: nginx, Redis, Prometheus and its exporters, as in deploy/: [RUN=TestNginx]
+	scripts/servers.sh run go test -count=1 -tags deploy -timeout 10m ./internal/deploytest/... $(if $(RUN),-run '$(RUN)')
+
+# CI must have nginx, Prometheus and the exporters; elsewhere their tests are skipped
+# without them, and say so.
+deploy:
+	@scripts/servers.sh install-deploy || test -z "$$CI"
 
 FAULTTEST := go run ./internal/faulttest/cmd/faulttest
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Private PostgreSQL and Redis for tests, Node for the web app and for clients, and a
-# browser to look at it.
+# browser to look at it; also what stands around Tandian in production.
 #
 #   scripts/servers.sh install        make sure that PostgreSQL, Redis and Node are on this machine
 #   scripts/servers.sh install-node   make sure that Node is
 #   scripts/servers.sh node-path      print the directory of that Node, to put in front of PATH
 #   scripts/servers.sh install-browser  make sure that a Chromium or Chrome is, with Chinese letters
 #   scripts/servers.sh browser-path   print the path of that browser's program
+#   scripts/servers.sh install-deploy   make sure that nginx, Prometheus and its exporters are
 #   scripts/servers.sh run CMD...     run CMD with servers of its own
 #
 # install changes nothing when the binaries are found, on PATH or where Debian,
@@ -16,6 +17,9 @@
 # install-browser takes a Chromium or Google Chrome that is here. Otherwise it asks
 # Debian's apt-get; Ubuntu's package is an empty shell around a snap, which does not
 # run in containers, so there and on macOS it has Playwright fetch its own Chromium.
+#
+# install-deploy takes nginx, prometheus with promtool, redis_exporter and postgres_exporter
+# from PATH. Otherwise it asks Debian's or Ubuntu's apt-get, or brew for what that has.
 #
 # run starts one PostgreSQL on a free loopback port with its data in a temporary
 # directory, and runs CMD with
@@ -250,6 +254,43 @@ install_browser() {
     die "no browser is here, and none could be installed: install Google Chrome, or name a Chromium in TANDIAN_TEST_CHROMIUM"
 }
 
+# deploy_program NAME: the path of a program of production. Debian keeps nginx where
+# only root looks, and calls the exporters by other names.
+deploy_program() {
+  local program names=("$1")
+  case $1 in
+    redis_exporter | postgres_exporter) names+=("prometheus-${1//_/-}") ;;
+  esac
+  for program in "${names[@]}"; do
+    PATH=$PATH:/usr/sbin:/sbin command -v "$program" && return
+  done
+  return 1
+}
+
+install_deploy() {
+  local program missing=() wanted=()
+  for program in nginx prometheus promtool redis_exporter postgres_exporter; do
+    deploy_program "$program" >/dev/null || missing+=("$program")
+  done
+  ((${#missing[@]} > 0)) || return 0
+  if have apt-get; then
+    for program in "${missing[@]}"; do
+      case $program in
+        nginx | prometheus) wanted+=("$program") ;;
+        *_exporter) wanted+=("prometheus-${program//_/-}") ;;
+      esac
+    done
+    say "installing ${wanted[*]}"
+    apt_install "${wanted[@]}" >&2
+  elif have brew; then
+    say "installing nginx prometheus"
+    brew install nginx prometheus >&2
+  fi
+  for program in "${missing[@]}"; do
+    deploy_program "$program" >/dev/null || die "$program is not here, and no package of this system has it; put it on PATH"
+  done
+}
+
 # ---- run
 
 place=''         # temporary directory
@@ -414,10 +455,11 @@ case ${1:-} in
   install-node) install_node ;;
   node-path) node_dir || die "Node $need_node or newer not found: scripts/servers.sh install-node" ;;
   install-browser) install_browser ;;
+  install-deploy) install_deploy ;;
   browser-path) browser_path || die "no Chromium or Google Chrome found: scripts/servers.sh install-browser" ;;
   run)
     shift
     run "$@"
     ;;
-  *) die "usage: scripts/servers.sh install | install-node | node-path | install-browser | browser-path | run CMD..." ;;
+  *) die "usage: scripts/servers.sh install | install-node | node-path | install-browser | browser-path | install-deploy | run CMD..." ;;
 esac

@@ -46,6 +46,7 @@ var places = []place{
 	{prefix: "internal/testkit", floor: 4, only: []string{"internal/kit"}},
 
 	{prefix: "internal/testkit/apptest", floor: 6},
+	{prefix: "internal/deploytest", floor: 7}, // whole servers behind what stands around them
 	{prefix: "internal/testkit/storetest", floor: 5, only: []string{"ent", "internal/kit", "internal/testkit"}},
 	{prefix: "internal/archtest", floor: 5, only: []string{}},
 	{prefix: "internal/tools", floor: 5, only: []string{"ent", "internal/kit"}},
