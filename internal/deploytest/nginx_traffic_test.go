@@ -294,7 +294,9 @@ func TestAnEventStreamComesThroughNginxAsItHappens(t *testing.T) {
 	next("FeedReady") // before the next one exists
 	photo := upload(t, p.through(bob), picture(64, 64))
 	var found struct {
-		Shops struct{ Edges []struct{ Node struct{ ID string } } }
+		Shops struct {
+			Edges []struct{ Node struct{ ID string } }
+		}
 	}
 	bob.Must(t, `{ shops(first: 1) { edges { node { id } } } }`, nil, &found)
 	var published struct {
@@ -483,6 +485,7 @@ func TestNginxGoesPastAServerThatStarts(t *testing.T) {
 		return err == nil && a.status == http.StatusServiceUnavailable
 	})
 	e := startNginx(t, []string{late.Addr, ready.Addr()})
+	begin := time.Now()
 	for i := range 50 {
 		for _, path := range []string{"/", "/graphql?query=%7B__typename%7D", fmt.Sprintf("/media/%040d-1.png", i)} {
 			if a := ask(t, http.MethodGet, e.URL+path); a.status >= 500 {
@@ -490,11 +493,14 @@ func TestNginxGoesPastAServerThatStarts(t *testing.T) {
 			}
 		}
 	}
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("150 GETs took %v", took)
+	}
 	var failed atomic.Int64
 	var writers sync.WaitGroup
 	for range 10 {
 		writers.Go(func() {
-			for range 20 {
+			for range 10 {
 				if a, err := post(t, plain, e.URL); err != nil || a.status != http.StatusOK {
 					failed.Add(1)
 				}
@@ -502,7 +508,11 @@ func TestNginxGoesPastAServerThatStarts(t *testing.T) {
 		})
 	}
 	writers.Wait()
-	t.Logf("%d of 200 POSTs were told to come again", failed.Load())
+	// A POST cannot go on to the other one. So the one that starts keeps it waiting a while,
+	// and has the most to do meanwhile: few more are sent there. Refused at once, it was half.
+	if n := failed.Load(); n > 20 {
+		t.Errorf("%d of 100 POSTs were told to come again", n)
+	}
 }
 
 // While servers are replaced by newer ones, a page finds its assets on whichever has them.
