@@ -335,8 +335,10 @@ func TestNginxIsNotTalkedIntoAWrongAnswer(t *testing.T) {
 	p.register(t, shopTypes)
 	address := persisted(p.URL, shopTypes)
 	for _, c := range []struct{ origin, allowed, cache string }{
-		{"https://a.example", "https://a.example", "MISS"}, {"https://b.example", "https://b.example", "MISS"},
-		{"https://evil.example", "", "MISS"}, {"https://a.example", "https://a.example", "HIT"},
+		{"https://a.example", "https://a.example", "MISS"},
+		{"https://b.example", "https://b.example", "MISS"},
+		{"https://evil.example", "", "MISS"},
+		{"https://a.example", "https://a.example", "HIT"},
 	} {
 		a := ask(t, http.MethodGet, address, "Origin: "+c.origin)
 		expect(t, "for "+c.origin, a, http.StatusOK, c.cache)

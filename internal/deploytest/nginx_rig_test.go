@@ -80,7 +80,7 @@ func startNginx(t *testing.T, servers []string, changes ...change) *edge {
 	write(t, filepath.Join(dir, "nginx.conf"), conf)
 	write(t, filepath.Join(dir, "tandian-servers.conf"), lines.String())
 
-	cmd := exec.Command("sh", "-c", guard, "guard", program, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-g", settings(dir)) //nolint:noctx // it ends when its input does
+	cmd := exec.Command("sh", "-c", guard, "guard", program, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-g", settings(dir))
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	end, err := cmd.StdinPipe()
