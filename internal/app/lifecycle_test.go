@@ -199,6 +199,7 @@ func TestFourInstancesStartAtOnceOnEmptyStores(t *testing.T) {
 }
 
 func TestNotReadyUntilTheStoresAnswer(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	// A database that will be there later: a listener that says nothing yet.
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -342,6 +343,7 @@ func TestMigrateStatusListsEveryFile(t *testing.T) {
 }
 
 func TestBenchShopsAsksInEveryWay(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Embedded(t)
 	out, errs, code := stack.Command(t, "bench", "shops")
 	if code != 0 {
