@@ -53,6 +53,10 @@ deploytest: servers deploy ## what stands around Tandian in production: nginx, R
 deploy:
 	@scripts/servers.sh install-deploy || test -z "$$CI"
 
+dashboard: ## write the dashboard of Grafana from internal/tools/dashboard
+	go run ./internal/tools/dashboard deploy/grafana/dashboards/tandian.json
+.PHONY: dashboard
+
 FAULTTEST := go run ./internal/faulttest/cmd/faulttest
 
 faulttest: servers ## harm whole servers while clients buy, and prove that nothing is lost: DUR=2m SEED=1 [EMBEDDED=1]

@@ -178,7 +178,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 		Once:      []string{"sendLoginCode", "login", "setPassword"},
 		Present: func(ctx context.Context, err error) *gqlerror.Error {
 			shown := present(ctx, err)
-			observed.Refused(ctx, shown)
+			observed.Shown(ctx, shown)
 			return shown
 		},
 		Keep:       observe.KeepRequestID,
