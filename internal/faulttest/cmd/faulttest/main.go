@@ -21,6 +21,7 @@ while clients buy, and then proves from the stores and from what the clients wer
 that nothing was lost. It exits with 1 if something was broken.
 
   go run ./internal/faulttest/cmd/faulttest [-dur 2m] [-seed N] [-six] [-embedded] [-keep DIR]
+  go run ./internal/faulttest/cmd/faulttest -beyond [-seed N] [-keep DIR]
   go run ./internal/faulttest/cmd/faulttest -mutants [-seed N -dur D] [-keep DIR] [NAME…]
 
 `
@@ -53,6 +54,7 @@ func work(ctx context.Context, args []string) error {
 	flags.StringVar(&cfg.Binary, "binary", "", "the server's program; built if empty")
 	flags.StringVar(&cfg.Keep, "keep", filepath.Join(os.TempDir(), "tandian-faulttest"), "`directory` for history and logs of a run that broke something")
 	six := flags.Bool("six", false, "the fixed deck of six that make test plays, again and again, in place of one of the seed")
+	beyond := flags.Bool("beyond", false, "Redis Cluster, Sentinel and standbys of PostgreSQL, of which a master dies; -dur is not asked")
 	mutants := flags.Bool("mutants", false, "build the mutants, or those that are named, and see whether each is caught")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -68,6 +70,13 @@ func work(ctx context.Context, args []string) error {
 	}
 	if *six {
 		cfg.Cards, cfg.Trailer = faulttest.FixedSix(), "-six"
+	}
+	if *beyond {
+		broken, err := faulttest.Beyond(ctx, cfg, faulttest.Scenarios(cfg.Seed))
+		if err == nil && broken {
+			err = errBroken
+		}
+		return err
 	}
 	report, err := faulttest.Run(ctx, cfg)
 	if err == nil && report.Broken() {
