@@ -12,6 +12,7 @@ import (
 
 // A Scenario is a run on stores that consist of several servers, of which one dies.
 type Scenario struct {
+	Key     string // for the command: one word
 	Name    string // for people: the topology
 	Redis   Topology
 	Standby Standby
@@ -36,10 +37,10 @@ func Scenarios(seed uint64) []Scenario {
 	}
 	promote := []Card{{After: first, Faults: []Fault{PromoteStandby()}, Seed: seed}}
 	return []Scenario{
-		{Name: "Redis Cluster, 3 + 3", Redis: Cluster, Fault: "two masters killed", Cards: master(2), Lasts: 35 * time.Second},
-		{Name: "Redis Sentinel, 1 + 2", Redis: Sentinel, Fault: "master killed", Cards: master(1), Lasts: 25 * time.Second},
-		{Name: "PostgreSQL, synchronous standby", Standby: Synchronous, Fault: "standby promoted", Cards: promote, Lasts: 20 * time.Second},
-		{Name: "PostgreSQL, asynchronous standby", Standby: Asynchronous, Fault: "standby promoted", Cards: promote, Lasts: 20 * time.Second},
+		{Key: "cluster", Name: "Redis Cluster, 3 + 3", Redis: Cluster, Fault: "two masters killed", Cards: master(2), Lasts: 35 * time.Second},
+		{Key: "sentinel", Name: "Redis Sentinel, 1 + 2", Redis: Sentinel, Fault: "master killed", Cards: master(1), Lasts: 25 * time.Second},
+		{Key: "sync", Name: "PostgreSQL, synchronous standby", Standby: Synchronous, Fault: "standby promoted", Cards: promote, Lasts: 20 * time.Second},
+		{Key: "async", Name: "PostgreSQL, asynchronous standby", Standby: Asynchronous, Fault: "standby promoted", Cards: promote, Lasts: 20 * time.Second},
 	}
 }
 
@@ -61,7 +62,7 @@ func Beyond(ctx context.Context, cfg Config, all []Scenario) (broken bool, err e
 	for _, s := range all {
 		_, _ = fmt.Fprintf(cfg.Out, "\n=== %s: %s\n", s.Name, s.Fault)
 		one := cfg
-		one.Redis, one.Standby, one.Cards, one.Duration, one.Trailer = s.Redis, s.Standby, s.Cards, s.Lasts, "-beyond"
+		one.Redis, one.Standby, one.Cards, one.Duration, one.Once, one.Trailer = s.Redis, s.Standby, s.Cards, s.Lasts, true, "-beyond"
 		report, err := Run(ctx, one)
 		if err != nil {
 			return broken, fmt.Errorf("%s: %w", s.Name, err)

@@ -35,10 +35,11 @@ func lags(all []Failover, begin time.Time) (list []Lag) {
 func (l Lag) covers(e Event) bool { return e.End >= l.From && e.Start <= l.To }
 
 // forgive takes back what was told within the lag, and what was told of that until it was
-// mended. Vouchers that nobody has any more, for they were made within the lag, are left
+// mended; so long, who cancelled within the lag may be told that all are sold. Vouchers that nobody has any more, for they were made within the lag, are left
 // out with all that was wanted of them. kept says whether a voucher is there.
 func (l Lag) forgive(events []Event, kept func(voucher string) bool) []Event {
 	orders, vouchers := map[string]bool{}, map[string]bool{}
+	claims := map[[2]string]bool{} // user and voucher of what was done within the lag
 	for _, e := range events {
 		if !l.covers(e) {
 			continue
@@ -49,13 +50,14 @@ func (l Lag) forgive(events []Event, kept func(voucher string) bool) []Event {
 		if e.Status != "" {
 			orders[e.Order] = true
 		}
+		claims[[2]string{e.User, e.Voucher}] = true
 	}
 	var list []Event
 	for _, e := range events {
 		lost := vouchers[e.Voucher] && !kept(e.Voucher)
 		switch {
 		case lost:
-		case l.covers(e), e.Start > l.To && e.Start <= l.Mended && orders[e.Order]:
+		case l.covers(e), e.Start > l.To && e.Start <= l.Mended && (orders[e.Order] || e.Code == "OUT_OF_STOCK" && claims[[2]string{e.User, e.Voucher}]):
 			list = append(list, e.forgotten())
 		default:
 			list = append(list, e)

@@ -41,6 +41,7 @@ type Config struct {
 	Seed     uint64        // of the deck, of people and of what clients choose
 	Duration time.Duration // of clients and faults; a moment without faults and the checks come after it
 	Cards    []Card        // played again and again; nil is [Deck] of the seed, an empty one no faults
+	Once     bool          // Cards are played once, and not again and again
 	Binary   string        // the server's program; "" builds it
 	Redis    Topology      // of what Redis consists
 	Standby  Standby       // what PostgreSQL is replicated to
@@ -127,7 +128,7 @@ func (r *run) announce(ctx context.Context) {
 	}
 	if r.Cards == nil {
 		r.deck = Deck(rand.New(rand.NewPCG(r.Seed, 1)), r.Duration) //nolint:gosec // to be repeated
-	} else {
+	} else if r.deck = r.Cards; !r.Once {
 		r.deck = fill(r.Cards, r.Duration, r.Seed)
 	}
 	r.say("deck: %s", deckText(r.deck))
@@ -269,7 +270,9 @@ func (r *run) judge(ctx context.Context) error {
 	if !r.Embedded { // there nothing is told QUEUED that may get lost
 		rules.Killed, rules.Forgot = r.killed(), r.report.forgot()
 	}
-	rules.Lags = lags(r.subject.Failovers(), r.history.begin)
+	if rules.Lags = lags(r.subject.Failovers(), r.history.begin); len(rules.Lags) > 0 {
+		rules.Forgets = true // the database does, and what it lost fails
+	}
 	verdict, err := Check(ctx, r.subject, events, rules)
 	if err != nil {
 		return err

@@ -111,6 +111,7 @@ type Options struct {
 type Scans struct {
 	all      []Scan
 	turn     Turn
+	kicked   chan struct{} // of capacity 1: look now
 	log      *slog.Logger
 	counts   [3]*prometheus.CounterVec // compared, found, mended
 	failures *prometheus.CounterVec
@@ -118,7 +119,7 @@ type Scans struct {
 
 // New builds Scans without a scan. It starts nothing.
 func New(turn Turn, reg prometheus.Registerer, log *slog.Logger) *Scans {
-	s := &Scans{turn: turn, log: log}
+	s := &Scans{turn: turn, kicked: make(chan struct{}, 1), log: log}
 	for i, c := range []struct{ name, help string }{
 		{"compared", "Things that scans compared, by scan."},
 		{"found", "Things that differed, by scan."},
@@ -198,10 +199,27 @@ func (s *Scans) Once(ctx context.Context, scan Scan, o Options) (Outcome, error)
 // number of processes one runs a scan at a time, and a scan that one has run is not due
 // for the others either. The first look is a minute after the start.
 func (s *Scans) Work(ctx context.Context) error {
-	for clock.Sleep(ctx, clock.About(lookEvery)) == nil {
+	for ctx.Err() == nil {
+		look := time.NewTimer(clock.About(lookEvery))
+		select {
+		case <-look.C:
+		case <-s.kicked:
+			look.Stop()
+		case <-ctx.Done():
+			look.Stop()
+			return nil
+		}
 		s.Look(ctx)
 	}
 	return nil
+}
+
+// Kick has Work look now whether scans are due.
+func (s *Scans) Kick() {
+	select {
+	case s.kicked <- struct{}{}:
+	default:
+	}
 }
 
 // Look runs the scans that are due, one after the other. What fails is logged, and

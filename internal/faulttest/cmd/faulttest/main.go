@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,7 +22,7 @@ while clients buy, and then proves from the stores and from what the clients wer
 that nothing was lost. It exits with 1 if something was broken.
 
   go run ./internal/faulttest/cmd/faulttest [-dur 2m] [-seed N] [-six] [-embedded] [-keep DIR]
-  go run ./internal/faulttest/cmd/faulttest -beyond [-seed N] [-keep DIR]
+  go run ./internal/faulttest/cmd/faulttest -beyond [-seed N] [-keep DIR] [cluster] [sentinel] [sync] [async]
   go run ./internal/faulttest/cmd/faulttest -mutants [-seed N -dur D] [-keep DIR] [NAME…]
 
 `
@@ -62,6 +63,9 @@ func work(ctx context.Context, args []string) error {
 	if *mutants {
 		return hunt(ctx, cfg, flags.Args())
 	}
+	if *beyond {
+		return beyondOne(ctx, cfg, flags.Args())
+	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("%q is not understood; see -help", flags.Arg(0))
 	}
@@ -71,15 +75,29 @@ func work(ctx context.Context, args []string) error {
 	if *six {
 		cfg.Cards, cfg.Trailer = faulttest.FixedSix(), "-six"
 	}
-	if *beyond {
-		broken, err := faulttest.Beyond(ctx, cfg, faulttest.Scenarios(cfg.Seed))
-		if err == nil && broken {
-			err = errBroken
-		}
-		return err
-	}
 	report, err := faulttest.Run(ctx, cfg)
 	if err == nil && report.Broken() {
+		err = errBroken
+	}
+	return err
+}
+
+// beyondOne runs the scenarios of these keys, all if there are none.
+func beyondOne(ctx context.Context, cfg faulttest.Config, keys []string) error {
+	if cfg.Seed == 0 {
+		cfg.Seed = faulttest.NewSeed()
+	}
+	var chosen []faulttest.Scenario
+	for _, s := range faulttest.Scenarios(cfg.Seed) {
+		if len(keys) == 0 || slices.Contains(keys, s.Key) {
+			chosen = append(chosen, s)
+		}
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("there is no scenario of %v", keys)
+	}
+	broken, err := faulttest.Beyond(ctx, cfg, chosen)
+	if err == nil && broken {
 		err = errBroken
 	}
 	return err
