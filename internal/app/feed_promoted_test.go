@@ -28,7 +28,7 @@ func TestAFeedFollowsADatabaseThatWentBack(t *testing.T) {
 				}
 				reader, ann, bob := users[0], users[1], users[2]
 				for _, author := range []int64{ann, bob} {
-					if _, err := p.Follows.Follow(ctx, reader, author); err != nil {
+					if err := p.Follows.Follow(ctx, reader, author); err != nil {
 						t.Fatal(err)
 					}
 				}
