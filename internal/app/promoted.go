@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -22,6 +23,7 @@ import (
 const (
 	promotedEvery   = 250 * time.Millisecond // between two looks
 	promotedTimeout = 2 * time.Second        // of one
+	scanPrefix      = "reconcile."           // of the jobs that are scans, in the settings
 	promotedRepair  = 30 * time.Second       // of making up for what is missing
 )
 
@@ -42,6 +44,7 @@ type promotions struct {
 	seen       prometheus.Counter
 	errors     prometheus.Counter
 	complaints clock.Seldom
+	scans      sync.WaitGroup
 }
 
 func newPromotions(h *House, db *ent.Client, numbers *sequence.Sequence, prefix string, reg prometheus.Registerer, log *slog.Logger) *promotions {
@@ -62,6 +65,7 @@ func newPromotions(h *House, db *ent.Client, numbers *sequence.Sequence, prefix 
 
 // run looks until ctx ends.
 func (p *promotions) run(ctx context.Context) error {
+	defer p.scans.Wait()
 	for ctx.Err() == nil {
 		err := p.look(ctx)
 		if state := store.SQLState(err); strings.HasPrefix(state, "42") || strings.HasPrefix(state, "0A") {
@@ -139,23 +143,23 @@ func (p *promotions) doubt(ctx context.Context, now string, everybodys bool) err
 	p.h.Feed.Doubt()
 	p.h.sales.Doubt()
 	if everybodys {
-		ctx, cancel := context.WithTimeout(ctx, promotedRepair)
+		repairing, cancel := context.WithTimeout(ctx, promotedRepair)
 		defer cancel()
-		if err := p.numbers.Skip(ctx); err != nil {
+		if err := p.numbers.Skip(repairing); err != nil {
 			return err
 		}
-		if err := p.h.forgetAll(ctx, true, true); err != nil {
+		if err := p.h.forgetAll(repairing, true, true); err != nil {
 			return err
 		}
 		// Sets and lists in Redis have no epoch: they are compared, all of them.
 		_, err := p.db.Setting.Delete().Where(func(s *entsql.Selector) {
-			s.Where(entsql.HasPrefix(s.C(setting.FieldID), turnPrefix))
-		}).Exec(ctx)
+			s.Where(entsql.HasPrefix(s.C(setting.FieldID), scanPrefix))
+		}).Exec(repairing)
 		if err != nil {
 			return fmt.Errorf("make all scans due: %w", err)
 		}
 	}
-	p.h.scans.Kick()
+	p.scans.Go(func() { p.h.schedule.Look(ctx, p.h.scans.Jobs()...) }) // those that are due, each in one process
 	p.seen.Inc()
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,6 +24,10 @@ var guard string
 // persistence, and returns its address as redis.ParseURL takes it: a unix
 // socket, which no other user can reach and no other test can have taken. It
 // ends with the test, and also when the test process is killed.
+//
+// Who connects to that address has the rights of the user tandian in
+// deploy/redis/users.acl, for any key: no KEYS, FLUSHALL, CONFIG, DEBUG, SHUTDOWN and the
+// like. What a test itself does to its server goes through [RedisAdmin].
 //
 // Options are added to the command line, for example "--maxmemory-policy",
 // "allkeys-lfu". The program is the one in TANDIAN_TEST_REDIS_SERVER.
@@ -47,11 +52,15 @@ func startRedis(ctx context.Context, program string, options ...string) (url str
 		return "", nil, err
 	}
 	socket := filepath.Join(dir, "redis.sock")
-	args := append([]string{
+	acl, err := writeACL(dir)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	args := slices.Concat([]string{
 		"-c", guard, "guard", dir, program,
 		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700",
 		"--dir", dir, "--save", "", "--appendonly", "no",
-	}, options...)
+	}, acl, options)
 	cmd := exec.Command("sh", args...) //nolint:noctx // it ends when its input does
 	end, err := startGuard(cmd)
 	if err != nil {
