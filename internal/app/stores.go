@@ -27,6 +27,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/media"
@@ -47,6 +48,7 @@ type House struct {
 	outbox     *outbox.Box
 	sales      *flashsale.Service
 	scans      *reconcile.Scans
+	numbers    *sequence.Sequence
 	schedule   *schedule.Schedule
 	admissions redis.UniversalClient                  // of sales alone
 	state      store.RedisConfig                      // of State
@@ -132,6 +134,9 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	h.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up comes at the end of all contexts
 	h.openScans(reg, log)
 	h.openSchedule(reg, log)
+	if cfg.DatabaseURL != "" {
+		h.chores["watch over the database"] = newPromotions(h, client, h.numbers, cfg.RedisPrefix, reg, log).run
+	}
 	h.Queues = queues{h.outbox, h.sales, h.Feed, log}
 	h.chores["caches"] = h.hub.Run
 	h.chores["shops"] = h.Shops.Run // what its own readers missed
