@@ -220,6 +220,7 @@ func (c *commands) command() *cli.Command {
 			c.redisCommands(),
 			c.outboxCommands(),
 			c.reconcileCommand(),
+			{Name: "probe", Usage: "ask the server at --addr whether it is ready: exit code 0, else 1", Action: c.probe},
 			{Name: "version", Usage: "print the version", Action: c.version},
 		},
 		Writer: c.stdout, ErrWriter: c.stderr,
