@@ -221,6 +221,10 @@ func postgresPanels() []panel {
 		{title: "SQL statements", unit: "ops", about: "As servers send them, for requests and by workers.", queries: []query{{per("verb", "sql_statement_seconds_count"), "{{verb}}"}, {per("verb", "sql_worker_statement_seconds_count"), "workers: {{verb}}"}}},
 		{title: "SQL time", unit: "s", about: "Of statements of requests.", warn: .1, bad: .5, queries: quantiles("sql_statement_seconds")},
 		{title: "SQL pools", unit: "short", about: "Connections of all servers, and how many calls a second wait for one.", queries: []query{{sum("", of("go_sql_open_connections")), "open"}, {sum("", of("go_sql_in_use_connections")), "in use"}, {sum("", of("go_sql_max_open_connections")), "at most"}, {per("", "go_sql_wait_count_total"), "waits a second"}, {per("", "go_sql_wait_duration_seconds_total"), "seconds waited a second"}}},
+		{title: "Promotions", unit: "short", about: "Standbys that took over, as servers noticed in an hour, and failures of what servers do after one.", warn: 1, queries: []query{
+			{"sum(increase(" + of("database_promotions_total") + "[1h]))", "promotions"},
+			{"sum(increase(" + of("database_promotion_errors_total") + "[1h]))", "errors"},
+		}},
 		{title: "Size", unit: "bytes", about: "Of each database on the disk.", queries: one("sum by (datname) (pg_database_size_bytes{"+databases+"})", "{{datname}}")},
 		{title: "Checkpoints", unit: "short", about: "In ten minutes. Requested ones come since max_wal_size is reached.", queries: []query{{"sum(increase(pg_stat_bgwriter_checkpoints_timed_total[10m]))", "timed"}, {"sum(increase(pg_stat_bgwriter_checkpoints_req_total[10m]))", "requested"}}},
 	}
