@@ -207,7 +207,7 @@ func monitorRole(t *testing.T, stack *apptest.Stack) string {
 // loopback is an address that is free.
 func loopback(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -520,7 +520,7 @@ func (tr *traffic) step(t *testing.T) {
 		}
 		buyer.Upload(t, `mutation U($file: Upload!) { uploadImage(file: $file) { userErrors { code } } }`, "a.png", file.Bytes())
 	}
-	res, err := http.Post(tr.server.URL+"/visit", "application/json", strings.NewReader(`{"path":"/"}`)) //nolint:noctx // the server is ours
+	res, err := http.Post(tr.server.URL+"/visit", "application/json", strings.NewReader(`{"path":"/"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -188,7 +188,7 @@ func series(t *testing.T, reg prometheus.Gatherer, metric string) map[string]flo
 			for _, l := range m.GetLabel() {
 				labels = append(labels, l.GetName()+"="+l.GetValue())
 			}
-			out[strings.Join(labels, " ")] = m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			out[strings.Join(labels, " ")] = m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount()) + m.GetCounter().GetValue()
 		}
 	}
 	return out
