@@ -221,7 +221,7 @@ func (c *commands) command() *cli.Command {
 			c.redisCommands(),
 			c.outboxCommands(),
 			c.reconcileCommand(),
-			{Name: "version", Usage: "print the version", Action: c.version},
+			{Name: "version", Usage: "print the version, the commit and its time, and what the program runs on", Action: c.version},
 		},
 		Writer: c.stdout, ErrWriter: c.stderr,
 		OnUsageError: func(_ context.Context, _ *cli.Command, err error, _ bool) error { return usageError{err} },
@@ -429,11 +429,6 @@ func (c *commands) again(ctx context.Context, args ...string) (func() *exec.Cmd,
 		child.Stderr = c.stderr
 		return child
 	}, nil
-}
-
-func (c *commands) version(context.Context, *cli.Command) error {
-	_, err := fmt.Fprintln(c.stdout, "tandian", version())
-	return err
 }
 
 // withHouse opens the stores for one piece of work.

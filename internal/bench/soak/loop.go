@@ -25,6 +25,7 @@ type sample struct {
 	took   time.Duration // from then on, to its last answer
 	sent   time.Duration // how much later than intended it began
 	failed string        // code of what went wrong; "" if the answer was right
+	text   string        // what it was, in words
 }
 
 // dropped is the code of arrivals that found too many under way.
@@ -118,12 +119,20 @@ func (l *loop) run(ctx context.Context, all []arrival, begin time.Time) []sample
 			defer func() { <-l.room }()
 			s := sample{work: a.work, at: a.at, sent: time.Since(begin) - a.at}
 			err := l.do(ctx, a)
-			s.took, s.failed = time.Since(begin)-a.at, codeOf(err)
+			s.end(begin, err)
 			l.note(s)
 		})
 	}
 	under.Wait()
 	return l.samples
+}
+
+// end notes how it ended, now.
+func (s *sample) end(begin time.Time, err error) {
+	s.took, s.failed = time.Since(begin)-s.at, codeOf(err)
+	if err != nil {
+		s.text = err.Error()
+	}
 }
 
 func (l *loop) note(s sample) {

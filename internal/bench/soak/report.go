@@ -17,6 +17,7 @@ func (c *course) afterHarm(at time.Duration) bool {
 func (c *course) report(out io.Writer) error {
 	c.works(out)
 	c.harmed(out)
+	c.examples(out)
 	met := true
 	_, _ = fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -97,6 +98,21 @@ func (c *course) harmed(out io.Writer) {
 		last, slow := c.normalAfter(h, normal)
 		_, _ = fmt.Fprintf(out, "  the last work that failed began %+.1f s after the Redis went; p99 of a second was below twice the %.1f ms of before from %+.0f s on\n",
 			last.Seconds(), millis(normal), slow.Seconds())
+	}
+}
+
+// examples is one failure of each code of each work, in its own words.
+func (c *course) examples(out io.Writer) {
+	type kind struct{ work, code string }
+	seen := map[kind]bool{}
+	for _, s := range c.samples {
+		if k := (kind{s.work.name, s.failed}); s.failed != "" && s.text != "" && !seen[k] {
+			if len(seen) == 0 {
+				_, _ = fmt.Fprintln(out, "\nThe first failure of each kind:")
+			}
+			seen[k] = true
+			_, _ = fmt.Fprintf(out, "  %7.1f s  %s: %.160s\n", s.at.Seconds(), s.work.name, s.text)
+		}
 	}
 }
 

@@ -31,41 +31,61 @@ const (
 type sale struct {
 	opens time.Duration // since the begin of the run
 	stock int
-	id    string // global; "" before it is made
+	id    string // global; "" before it is made; mu guards it and what follows
 
-	mu   sync.Mutex
-	told map[string]string // orders that buyers were told of: global id → "", or PAID
+	mu      sync.Mutex
+	trouble error             // why it could not be made
+	told    map[string]string // orders that buyers were told of: global id → "", or PAID
 }
 
-// schedule makes sales known, each some seconds before it opens, until ctx ends.
+// schedule makes sales known, each some seconds before it opens, until ctx ends. A merchant
+// who is refused tries again; a sale that cannot be made is one that does not add up.
 func (c *crowd) schedule(ctx context.Context, begin time.Time) error {
-	merchant := c.people[1]
 	for i, s := range c.sales {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(time.Until(begin.Add(s.opens - saleLead))):
-		}
-		var got struct {
-			CreateFlashVoucher struct {
-				Voucher    *struct{ ID string }
-				UserErrors userErrors
+		wait := time.Until(begin.Add(s.opens - saleLead))
+		for s.known() == "" {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(wait):
+			}
+			wait = time.Second
+			err := c.make(ctx, s, i+1, begin)
+			s.mu.Lock()
+			s.trouble = err
+			s.mu.Unlock()
+			if time.Since(begin) > s.opens+raceTime {
+				break
 			}
 		}
-		input := vars{
-			"shopId": scalar.ID{Type: c.shops.kind, N: c.shops.first}.String(), "title": fmt.Sprintf("Noon %d", i+1), "payValue": 100, "faceValue": 500,
-			"stock": s.stock, "beginsAt": begin.Add(s.opens).UTC().Format(time.RFC3339Nano), "endsAt": begin.Add(s.opens + time.Hour).UTC().Format(time.RFC3339Nano),
-		}
-		if err := c.api.ask(ctx, merchant, "CreateFlashVoucher", vars{"input": input}, &got); err != nil {
-			return fmt.Errorf("make sale %d: %w", i+1, err)
-		}
-		if err := got.CreateFlashVoucher.UserErrors.refused(); err != nil {
-			return fmt.Errorf("make sale %d: %w", i+1, err)
-		}
-		s.mu.Lock()
-		s.id = got.CreateFlashVoucher.Voucher.ID
-		s.mu.Unlock()
 	}
+	return nil
+}
+
+// make makes one sale.
+func (c *crowd) make(ctx context.Context, s *sale, n int, begin time.Time) error {
+	var got struct {
+		CreateFlashVoucher struct {
+			Voucher    *struct{ ID string }
+			UserErrors userErrors
+		}
+	}
+	input := vars{
+		"shopId": scalar.ID{Type: c.shops.kind, N: c.shops.first}.String(), "title": fmt.Sprintf("Noon %d", n), "payValue": 100, "faceValue": 500,
+		"stock": s.stock, "beginsAt": begin.Add(s.opens).UTC().Format(time.RFC3339Nano), "endsAt": begin.Add(s.opens + time.Hour).UTC().Format(time.RFC3339Nano),
+	}
+	if err := c.api.ask(ctx, c.people[1], "CreateFlashVoucher", vars{"input": input}, &got); err != nil {
+		return err
+	}
+	if err := got.CreateFlashVoucher.UserErrors.refused(); err != nil {
+		return err
+	}
+	if got.CreateFlashVoucher.Voucher == nil {
+		return wrong("no voucher")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id = got.CreateFlashVoucher.Voucher.ID
 	return nil
 }
 
@@ -88,9 +108,7 @@ func (c *crowd) lookAtSale(ctx context.Context, v *visit) error {
 		return c.hot(ctx, v)
 	}
 	var got struct {
-		Voucher *struct {
-			ID string `json:"kind"`
-		}
+		Voucher *struct{ ID string }
 	}
 	if err := c.api.ask(ctx, v.reader(), "Sale", vars{"id": id}, &got); err != nil {
 		return err
@@ -202,7 +220,7 @@ type tally struct {
 func (s *sale) settled(ctx context.Context, db *store.SQL, api *client) (t tally, err error) {
 	id := s.known()
 	if id == "" {
-		return tally{wrong: []string{"it was never made"}}, nil
+		return tally{wrong: []string{fmt.Sprintf("it was never made: %v", s.trouble)}}, nil
 	}
 	for deadline := time.Now().Add(salePatience); ; {
 		if t, err = s.tally(ctx, db, api, id); err != nil || len(t.wrong) == 0 || time.Now().After(deadline) {

@@ -148,8 +148,7 @@ func (s *stage) measure(ctx context.Context, o Options, dir string) (*course, er
 		later.Go(func() {
 			time.Sleep(time.Until(begin.Add(intended)))
 			sm := sample{work: w, at: intended, sent: time.Since(begin) - intended}
-			err := do(ctx)
-			sm.took, sm.failed = time.Since(begin)-intended, codeOf(err)
+			sm.end(begin, do(ctx))
 			l.note(sm)
 		})
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // Gauges that are to level off, of each server. Their slack is what may be added on top of
-// a tenth: what one more batch, or one collection less, takes.
+// a tenth: what one more batch, or one collection less, takes. Pools of Redis grow at each
+// crowd and shrink after half an hour, so one of them may have filled up meanwhile.
 type gauge struct {
 	name, unit string
 	slack      float64
@@ -28,7 +29,7 @@ func gauges() []gauge {
 		{"goroutines", "", 40, func(m metrics) float64 { return m.sum("go_goroutines") }},
 		{"open files", "", 20, func(m metrics) float64 { return m.sum("process_open_fds") }},
 		{"database connections", "", 4, func(m metrics) float64 { return m.sum("tandian_go_sql_open_connections") }},
-		{"Redis connections", "", 8, func(m metrics) float64 { return m.sum("tandian_redis_pool_connections") }},
+		{"Redis connections", "", 32, func(m metrics) float64 { return m.sum("tandian_redis_pool_connections") }},
 	}
 }
 

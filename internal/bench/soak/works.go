@@ -59,10 +59,12 @@ func buying() *work { return &work{"order in a sale", 0, (*crowd).order} }
 // paying is what a buyer does a moment later.
 func paying() *work { return &work{"pay", 0, nil} }
 
-// How unevenly things are asked for: as in Zipf's law.
+// How unevenly things are asked for: as in Zipf's law. And who is there.
 const (
-	zipfS, zipfThings, zipfPeople = 1.1, 1, 50
-	freshNotes                    = 200 // newest notes, which a third of the readers want
+	zipfS, zipfThings = 1.1, 1
+	freshNotes        = 200 // newest notes, which a third of the readers want
+	present           = 600 // people at a time
+	stay              = 40  // works of each of them
 )
 
 // A crowd is who comes, and what there is to see.
@@ -103,13 +105,21 @@ func spread(rank, n uint64) uint64 { return (rank*2_654_435_761 + 12_345) % n }
 // visit is who comes with an arrival.
 func (c *crowd) visit(a arrival) *visit {
 	rnd := mathrand.New(mathrand.NewPCG(c.seed, uint64(1_000_000+a.n))) //nolint:gosec // a load is no secret
-	return &visit{rnd: rnd, who: c.someone(rnd), sale: a.sale, n: a.n}
+	return &visit{rnd: rnd, who: c.someone(rnd, a.n), sale: a.sale, n: a.n}
 }
 
-// someone is a customer with a session; a few come often.
-func (c *crowd) someone(rnd *mathrand.Rand) person {
-	n := uint64(len(c.people) - 2) //nolint:gosec // checked at the start
-	return c.people[2+spread(mathrand.NewZipf(rnd, zipfS, zipfPeople, n-1).Uint64(), n)]
+// someone is a customer with a session who is there when the n-th arrival comes. People
+// come, stay for a few minutes and some forty works, and others come after them.
+func (c *crowd) someone(rnd *mathrand.Rand, n int) person {
+	i := n/stay + rnd.IntN(present)
+	all := uint64(len(c.people) - 2)              //nolint:gosec // checked at the start
+	return c.people[2+spread(uint64(i)%all, all)] //nolint:gosec // it is positive
+}
+
+// famous is an author whom many follow, mostly.
+func (c *crowd) famous(rnd *mathrand.Rand) person {
+	all := uint64(len(c.people) - 2) //nolint:gosec // checked at the start
+	return c.people[2+spread(mathrand.NewZipf(rnd, zipfS, zipfThings, all-1).Uint64(), all)]
 }
 
 // reader is somebody who only looks: half of them have no session.
@@ -349,7 +359,7 @@ func (c *crowd) comment(ctx context.Context, v *visit) error {
 }
 
 func (c *crowd) follow(ctx context.Context, v *visit) error {
-	whom := c.someone(v.rnd)
+	whom := c.famous(v.rnd)
 	if whom.id == v.who.id {
 		whom = c.people[2+(v.rnd.IntN(len(c.people)-2))]
 	}
