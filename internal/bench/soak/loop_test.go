@@ -157,4 +157,9 @@ func TestMetricsAreRead(t *testing.T) {
 	if m.sum("a") != 1 || m.sum("b") != 5 || m.byLabel("b", "policy")["user"] != 3 {
 		t.Errorf("%v", m)
 	}
+	const page = "tandian_cache_local_hits_total{policy=\"shop\"} 5\ntandian_cache_hits_total{policy=\"shop\"} 2\n" +
+		"tandian_cache_negative_hits_total{policy=\"shop\"} 1\ntandian_cache_misses_total{policy=\"shop\"} 2\n"
+	if r := cacheReads(parse(page))["shop"]; r != (reads{hits: 8, all: 10}) {
+		t.Errorf("8 of 10 reads hit, and %+v is counted", r)
+	}
 }
