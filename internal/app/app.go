@@ -35,6 +35,7 @@ type App struct {
 	tracing      *observe.Tracing             // nil if nobody collects
 	demoPassword string                       // of the logins to try; "" if there are none
 	ready        chan struct{}                // closed when requests are answered
+	ending       chan struct{}                // closed when no more will come
 	opened       atomic.Pointer[http.Handler] // what answers once the house is open
 	house        atomic.Pointer[House]
 	addr         atomic.Pointer[net.TCPAddr]
@@ -51,7 +52,7 @@ func New(cfg *config.Config, log *slog.Logger, out io.Writer) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
-	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, proxies: proxies, ready: make(chan struct{})}, nil
+	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, proxies: proxies, ready: make(chan struct{}), ending: make(chan struct{})}, nil
 }
 
 func newRegistry() *prometheus.Registry {
@@ -111,6 +112,7 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) drain(ctx context.Context, server *http.Server, gate *door.Door) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.StopTimeout)
 	defer cancel()
+	close(a.ending)
 	var subscriptions errgroup.Group
 	if gate != nil {
 		subscriptions.Go(func() error { return gate.Close(ctx, a.cfg.StopTimeout/2) })

@@ -222,6 +222,7 @@ func (c *commands) command() *cli.Command {
 			c.outboxCommands(),
 			c.reconcileCommand(),
 			{Name: "version", Usage: "print the version, the commit and its time, and what the program runs on", Action: c.version},
+			{Name: "probe", Usage: "ask the server at --addr whether it is ready: exit code 0, else 1", Action: c.probe},
 		},
 		Writer: c.stdout, ErrWriter: c.stderr,
 		OnUsageError: func(_ context.Context, _ *cli.Command, err error, _ bool) error { return usageError{err} },

@@ -23,7 +23,7 @@ var (
 const (
 	salePatience = time.Minute            // until the last order is stored
 	thinking     = time.Second            // before somebody pays
-	saleLead     = 3 * time.Second        // that a sale is known before it opens
+	saleLead     = 10 * time.Second       // that a sale is known before it opens
 	pollOrder    = 250 * time.Millisecond // of an order that is QUEUED
 )
 

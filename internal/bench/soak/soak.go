@@ -185,7 +185,7 @@ func sales(o Options) []*sale {
 		if share == faultAt["state"] {
 			opens -= time.Second
 		}
-		all = append(all, &sale{opens: max(opens, saleLead), stock: max(10, int(o.Rate*2))})
+		all = append(all, &sale{opens: max(opens, saleLead/2), stock: max(10, int(o.Rate*2))})
 	}
 	return all
 }

@@ -168,17 +168,15 @@ func (c *crowd) shopList(who person, filter, near vars) func(context.Context) er
 		if len(got.Shops.Edges) == 0 {
 			return wrong("no shops")
 		}
-		if near != nil && !slices.IsSortedFunc(got.Shops.Edges, func(a, b struct {
-			Distance *float64
-			Node     struct{ ID string }
-		},
-		) int {
-			if a.Distance == nil || b.Distance == nil || *a.Distance > *b.Distance+0.001 {
-				return 1
+		if near == nil {
+			return nil
+		}
+		last := 0.0
+		for _, e := range got.Shops.Edges {
+			if e.Distance == nil || *e.Distance < last {
+				return wrong("shops near are not in the order of their distance")
 			}
-			return -1
-		}) {
-			return wrong("shops near are not in the order of their distance")
+			last = *e.Distance
 		}
 		return nil
 	}

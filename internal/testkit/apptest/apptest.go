@@ -56,7 +56,7 @@ func Real(tb testing.TB) *Stack {
 	tb.Helper()
 	s := &Stack{"real", base(tb)}
 	s.Config.DatabaseURL = storetest.Postgres(tb)
-	s.Config.RedisURL = testkit.Redis(tb)
+	s.Config.RedisURL = storetest.Redis(tb)
 	s.Config.CodeSender = "console" // as the embedded mode has by itself
 	return s
 }
