@@ -51,7 +51,9 @@ func TestABackupIsRestored(t *testing.T) {
 	voucher := m.flash(t, s, 10, -time.Minute, time.Hour)
 	kept := buys(t, s, m.customers[0], voucher)
 	stored := func(s *apptest.Server, who person, id string) string {
-		var got struct{ Order *struct{ Number, Status string } }
+		var got struct {
+			Order *struct{ Number, Status string }
+		}
 		s.As(who.token).Must(t, `query O($id: ID!) { order(id: $id) { number status } }`, map[string]any{"id": id}, &got)
 		if got.Order == nil {
 			return "none"
