@@ -12,7 +12,7 @@ ARG VERSION=unreleased
 ARG COMMIT=unknown
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 go build -trimpath -buildvcs=false \
-        -ldflags="-s -w -X main.version=${VERSION} -X main.commit=${COMMIT}" -o /tandian . && \
+        -ldflags="-s -w -X github.com/tandian-dev/tandian/internal/app.releaseVersion=${VERSION} -X github.com/tandian-dev/tandian/internal/app.releaseCommit=${COMMIT}" -o /tandian . && \
     mkdir /data
 
 # Certificates for webhooks, time zones, an unprivileged user; no shell.

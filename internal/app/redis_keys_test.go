@@ -43,7 +43,7 @@ func watchKeys(t *testing.T, url string) *monitor {
 	}
 	lines := bufio.NewScanner(m.conn)
 	lines.Buffer(nil, 8<<20)
-	if _, err := m.conn.Write([]byte("MONITOR\r\n")); err != nil || !lines.Scan() || lines.Text() != "+OK" {
+	if _, err := m.conn.Write([]byte("AUTH " + testkit.AdminUser + " any\r\nMONITOR\r\n")); err != nil || !lines.Scan() || !lines.Scan() || lines.Text() != "+OK" {
 		t.Fatalf("MONITOR: %v, %q", err, lines.Text())
 	}
 	key, channel := regexp.MustCompile(`"(td:[^"]*)"`), regexp.MustCompile(`(?i)"s?(un)?(publish|subscribe)"`)

@@ -225,7 +225,7 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 	c := store.RedisConfig{
 		URL: cfg.RedisURL, Role: "state",
 		PoolSize: cfg.RedisPoolSize, MinIdle: cfg.RedisMinIdle, PoolTimeout: cfg.RedisPoolTimeout,
-		Log: log,
+		Log: log, TLS: cfg.RedisTLS(),
 	}
 	if cfg.RedisURL == "" {
 		embedded, err := embedredis.Start(embedredis.Options{})
@@ -270,6 +270,11 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 		report := func(err error) { log.WarnContext(ctx, "waiting for Redis", "role", role, "err", err) }
 		if err := store.AwaitRedis(ctx, "the "+role+" Redis", client, report); err != nil {
 			return err
+		}
+		if cfg.RedisURL != "" {
+			if err := store.CheckRights(ctx, client, cfg.RedisPrefix); err != nil {
+				return fmt.Errorf("the %s Redis: %w", role, err)
+			}
 		}
 	}
 	return nil

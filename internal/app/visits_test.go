@@ -168,7 +168,7 @@ func TestVisitsOfTenThousandPeopleOverThreeServers(t *testing.T) {
 	if err := servers[1].House().Visits.RollUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := servers[0].House().State.FlushAll(t.Context()).Err(); err != nil {
+	if err := testkit.AdminClient(t, servers[0].House().State).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	check("after Redis forgot all")

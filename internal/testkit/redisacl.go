@@ -63,17 +63,22 @@ func writeACL(dir string) (options []string, err error) {
 	return []string{"--aclfile", file, "--masteruser", AdminUser, "--masterauth", "any"}, os.WriteFile(file, []byte(acl), 0o600)
 }
 
-// AdminClient is a client of the same server as rdb, one Redis of the tests, as
-// somebody who may do everything. It is closed with the test.
-func AdminClient(tb testing.TB, rdb redis.UniversalClient) *redis.Client {
+// AdminClient is a client of the same Redis of the tests as rdb is, one server or a
+// cluster, as somebody who may do everything. It is closed with the test.
+func AdminClient(tb testing.TB, rdb redis.UniversalClient) (admin redis.UniversalClient) {
 	tb.Helper()
-	one, ok := rdb.(*redis.Client)
-	if !ok {
-		tb.Fatalf("a %T is not the client of one Redis", rdb)
+	switch c := rdb.(type) {
+	case *redis.Client:
+		o := *c.Options()
+		o.Username, o.Password, o.OnConnect = AdminUser, "any", nil
+		admin = redis.NewClient(&o)
+	case *redis.ClusterClient:
+		o := *c.Options()
+		o.Username, o.Password, o.OnConnect = AdminUser, "any", nil
+		admin = redis.NewClusterClient(&o)
+	default:
+		tb.Fatalf("a %T cannot be copied", rdb)
 	}
-	o := *one.Options()
-	o.Username, o.Password, o.OnConnect = AdminUser, "any", nil
-	admin := redis.NewClient(&o)
 	tb.Cleanup(func() { _ = admin.Close() })
 	return admin
 }

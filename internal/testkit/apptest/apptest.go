@@ -210,7 +210,7 @@ func checkKeys(tb testing.TB, a *app.App, cfg config.Config) {
 		if url == "" {
 			continue
 		}
-		rdb, err := store.OpenRedis(store.RedisConfig{URL: url, Role: "test", Timeout: keytable.Patience}, store.NewRedisMetrics(prometheus.NewRegistry()))
+		rdb, err := store.OpenRedis(store.RedisConfig{URL: url, Role: "test", Timeout: keytable.Patience, TLS: cfg.RedisTLS()}, store.NewRedisMetrics(prometheus.NewRegistry()))
 		if err != nil {
 			tb.Error(err)
 			continue

@@ -166,7 +166,9 @@ func Cluster(t *testing.T) Stores {
 // of several tests on a cluster finds nothing that an earlier one left.
 func (s Stores) Emptied(t testing.TB) Stores {
 	t.Helper()
-	rdb, err := store.OpenRedis(s.untouched, store.NewRedisMetrics(prometheus.NewRegistry()))
+	admin := s.untouched
+	admin.URL = testkit.RedisAdmin(t, admin.URL)
+	rdb, err := store.OpenRedis(admin, store.NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Fatal(err)
 	}
