@@ -28,6 +28,18 @@ func RedisAdmin(tb testing.TB, address string) string {
 	return u.String()
 }
 
+// RedisAsServer is the address of a Redis of the tests for the user tandian as
+// deploy/redis/users.acl has him: also the keys and channels are his alone.
+func RedisAsServer(tb testing.TB, address string) string {
+	tb.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		tb.Fatalf("address of a Redis: %v", err)
+	}
+	u.User = url.UserPassword("tandian", "tandian")
+	return u.String()
+}
+
 // writeACL writes the access rules of a Redis of the tests into dir, and returns the
 // options that make it use them. They are those of deploy/redis/users.acl: whoever does
 // not say who he is has the rights of the user tandian, by command. Only the keys are
@@ -44,9 +56,11 @@ func writeACL(dir string) (options []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var server string
 	var rights []string
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); len(words) > 2 && words[1] == "tandian" {
+			server = line
 			for _, word := range words[2:] {
 				if strings.HasPrefix(word, "+") || strings.HasPrefix(word, "-") {
 					rights = append(rights, word)
@@ -59,7 +73,7 @@ func writeACL(dir string) (options []string, err error) {
 	}
 	file := filepath.Join(dir, "users.acl")
 	acl := "user default on nopass ~* &* " + strings.Join(rights, " ") + "\n" +
-		"user " + AdminUser + " on nopass ~* &* +@all\n"
+		"user " + AdminUser + " on nopass ~* &* +@all\n" + server
 	return []string{"--aclfile", file, "--masteruser", AdminUser, "--masterauth", "any"}, os.WriteFile(file, []byte(acl), 0o600)
 }
 

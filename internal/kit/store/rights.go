@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -105,7 +104,7 @@ func neededOfCluster() []string {
 func CheckRights(ctx context.Context, rdb redis.UniversalClient, prefix string) error {
 	if cluster, ok := rdb.(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-			return checkRights(ctx, node, prefix, slices.Concat(neededCommands(), neededOfCluster()))
+			return checkRights(ctx, node, prefix, append(neededCommands(), neededOfCluster()...))
 		})
 	}
 	one, ok := rdb.(*redis.Client)
@@ -118,8 +117,12 @@ func CheckRights(ctx context.Context, rdb redis.UniversalClient, prefix string) 
 func checkRights(ctx context.Context, node *redis.Client, prefix string, needed []string) error {
 	conn := node.Conn() // MULTI and DISCARD are of one connection
 	defer func() { _ = conn.Close() }()
+	// By itself: without a transaction what follows would be done.
+	if err := conn.Process(ctx, redis.NewStatusCmd(ctx, "MULTI")); err != nil {
+		return fmt.Errorf("ask for the rights of the user, by MULTI: %w", err)
+	}
 	pipe := conn.Pipeline()
-	asked := []*redis.Cmd{redis.NewCmd(ctx, "MULTI")}
+	var asked []*redis.Cmd
 	for _, line := range needed {
 		words := strings.Fields(line)
 		args := make([]any, len(words))
@@ -135,24 +138,26 @@ func checkRights(ctx context.Context, node *redis.Client, prefix string, needed 
 		}
 		asked = append(asked, redis.NewCmd(ctx, args...))
 	}
-	asked = append(asked, redis.NewCmd(ctx, "DISCARD"))
 	for _, cmd := range asked {
 		_ = pipe.Process(ctx, cmd)
 	}
+	discarded := redis.NewCmd(ctx, "DISCARD")
+	_ = pipe.Process(ctx, discarded)
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	var refused []string
 	var why error
 	for i, cmd := range asked {
 		if redis.HasErrorPrefix(cmd.Err(), "NOPERM") {
 			why = cmd.Err()
-			name := "MULTI or DISCARD"
-			if i > 0 && i <= len(needed) {
-				name = strings.TrimSuffix(strings.TrimSuffix(strings.Split(needed[i-1], "KEY")[0], " "), " CHANNEL m")
-			}
+			name, _, _ := strings.Cut(needed[i], " KEY")
+			name, _, _ = strings.Cut(name, " CHANNEL")
 			refused = append(refused, name)
 		}
 	}
 	if why == nil {
+		if err := discarded.Err(); err != nil {
+			return fmt.Errorf("ask for the rights of the user: %w", err)
+		}
 		return nil
 	}
 	return fmt.Errorf("the rights of the user do not suffice for %s, on keys and channels %s:*; deploy/redis/users.acl has what is needed: %w",

@@ -17,10 +17,10 @@ func TestRightsThatAreMissingAreNamed(t *testing.T) {
 		{"nothing is missing", "~td:* &td:* +@all", "", ""},
 		{"a command is", "~td:* &td:* +@all -xadd", "do not suffice for XADD, on keys", "XLEN"},
 		{"two are, one of them of two words", "~td:* &td:* +@all -get -memory|usage", "do not suffice for GET, MEMORY USAGE, on keys", "SET"},
-		{"one that has no key is", "~td:* &td:* +@all -scan", "for SCAN 0", "HSCAN"},
+		{"one that has no key is", "~td:* &td:* +@all -scan", "for SCAN 0, on keys", "HSCAN"},
 		{"the keys are of another installation", "~other:* &td:* +@all", "XADD", "SUBSCRIBE"},
 		{"the channels are", "~td:* &other:* +@all", "PUBLISH", "XADD"},
-		{"it may only say that it is there", "~td:* &td:* -@all +ping", "MULTI or DISCARD", ""},
+		{"it may only say that it is there", "~td:* &td:* -@all +ping", "NOPERM", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

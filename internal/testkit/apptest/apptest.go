@@ -249,6 +249,7 @@ func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, c
 	settings := []string{
 		"tandian", "--addr", s.Config.Addr, "--data-dir", s.Config.DataDir, "--redis-prefix", s.Config.RedisPrefix,
 		"--database-url", s.Config.DatabaseURL, "--redis-url", s.Config.RedisURL, "--redis-cache-url", s.Config.RedisCacheURL,
+		"--redis-ca", s.Config.RedisCA, "--redis-cert", s.Config.RedisCert, "--redis-key", s.Config.RedisKey,
 		"--start-timeout", s.Config.StartTimeout.String(),
 	}
 	var out, errs bytes.Buffer
