@@ -48,6 +48,7 @@ type House struct {
 	sales      *flashsale.Service
 	scans      *reconcile.Scans
 	schedule   *schedule.Schedule
+	warmer     *warmer
 	admissions redis.UniversalClient                  // of sales alone
 	state      store.RedisConfig                      // of State
 	metrics    *store.RedisMetrics                    // of all clients
@@ -131,6 +132,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	h.openCheckIns(cfg, client)
 	h.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up comes at the end of all contexts
 	h.openScans(reg, log)
+	h.warmer = newWarmer(h, reg, log)
 	h.openSchedule(reg, log)
 	h.Queues = queues{h.outbox, h.sales, h.Feed, log}
 	h.chores["caches"] = h.hub.Run
