@@ -115,13 +115,17 @@ func say(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// readyz answers 200 when the server is migrated, connected, and its database
-// still answers. A Redis that went away later is named but keeps the instance
+// readyz answers 200 when the server is migrated, connected, and warm or has tried to be
+// for long enough, and its database still answers. A Redis that went away later is named but keeps the instance
 // in: it serves from the rows, and so would all the others.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	house := a.House()
 	if house == nil {
 		say(w, http.StatusServiceUnavailable, "starting")
+		return
+	}
+	if a.opened.Load() == nil {
+		say(w, http.StatusServiceUnavailable, "warming")
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), time.Second)

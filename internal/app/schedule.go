@@ -26,6 +26,7 @@ func (h *House) openSchedule(reg prometheus.Registerer, log *slog.Logger) {
 		schedule.Job{Name: "outbox.sweep", Every: outboxSweepEvery, Retry: outboxSweepEvery, Do: h.outbox.Sweep},
 		schedule.Job{Name: "lock.fences", Every: fencesEvery, Do: h.sweepFences},
 	)
+	short = append(short, h.warmer.jobs()...)
 	h.schedule.Add(short...)
 	h.schedule.Add(h.scans.Jobs()...)
 	h.workers["schedule"] = h.schedule.Run

@@ -50,6 +50,7 @@ type House struct {
 	scans      *reconcile.Scans
 	numbers    *sequence.Sequence
 	schedule   *schedule.Schedule
+	warmer     *warmer
 	admissions redis.UniversalClient                  // of sales alone
 	state      store.RedisConfig                      // of State
 	metrics    *store.RedisMetrics                    // of all clients
@@ -133,6 +134,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	h.openCheckIns(cfg, client)
 	h.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up comes at the end of all contexts
 	h.openScans(reg, log)
+	h.warmer = newWarmer(h, reg, log)
 	h.openSchedule(reg, log)
 	if cfg.DatabaseURL != "" {
 		h.chores["watch over the database"] = newPromotions(h, client, h.numbers, cfg.RedisPrefix, reg, log).run

@@ -232,13 +232,17 @@ func (p *pins[K]) holds(k K, now int64) bool {
 	return now < p.until[k]
 }
 
-// set pins keys; the later end of two counts.
-func (p *pins[K]) set(until int64, ks []K) {
+// set pins keys; the later end of two counts. It returns those that were not pinned.
+func (p *pins[K]) set(now, until int64, ks []K) (anew []K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range ks {
+		if now >= p.until[k] {
+			anew = append(anew, k)
+		}
 		p.until[k] = max(p.until[k], until)
 	}
+	return anew
 }
 
 // sort returns those that are pinned and those whose time is over, which it
