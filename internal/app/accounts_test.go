@@ -83,6 +83,7 @@ func TestASessionIsGoodOnEveryInstanceUntilItsLogout(t *testing.T) {
 }
 
 func TestARedisThatLostEverythingSignsNobodyOut(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	path := filepath.Join(t.TempDir(), "tokens")
 	stack.Seed(t, "--users", "60", "--shops", "0", "--tokens", path)
@@ -101,7 +102,7 @@ func TestARedisThatLostEverythingSignsNobodyOut(t *testing.T) {
 		all.Wait()
 	}
 	check("at first")
-	if err := a.House().State.FlushAll(t.Context()).Err(); err != nil {
+	if err := testkit.AdminClient(t, a.House().State).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	check("after Redis was emptied")
@@ -112,7 +113,7 @@ func TestARedisThatLostEverythingSignsNobodyOut(t *testing.T) {
 	if after := a.Counter(t, "tandian_session_reads_total", "source", "row") + b.Counter(t, "tandian_session_reads_total", "source", "row"); after != before {
 		t.Errorf("%v sessions were read from their rows once more", after-before)
 	}
-	if err := a.House().State.Do(context.WithoutCancel(t.Context()), "SHUTDOWN", "NOSAVE").Err(); err == nil {
+	if err := testkit.AdminClient(t, a.House().State).Do(context.WithoutCancel(t.Context()), "SHUTDOWN", "NOSAVE").Err(); err == nil {
 		t.Fatal("Redis is still there")
 	}
 	check("with Redis away")
@@ -634,7 +635,7 @@ func TestWhoAsksIsUnknownWithoutTheDatabase(t *testing.T) {
 	if me(t, ann) != id {
 		t.Fatal("not logged in")
 	}
-	if err := s.House().State.FlushAll(t.Context()).Err(); err != nil {
+	if err := testkit.AdminClient(t, s.House().State).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.House().DB.Close(); err != nil {

@@ -37,6 +37,7 @@ type App struct {
 	demoPassword string                       // of the logins to try; "" if there are none
 	warmWait     time.Duration                // for warm caches; negative: they stay cold
 	ready        chan struct{}                // closed when requests are answered
+	ending       chan struct{}                // closed when no more will come
 	opened       atomic.Pointer[http.Handler] // what answers once the house is open
 	house        atomic.Pointer[House]
 	addr         atomic.Pointer[net.TCPAddr]
@@ -53,12 +54,12 @@ func New(cfg *config.Config, log *slog.Logger, out io.Writer) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
-	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, proxies: proxies, ready: make(chan struct{}), warmWait: warmWait}, nil
+	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, proxies: proxies, ready: make(chan struct{}), ending: make(chan struct{}), warmWait: warmWait}, nil
 }
 
 func newRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	return reg
 }
 
@@ -113,6 +114,7 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) drain(ctx context.Context, server *http.Server, gate *door.Door) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.StopTimeout)
 	defer cancel()
+	close(a.ending)
 	var subscriptions errgroup.Group
 	if gate != nil {
 		subscriptions.Go(func() error { return gate.Close(ctx, a.cfg.StopTimeout/2) })

@@ -249,7 +249,7 @@ func TestOldValuesAfterAFailoverAreGoneWithinASecond(t *testing.T) {
 	}
 
 	// The replica has everything until now, and nothing from now on.
-	m, r := direct(t, master), direct(t, replica)
+	m, r := direct(t, testkit.RedisAdmin(t, master)), direct(t, testkit.RedisAdmin(t, replica))
 	copyAll(t, m, r)
 	rename(t, s, id, "New")
 	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
@@ -391,7 +391,7 @@ func TestARedisThatIsEmptiedIsFilledAgain(t *testing.T) {
 	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 	var p shopPage
 	a.Must(t, listQuery, map[string]any{"first": 20}, &p)
-	if err := a.House().State.FlushAll(context.WithoutCancel(t.Context())).Err(); err != nil {
+	if err := testkit.AdminClient(t, a.House().State).FlushAll(context.WithoutCancel(t.Context())).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*apptest.Server{a, b} {

@@ -407,7 +407,7 @@ func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
 			{"whom the reader follows", func() {
 				redis(s.House().Cache.Unlink(t.Context(), fmt.Sprintf("td:follow:out:{%d}", numberIn(t, reader.id))).Err())
 			}, false},
-			{"everything", func() { redis(s.House().Cache.FlushAll(t.Context()).Err()) }, true},
+			{"everything", func() { redis(testkit.AdminClient(t, s.House().Cache).FlushAll(t.Context()).Err()) }, true},
 		}
 		for _, loss := range losses {
 			if loss.real && stack.Name != "real" {

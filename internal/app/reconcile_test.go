@@ -183,6 +183,7 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 }
 
 func TestReconcileFindsAndMendsWhatWasHarmed(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		h := harm(t, stack)
 		before := h.snapshot(t)

@@ -62,7 +62,7 @@ func roleFlag(value string) cli.Flag {
 
 // openTool opens the Redis of a role for an operator's tool.
 func (c *commands) openTool(ctx context.Context, role string) (redis.UniversalClient, error) {
-	cfg := store.RedisConfig{URL: c.cfg.RedisURL, Role: role, Timeout: toolPatience}
+	cfg := store.RedisConfig{URL: c.cfg.RedisURL, Role: role, Timeout: toolPatience, TLS: c.cfg.RedisTLS()}
 	switch {
 	case role != stateRole && role != cacheRole:
 		return nil, usageError{fmt.Errorf("there is no role %q; there are %s and %s", role, stateRole, cacheRole)}

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
@@ -43,7 +44,7 @@ func watchKeys(t *testing.T, url string) *monitor {
 	}
 	lines := bufio.NewScanner(m.conn)
 	lines.Buffer(nil, 8<<20)
-	if _, err := m.conn.Write([]byte("MONITOR\r\n")); err != nil || !lines.Scan() || lines.Text() != "+OK" {
+	if _, err := m.conn.Write([]byte("AUTH " + testkit.AdminUser + " any\r\nMONITOR\r\n")); err != nil || !lines.Scan() || !lines.Scan() || lines.Text() != "+OK" {
 		t.Fatalf("MONITOR: %v, %q", err, lines.Text())
 	}
 	key, channel := regexp.MustCompile(`"(td:[^"]*)"`), regexp.MustCompile(`(?i)"s?(un)?(publish|subscribe)"`)
@@ -71,6 +72,7 @@ func (m *monitor) end() {
 // keytable.
 func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 	stack := apptest.Real(t)
+	stack.Config.RedisURL = testkit.RedisAsServer(t, stack.Config.RedisURL) // what is written elsewhere is refused
 	m := opened(t, stack, 3)
 	if _, errs, code := stack.Command(t, "import", "../town/demo.csv"); code != 0 {
 		t.Fatal(errs)
@@ -114,6 +116,10 @@ func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 		}
 	}
 	t.Logf("%d keys of %d templates were used", len(seen.keys), len(used))
+	if strings.Contains(s.Log.String(), "NOPERM") {
+		t.Error("something was not permitted")
+	}
+	t.Run("none of their commands is forgotten at the start", func(t *testing.T) { askedFor(t, s) })
 	t.Run("none of them shows a secret by redis cat", func(t *testing.T) { catAll(t, stack, s) })
 }
 
@@ -304,6 +310,39 @@ func rootFields(t *testing.T, s *apptest.Server) (names []string) {
 	return names
 }
 
+// askedFor looks whether a server would say at its start that it may not send one of the
+// commands that this one sent.
+func askedFor(t *testing.T, s *apptest.Server) {
+	t.Helper()
+	// What every connection begins with or a transaction is made of, and what this test does.
+	besides := []string{"hello", "auth", "client|setname", "multi", "discard", "exec", "monitor", "acl|setuser"}
+	admin := testkit.AdminClient(t, s.House().State)
+	text, err := admin.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	for _, m := range regexp.MustCompile(`cmdstat_([a-z_|]+):calls=[1-9]`).FindAllStringSubmatch(text, -1) {
+		if slices.Contains(besides, m[1]) {
+			continue
+		}
+		looked++
+		if err := admin.Do(t.Context(), "ACL", "SETUSER", "lacking", "reset", "on", "nopass", "~*", "&*", "+@all", "-"+m[1]).Err(); err != nil {
+			t.Fatal(err)
+		}
+		o := *s.House().State.(*redis.Client).Options() //nolint:forcetypeassert // it is one server
+		o.Username, o.Password = "lacking", "any"
+		lacking := redis.NewClient(&o)
+		if err := store.CheckRights(t.Context(), lacking, "td"); err == nil {
+			t.Errorf("%s was sent, and is none of the commands that CheckRights asks for", m[1])
+		}
+		_ = lacking.Close()
+	}
+	if looked < 40 {
+		t.Errorf("only %d commands were looked at:\n%s", looked, text)
+	}
+}
+
 // catAll prints every key as an operator would.
 func catAll(t *testing.T, stack *apptest.Stack, s *apptest.Server) {
 	t.Helper()
@@ -455,6 +494,7 @@ func TestRedisCommandsSayWhatTheyNeed(t *testing.T) {
 // The figures are for docs/benchmarks.md; here it counts that every way is
 // measured and nothing is left.
 func TestBenchRedisDeleteMeasuresEveryWayAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	out, errs, code := stack.Command(t, "bench", "redis-delete", "--members", "12345")
 	if code != 0 {

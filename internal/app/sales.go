@@ -48,6 +48,7 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 	if err != nil {
 		return fmt.Errorf("numbers of orders: %w", err)
 	}
+	h.numbers = numbers
 	h.closers = append(h.closers, func() error { numbers.Wait(); return nil })
 	locks, err := h.openLocks(cfg, reg, log) //nolint:contextcheck // they close at the end of all contexts
 	if err != nil {

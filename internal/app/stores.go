@@ -27,6 +27,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/media"
@@ -47,6 +48,7 @@ type House struct {
 	outbox     *outbox.Box
 	sales      *flashsale.Service
 	scans      *reconcile.Scans
+	numbers    *sequence.Sequence
 	schedule   *schedule.Schedule
 	warmer     *warmer
 	admissions redis.UniversalClient                  // of sales alone
@@ -134,6 +136,9 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	h.openScans(reg, log)
 	h.warmer = newWarmer(h, reg, log)
 	h.openSchedule(reg, log)
+	if cfg.DatabaseURL != "" {
+		h.chores["watch over the database"] = newPromotions(h, client, h.numbers, cfg.RedisPrefix, reg, log).run
+	}
 	h.Queues = queues{h.outbox, h.sales, h.Feed, log}
 	h.chores["caches"] = h.hub.Run
 	h.chores["shops"] = h.Shops.Run // what its own readers missed
@@ -222,7 +227,7 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 	c := store.RedisConfig{
 		URL: cfg.RedisURL, Role: "state",
 		PoolSize: cfg.RedisPoolSize, MinIdle: cfg.RedisMinIdle, PoolTimeout: cfg.RedisPoolTimeout,
-		Log: log,
+		Log: log, TLS: cfg.RedisTLS(),
 	}
 	if cfg.RedisURL == "" {
 		embedded, err := embedredis.Start(embedredis.Options{})
@@ -267,6 +272,11 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 		report := func(err error) { log.WarnContext(ctx, "waiting for Redis", "role", role, "err", err) }
 		if err := store.AwaitRedis(ctx, "the "+role+" Redis", client, report); err != nil {
 			return err
+		}
+		if cfg.RedisURL != "" {
+			if err := store.CheckRights(ctx, client, cfg.RedisPrefix); err != nil {
+				return fmt.Errorf("the %s Redis: %w", role, err)
+			}
 		}
 	}
 	return nil

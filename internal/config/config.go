@@ -38,6 +38,9 @@ type Config struct {
 	RedisURL      string // see store.RedisConfig; "" is the embedded Redis
 	RedisCacheURL string // caches; "" is RedisURL
 	RedisPrefix   string // begins every key and channel
+	RedisCA       string // files of TLS to both, see store.RedisTLS
+	RedisCert     string
+	RedisKey      string
 
 	DBMaxConns       int
 	DBMaxIdle        int
@@ -118,9 +121,12 @@ func (c *Config) Flags() []cli.Flag {
 	return []cli.Flag{
 		text("addr", "`HOST:PORT` to listen on; \":8080\" is every interface", &c.Addr),
 		text("data-dir", "`FOLDER` of the embedded database", &c.DataDir),
-		text("database-url", "postgres://… `URL`; the embedded SQLite if empty", &c.DatabaseURL),
+		text("database-url", "postgres://… `URL`; several hosts with ?port=…&target_session_attrs=read-write; the embedded SQLite if empty", &c.DatabaseURL),
 		text("redis-url", "redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://… `URL`; the embedded Redis if empty", &c.RedisURL),
 		text("redis-cache-url", "`URL` of a Redis for caches alone; the same as --redis-url if empty", &c.RedisCacheURL),
+		text("redis-ca", "`FILE` of the certificates, in PEM, that may sign those of a rediss:// Redis; the system's if empty", &c.RedisCA),
+		text("redis-cert", "`FILE` of the certificate, in PEM, that a rediss:// Redis is shown; read again for every connection", &c.RedisCert),
+		text("redis-key", "`FILE` of its key, in PEM", &c.RedisKey),
 		text("redis-prefix", "`WORD` that every Redis key begins with", &c.RedisPrefix),
 		number("db-max-conns", "database connections at most; 0 is 20 for Postgres, 8 for SQLite", &c.DBMaxConns),
 		number("db-max-idle", "idle database connections at most; 0 is --db-max-conns", &c.DBMaxIdle),
@@ -191,8 +197,8 @@ func (c *Config) Check() error {
 		refuse("addr", "%q is not HOST:PORT", c.Addr)
 	}
 	if c.DatabaseURL != "" {
-		if u, err := url.Parse(c.DatabaseURL); err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-			refuse("database-url", "it must begin with postgres://")
+		if err := store.CheckDatabaseURL(c.DatabaseURL); err != nil {
+			refuse("database-url", "%v", err)
 		}
 	}
 	for name, u := range map[string]string{"redis-url": c.RedisURL, "redis-cache-url": c.RedisCacheURL} {
@@ -206,6 +212,7 @@ func (c *Config) Check() error {
 	if c.RedisCacheURL != "" && c.RedisURL == "" {
 		refuse("redis-cache-url", "it needs --redis-url too: the caches of an embedded Redis stay in it")
 	}
+	c.checkRedisTLS(refuse)
 	if !prefix.MatchString(c.RedisPrefix) {
 		refuse("redis-prefix", "%q is not 1 to 32 lower-case letters, digits or dashes", c.RedisPrefix)
 	}
@@ -264,6 +271,35 @@ func (c *Config) Check() error {
 		refuse("log-level", "%q is not debug, info, warn or error", c.LogLevel)
 	}
 	return errors.Join(bad...)
+}
+
+// checkRedisTLS checks the files of TLS to Redis.
+func (c *Config) checkRedisTLS(refuse func(name, format string, args ...any)) {
+	used := store.IsTLS(c.RedisURL) || store.IsTLS(c.RedisCacheURL)
+	for _, f := range []struct{ name, file string }{{"redis-ca", c.RedisCA}, {"redis-cert", c.RedisCert}, {"redis-key", c.RedisKey}} {
+		if f.file != "" && !used {
+			refuse(f.name, "it needs a rediss:// URL: the connections to this Redis are not encrypted")
+			return
+		}
+	}
+	switch {
+	case c.RedisCert != "" && c.RedisKey == "":
+		refuse("redis-cert", "it needs --redis-key too")
+		return
+	case c.RedisCert == "" && c.RedisKey != "":
+		refuse("redis-key", "it needs --redis-cert too")
+		return
+	}
+	for name, files := range map[string]store.RedisTLS{"redis-ca": {CA: c.RedisCA}, "redis-cert": {Cert: c.RedisCert, Key: c.RedisKey}} {
+		if err := files.Check(); err != nil {
+			refuse(name, "%v", err)
+		}
+	}
+}
+
+// RedisTLS is the files of connections to a rediss:// Redis.
+func (c *Config) RedisTLS() store.RedisTLS {
+	return store.RedisTLS{CA: c.RedisCA, Cert: c.RedisCert, Key: c.RedisKey}
 }
 
 // checkDoor checks the settings of who may ask, and how much.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 // variables are the environment variables of c's flags, by flag.
@@ -87,12 +88,18 @@ func TestEverySettingIsAFlagAndAVariableOfItsName(t *testing.T) {
 }
 
 func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
+	ca1, ca2 := testkit.NewCA(t), testkit.NewCA(t)
+	cert1, key1 := ca1.Sign("one", time.Hour)
+	cert2, key2 := ca2.Sign("two", time.Hour)
 	values := map[string]struct{ env, flag string }{
 		"addr":               {":1", ":2"},
 		"data-dir":           {"d1", "d2"},
 		"database-url":       {"postgres://h1/d", "postgres://h2/d"},
-		"redis-url":          {"redis://h1", "redis://h2"},
+		"redis-url":          {"rediss://h1", "rediss://h2"},
 		"redis-cache-url":    {"redis://c1", "redis://c2"},
+		"redis-ca":           {ca1.File, ca2.File},
+		"redis-cert":         {cert1, cert2},
+		"redis-key":          {key1, key2},
 		"redis-prefix":       {"p1", "p2"},
 		"db-max-conns":       {"11", "12"},
 		"db-max-idle":        {"1", "2"},
@@ -140,8 +147,8 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"log-level":     {"debug", "error"},
 	}
 	fromEnv := config.Config{
-		Addr: ":1", DataDir: "d1", DatabaseURL: "postgres://h1/d", RedisURL: "redis://h1", RedisCacheURL: "redis://c1",
-		RedisPrefix: "p1", DBMaxConns: 11, DBMaxIdle: 1, RedisPoolSize: 21, RedisMinIdle: 3, RedisPoolTimeout: time.Second,
+		Addr: ":1", DataDir: "d1", DatabaseURL: "postgres://h1/d", RedisURL: "rediss://h1", RedisCacheURL: "redis://c1",
+		RedisPrefix: "p1", RedisCA: ca1.File, RedisCert: cert1, RedisKey: key1, DBMaxConns: 11, DBMaxIdle: 1, RedisPoolSize: 21, RedisMinIdle: 3, RedisPoolTimeout: time.Second,
 		RedisReadLimit: 111, L1Bytes: 121, LogReader: "auto",
 		CodeSender: "webhook", CodeWebhookURL: "https://h1/send", CodeWebhookSecret: "secret of sixteen 1",
 		PayWithin: 13 * time.Minute, OrderListSize: 131, OrderListStripes: 141, PaymentWebhookSecret: "secret of payment 1", Zone: "Asia/Shanghai", FeedPushThreshold: 1001,
@@ -153,8 +160,8 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		LogFormat: "json", LogLevel: "debug",
 	}
 	fromFlags := config.Config{
-		Addr: ":2", DataDir: "d2", DatabaseURL: "postgres://h2/d", RedisURL: "redis://h2", RedisCacheURL: "redis://c2",
-		RedisPrefix: "p2", DBMaxConns: 12, DBMaxIdle: 2, RedisPoolSize: 22, RedisMinIdle: 4, RedisPoolTimeout: 2 * time.Second,
+		Addr: ":2", DataDir: "d2", DatabaseURL: "postgres://h2/d", RedisURL: "rediss://h2", RedisCacheURL: "redis://c2",
+		RedisPrefix: "p2", RedisCA: ca2.File, RedisCert: cert2, RedisKey: key2, DBMaxConns: 12, DBMaxIdle: 2, RedisPoolSize: 22, RedisMinIdle: 4, RedisPoolTimeout: 2 * time.Second,
 		RedisReadLimit: 112, L1Bytes: 122, LogReader: "off",
 		CodeSender: "webhook", CodeWebhookURL: "https://h2/send", CodeWebhookSecret: "secret of sixteen 2",
 		PayWithin: 14 * time.Minute, OrderWait: 20 * time.Millisecond, OrderListSize: 132, OrderListStripes: 142,
@@ -258,12 +265,23 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"address without a port", func(c *config.Config) { c.Addr = "8080" }, `--addr: "8080" is not HOST:PORT`},
 		{"address over two lines", func(c *config.Config) { c.Addr = "a\nb" }, `--addr: "a\nb" is not HOST:PORT`},
 		{"another database", func(c *config.Config) { c.DatabaseURL = "mysql://ann:hunter2@host/db" }, "--database-url: it must begin with postgres://"},
+		{"several hosts, of which any is taken", func(c *config.Config) { c.DatabaseURL = "postgres://ann:hunter2@a,b/db" }, "--database-url: several hosts need target_session_attrs=read-write"},
+		{"several hosts with ports each", func(c *config.Config) {
+			c.DatabaseURL = "postgres://ann:hunter2@a:1,b:2/db?target_session_attrs=read-write"
+		}, "--database-url: ports of several hosts are written behind them all"},
 		{"a database URL that cannot be read", func(c *config.Config) { c.DatabaseURL = "postgres://ann:hunter2%@host" }, "--database-url: "},
 		{"no Redis", func(c *config.Config) { c.RedisURL = "http://ann:hunter2@host" }, "--redis-url: it begins with redis://"},
 		{"a Redis URL that cannot be read", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host:port" }, "--redis-url: it cannot be read"},
 		{"a Redis password that is not escaped", func(c *config.Config) { c.RedisURL = "redis://ann:1/hunter2@host" }, "--redis-url: it cannot be read"},
 		{"a Redis database that is none", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host/one" }, "--redis-url: redis: invalid database number"},
 		{"no Redis for caches", func(c *config.Config) { c.RedisURL, c.RedisCacheURL = "redis://host", "x" }, "--redis-cache-url: it begins with redis://"},
+		{"a CA that cannot be read", func(c *config.Config) { c.RedisURL, c.RedisCA = "rediss://host", "none" }, "--redis-ca: read the CA: open none: "},
+		{"a CA of a Redis without TLS", func(c *config.Config) { c.RedisURL, c.RedisCA = "redis://host", "none" }, "--redis-ca: it needs a rediss:// URL"},
+		{"a certificate without its key", func(c *config.Config) { c.RedisURL, c.RedisCert = "rediss://host", "none" }, "--redis-cert: it needs --redis-key too"},
+		{"a key without its certificate", func(c *config.Config) {
+			c.RedisCacheURL, c.RedisURL, c.RedisKey = "rediss+cluster://host", "redis://host", "none"
+		}, "--redis-key: it needs --redis-cert too"},
+		{"a certificate that cannot be read", func(c *config.Config) { c.RedisURL, c.RedisCert, c.RedisKey = "rediss://host", "none", "none" }, "--redis-cert: read the client certificate: open none: "},
 		{"caches apart from an embedded Redis", func(c *config.Config) { c.RedisCacheURL = "redis://ann:hunter2@host" }, "--redis-cache-url: it needs --redis-url"},
 		{"no prefix", func(c *config.Config) { c.RedisPrefix = "" }, `--redis-prefix: "" is not`},
 		{"a prefix with a hash tag", func(c *config.Config) { c.RedisPrefix = "a{b}" }, `--redis-prefix: "a{b}" is not`},

@@ -367,10 +367,10 @@ func TestAFlushDoesNotMakeConsumersSpin(t *testing.T) {
 	if got := r.order(t, v.by(1)); got.Result != Stored {
 		t.Errorf("before: %+v", got)
 	}
-	if err := r.Redis.FlushAll(t.Context()).Err(); err != nil {
+	if err := testkit.AdminClient(t, r.Redis).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	r.Redis.ConfigResetStat(t.Context())
+	testkit.AdminClient(t, r.Redis).ConfigResetStat(t.Context())
 	begin := time.Now()
 	testkit.Eventually(t, patience, func() bool {
 		got, err := r.Order(t.Context(), v.by(2))
@@ -433,7 +433,7 @@ func TestWindow15AnotherProcessCertifiedBeforeTheCommit(t *testing.T) {
 	m := r.Redis.XRange(t.Context(), r.gate.keys.orders(v.Partition), "-", "+").Val()[0]
 	d := deliveryOf(v.Partition, r.gate.expected(v.Partition), m)
 	stop()
-	if err := r.Redis.FlushDB(t.Context()).Err(); err != nil {
+	if err := testkit.AdminClient(t, r.Redis).FlushDB(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	other := newRig(t, on, rigOptions{})

@@ -598,3 +598,56 @@ func TestALookThatSeesNothingTakesNoCertificate(t *testing.T) {
 		}
 	})
 }
+
+// A state Redis that is full keeps what it has and takes nothing more: it answers OOM.
+func TestAFullRedisLosesNoOrder(t *testing.T) {
+	r := newRig(t, storetest.Real(t), rigOptions{})
+	const pieces = 30
+	v := r.open(t, pieces)
+	r.openDoor(t)
+	stop := r.run(t, r.Consume, r.Watch)
+	if got := r.order(t, v.by(1)); got.Result != Stored {
+		t.Fatalf("before: %+v", got)
+	}
+	r.settled(t)
+	admin := testkit.AdminClient(t, r.Redis)
+	limit := func(bytes string) {
+		t.Helper()
+		if err := admin.ConfigSet(t.Context(), "maxmemory", bytes).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit("1")
+	if err := r.Redis.Set(t.Context(), "test:more", "x", 0).Err(); !redis.HasErrorPrefix(err, "OOM") {
+		t.Fatalf("it is not full: %v", err)
+	}
+	told := map[int64]Answer{}
+	for user := int64(2); user <= 11; user++ {
+		got, err := r.Order(t.Context(), v.by(user))
+		if err == nil {
+			told[user] = got
+		}
+		if err == nil && got.Result != Stored && got.Result != Queued {
+			t.Errorf("user %d: %+v", user, got)
+		}
+	}
+	t.Logf("%d of 10 had an order although Redis was full", len(told))
+	limit("0")
+	r.awaitDoor(t)
+	r.settled(t)
+	for user, answer := range told {
+		testkit.Eventually(t, patience, func() bool {
+			n, err := r.DB.Order.Query().Where(order.ID(answer.Order), order.StatusIn(order.StatusUNPAID, order.StatusPAID)).Count(t.Context())
+			return err == nil && n == 1
+		})
+		if got := r.order(t, v.by(user)); got.Result != Held {
+			t.Errorf("user %d, who was told of order %d: %+v", user, answer.Order, got)
+		}
+	}
+	if got := r.order(t, v.by(500)); got.Result != Stored {
+		t.Errorf("after: %+v", got)
+	}
+	r.settled(t)
+	stop()
+	r.whole(t, v, pieces)
+}

@@ -27,7 +27,7 @@ func RedisCluster(tb testing.TB) string {
 		all, addrs = append(all, n), append(addrs, n.addr())
 	}
 	for i, n := range all {
-		rdb := redis.NewClient(&redis.Options{Addr: n.addr()})
+		rdb := redis.NewClient(&redis.Options{Addr: n.addr(), Username: AdminUser, Password: "any"})
 		tb.Cleanup(func() { _ = rdb.Close() })
 		if err := rdb.ClusterAddSlotsRange(ctx, i*slots/nodes, (i+1)*slots/nodes-1).Err(); err != nil {
 			tb.Fatalf("give slots to a cluster node: %v", err)
@@ -39,7 +39,7 @@ func RedisCluster(tb testing.TB) string {
 		}
 	}
 	for _, addr := range addrs {
-		rdb := redis.NewClient(&redis.Options{Addr: addr})
+		rdb := redis.NewClient(&redis.Options{Addr: addr, Username: AdminUser, Password: "any"})
 		Eventually(tb, 20*time.Second, func() bool {
 			info := rdb.ClusterInfo(ctx).Val()
 			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:3")

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,10 @@ var guard string
 // socket, which no other user can reach and no other test can have taken. It
 // ends with the test, and also when the test process is killed.
 //
+// Who connects to that address has the rights of the user tandian in
+// deploy/redis/users.acl, for any key: no KEYS, FLUSHALL, CONFIG, DEBUG, SHUTDOWN and the
+// like. What a test itself does to its server goes through [RedisAdmin].
+//
 // Options are added to the command line, for example "--maxmemory-policy",
 // "allkeys-lfu". The program is the one in TANDIAN_TEST_REDIS_SERVER.
 func Redis(tb testing.TB, options ...string) string {
@@ -32,30 +37,45 @@ func Redis(tb testing.TB, options ...string) string {
 	if program == "" {
 		without(tb, "Redis")
 	}
-	dir, err := os.MkdirTemp(shortTemp(), "td") //nolint:usetesting // its path may be too long for a socket
-	if err != nil {
-		tb.Fatalf("start Redis: %v", err)
-	}
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the guard was first, unless it never ran
-	socket := filepath.Join(dir, "redis.sock")
-
-	args := append([]string{
-		"-c", guard, "guard", dir, program,
-		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700",
-		"--dir", dir, "--save", "", "--appendonly", "no",
-	}, options...)
-	cmd := exec.Command("sh", args...) //nolint:noctx // it ends when its input does
-	stop, err := startGuard(cmd)
+	url, stop, err := startRedis(tb.Context(), program, options...)
 	if err != nil {
 		tb.Fatalf("start Redis: %v", err)
 	}
 	tb.Cleanup(stop)
+	return url
+}
 
-	if err := answering(tb.Context(), socket, 10*time.Second); err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "log"))
-		tb.Fatalf("start Redis: %v\n%s", err, log)
+// startRedis is [Redis] for longer than a test: it ends with stop, or with this process.
+func startRedis(ctx context.Context, program string, options ...string) (url string, stop func(), err error) {
+	dir, err := os.MkdirTemp(shortTemp(), "td")
+	if err != nil {
+		return "", nil, err
 	}
-	return "unix://" + socket
+	socket := filepath.Join(dir, "redis.sock")
+	acl, err := writeACL(dir)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	args := slices.Concat([]string{
+		"-c", guard, "guard", dir, program,
+		"--port", "0", "--unixsocket", socket, "--unixsocketperm", "700",
+		"--dir", dir, "--save", "", "--appendonly", "no",
+	}, acl, options)
+	cmd := exec.Command("sh", args...) //nolint:noctx // it ends when its input does
+	end, err := startGuard(cmd)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	stop = func() {
+		end()
+		_ = os.RemoveAll(dir) // the guard was first, unless it never ran
+	}
+	if err := answering(ctx, socket, 10*time.Second); err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "log")) //nolint:gosec // ours
+		stop()
+		return "", nil, fmt.Errorf("%w\n%s", err, log)
+	}
+	return "unix://" + socket, stop, nil
 }
 
 // startGuard starts cmd, and returns a function that closes its input and

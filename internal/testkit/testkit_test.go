@@ -134,7 +134,7 @@ func TestRedisIsPrivateAndGoneAfterTheTest(t *testing.T) {
 		if err := b.Get(t.Context(), "k").Err(); !errors.Is(err, redis.Nil) {
 			t.Errorf("the second server answers %v, want that it has no key of the first", err)
 		}
-		got, err := b.ConfigGet(t.Context(), "maxmemory-policy").Result()
+		got, err := testkit.AdminClient(t, b).ConfigGet(t.Context(), "maxmemory-policy").Result()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -103,6 +103,9 @@ func build[K comparable, V any](hub *Hub, p Policy, s Source[K, V], t *Table) *C
 		c.guard = newGuard(s.All)
 	}
 	c.counts = hub.join(p, c, c)
+	if c.local != nil {
+		c.counts.fill.Store(&fill{c.local.fill})
+	}
 	return c
 }
 

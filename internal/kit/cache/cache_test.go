@@ -703,7 +703,7 @@ func scriptsAreTaught(t *testing.T, w *world) {
 	rows := newTable(1, 2, 3, 4, 5)
 	c := cacheOf(w.process(t), rows.load, Policy{})
 	for range 2 {
-		if err := w.rdb.ScriptFlush(t.Context()).Err(); err != nil {
+		if err := w.admin(t).ScriptFlush(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
 		got, err := c.GetMany(t.Context(), []int{1, 2, 3, 4, 5})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 // onBus is one more process, which runs, on a bus through Redis.
@@ -54,10 +55,7 @@ func TestAFullRedisStillLetsGo(t *testing.T) {
 	if got, err := list.Get(t.Context(), 1); err != nil || got[0] != 0 {
 		t.Fatal(got, err)
 	}
-	full, ok := w.rdb.(*redis.Client)
-	if !ok {
-		t.Fatalf("%T", w.rdb)
-	}
+	full := testkit.AdminClient(t, w.rdb)
 	if err := full.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}

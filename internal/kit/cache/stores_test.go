@@ -60,6 +60,15 @@ func (w *world) process(t *testing.T, hooks ...redis.Hook) *Hub {
 	return h
 }
 
+// admin is the Redis for what a server may not do to it.
+func (w *world) admin(t *testing.T) redis.UniversalClient {
+	t.Helper()
+	if w.elapse != nil { // miniredis has no users
+		return w.rdb
+	}
+	return testkit.AdminClient(t, w.rdb)
+}
+
 // names lists the keys that w's caches left in Redis.
 func (w *world) names(t *testing.T) []string {
 	t.Helper()

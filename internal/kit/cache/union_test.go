@@ -955,7 +955,7 @@ func unionScriptsAreTaught(t *testing.T, w *world) {
 		func() { wantFeed(t, "pushed", f, 1, "A/3 B/2 A/1, all") },
 	}
 	for _, step := range steps {
-		must(t, w.rdb.ScriptFlush(t.Context()).Err())
+		must(t, w.admin(t).ScriptFlush(t.Context()).Err())
 		step()
 	}
 	a.wantCalls(t, "all in all", 2, 2)

@@ -821,7 +821,7 @@ func windowScriptsAreTaught(t *testing.T, w *world) {
 		},
 	}
 	for _, step := range steps {
-		must(t, w.rdb.ScriptFlush(t.Context()).Err())
+		must(t, w.admin(t).ScriptFlush(t.Context()).Err())
 		must(t, step())
 	}
 	wantLoads(t, l, 1)

@@ -93,7 +93,7 @@ func TestOnAClusterHintsAreSharded(t *testing.T) {
 	h, e := listen(t, rdb, HintOptions{})
 	publish(t, h, "7")
 	testkit.Eventually(t, soon, func() bool { return e.has("7") })
-	master, err := rdb.MasterForKey(t.Context(), "td:hints")
+	master, err := testkit.AdminClient(t, rdb).(*redis.ClusterClient).MasterForKey(t.Context(), "td:hints") //nolint:forcetypeassert // it is what rdb is
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +105,10 @@ func TestOnAClusterHintsAreSharded(t *testing.T) {
 func TestAConnectionThatIsLostIsReplacedAndAGapTold(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: addrOf(testkit.Redis(t))})
 	t.Cleanup(func() { _ = rdb.Close() })
+	admin := testkit.AdminClient(t, rdb)
 	h, e := listen(t, rdb, HintOptions{})
 	for gaps := e.gaps(); gaps < 4; gaps++ {
-		if err := rdb.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
+		if err := admin.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, soon, func() bool { return e.gaps() > gaps })

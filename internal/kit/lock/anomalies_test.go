@@ -555,7 +555,7 @@ func TestNoReleaseIsMissed(t *testing.T) {
 			wait := wants(t.Context(), l, "shop 1")
 			subscribed := func(want int64) bool {
 				for i := range h.urls {
-					if h.client(t, i).PubSubNumSub(t.Context(), "lock:{shop 1}:c").Val()["lock:{shop 1}:c"] != want {
+					if testkit.AdminClient(t, h.client(t, i)).PubSubNumSub(t.Context(), "lock:{shop 1}:c").Val()["lock:{shop 1}:c"] != want {
 						return false
 					}
 				}
@@ -571,7 +571,7 @@ func TestNoReleaseIsMissed(t *testing.T) {
 			})
 			for i, p := range taps {
 				p.do(func() { p.dials = dials })
-				if err := h.client(t, i).ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
+				if err := testkit.AdminClient(t, h.client(t, i)).ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -536,7 +536,7 @@ func TestARealRedisThatIsAwayIsCutOffUntilItIsBack(t *testing.T) {
 			if err := os.Rename(socket, socket+".away"); err != nil {
 				t.Fatal(err)
 			}
-			if err := other.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
+			if err := testkit.AdminClient(t, other).ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
 				t.Fatal(err)
 			}
 			return func() {

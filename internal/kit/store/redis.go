@@ -35,6 +35,7 @@ type RedisConfig struct {
 	// OnConnect may refuse a new connection, by an error whose method Unsent() bool
 	// says that nothing was sent: that is no failure of Redis, and opens no breaker.
 	OnConnect func(ctx context.Context, conn *redis.Conn) error
+	TLS       RedisTLS // files of connections to a rediss:// URL
 	// Dial replaces the network: the embedded Redis answers in the process.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	Log  *slog.Logger // hears when a node is cut off and when it answers again; nil for nobody
@@ -103,7 +104,12 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	o.MinIdleConns = cfg.MinIdle
 	o.PoolTimeout = cmp.Or(cfg.PoolTimeout, 250*time.Millisecond)
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	o.Dialer = cfg.Dial
+	o.DisableIdentity = true // its name says who it is; Redis 7.0 has no CLIENT SETINFO
+	if o.Dialer = cfg.Dial; o.Dialer == nil && o.TLSConfig != nil {
+		if o.Dialer, err = cfg.TLS.dialer(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))); err != nil {
+			return nil, fmt.Errorf("TLS to the %s Redis: %w", cfg.Role, err)
+		}
+	}
 	switch topology {
 	case "cluster":
 		c := o.Cluster()

@@ -275,7 +275,7 @@ func startServer(t testing.TB) *server {
 func (s *server) start() {
 	s.t.Helper()
 	testkit.Redis(s.t, "--bind", "127.0.0.1", "--port", s.port, "--dir", s.dir, "--repl-diskless-sync-delay", "0")
-	s.admin = redis.NewClient(&redis.Options{Addr: address(s.url()), MaxRetries: -1, DialerRetries: 1})
+	s.admin = redis.NewClient(&redis.Options{Addr: address(s.url()), Username: testkit.AdminUser, Password: "any", MaxRetries: -1, DialerRetries: 1})
 	s.t.Cleanup(func() { _ = s.admin.Close() })
 }
 

@@ -60,7 +60,7 @@ func Real(tb testing.TB) *Stack {
 	tb.Helper()
 	s := &Stack{Name: "real", Config: base(tb)}
 	s.Config.DatabaseURL = storetest.Postgres(tb)
-	s.Config.RedisURL = testkit.Redis(tb)
+	s.Config.RedisURL = storetest.Redis(tb)
 	s.Config.CodeSender = "console" // as the embedded mode has by itself
 	return s
 }
@@ -217,7 +217,7 @@ func checkKeys(tb testing.TB, a *app.App, cfg config.Config) {
 		if url == "" {
 			continue
 		}
-		rdb, err := store.OpenRedis(store.RedisConfig{URL: url, Role: "test", Timeout: keytable.Patience}, store.NewRedisMetrics(prometheus.NewRegistry()))
+		rdb, err := store.OpenRedis(store.RedisConfig{URL: url, Role: "test", Timeout: keytable.Patience, TLS: cfg.RedisTLS()}, store.NewRedisMetrics(prometheus.NewRegistry()))
 		if err != nil {
 			tb.Error(err)
 			continue
@@ -256,6 +256,7 @@ func (s *Stack) Command(tb testing.TB, args ...string) (stdout, stderr string, c
 	settings := []string{
 		"tandian", "--addr", s.Config.Addr, "--data-dir", s.Config.DataDir, "--redis-prefix", s.Config.RedisPrefix,
 		"--database-url", s.Config.DatabaseURL, "--redis-url", s.Config.RedisURL, "--redis-cache-url", s.Config.RedisCacheURL,
+		"--redis-ca", s.Config.RedisCA, "--redis-cert", s.Config.RedisCert, "--redis-key", s.Config.RedisKey,
 		"--start-timeout", s.Config.StartTimeout.String(),
 	}
 	var out, errs bytes.Buffer

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 // snapshotMembers is more members than any collection of a test has.
@@ -72,15 +73,24 @@ func keysOf(tb testing.TB, rdb redis.UniversalClient) (lines []string) {
 	if err := (store.KeyScan{}).Each(ctx, rdb, func(k store.Key) { keys = append(keys, k) }); err != nil {
 		tb.Fatal(err)
 	}
+	admin := reader(tb, rdb)
 	for _, k := range keys {
 		members, err := store.Peek(ctx, rdb, k, snapshotMembers)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		slices.SortFunc(members, func(a, b store.Member) int { return strings.Compare(a.Name, b.Name) })
-		lines = append(lines, fmt.Sprintf("%s %s %v %s", k.Name, k.Type, members, bytesOf(ctx, rdb, k.Name)))
+		lines = append(lines, fmt.Sprintf("%s %s %v %s", k.Name, k.Type, members, bytesOf(ctx, admin, k.Name)))
 	}
 	return lines
+}
+
+// reader is who may see the bytes of keys: on a real server only an administrator.
+func reader(tb testing.TB, rdb redis.UniversalClient) redis.UniversalClient {
+	if one, ok := rdb.(*redis.Client); ok && strings.HasPrefix(one.Options().Addr, "embedded:") {
+		return rdb
+	}
+	return testkit.AdminClient(tb, rdb)
 }
 
 // bytesOf is what a real server tells of a key: an embedded one dumps texts alone, and
