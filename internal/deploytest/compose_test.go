@@ -334,7 +334,7 @@ func TestTheImageIsStaticSmallAndOfNoRoot(t *testing.T) {
 	_, last, _ := strings.Cut(string(text), stages[len(stages)-1])
 	for what, in := range map[string]struct{ part, want string }{
 		"static":  {string(text), `CGO_ENABLED=0 go build -trimpath`},
-		"version": {string(text), `-X main\.version=\$\{VERSION\} -X main\.commit=\$\{COMMIT\}`},
+		"version": {string(text), `-X github\.com/tandian-dev/tandian/internal/app\.releaseVersion=\$\{VERSION\} -X github\.com/tandian-dev/tandian/internal/app\.releaseCommit=\$\{COMMIT\}`},
 		"args":    {string(text), `(?m)^ARG VERSION=\S+\nARG COMMIT=\S+$`},
 		"user":    {last, `(?m)^USER 65532:65532$`},
 		"health":  {last, `(?m)^HEALTHCHECK .*CMD \["/tandian", "probe"\]$`},

@@ -123,7 +123,7 @@ func startMonitor(t *testing.T) *monitor {
 	targets := map[string]string{"server-1:8080": strings.TrimPrefix(m.server.URL, "http://"), "server-2:8080": ""}
 	for target, address := range map[string]string{"redis-exporter-state:9121": stack.Config.RedisURL, "redis-exporter-cache:9121": stack.Config.RedisCacheURL} {
 		targets[target] = loopback(t)
-		runProgram(t, nil, redisExporter, "-redis.addr", address, "-web.listen-address", targets[target])
+		runProgram(t, []string{"REDIS_USER=exporter", "REDIS_PASSWORD=exporter"}, redisExporter, "-redis.addr", address, "-web.listen-address", targets[target])
 	}
 	targets["postgres-exporter:9187"] = loopback(t)
 	runProgram(t, []string{"DATA_SOURCE_NAME=" + monitorRole(t, stack)}, postgresExporter, "--web.listen-address="+targets["postgres-exporter:9187"])

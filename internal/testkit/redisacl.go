@@ -59,8 +59,12 @@ func writeACL(dir string) (options []string, err error) {
 	var server string
 	var rights []string
 	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 2 && words[1] == "tandian" {
-			server = line
+		words := strings.Fields(line)
+		if len(words) > 2 && words[1] == "exporter" { // as it is: what asks for figures
+			server += line
+		}
+		if len(words) > 2 && words[1] == "tandian" {
+			server += line
 			for _, word := range words[2:] {
 				if strings.HasPrefix(word, "+") || strings.HasPrefix(word, "-") {
 					rights = append(rights, word)
