@@ -54,7 +54,7 @@ func New(cfg *config.Config, log *slog.Logger, out io.Writer) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
-	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, proxies: proxies, ready: make(chan struct{}), ending: make(chan struct{}), warmWait: warmWait}, nil
+	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, proxies: proxies, warmWait: warmWait, ready: make(chan struct{}), ending: make(chan struct{})}, nil
 }
 
 func newRegistry() *prometheus.Registry {

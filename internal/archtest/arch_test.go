@@ -129,7 +129,7 @@ func forbiddenRedis(from place) string {
 	switch {
 	case from.floor == roomFloor && from.only == nil, // a room
 		from.prefix == "internal/kit", from.prefix == "internal/app", from.prefix == "internal/bench", from.prefix == "internal/faulttest",
-		from.prefix == "internal/testkit", from.prefix == "internal/testkit/apptest", from.prefix == "internal/testkit/storetest":
+		from.prefix == "internal/deploytest", from.prefix == "internal/testkit", from.prefix == "internal/testkit/apptest", from.prefix == "internal/testkit/storetest":
 		return ""
 	}
 	return "only kit, rooms, internal/app and what measures Redis speak to it"

@@ -533,10 +533,14 @@ func TestARealRedisThatIsAwayIsCutOffUntilItIsBack(t *testing.T) {
 		{"it hangs", func(t *testing.T, _ string, other *redis.Client) func() { return pause(t, other) }},
 		{"it refuses", func(t *testing.T, url string, other *redis.Client) func() {
 			socket := strings.TrimPrefix(url, "unix://")
+			admin := testkit.AdminClient(t, other)
+			if err := admin.Ping(t.Context()).Err(); err != nil { // while it can connect
+				t.Fatal(err)
+			}
 			if err := os.Rename(socket, socket+".away"); err != nil {
 				t.Fatal(err)
 			}
-			if err := testkit.AdminClient(t, other).ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
+			if err := admin.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
 				t.Fatal(err)
 			}
 			return func() {
