@@ -153,7 +153,7 @@ func gaps(t *testing.T, db *sql.DB, job string) (found []time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range strings.Fields(text) {
+	for field := range strings.FieldsSeq(text) {
 		ms, err := strconv.Atoi(field)
 		if err != nil {
 			t.Fatal(err)
