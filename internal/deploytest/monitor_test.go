@@ -19,7 +19,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,15 +42,6 @@ var notShown = map[string]string{ //nolint:gochecknoglobals // a constant that G
 	"tandian_build_info":                        "a version, and no figure",
 }
 
-// mayBeMissing are prefixes of metrics that a server need not have: their panels may be
-// empty while it has none.
-var mayBeMissing = []string{"tandian_schedule_"} //nolint:gochecknoglobals // a constant that Go cannot say
-
-// maybe says whether a metric, "" for none, is one that a server need not have.
-func maybe(metric string) bool {
-	return metric != "" && slices.ContainsFunc(mayBeMissing, func(prefix string) bool { return strings.HasPrefix(metric, prefix) })
-}
-
 // The queries of the dashboard and of the alerts, against a server with traffic, Debian's
 // exporters and a real Prometheus that was started from the real file.
 func TestMonitorNoPanelIsEmptyAndEveryAlertKnowsItsMetrics(t *testing.T) {
@@ -61,15 +51,7 @@ func TestMonitorNoPanelIsEmptyAndEveryAlertKnowsItsMetrics(t *testing.T) {
 		t.Fatalf("%d queries of panels", len(panels))
 	}
 	traffic := newTraffic(t, m.server, m.people)
-	exposed := m.names(t)
-	var left []panelQuery
-	for _, q := range panels {
-		if missing := m.missing(q.expr, exposed); maybe(missing) {
-			t.Logf("%s may be empty: there is no %s", q.panel, missing)
-		} else {
-			left = append(left, q)
-		}
-	}
+	left := panels
 	last := map[string]string{}
 	for end := time.Now().Add(45 * time.Second); len(left) > 0 && time.Now().Before(end); {
 		for range 4 {
@@ -86,8 +68,8 @@ func TestMonitorNoPanelIsEmptyAndEveryAlertKnowsItsMetrics(t *testing.T) {
 	for _, q := range left {
 		t.Errorf("%s: %s", q, last[q.String()])
 	}
-	exposed = m.names(t)
-	m.rules(t, exposed)
+	exposed := m.names(t)
+	m.rules(t)
 	m.allShown(t, panels, exposed)
 }
 
@@ -304,19 +286,9 @@ func nameOf(selector string) string {
 	return name
 }
 
-// missing is the first metric of a query that nobody exposes.
-func (*monitor) missing(expr string, exposed []string) string {
-	for _, s := range selectors(expr) {
-		if !slices.Contains(exposed, nameOf(s)) {
-			return nameOf(s)
-		}
-	}
-	return ""
-}
-
 // rules holds every rule of alerts.yml to evaluate, and each of its selectors to find
 // something: else a metric that was renamed would be an alert that never fires.
-func (m *monitor) rules(t *testing.T, exposed []string) {
+func (m *monitor) rules(t *testing.T) {
 	t.Helper()
 	var data struct {
 		Groups []struct {
@@ -342,10 +314,6 @@ func (m *monitor) rules(t *testing.T, exposed []string) {
 			}
 			if r.Type == "alerting" && (r.Annotations["runbook"] != "docs/operations.md#"+strings.ToLower(r.Name) || !bytes.Contains(runbook, []byte("\n#### "+r.Name+"\n"))) {
 				t.Errorf("%s: the runbook %q is not in docs/operations.md", r.Name, r.Annotations["runbook"])
-			}
-			if missing := m.missing(r.Query, exposed); maybe(missing) {
-				t.Logf("%s: there is no %s", r.Name, missing)
-				continue
 			}
 			found := selectors(r.Query)
 			if len(found) == 0 {

@@ -69,10 +69,10 @@ func (l Lag) forgive(events []Event, kept func(voucher string) bool) []Event {
 // forgotten is the event as if its answer had not come.
 func (e Event) forgotten() Event {
 	e.Code, e.Note, e.Status, e.Failure, e.Calm = Unknown, "an asynchronous standby took over", "", "", 0
-	switch e.Op {
-	case OpOpen:
+	if e.Op == OpOpen {
 		e.Voucher, e.Stock = "", 0
-	case OpOrder:
+	}
+	if e.Op == OpOrder {
 		e.Order = ""
 	}
 	return e

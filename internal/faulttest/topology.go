@@ -125,7 +125,7 @@ func (g *group) openCluster(ctx context.Context, dir string) error {
 			return fmt.Errorf("form the cluster: %w", err)
 		}
 	}
-	return g.inStep(ctx, formPatience)
+	return g.inStep(ctx)
 }
 
 // follow makes a node of a cluster the replica of another one, once it has heard of it.
@@ -153,7 +153,7 @@ func (g *group) openSentinel(ctx context.Context, dir string) error {
 			return fmt.Errorf("make a replica: %w", err)
 		}
 	}
-	if err := g.inStep(ctx, formPatience); err != nil {
+	if err := g.inStep(ctx); err != nil {
 		return err
 	}
 	ports, err := freePorts(ctx, sentinels)
@@ -196,7 +196,7 @@ func (g *group) addSentinel(ctx context.Context, dir, name string, port, master 
 }
 
 func withSentinel(addr string, do func(c *redis.SentinelClient) error) error {
-	c := redis.NewSentinelClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
+	c := redis.NewSentinelClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}) //nolint:forbidigo // what checks the server shares nothing with it
 	defer func() { _ = c.Close() }()
 	return do(c)
 }
@@ -276,8 +276,8 @@ func (s *redisNode) replication(ctx context.Context) map[string]string {
 
 // inStep waits until there are as many masters as there should be, and everybody else has
 // what they have.
-func (g *group) inStep(ctx context.Context, patience time.Duration) error {
-	return until(ctx, patience, "all replicas are in step", func() error {
+func (g *group) inStep(ctx context.Context) error {
+	return until(ctx, formPatience, "all replicas are in step", func() error {
 		masters, replicas := g.roles(ctx)
 		if len(masters) != g.masters || len(masters)+len(replicas) != len(g.nodes) {
 			return fmt.Errorf("there are %d masters and %d replicas in step", len(masters), len(replicas))
@@ -337,7 +337,7 @@ func (g *group) killMaster(ctx context.Context, r *rand.Rand) (end func(context.
 			}
 			return nil
 		})
-		return errors.Join(err, dead.Start(ctx), g.inStep(ctx, failoverPatience))
+		return errors.Join(err, dead.Start(ctx), g.inStep(ctx))
 	}, nil
 }
 

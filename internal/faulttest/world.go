@@ -485,7 +485,7 @@ func (w *World) Heal(ctx context.Context) error {
 		}
 	}
 	if w.group != nil {
-		failed = append(failed, w.group.inStep(ctx, failoverPatience))
+		failed = append(failed, w.group.inStep(ctx))
 	}
 	if err := errors.Join(append(failed, w.each(revive))...); err != nil {
 		return fmt.Errorf("heal the world: %w", err)

@@ -93,7 +93,7 @@ func startCluster(ctx context.Context, tb testing.TB, program string) (t topolog
 	var all []clusterNode
 	var ids []string
 	for i := range 2 * masters {
-		n := clusterNode{freePort(tb), freePort(tb)}
+		n := clusterNode{freePort(tb), freePort(tb)} //nolint:contextcheck // the test's
 		_, stop, err := startRedis(ctx, program, "--bind", "127.0.0.1", "--port", n.port, "--cluster-enabled", "yes", "--cluster-port", n.bus,
 			"--cluster-node-timeout", "5000", "--repl-diskless-sync-delay", "0")
 		if err != nil {
@@ -131,7 +131,7 @@ func startCluster(ctx context.Context, tb testing.TB, program string) (t topolog
 		for _, addr := range t.nodes {
 			if err := at(addr, func(rdb *redis.Client) error {
 				info, err := rdb.ClusterInfo(ctx).Result()
-				if err == nil && !(strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:3") && strings.Contains(info, "cluster_known_nodes:6")) {
+				if err == nil && (!strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_size:3") || !strings.Contains(info, "cluster_known_nodes:6")) {
 					err = errors.New("the cluster is not formed yet")
 				}
 				return errors.Join(err, linked(ctx, rdb))
@@ -156,7 +156,7 @@ func startSentinel(ctx context.Context, tb testing.TB, program string) (t topolo
 	const replicas, sentinels = 2, 3
 	var ports []string
 	for i := range 1 + replicas {
-		port := freePort(tb)
+		port := freePort(tb) //nolint:contextcheck // the test's
 		options := []string{"--bind", "127.0.0.1", "--port", port, "--repl-diskless-sync-delay", "0"}
 		if i > 0 {
 			options = append(options, "--replicaof", "127.0.0.1 "+ports[0])
@@ -175,7 +175,7 @@ func startSentinel(ctx context.Context, tb testing.TB, program string) (t topolo
 	}
 	var addrs []string
 	for range sentinels {
-		port := freePort(tb)
+		port := freePort(tb) //nolint:contextcheck // the test's
 		if err := launchSentinel(program, port, ports[0]); err != nil {
 			return t, err
 		}
@@ -247,7 +247,7 @@ func (t topology) empty(ctx context.Context) error {
 			if err != nil || !strings.Contains(info, "role:master") {
 				return err
 			}
-			return rdb.FlushAll(ctx).Err()
+			return rdb.FlushAll(ctx).Err() //nolint:forbidigo // a server of the tests alone
 		}); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -210,9 +211,7 @@ func (c *course) goals() []goal {
 	goals = append(goals, goal{"looks at /metrics that no server answered", fmt.Sprint(c.missed), "0", c.missed == 0})
 	for i, t := range c.tallies {
 		measured := fmt.Sprintf("%d pieces, %d ordered, %d paid; %d told, %d of them FAILED", t.initial, t.live, t.paid, t.told, t.failed)
-		for _, w := range t.wrong {
-			measured += "; " + w
-		}
+		measured = strings.Join(append([]string{measured}, t.wrong...), "; ")
 		goals = append(goals, goal{fmt.Sprintf("sale %d adds up in the rows, in Redis and with what buyers were told", i+1), measured, "yes", len(t.wrong) == 0})
 	}
 	goals = append(goals, c.heard(), goal{

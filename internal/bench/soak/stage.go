@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,8 +61,8 @@ func Process(in io.Reader, out io.Writer, start func() (addr string, err error))
 }
 
 func (s *stage) close() {
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		s.closers[i]()
+	for _, end := range slices.Backward(s.closers) {
+		end()
 	}
 }
 

@@ -359,7 +359,7 @@ func (c *crowd) comment(ctx context.Context, v *visit) error {
 func (c *crowd) follow(ctx context.Context, v *visit) error {
 	whom := c.famous(v.rnd)
 	if whom.id == v.who.id {
-		whom = c.people[2+(v.rnd.IntN(len(c.people)-2))]
+		whom = c.people[2+v.rnd.IntN(len(c.people)-2)]
 	}
 	if whom.id == v.who.id {
 		return nil

@@ -196,6 +196,12 @@ func workPanels() []panel {
 			{"time() - " + most("exported_job", of("schedule_last_success_timestamp_seconds")), "{{exported_job}} seconds ago"},
 		}},
 		{title: "Time of scheduled work", unit: "s", about: "p95 of runs, by job.", queries: one(quantile(.95, "exported_job", "schedule_run_seconds")+" >= 0", "{{exported_job}}")},
+		{title: "Warm-up", unit: "short", about: "What was read before anybody asked, parts that failed, and how long the last starts took.", queries: []query{
+			{per("what", "warmup_entries_total"), "{{what}} a second"},
+			{per("what", "warmup_failures_total"), "failed: {{what}}"},
+			{of("warmup_seconds"), "seconds at the start of {{instance}}"},
+			{"1 - " + of("warmup_finished"), "{{instance}} is still cold"},
+		}},
 		{title: "Failures in the background", unit: "reqps", about: "What failed unseen and is tried again, by room.", queries: rates("account_failures_total", "order_failures_total", "visit_failures_total", "log_reader_errors_total", "sql_errors_total")},
 		{title: "Order lists", unit: "reqps", about: "Lists of orders in Redis that were built anew or compared with the rows.", queries: rates("order_list_rebuilds_total", "order_lists_compared_total")},
 		{title: "Visits", unit: "reqps", about: "Views recorded, and those not counted.", queries: []query{{per("kind", "visits_total"), "{{kind}}"}, {per("reason", "visits_dropped_total"), "not counted: {{reason}}"}}},
