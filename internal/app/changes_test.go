@@ -249,7 +249,7 @@ func TestOldValuesAfterAFailoverAreGoneWithinASecond(t *testing.T) {
 	}
 
 	// The replica has everything until now, and nothing from now on.
-	m, r := direct(t, testkit.RedisAdmin(t, master)), direct(t, testkit.RedisAdmin(t, replica))
+	m, r := testkit.AdminClient(t, direct(t, master)), testkit.AdminClient(t, direct(t, replica))
 	copyAll(t, m, r)
 	rename(t, s, id, "New")
 	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
@@ -281,7 +281,7 @@ func TestOldValuesAfterAFailoverAreGoneWithinASecond(t *testing.T) {
 }
 
 // copyAll is what a replica has that has just caught up.
-func copyAll(t *testing.T, from, to *redis.Client) {
+func copyAll(t *testing.T, from, to redis.UniversalClient) {
 	t.Helper()
 	if err := to.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
