@@ -23,9 +23,10 @@ func answerAll(all []*asked) {
 func TestCallersOfAMomentShareARoundTrip(t *testing.T) {
 	const callers = 1000
 	release := make(chan struct{})
-	var trips, under, most atomic.Int32
+	var trips, under, most, sent atomic.Int32
 	g := newTogether(func(_ context.Context, all []*asked) {
 		trips.Add(1)
+		sent.Add(int32(len(all)))
 		n := under.Add(1)
 		defer under.Add(-1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
@@ -45,10 +46,10 @@ func TestCallersOfAMomentShareARoundTrip(t *testing.T) {
 			}
 		})
 	}
-	testkit.Eventually(t, patience, func() bool {
+	testkit.Eventually(t, patience, func() bool { // all of them are here: who comes later shares with nobody
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		return g.trips == mostTrips && len(g.waiting) > callers/2
+		return g.trips == mostTrips && len(g.waiting)+int(sent.Load()) == callers
 	})
 	close(release)
 	all.Wait()
