@@ -16,7 +16,7 @@ APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|
 # What `make check` does, in this order.
 CHECKS := fresh lint web-fresh race vuln
 
-.PHONY: help run dev build test go-test e2e browser deploytest deploy faulttest mutants livetest race check checks apart servers generate migration web format $(CHECKS)
+.PHONY: help run dev build test go-test e2e browser deploytest deploy faulttest mutants livetest test-cluster race soak release check checks apart servers generate migration web format $(CHECKS)
 
 help: ## list what there is to do
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -53,6 +53,10 @@ deploytest: servers deploy ## what stands around Tandian in production: nginx, R
 deploy:
 	@scripts/servers.sh install-deploy || test -z "$$CI"
 
+dashboard: ## write the dashboard of Grafana from internal/tools/dashboard
+	go run ./internal/tools/dashboard deploy/grafana/dashboards/tandian.json
+.PHONY: dashboard
+
 FAULTTEST := go run ./internal/faulttest/cmd/faulttest
 
 faulttest: servers ## harm whole servers while clients buy, and prove that nothing is lost: DUR=2m SEED=1 [EMBEDDED=1]
@@ -65,6 +69,19 @@ LIVETEST := go run ./internal/livetest/cmd/livetest
 
 livetest: servers ## harm whole servers while clients follow live feeds, and prove that none misses anything: DUR=5m SEED=1 [MUTANTS=all]
 	$(LIVETEST) -seed $(or $(SEED),0) $(if $(MUTANTS),-mutants $(filter-out all,$(MUTANTS)),-dur $(or $(DUR),5m))
+
+soak: servers ## do two servers bear what people do, and a Redis that restarts? DUR=10m RATE=150 SEED=1 OUT=tmp/soak
+	go build -o .cache/tandian-soak .
+	scripts/servers.sh run .cache/tandian-soak bench soak --dur $(or $(DUR),10m) --rate $(or $(RATE),150) --seed $(or $(SEED),1) --out $(or $(OUT),tmp/soak)
+
+release: ## archives of the program for all platforms, with checksums, in dist/: VERSION=v0.1.0
+	scripts/release.sh "$(VERSION)"
+
+# Rooms on a cluster and through Sentinel, then whole servers of which a master is killed.
+test-cluster: servers ## sales and feeds on Redis Cluster, on Sentinel and with a standby of PostgreSQL, of which masters die: SEED=1 [ONLY="cluster sentinel sync async"]
+	for redis in cluster sentinel; do TANDIAN_TEST_REDIS=$$redis scripts/servers.sh run go test -count=1 -timeout 5m ./internal/flashsale -run 'TestWindow|OneKey|Reconcil' || exit 1; done
+	for redis in cluster sentinel; do TANDIAN_TEST_REDIS=$$redis scripts/servers.sh run go test -count=1 -timeout 5m ./internal/app -run 'TestAFeed' || exit 1; done
+	$(FAULTTEST) -beyond -seed $(or $(SEED),0) $(ONLY)
 
 check: $(CHECKS) ## generated code, format, lint, web app, race detector, vulnerabilities
 

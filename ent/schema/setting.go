@@ -8,8 +8,8 @@ import (
 )
 
 // Setting is something that all processes share: what is fixed at the first start, for
-// good, because what is stored would not be found under another value; and when scans
-// were last run.
+// good, because what is stored would not be found under another value; and when scheduled
+// work was last run.
 type Setting struct{ ent.Schema }
 
 // Annotations of a setting.

@@ -26,6 +26,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/schedule"
 )
 
 // A Role is what somebody may do. Each includes those before it.
@@ -183,9 +184,11 @@ func orDefault(n, otherwise int) int {
 	return otherwise
 }
 
-// Run deletes the rows of sessions that ended, or that nobody uses any more, until
-// ctx ends. Any number of processes may run it; one is enough for all.
-func (s *Service) Run(ctx context.Context) error { return s.sessions.run(ctx) }
+// Jobs are what is due every so often: account.sessions deletes the rows of sessions that
+// ended, or that nobody uses any more.
+func (s *Service) Jobs() []schedule.Job {
+	return []schedule.Job{{Name: "account.sessions", Every: purgeEvery, Limit: workTimeout, Do: s.sessions.purge}}
+}
 
 // ByID returns one user, or [fault.ErrNotFound]. It sees every write whose call
 // returned in this process, those of other processes within moments, a second at

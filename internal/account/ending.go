@@ -7,7 +7,6 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	entsession "github.com/tandian-dev/tandian/ent/session"
-	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
@@ -55,22 +54,10 @@ func (s *sessions) announce(ctx context.Context, job []outbox.Ticket, ids ...str
 }
 
 // run purges until ctx ends.
-func (s *sessions) run(ctx context.Context) error {
-	for ctx.Err() == nil {
-		if err := s.purge(ctx); err != nil && ctx.Err() == nil {
-			s.failures.Note(ctx, "purge", err)
-		}
-		_ = clock.Sleep(ctx, purgeEvery) // the loop sees that ctx ended
-	}
-	return nil
-}
-
 // purge deletes the rows of sessions that ended, and of those that nobody used for
 // 36 hours. A row may be behind by what lies between two refreshes; that of a
 // session that ended stays for a while, for a Redis that forgot its end.
 func (s *sessions) purge(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, workTimeout)
-	defer cancel()
 	for {
 		over := entsession.Or(entsession.ExpiresAtLTE(s.now().Add(-rowEvery-touchEvery).UTC()), entsession.EndedAtLTE(s.now().Add(-endedRowLife).UTC()))
 		ids, err := s.db.Session.Query().Where(over).Limit(endBatch).IDs(ctx)

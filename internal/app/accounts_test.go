@@ -83,6 +83,7 @@ func TestASessionIsGoodOnEveryInstanceUntilItsLogout(t *testing.T) {
 }
 
 func TestARedisThatLostEverythingSignsNobodyOut(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	path := filepath.Join(t.TempDir(), "tokens")
 	stack.Seed(t, "--users", "60", "--shops", "0", "--tokens", path)

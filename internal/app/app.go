@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -34,7 +35,9 @@ type App struct {
 	proxies      door.Proxies
 	tracing      *observe.Tracing             // nil if nobody collects
 	demoPassword string                       // of the logins to try; "" if there are none
+	warmWait     time.Duration                // for warm caches; negative: they stay cold
 	ready        chan struct{}                // closed when requests are answered
+	ending       chan struct{}                // closed when no more will come
 	opened       atomic.Pointer[http.Handler] // what answers once the house is open
 	house        atomic.Pointer[House]
 	addr         atomic.Pointer[net.TCPAddr]
@@ -51,12 +54,12 @@ func New(cfg *config.Config, log *slog.Logger, out io.Writer) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
 	}
-	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, proxies: proxies, ready: make(chan struct{})}, nil
+	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, proxies: proxies, warmWait: warmWait, ready: make(chan struct{}), ending: make(chan struct{})}, nil
 }
 
 func newRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	return reg
 }
 
@@ -111,6 +114,7 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) drain(ctx context.Context, server *http.Server, gate *door.Door) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.StopTimeout)
 	defer cancel()
+	close(a.ending)
 	var subscriptions errgroup.Group
 	if gate != nil {
 		subscriptions.Go(func() error { return gate.Close(ctx, a.cfg.StopTimeout/2) })
@@ -142,18 +146,45 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*door.Do
 	defer stop()
 	group, groupCtx := errgroup.WithContext(workers)
 	house.start(groupCtx, group, a.cfg.Runs("workers"))
-	a.open(house, handler)
+	a.house.Store(house)
 	var broken error
-	select {
-	case <-ctx.Done():
-		a.log.InfoContext(ctx, "stopping: no new connections, running requests finish")
-	case broken = <-failed:
-	case <-groupCtx.Done(): // a worker failed; its error comes with Wait
+	for warm, late := a.warm(groupCtx, group, house); ; warm, late = nil, nil {
+		select {
+		case <-warm:
+			a.open(house, handler)
+			continue
+		case <-late:
+			a.log.WarnContext(ctx, "ready before the caches are warm; that goes on", "after", a.warmWait)
+			a.open(house, handler)
+			continue
+		case <-ctx.Done():
+			a.log.InfoContext(ctx, "stopping: no new connections, running requests finish")
+		case broken = <-failed:
+		case <-groupCtx.Done(): // a worker failed; its error comes with Wait
+		}
+		break
 	}
 	drained := drain(gate)
 	stop()
 	return errors.Join(broken, drained, group.Wait(), house.Close())
 }
+
+// warm begins to warm the caches, which never fails the start. One of the channels says
+// when requests may come.
+func (a *App) warm(ctx context.Context, group *errgroup.Group, house *House) (warm <-chan struct{}, late <-chan time.Time) {
+	if a.warmWait < 0 {
+		now := make(chan struct{})
+		close(now)
+		return now, nil
+	}
+	group.Go(func() error { return house.warmer.run(ctx) })
+	return house.warmer.done, time.After(a.warmWait)
+}
+
+// WarmWithin says how long a server that starts may stay unready while its caches are
+// read, instead of ten seconds; a negative time leaves them cold, for tests that count what
+// is read. Call it before Run.
+func (a *App) WarmWithin(d time.Duration) { a.warmWait = d }
 
 // unlessStopped is err, or nil if it only says that the server was stopped
 // while it started.
@@ -168,7 +199,6 @@ func unlessStopped(ctx context.Context, err error) error {
 
 // open lets requests in.
 func (a *App) open(house *House, handler http.Handler) {
-	a.house.Store(house)
 	a.opened.Store(&handler)
 	a.warnOfCodes()
 	a.warnOfPayments()

@@ -11,6 +11,7 @@ import (
 
 // The whole program, small: every inbox gets the last note, each line has a figure.
 func TestTheFeedCanBeMeasured(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
 		t.Skip("needs PostgreSQL and Redis: run `make test`")
 	}

@@ -59,6 +59,7 @@ func someShop(t *testing.T, s *apptest.Server) string {
 const shopByID = `query S($id: ID!) { shop(id: $id) { id } }`
 
 func TestCacheStatsMoveWithWhatIsRead(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := hire(t, stack)
 		quiet(t, s.nobody)

@@ -211,6 +211,7 @@ func (c *commands) command() *cli.Command {
 						Name: "sequence", Usage: "in a checkout of Tandian: numbers of orders beside the field's", Action: c.benchSequence,
 						Flags: []cli.Flag{roleFlag(stateRole), &cli.IntFlag{Name: "rounds", Usage: "`NUMBER` of rounds of the rate; 0 for as many as it has by itself", Local: true}},
 					},
+					c.soakCommand(),
 					{
 						Name: "redis-delete", Usage: "how long others wait while a large key is deleted; not for a Redis that is in use", Action: c.benchRedisDelete,
 						Flags: []cli.Flag{roleFlag(stateRole), &cli.IntFlag{Name: "members", Value: 1_000_000, Usage: "`NUMBER` of members of the key", Local: true}},
@@ -220,7 +221,8 @@ func (c *commands) command() *cli.Command {
 			c.redisCommands(),
 			c.outboxCommands(),
 			c.reconcileCommand(),
-			{Name: "version", Usage: "print the version", Action: c.version},
+			{Name: "version", Usage: "print the version, the commit and its time, and what the program runs on", Action: c.version},
+			{Name: "probe", Usage: "ask the server at --addr whether it is ready: exit code 0, else 1", Action: c.probe},
 		},
 		Writer: c.stdout, ErrWriter: c.stderr,
 		OnUsageError: func(_ context.Context, _ *cli.Command, err error, _ bool) error { return usageError{err} },
@@ -428,11 +430,6 @@ func (c *commands) again(ctx context.Context, args ...string) (func() *exec.Cmd,
 		child.Stderr = c.stderr
 		return child
 	}, nil
-}
-
-func (c *commands) version(context.Context, *cli.Command) error {
-	_, err := fmt.Fprintln(c.stdout, "tandian", version())
-	return err
 }
 
 // withHouse opens the stores for one piece of work.

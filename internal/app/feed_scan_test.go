@@ -14,6 +14,7 @@ import (
 // The scan finds inboxes that lack something, and nothing wrong with any other: with those
 // whose owners followed or unfollowed somebody since, and follow stars.
 func TestTheScanFindsInboxesThatLackNotes(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.FeedPushThreshold = 2
 		m := opened(t, stack, 4)

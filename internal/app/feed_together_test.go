@@ -34,6 +34,7 @@ const (
 // the while that a page was read, and must be on it, or at no moment, and must not.
 // TANDIAN_TEST_SEED repeats the choices of a run, though not its interleaving.
 func TestPagesOfAFeedAreRightWhileAllElseHappens(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		together := newTogether(t, on)
 		together.run(t, 3*time.Second)

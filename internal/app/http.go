@@ -30,11 +30,12 @@ const (
 	bodyTimeout   = 10 * time.Second // the door gives uploads longer
 	idleTimeout   = time.Minute
 	maxHeader     = 32 << 10
+	openTimeout   = 3 * time.Second  // what is no GET waits for the end of the start
 	answerTimeout = 25 * time.Second // the door sets its own when it writes
 )
 
 // server is the HTTP server: probes and metrics at once, the rest when the
-// house is open.
+// house is open, for which what is no GET waits a moment.
 func (a *App) server() *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "alive") })
@@ -42,7 +43,7 @@ func (a *App) server() *http.Server {
 	mux.Handle("/metrics", promhttp.HandlerFor(a.reg, promhttp.HandlerOpts{Registry: a.reg}))
 	if a.cfg.Runs("api") {
 		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-			if open := a.opened.Load(); open != nil {
+			if open := a.awaitOpen(r); open != nil {
 				(*open).ServeHTTP(w, r)
 				return
 			}
@@ -58,6 +59,26 @@ func (a *App) server() *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 	}
+}
+
+// awaitOpen is what answers, and nil if the house is not open. A GET is told so at once:
+// a balancer gives it to another server. It cannot do so with anything else, which may be
+// done twice then; and as it prefers who is least busy, it would send nearly all of that to
+// a server that refuses at once. So that waits a moment.
+func (a *App) awaitOpen(r *http.Request) *http.Handler {
+	open := a.opened.Load()
+	if open != nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return open
+	}
+	moment := time.NewTimer(openTimeout)
+	defer moment.Stop()
+	select {
+	case <-a.ready:
+	case <-a.ending:
+	case <-moment.C:
+	case <-r.Context().Done():
+	}
+	return a.opened.Load()
 }
 
 // bounded bounds the connections to the listener: a thousand from one client
@@ -94,13 +115,17 @@ func say(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// readyz answers 200 when the server is migrated, connected, and its database
-// still answers. A Redis that went away later is named but keeps the instance
+// readyz answers 200 when the server is migrated, connected, and warm or has tried to be
+// for long enough, and its database still answers. A Redis that went away later is named but keeps the instance
 // in: it serves from the rows, and so would all the others.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	house := a.House()
 	if house == nil {
 		say(w, http.StatusServiceUnavailable, "starting")
+		return
+	}
+	if a.opened.Load() == nil {
+		say(w, http.StatusServiceUnavailable, "warming")
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
@@ -157,7 +182,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 		Once:      []string{"sendLoginCode", "login", "setPassword"},
 		Present: func(ctx context.Context, err error) *gqlerror.Error {
 			shown := present(ctx, err)
-			observed.Refused(ctx, shown)
+			observed.Shown(ctx, shown)
 			return shown
 		},
 		Keep:       observe.KeepRequestID,

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
@@ -195,6 +199,7 @@ func TestFourInstancesStartAtOnceOnEmptyStores(t *testing.T) {
 }
 
 func TestNotReadyUntilTheStoresAnswer(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	// A database that will be there later: a listener that says nothing yet.
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -338,6 +343,7 @@ func TestMigrateStatusListsEveryFile(t *testing.T) {
 }
 
 func TestBenchShopsAsksInEveryWay(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Embedded(t)
 	out, errs, code := stack.Command(t, "bench", "shops")
 	if code != 0 {
@@ -463,5 +469,71 @@ func TestTheProgramStartsFastAndStopsOnCtrlC(t *testing.T) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("after Ctrl-C: %v, want exit code 0", err)
+	}
+}
+
+// Who balances over servers by who is least busy must not find one that starts the least
+// busy of all. So what it cannot give to another server waits for the end of the start, if
+// that is soon.
+func TestAPOSTWaitsForTheEndOfTheStart(t *testing.T) {
+	cfg := config.Default()
+	a, err := app.New(&cfg, slog.New(slog.DiscardHandler), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := a.Handler()
+	ask := func() <-chan string {
+		answers := make(chan string, 1)
+		go func() {
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/graphql", http.NoBody))
+			answers <- fmt.Sprint(w.Code, " ", w.Header().Get("Retry-After"), " ", strings.TrimSpace(w.Body.String()))
+		}()
+		return answers
+	}
+	w := httptest.NewRecorder()
+	begin := time.Now()
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/graphql", http.NoBody))
+	if took := time.Since(begin); w.Code != http.StatusServiceUnavailable || took > time.Second {
+		t.Errorf("a GET: %d after %v", w.Code, took)
+	}
+	begin = time.Now()
+	if got := <-ask(); got != "503 1 starting" {
+		t.Errorf("a start that takes long: %s", got)
+	}
+	if took := time.Since(begin); took < 2*time.Second || took > 10*time.Second {
+		t.Errorf("it was told so after %v", took)
+	}
+	answers := ask()
+	select {
+	case early := <-answers:
+		t.Errorf("answered while it started: %s", early)
+	case <-time.After(100 * time.Millisecond):
+	}
+	a.OpenWith(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("open")) }))
+	if got := <-answers; got != "200  open" {
+		t.Errorf("once it was open: %s", got)
+	}
+}
+
+func TestAProbeSaysWhetherTheServerIsReady(t *testing.T) {
+	stack := apptest.Embedded(t)
+	s := stack.Start(t)
+	stack.Config.Addr = s.Addr()
+	if out, errs, code := stack.Command(t, "probe"); code != 0 || out != "ready\n" {
+		t.Errorf("of one that is: %d %q %q", code, out, errs)
+	}
+	_, port, _ := net.SplitHostPort(s.Addr())
+	stack.Config.Addr = ":" + port // as it is told to listen everywhere
+	if _, errs, code := stack.Command(t, "probe"); code != 0 {
+		t.Errorf("on every interface: %d %q", code, errs)
+	}
+	_ = s.House().DB.Close()
+	if out, errs, code := stack.Command(t, "probe"); code != 1 || !strings.Contains(errs, "not ready: the database does not answer") {
+		t.Errorf("of one without a database: %d %q %q", code, out, errs)
+	}
+	_ = s.Stop()
+	if _, errs, code := stack.Command(t, "probe"); code != 1 || !strings.Contains(errs, "refused") {
+		t.Errorf("of none: %d %q", code, errs)
 	}
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,17 +52,7 @@ const (
 )
 
 // sweepFences deletes the traces of locks that nobody has held for a day.
-func (h *House) sweepFences(ctx context.Context, log *slog.Logger) error {
-	tick := time.NewTicker(fencesEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if _, err := lock.Sweep(ctx, h.DB.DB, fencesOld); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "traces of old locks were not deleted; they are in an hour", "err", err)
-		}
-	}
+func (h *House) sweepFences(ctx context.Context) error {
+	_, err := lock.Sweep(ctx, h.DB.DB, fencesOld)
+	return err
 }

@@ -27,7 +27,6 @@ func (h *House) openMedia(ctx context.Context, cfg *config.Config, client *ent.C
 		return nil, fmt.Errorf("pictures: %w", err)
 	}
 	s := media.New(client, blobs, h.outbox, media.Config{PerHour: cfg.UploadsPerUser}, reg, log)
-	h.workers["pictures"] = s.Run
 	return s, nil
 }
 

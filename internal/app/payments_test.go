@@ -34,6 +34,7 @@ func TestTheStartSaysThatPaymentsAreMadeUp(t *testing.T) {
 }
 
 func TestARealProviderDecidesByWebhook(t *testing.T) {
+	t.Parallel()
 	const secret = "0123456789abcdef"
 	stack := apptest.Embedded(t)
 	m := opened(t, stack, 1)

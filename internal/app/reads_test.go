@@ -11,6 +11,7 @@ import (
 // A list of a type that there is not is answered from the list of types: numbers
 // that somebody makes up cost no statement each.
 func TestTypesThatThereAreNotCostNoStatements(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := hire(t, stack).nobody
 		quiet(t, s)

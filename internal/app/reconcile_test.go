@@ -183,6 +183,7 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 }
 
 func TestReconcileFindsAndMendsWhatWasHarmed(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		h := harm(t, stack)
 		before := h.snapshot(t)
@@ -276,6 +277,12 @@ func TestADryRunIsNoFirstStart(t *testing.T) {
 	})
 }
 
+// look runs the scans of a server that are due.
+func look(t *testing.T, s *apptest.Server) {
+	t.Helper()
+	s.House().Schedule().Look(t.Context(), s.House().Scans().Jobs()...)
+}
+
 // A scan that fails, which may take its time, is not run again at each look.
 func TestScansThatFailAreTriedAgainAfterATenthOfTheirTime(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
@@ -285,8 +292,8 @@ func TestScansThatFailAreTriedAgainAfterATenthOfTheirTime(t *testing.T) {
 			ran++
 			return errors.New("no luck")
 		}})
-		scans.Look(t.Context())
-		scans.Look(t.Context())
+		look(t, s)
+		look(t, s)
 		if ran != 1 {
 			t.Errorf("it ran %d times at two looks", ran)
 		}
@@ -297,7 +304,7 @@ func TestScansThatFailAreTriedAgainAfterATenthOfTheirTime(t *testing.T) {
 			if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE settings SET value = CAST(CAST(value AS bigint) - CAST($1 AS bigint) AS text) WHERE name = 'reconcile.broken'", later.by.Milliseconds()); err != nil {
 				t.Fatal(err)
 			}
-			if scans.Look(t.Context()); ran != later.runs {
+			if look(t, s); ran != later.runs {
 				t.Errorf("it ran %d times %v later, want %d", ran, later.by, later.runs)
 			}
 		}
@@ -335,12 +342,12 @@ func TestScansAreCountedFromTheStart(t *testing.T) {
 				t.Errorf("%s (-want +got)\n%s", metric, d)
 			}
 		}
-		s.House().Scans().Look(t.Context())
+		look(t, s)
 		if n := scansOf(t, s, "compared")["points"]; n == 0 && stack.Config.DatabaseURL == "" {
 			t.Error("the users of the demo town were not compared")
 		}
 		after := maps.Clone(scansOf(t, s, "compared"))
-		s.House().Scans().Look(t.Context())
+		look(t, s)
 		if d := cmp.Diff(after, scansOf(t, s, "compared")); d != "" {
 			t.Errorf("what is not due was compared (-before +after)\n%s", d)
 		}
@@ -360,21 +367,21 @@ func TestOneProcessScansAtATime(t *testing.T) {
 		}})
 	}
 	done := make(chan struct{})
-	go func() { defer close(done); a.House().Scans().Look(t.Context()) }()
+	go func() { defer close(done); look(t, a) }()
 	if who := <-begun; who != "a" {
 		t.Fatalf("%s began", who)
 	}
-	b.House().Scans().Look(t.Context()) // it would not return
+	look(t, b) // it would not return
 	close(goOn)
 	<-done
-	b.House().Scans().Look(t.Context())
+	look(t, b)
 	if len(begun) > 0 {
 		t.Error("b scanned what a had scanned")
 	}
 	if _, err := stack.SQL(t).ExecContext(t.Context(), "UPDATE settings SET value = '1' WHERE name = 'reconcile.slow'"); err != nil {
 		t.Fatal(err)
 	}
-	b.House().Scans().Look(t.Context())
+	look(t, b)
 	if len(begun) != 1 {
 		t.Error("b did not scan when it was due")
 	}

@@ -494,6 +494,7 @@ func TestRedisCommandsSayWhatTheyNeed(t *testing.T) {
 // The figures are for docs/benchmarks.md; here it counts that every way is
 // measured and nothing is left.
 func TestBenchRedisDeleteMeasuresEveryWayAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	out, errs, code := stack.Command(t, "bench", "redis-delete", "--members", "12345")
 	if code != 0 {

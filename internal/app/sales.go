@@ -39,7 +39,6 @@ func (h *House) openLocks(cfg *config.Config, reg prometheus.Registerer, log *sl
 		return locks.Close(ctx)
 	})
 	reg.MustRegister(lockMetrics{locks})
-	h.workers["lock fences"] = func(ctx context.Context) error { return h.sweepFences(ctx, log) }
 	return locks, nil
 }
 
@@ -49,6 +48,7 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 	if err != nil {
 		return fmt.Errorf("numbers of orders: %w", err)
 	}
+	h.numbers = numbers
 	h.closers = append(h.closers, func() error { numbers.Wait(); return nil })
 	locks, err := h.openLocks(cfg, reg, log) //nolint:contextcheck // they close at the end of all contexts
 	if err != nil {
@@ -82,7 +82,6 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 	h.workers["sale orders"] = sales.Consume
 	h.workers["unpaid orders"] = h.Orders.Expire
 	h.workers["paid orders"] = h.Orders.Tally
-	h.workers["order lists"] = h.Orders.CompareLists
 	h.closers = append(h.closers, sales.Close)
 	return nil
 }

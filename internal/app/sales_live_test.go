@@ -62,6 +62,7 @@ func (c *socket) becomes(t *testing.T, want string) {
 
 // What happens on one server is seen on the other, the present state first.
 func TestASaleIsFollowedLive(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
 		a := stack.Start(t)

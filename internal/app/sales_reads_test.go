@@ -10,6 +10,7 @@ import (
 
 // What belongs to the elements of a list is read for all of them at once.
 func TestListsOfVouchersAndOrdersCostAFewRoundTrips(t *testing.T) {
+	t.Parallel()
 	const many = 10
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.L1Bytes = 0 // what a process remembers would hide it

@@ -329,6 +329,7 @@ func step(t *testing.T, s *apptest.Server, verb, id string) (status, code string
 }
 
 func TestTheLifeOfAnOrder(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 4)
 		s := stack.Start(t)

@@ -33,6 +33,7 @@ var miscounted = map[string]int{
 }
 
 func TestSeedMakesFollowsAndNotesAndLikes(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		seed := func(args ...string) string {
 			t.Helper()

@@ -277,6 +277,7 @@ func manyPages(n int) string {
 // While a reader turns pages, shops are added: every shop that was there from
 // the start is shown exactly once.
 func TestPagingWhileShopsAreAdded(t *testing.T) {
+	t.Parallel()
 	seed := testkit.Seed(t)
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		rnd := rand.New(rand.NewPCG(seed, 1))

@@ -26,6 +26,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/kit/schedule"
+	"github.com/tandian-dev/tandian/internal/kit/sequence"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/media"
@@ -46,6 +48,9 @@ type House struct {
 	outbox     *outbox.Box
 	sales      *flashsale.Service
 	scans      *reconcile.Scans
+	numbers    *sequence.Sequence
+	schedule   *schedule.Schedule
+	warmer     *warmer
 	admissions redis.UniversalClient                  // of sales alone
 	state      store.RedisConfig                      // of State
 	metrics    *store.RedisMetrics                    // of all clients
@@ -128,9 +133,13 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	h.openPeople(cfg, client, reg, log)
 	h.openCheckIns(cfg, client)
 	h.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up comes at the end of all contexts
-	h.openScans(client, reg, log)
+	h.openScans(reg, log)
+	h.warmer = newWarmer(h, reg, log)
+	h.openSchedule(reg, log)
+	if cfg.DatabaseURL != "" {
+		h.chores["watch over the database"] = newPromotions(h, client, h.numbers, cfg.RedisPrefix, reg, log).run
+	}
 	h.Queues = queues{h.outbox, h.sales, h.Feed, log}
-	h.workers["sessions"] = h.Accounts.Run
 	h.chores["caches"] = h.hub.Run
 	h.chores["shops"] = h.Shops.Run // what its own readers missed
 	h.spreadChanges(cfg, reg, log)

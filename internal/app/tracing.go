@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"runtime/debug"
 
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
@@ -18,12 +17,4 @@ func (a *App) trace(ctx context.Context) (end func(), err error) {
 		defer cancel()
 		a.tracing.Close(ctx)
 	}, nil
-}
-
-// version is that of the program, as its build knows it.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "unknown"
 }

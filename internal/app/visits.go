@@ -23,7 +23,6 @@ import (
 func (h *House) openVisits(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) {
 	h.Visits = visit.New(client, h.State, visit.Config{Prefix: cfg.RedisPrefix, Zone: h.zone, Shops: visitedShops{h.Shops}}, reg, log)
 	h.chores["visits"] = h.Visits.Run
-	h.workers["visit roll-up"] = h.Visits.Work
 	if cfg.RedisURL == "" {
 		// This Redis ends with the process, so all of it goes to the rows: after the last
 		// flush, which ended with the chores.

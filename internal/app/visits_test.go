@@ -91,6 +91,7 @@ func within2Percent(got, want int) bool {
 // Ten thousand people look at one to three pages each, on three servers of which one
 // ends meanwhile. Some are signed in and have two devices.
 func TestVisitsOfTenThousandPeopleOverThreeServers(t *testing.T) {
+	t.Parallel()
 	const people, signedIn, callers = 10_000, 20, 8
 	stack := apptest.Real(t)
 	stack.Config.RateAnonymous, stack.Config.RateUser = 0, 0 // all come from one address

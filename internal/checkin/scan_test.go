@@ -14,7 +14,7 @@ import (
 // scanned runs the scan.
 func (p *process) scanned(t *testing.T, dry bool) reconcile.Outcome {
 	t.Helper()
-	scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+	scans := reconcile.New(prometheus.NewRegistry(), nil)
 	scans.Add(p.Scans()...)
 	o, err := scans.Once(t.Context(), scans.All()[0], reconcile.Options{Dry: dry, Rate: -1})
 	if err != nil {
@@ -116,7 +116,7 @@ func TestABitmapThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+		scans := reconcile.New(prometheus.NewRegistry(), nil)
 		scan := reconcile.Scan{Name: "page", What: "one", Run: func(ctx context.Context, r *reconcile.Run) error {
 			p.wire.After.Store(&told) // behind the first look
 			return p.comparePage(ctx, r, []place{{1, 202611}})

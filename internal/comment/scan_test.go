@@ -15,7 +15,7 @@ import (
 // scan runs the room's scan.
 func scan(t *testing.T, s *process, dry bool) reconcile.Outcome {
 	t.Helper()
-	scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+	scans := reconcile.New(prometheus.NewRegistry(), nil)
 	scans.Add(s.Scans()...)
 	found, err := scans.Named("comments")
 	must(t, err)

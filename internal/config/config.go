@@ -121,7 +121,7 @@ func (c *Config) Flags() []cli.Flag {
 	return []cli.Flag{
 		text("addr", "`HOST:PORT` to listen on; \":8080\" is every interface", &c.Addr),
 		text("data-dir", "`FOLDER` of the embedded database", &c.DataDir),
-		text("database-url", "postgres://… `URL`; the embedded SQLite if empty", &c.DatabaseURL),
+		text("database-url", "postgres://… `URL`; several hosts with ?port=…&target_session_attrs=read-write; the embedded SQLite if empty", &c.DatabaseURL),
 		text("redis-url", "redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://… `URL`; the embedded Redis if empty", &c.RedisURL),
 		text("redis-cache-url", "`URL` of a Redis for caches alone; the same as --redis-url if empty", &c.RedisCacheURL),
 		text("redis-ca", "`FILE` of the certificates, in PEM, that may sign those of a rediss:// Redis; the system's if empty", &c.RedisCA),
@@ -197,8 +197,8 @@ func (c *Config) Check() error {
 		refuse("addr", "%q is not HOST:PORT", c.Addr)
 	}
 	if c.DatabaseURL != "" {
-		if u, err := url.Parse(c.DatabaseURL); err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
-			refuse("database-url", "it must begin with postgres://")
+		if err := store.CheckDatabaseURL(c.DatabaseURL); err != nil {
+			refuse("database-url", "%v", err)
 		}
 	}
 	for name, u := range map[string]string{"redis-url": c.RedisURL, "redis-cache-url": c.RedisCacheURL} {

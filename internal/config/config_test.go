@@ -265,6 +265,10 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"address without a port", func(c *config.Config) { c.Addr = "8080" }, `--addr: "8080" is not HOST:PORT`},
 		{"address over two lines", func(c *config.Config) { c.Addr = "a\nb" }, `--addr: "a\nb" is not HOST:PORT`},
 		{"another database", func(c *config.Config) { c.DatabaseURL = "mysql://ann:hunter2@host/db" }, "--database-url: it must begin with postgres://"},
+		{"several hosts, of which any is taken", func(c *config.Config) { c.DatabaseURL = "postgres://ann:hunter2@a,b/db" }, "--database-url: several hosts need target_session_attrs=read-write"},
+		{"several hosts with ports each", func(c *config.Config) {
+			c.DatabaseURL = "postgres://ann:hunter2@a:1,b:2/db?target_session_attrs=read-write"
+		}, "--database-url: ports of several hosts are written behind them all"},
 		{"a database URL that cannot be read", func(c *config.Config) { c.DatabaseURL = "postgres://ann:hunter2%@host" }, "--database-url: "},
 		{"no Redis", func(c *config.Config) { c.RedisURL = "http://ann:hunter2@host" }, "--redis-url: it begins with redis://"},
 		{"a Redis URL that cannot be read", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host:port" }, "--redis-url: it cannot be read"},

@@ -24,7 +24,8 @@ type Verdict struct {
 type Breach struct {
 	// Invariant is C, U, D, Q, R or H, as internal/flashsale/DESIGN.md has them; "live":
 	// without a fault there was no definite answer in time; "ids": a number was given out
-	// twice; "log": a server panicked; "linear": no order of events explains the answers.
+	// twice; "log": a server panicked; "linear": no order of events explains the answers;
+	// "mended": in the end both stores differ.
 	Invariant string
 	Text      string
 }
@@ -47,6 +48,8 @@ type Rules struct {
 	// that both lost has no row, as nobody knows it any more.
 	Killed [][]Span
 	Forgot []Span
+	// Lags are promotions of standbys that were behind.
+	Lags []Lag
 }
 
 const (
@@ -98,11 +101,40 @@ func Check(ctx context.Context, place Place, events []Event, rules Rules) (Verdi
 	if err != nil {
 		return Verdict{}, fmt.Errorf("check a run: %w", err)
 	}
+	lost := 0
+	for _, lag := range rules.Lags {
+		lost += lostIn(s, events, lag)
+		events = lag.forgive(events, s.sells)
+	}
 	c := newCourt(s, events, rules)
+	c.count(countLost, lost)
+	if len(rules.Lags) > 0 && lost == 0 {
+		c.breach("live", "the run proves nothing: the standby lacked nothing that anybody had been told")
+	}
 	c.judge()
 	c.checkAdmissions()
 	c.abridge()
 	return c.verdict, nil
+}
+
+// lostIn counts the orders that clients were told of within a lag, and that the database
+// contradicts.
+func lostIn(s state, events []Event, lag Lag) int {
+	c := court{state: s, verdict: Verdict{Counts: map[string]int{}}}
+	lost := map[int64]bool{}
+	for _, e := range events {
+		if is := c.see(e); lag.covers(e) && stored[e.Status] && c.contradicts(is) != "" {
+			lost[is.order] = true
+		}
+	}
+	return len(lost)
+}
+
+// sells reports whether the database has a sale of a voucher.
+func (s state) sells(voucher string) bool {
+	n, err := number("FlashVoucher", voucher)
+	_, ok := s.sales[n]
+	return err == nil && ok
 }
 
 // judge does all checks but the search of [court.checkAdmissions].

@@ -187,3 +187,8 @@ func (s *single) settle(ctx context.Context) error {
 
 // Close ends it.
 func (s *single) Close() error { return s.proc.Kill9() }
+
+func (*single) differences(context.Context) (string, error) { return "", nil }
+
+// Failovers are none.
+func (*single) Failovers() []Failover { return nil }

@@ -45,9 +45,10 @@ func Faults() []Fault {
 	}
 }
 
-// FaultNamed is the kind of that name, and whether there is one.
+// FaultNamed is the kind of that name, and whether there is one; also of those that only
+// worlds of several stores know.
 func FaultNamed(name string) (Fault, bool) {
-	all := Faults()
+	all := append(Faults(), KillMaster(), PromoteStandby())
 	if i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name }); i >= 0 {
 		return all[i], true
 	}

@@ -19,8 +19,10 @@ import (
 // A postgres is a private server that keeps what it commits: fsync is on.
 type postgres struct {
 	*Proc
-	port int
-	home string // removed at the end
+	port    int
+	home    string              // removed at the end
+	program string              // that was found
+	as      *syscall.Credential // who it runs as; nil for us
 }
 
 // openPostgres makes an empty database and starts its server. The error is
@@ -34,7 +36,7 @@ func openPostgres(ctx context.Context, dir string, port int) (*postgres, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &postgres{port: port}
+	s := &postgres{port: port, program: program, as: as}
 	if s.home, err = homeOf(as, dir); err != nil {
 		return nil, err
 	}
@@ -44,19 +46,24 @@ func openPostgres(ctx context.Context, dir string, port int) (*postgres, error) 
 	if out, err := create.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("create a database: %w: %s", err, out), s.remove())
 	}
-	s.Proc = &Proc{
-		Name: "PostgreSQL", dir: s.home, log: filepath.Join(dir, "postgres.log"), as: as, family: true, answers: s.ping, env: os.Environ(),
+	s.Proc = s.proc("PostgreSQL", data, filepath.Join(dir, "postgres.log"))
+	if err := s.Start(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// proc is the server's process on the files in data.
+func (s *postgres) proc(name, data, log string) *Proc {
+	return &Proc{
+		Name: name, dir: s.home, log: log, as: s.as, family: true, answers: s.ping, env: os.Environ(),
 		args: []string{
-			program, "-D", data, "-p", strconv.Itoa(port),
+			s.program, "-D", data, "-p", strconv.Itoa(s.port),
 			"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 			"-c", "wal_level=logical", "-c", "fsync=on", "-c", "synchronous_commit=on",
 			"-c", "shared_buffers=64MB", "-c", "max_connections=200", "-c", "max_wal_size=1GB", "-c", "jit=off", "-c", "timezone=UTC", "-c", "log_timezone=UTC",
 		},
 	}
-	if err := s.Start(ctx); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
 }
 
 // homeOf is a directory for the server's data: in dir, unless it runs as somebody

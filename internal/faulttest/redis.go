@@ -31,6 +31,7 @@ const (
 type redisNode struct {
 	*Proc
 	port int
+	bus  int // of a cluster
 	data string
 
 	end     chan struct{} // closed when the file is to be watched no more
@@ -59,8 +60,9 @@ func FindRedis() (string, error) {
 	return "", ErrNoRedis
 }
 
-// newRedis prepares a server, which is not started. close ends it.
-func newRedis(dir, name string, port int) (*redisNode, error) {
+// newRedis prepares a server, with more arguments if there are any; it is not started.
+// close ends it.
+func newRedis(dir, name string, port int, more ...string) (*redisNode, error) {
 	program, err := FindRedis()
 	if err != nil {
 		return nil, err
@@ -71,11 +73,11 @@ func newRedis(dir, name string, port int) (*redisNode, error) {
 	}
 	s.Proc = &Proc{
 		Name: name, dir: s.data, log: filepath.Join(dir, name+".log"), answers: s.ping, env: os.Environ(),
-		args: []string{
+		args: append([]string{
 			program, "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", s.data, "--save", "",
 			"--appendonly", "yes", "--appendfsync", "everysec", "--aof-load-truncated", "yes", "--auto-aof-rewrite-percentage", "0",
 			"--maxmemory-policy", "noeviction", "--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0",
-		},
+		}, more...),
 	}
 	s.watched.Go(s.watch)
 	return s, nil

@@ -22,6 +22,12 @@ type Report struct {
 	Counts map[string]int
 	// Acts are what servers did of themselves.
 	Acts []Act
+	// Orders are what became of what customers wanted.
+	Orders Orders
+	// Lost counts orders that were told as stored, as they were told, and are not: a standby
+	// that was behind took over. Mended counts what the servers set right by themselves.
+	Lost   int
+	Mended float64
 	// Notes tell of what is allowed and should be rare.
 	Notes []string
 	// Breaches are all that was found broken.
@@ -74,6 +80,7 @@ func (r *Report) add(all ...Breach) {
 func (r *Report) take(v Verdict, events []Event) {
 	r.add(v.Breaches...)
 	r.Notes = append(r.Notes, v.Notes...)
+	r.Lost = v.Counts[countLost]
 	for _, e := range events {
 		r.Requests[string(e.Op)+" "+label(e)]++
 	}
@@ -147,6 +154,7 @@ func (r *Report) forgot() (times []Span) {
 const (
 	countCalm       = "wishes in calm"
 	countSearched   = "vouchers whose admissions were searched"
+	countLost       = "orders that were told within the lag of a standby, and are lost"
 	countLooksDB    = "looks at the database during the run"
 	countLooksRedis = "sales looked at in Redis during the run"
 )
@@ -169,6 +177,7 @@ var invariants = []struct{ letter, says string }{
 	{"linear", "the answers about a voucher have an order"},
 	{"live", "without faults there is an answer in time"},
 	{"log", "no server panics or ends by itself"},
+	{"mended", "in the end both stores say the same"},
 	{"sometimes", "every act of repair was needed"},
 }
 

@@ -41,7 +41,10 @@ type Config struct {
 	Seed     uint64        // of the deck, of people and of what clients choose
 	Duration time.Duration // of clients and faults; a moment without faults and the checks come after it
 	Cards    []Card        // played again and again; nil is [Deck] of the seed, an empty one no faults
+	Once     bool          // Cards are played once, and not again and again
 	Binary   string        // the server's program; "" builds it
+	Redis    Topology      // of what Redis consists
+	Standby  Standby       // what PostgreSQL is replicated to
 	Embedded bool          // the single binary with both stores in it, which is killed again and again
 	Keep     string        // directory for history and logs of a run that broke something; "" keeps nothing
 	Out      io.Writer     // nil is nowhere
@@ -59,6 +62,9 @@ type subject interface {
 	Healthy() (since time.Time, ok bool)
 	// settle waits until what is under way in the stores is done.
 	settle(ctx context.Context) error
+	// differences are what the server's own comparison of both stores finds, "" for none.
+	differences(ctx context.Context) (string, error)
+	Failovers() []Failover
 	Logs() []string
 	Deaths() []string
 	Ends(server int) []Ending
@@ -104,7 +110,7 @@ type run struct {
 	deck    []Card
 	subject subject
 	history *History
-	acts    func(events []Event) []Act // that servers did of themselves
+	witness *Witness // of what servers did of themselves
 	report  *Report
 }
 
@@ -122,7 +128,7 @@ func (r *run) announce(ctx context.Context) {
 	}
 	if r.Cards == nil {
 		r.deck = Deck(rand.New(rand.NewPCG(r.Seed, 1)), r.Duration) //nolint:gosec // to be repeated
-	} else {
+	} else if r.deck = r.Cards; !r.Once {
 		r.deck = fill(r.Cards, r.Duration, r.Seed)
 	}
 	r.say("deck: %s", deckText(r.deck))
@@ -159,7 +165,7 @@ func (r *run) open(ctx context.Context) (subject, error) {
 			return nil, err
 		}
 	}
-	o := Options{Binary: r.Binary, Dir: r.dir, Servers: runServers, People: runPeople, Seed: r.Seed}
+	o := Options{Binary: r.Binary, Dir: r.dir, Servers: runServers, People: runPeople, Seed: r.Seed, Redis: r.Redis, Standby: r.Standby}
 	if r.Embedded {
 		s, err := openSingle(ctx, o, r.Duration)
 		if err != nil {
@@ -200,7 +206,7 @@ func (r *run) load(ctx context.Context) error {
 	breaches, looks := watch.verdict()
 	r.report.add(breaches...)
 	maps.Copy(r.report.Counts, looks)
-	r.acts = witness.Acts
+	r.witness = witness
 	if err = errors.Join(err, <-ended); err != nil {
 		return err
 	}
@@ -264,13 +270,26 @@ func (r *run) judge(ctx context.Context) error {
 	if !r.Embedded { // there nothing is told QUEUED that may get lost
 		rules.Killed, rules.Forgot = r.killed(), r.report.forgot()
 	}
+	if rules.Lags = lags(r.subject.Failovers(), r.history.begin); len(rules.Lags) > 0 {
+		rules.Forgets = true // the database does, and what it lost fails
+	}
 	verdict, err := Check(ctx, r.subject, events, rules)
 	if err != nil {
 		return err
 	}
 	r.report.take(verdict, events)
+	r.report.Orders = ordersOf(events)
+	if r.Redis != OneRedis || r.Standby != NoStandby {
+		left, err := r.subject.differences(ctx)
+		if err != nil {
+			return err
+		}
+		if left != "" {
+			r.report.breach("mended", "tandian reconcile finds that both stores differ:\n%s", left)
+		}
+	}
 	r.report.checkServed()
-	r.report.Acts = r.acts(events)
+	r.report.Acts, r.report.Mended = r.witness.Acts(events), r.witness.Mended()
 	if r.Duration >= sometimesFrom && r.Cards == nil && !r.Embedded {
 		for _, name := range Never(r.report.Acts) {
 			r.report.breach("sometimes", "it never happened that %s", name)
@@ -358,5 +377,7 @@ type stage struct {
 func (s *stage) play(ctx context.Context, note func(at time.Duration, what string)) error {
 	return s.Play(ctx, s.cards, note)
 }
+
+func (s *stage) differences(ctx context.Context) (string, error) { return s.Differences(ctx) }
 
 func (s *stage) settle(ctx context.Context) error { return Settle(ctx, s) }

@@ -115,13 +115,14 @@ func (w *Witness) sample(ctx context.Context, server int) (map[string]float64, e
 	return countersOf(res.Body)
 }
 
-// countersOf reads those counters of a page of metrics that are about sales.
+// countersOf reads those counters of a page of metrics that are about sales, or about what
+// scans mended.
 func countersOf(page io.Reader) (map[string]float64, error) {
 	all := map[string]float64{}
 	lines := bufio.NewScanner(page)
 	for lines.Scan() {
 		name, value, ok := strings.Cut(lines.Text(), " ")
-		if !ok || !strings.HasPrefix(name, "tandian_sale_") {
+		if !ok || !strings.HasPrefix(name, "tandian_sale_") && !strings.HasPrefix(name, mendedCounter) {
 			continue
 		}
 		n, err := strconv.ParseFloat(value, 64)
@@ -131,6 +132,24 @@ func countersOf(page io.Reader) (map[string]float64, error) {
 		all[name] = n
 	}
 	return all, lines.Err()
+}
+
+// These count what was set right after both stores had come apart.
+const (
+	mendedCounter     = "tandian_reconcile_mended_total"
+	reconciledCounter = "tandian_sale_reconciled_total"
+)
+
+// Mended is how many things were set right: in sales, and by scans.
+func (w *Witness) Mended() (n float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, times := range w.sums {
+		if strings.HasPrefix(name, mendedCounter) || strings.HasPrefix(name, reconciledCounter) {
+			n += times
+		}
+	}
+	return n
 }
 
 // Acts says how often each act was seen; that a sale was sold out, by the answers.

@@ -179,13 +179,33 @@ func bucketKey(partition int, voucher int64, bucket int) string {
 	return saleKey(partition, voucher, "buyers:"+strconv.Itoa(bucket))
 }
 
-func openRedis(address string) (*redis.Client, error) {
+// openRedis opens what an address says, one server, a cluster or what sentinels watch,
+// with nothing of the server's own.
+func openRedis(address string) (redis.UniversalClient, error) {
+	scheme, rest, _ := strings.Cut(address, "://")
+	plain := "redis://" + rest
+	switch scheme {
+	case "redis+cluster":
+		opts, err := redis.ParseClusterURL(plain)
+		if err != nil {
+			return nil, fmt.Errorf("the address of the cluster: %w", err)
+		}
+		opts.ContextTimeoutEnabled, opts.ClusterStateReloadInterval = true, time.Second
+		return redis.NewClusterClient(opts), nil //nolint:forbidigo // what checks the server shares nothing with it
+	case "redis+sentinel":
+		opts, err := redis.ParseFailoverURL(plain)
+		if err != nil {
+			return nil, fmt.Errorf("the address of the sentinels: %w", err)
+		}
+		opts.ContextTimeoutEnabled = true
+		return redis.NewFailoverClient(opts), nil //nolint:forbidigo // the same
+	}
 	opts, err := redis.ParseURL(address)
 	if err != nil {
 		return nil, fmt.Errorf("the address of Redis: %w", err)
 	}
 	opts.ContextTimeoutEnabled = true
-	return redis.NewClient(opts), nil //nolint:forbidigo // what checks the server shares nothing with it
+	return redis.NewClient(opts), nil //nolint:forbidigo // the same
 }
 
 func readRedis(ctx context.Context, address string, sales map[int64]sale) (s *redisState, err error) {
@@ -216,7 +236,7 @@ func readRedis(ctx context.Context, address string, sales map[int64]sale) (s *re
 }
 
 // readKept reads a sale. One that is not there is not whole.
-func readKept(ctx context.Context, rdb *redis.Client, voucher int64, at sale) (k kept, err error) {
+func readKept(ctx context.Context, rdb redis.UniversalClient, voucher int64, at sale) (k kept, err error) {
 	k.buyers = map[int64]int64{}
 	pipe := rdb.Pipeline()
 	initial := pipe.HGet(ctx, saleKey(at.partition, voucher, "meta"), "initial")
@@ -236,7 +256,7 @@ func readKept(ctx context.Context, rdb *redis.Client, voucher int64, at sale) (k
 	return k, nil
 }
 
-func readBuyers(ctx context.Context, rdb *redis.Client, key string, into map[int64]int64) error {
+func readBuyers(ctx context.Context, rdb redis.UniversalClient, key string, into map[int64]int64) error {
 	for cursor := uint64(0); ; {
 		pairs, next, err := rdb.HScan(ctx, key, cursor, "", 1000).Result()
 		if err != nil {

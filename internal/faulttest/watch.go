@@ -91,7 +91,7 @@ func (w *watch) lookAtDatabase(ctx context.Context, db *sql.DB) {
 	}
 }
 
-func (w *watch) lookAtRedis(ctx context.Context, rdb *redis.Client) {
+func (w *watch) lookAtRedis(ctx context.Context, rdb redis.UniversalClient) {
 	ctx, cancel := context.WithTimeout(ctx, watchPatience)
 	defer cancel()
 	for voucher, cmd := range w.sums(ctx, rdb) {
@@ -109,7 +109,7 @@ func (w *watch) lookAtRedis(ctx context.Context, rdb *redis.Client) {
 }
 
 // sums asks Redis for the newest sales.
-func (w *watch) sums(ctx context.Context, rdb *redis.Client) map[int64]*redis.Cmd {
+func (w *watch) sums(ctx context.Context, rdb redis.UniversalClient) map[int64]*redis.Cmd {
 	w.mu.Lock()
 	places := w.places
 	w.mu.Unlock()

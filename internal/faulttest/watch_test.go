@@ -67,7 +67,7 @@ func TestAWatchSeesASaleThatDoesNotAddUpForAMoment(t *testing.T) {
 	}
 }
 
-func harmStock(t *testing.T, rdb *redis.Client, key string) {
+func harmStock(t *testing.T, rdb redis.UniversalClient, key string) {
 	t.Helper()
 	if err := rdb.Incr(t.Context(), key).Err(); err != nil {
 		t.Fatal(err)

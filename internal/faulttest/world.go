@@ -23,7 +23,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-const seedPatience = 2 * time.Minute // until all people have accounts
+const (
+	seedPatience      = 2 * time.Minute // until all people have accounts
+	reconcilePatience = time.Minute     // of comparing both stores
+)
 
 // Options say what a [World] is made of.
 type Options struct {
@@ -33,8 +36,11 @@ type Options struct {
 	People  int      // customers; default 200
 	Seed    uint64   // decides names and ids of people, not ports
 	Flags   []string // of the servers, besides those that lift their limits
+	Redis   Topology // of what their Redis consists; default one server
+	Standby Standby  // what their PostgreSQL is replicated to; default nothing
 	// Ahead, if it is not nil, opens something that stands before Redis at the given
 	// address and returns its own: there the servers' ways to Redis end. The caller closes it.
+	// It needs a single Redis.
 	Ahead func(ctx context.Context, redis string) (addr string, err error)
 }
 
@@ -46,18 +52,24 @@ type World struct {
 	dir     string
 	people  []Person
 	shop    string
-	pg      *postgres
 	servers []*Proc
 	urls    []string
+	group   *group   // of several Redis; nil for one
 	redis   string   // where the servers' ways to Redis end
 	toPG    []*proxy // of each server
 	toRedis []*proxy
 	direct  *proxy // to Redis, never harmed: its address stays the same when a replica takes over
 
-	mu     sync.Mutex
-	nodes  [2]*redisNode // the master, and who may be its replica
-	active map[*running]bool
-	calm   time.Time // when the last fault ended
+	replication *proxy // from the primary to its standby
+
+	mu        sync.Mutex
+	pg        *postgres // the primary
+	standby   *postgres // nil if there is none, or it was promoted
+	former    *postgres // the primary that died before it
+	failovers []Failover
+	nodes     [2]*redisNode // the master, and who may be its replica
+	active    map[*running]bool
+	calm      time.Time // when the last fault ended
 }
 
 // A running is a fault under way.
@@ -99,6 +111,9 @@ func (w *World) open(ctx context.Context) error {
 	if err := w.seed(ctx); err != nil {
 		return err
 	}
+	if err := w.openStandby(ctx); err != nil {
+		return err
+	}
 	for i := range w.o.Servers {
 		if err := w.addServer(i, ports[4+3*i:]); err != nil {
 			return err
@@ -107,8 +122,29 @@ func (w *World) open(ctx context.Context) error {
 	return w.each(func(p *Proc) error { return p.Start(ctx) })
 }
 
+// Differences has the servers' program compare both stores, and change nothing. It
+// returns what it says differs, "" for nothing.
+func (w *World) Differences(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, reconcilePatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.o.Binary, "reconcile", "--dry-run", "--rate", "-1") //nolint:gosec // the caller's program
+	cmd.Env, cmd.Dir = environment(w.DatabaseURL(), w.RedisURL()), w.dir
+	out, err := cmd.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
+		return string(out), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("compare both stores: %w\n%s", err, out)
+	}
+	return "", nil
+}
+
 func (w *World) openStores(ctx context.Context, ports []int) (err error) {
 	if w.pg, err = openPostgres(ctx, w.dir, ports[0]); err != nil {
+		return err
+	}
+	if w.o.Redis != OneRedis {
+		w.group, err = openGroup(ctx, w.dir, w.o.Redis)
 		return err
 	}
 	for i := range w.nodes {
@@ -129,25 +165,52 @@ func (w *World) openStores(ctx context.Context, ports []int) (err error) {
 	return err
 }
 
-// addServer prepares a server and its ways, which are open from now on.
+// openStandby starts the standby, if there is to be one.
+func (w *World) openStandby(ctx context.Context) error {
+	if w.o.Standby == NoStandby {
+		return nil
+	}
+	ports, err := freePorts(ctx, 2)
+	if err != nil {
+		return err
+	}
+	if w.replication, err = openProxy("replication", loopback(ports[0]), w.pg.addr()); err != nil {
+		return err
+	}
+	if w.standby, err = w.pg.openStandby(ctx, w.dir, ports[0], ports[1]); err != nil {
+		return err
+	}
+	if w.o.Standby == Synchronous {
+		return w.pg.waitForStandby(ctx)
+	}
+	return nil
+}
+
+// addServer prepares a server and its ways, which are open from now on. There is no way
+// to what tells its clients other addresses than its own, or has several.
 func (w *World) addServer(i int, ports []int) error {
 	name := "server-" + strconv.Itoa(i)
-	toPG, err := openProxy(name+" to PostgreSQL", loopback(ports[1]), w.pg.addr())
-	if err != nil {
-		return err
+	database, redis := w.DatabaseURL(), w.RedisURL()
+	if w.standby == nil {
+		toPG, err := openProxy(name+" to PostgreSQL", loopback(ports[1]), w.pg.addr())
+		if err != nil {
+			return err
+		}
+		w.toPG, database = append(w.toPG, toPG), databaseURL(toPG.listen)
 	}
-	w.toPG = append(w.toPG, toPG)
-	toRedis, err := openProxy(name+" to Redis", loopback(ports[2]), w.redis)
-	if err != nil {
-		return err
+	if w.group == nil {
+		toRedis, err := openProxy(name+" to Redis", loopback(ports[2]), w.redis)
+		if err != nil {
+			return err
+		}
+		w.toRedis, redis = append(w.toRedis, toRedis), redisURL(toRedis.listen)
 	}
-	w.toRedis = append(w.toRedis, toRedis)
 	url := "http://" + loopback(ports[0])
 	w.urls = append(w.urls, url)
 	w.servers = append(w.servers, &Proc{
 		Name: name, dir: w.dir, log: filepath.Join(w.dir, name+".log"),
 		answers: func(ctx context.Context) error { return ready(ctx, url) },
-		env:     environment(databaseURL(toPG.listen), redisURL(toRedis.listen)),
+		env:     environment(database, redis),
 		args:    slices.Concat([]string{w.o.Binary, "--addr", loopback(ports[0]), "--log-format", "json"}, w.o.Flags, unlimited()),
 	})
 	return nil
@@ -267,12 +330,28 @@ func (w *World) Servers() int { return len(w.servers) }
 // URL is where a server answers.
 func (w *World) URL(server int) string { return w.urls[server] }
 
-// DatabaseURL is the address of the database, past all proxies.
-func (w *World) DatabaseURL() string { return w.pg.url() }
+// DatabaseURL is the address of the database, past all proxies: with a standby, of both,
+// of which the one that takes writes is meant. It stays the same when the standby is
+// promoted.
+func (w *World) DatabaseURL() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, other := range []*postgres{w.standby, w.former} {
+		if other != nil {
+			return databasesURL(min(w.pg.port, other.port), max(w.pg.port, other.port))
+		}
+	}
+	return w.pg.url()
+}
 
 // RedisURL is the address of Redis, which is never harmed. It stays the same when a
 // replica takes over.
-func (w *World) RedisURL() string { return redisURL(w.direct.listen) }
+func (w *World) RedisURL() string {
+	if w.group != nil {
+		return w.group.url()
+	}
+	return redisURL(w.direct.listen)
+}
 
 // People are those who can sign in.
 func (w *World) People() []Person { return w.people }
@@ -291,14 +370,25 @@ func (w *World) Logs() []string {
 
 // Deaths are the ends of processes that no fault ended, in words. There should be none.
 func (w *World) Deaths() []string {
-	w.mu.Lock()
-	procs := []*Proc{w.pg.Proc, w.nodes[0].Proc, w.nodes[1].Proc}
-	w.mu.Unlock()
 	var all []string
-	for _, p := range append(procs, w.servers...) {
+	for _, p := range append(w.stores(), w.servers...) {
 		all = append(all, p.Deaths()...)
 	}
 	return all
+}
+
+// stores are the processes of both stores that are to live.
+func (w *World) stores() []*Proc {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := []*Proc{w.pg.Proc}
+	if w.standby != nil {
+		all = append(all, w.standby.Proc)
+	}
+	if w.group != nil {
+		return append(all, w.group.procs()...)
+	}
+	return append(all, w.nodes[0].Proc, w.nodes[1].Proc)
 }
 
 // Ends says when a server was told to end, or was killed.
@@ -319,9 +409,24 @@ func (w *World) master() *redisNode {
 	return w.nodes[0]
 }
 
+// spare is the Redis that waits to become a replica.
+func (w *World) spare() *Proc {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nodes[1].Proc
+}
+
 // withRedis opens the servers' Redis for a moment, past all proxies.
 func (w *World) withRedis(do func(rdb redis.UniversalClient) error) error {
-	return w.master().with(do)
+	if w.group == nil {
+		return w.master().with(do)
+	}
+	rdb, err := openServersRedis(w.RedisURL())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rdb.Close() }()
+	return do(rdb)
 }
 
 // begin begins a fault. It counts as being under way from now on. The error is that
@@ -374,7 +479,14 @@ func (w *World) Heal(ctx context.Context) error {
 		failed = append(failed, p.heal())
 	}
 	revive := func(p *Proc) error { return errors.Join(p.Cont(), p.Start(ctx)) }
-	failed = append(failed, revive(w.pg.Proc), revive(w.master().Proc))
+	for _, p := range w.stores() {
+		if w.group != nil || p != w.spare() { // which has nothing to do
+			failed = append(failed, revive(p))
+		}
+	}
+	if w.group != nil {
+		failed = append(failed, w.group.inStep(ctx))
+	}
 	if err := errors.Join(append(failed, w.each(revive))...); err != nil {
 		return fmt.Errorf("heal the world: %w", err)
 	}
@@ -384,7 +496,7 @@ func (w *World) Heal(ctx context.Context) error {
 // Close ends all processes. What they logged, and what Redis stored, stays in Dir.
 func (w *World) Close() error {
 	failed := []error{w.each(func(p *Proc) error { return p.Kill9() })}
-	for _, p := range append(append([]*proxy{w.direct}, w.toPG...), w.toRedis...) {
+	for _, p := range append(append([]*proxy{w.direct, w.replication}, w.toPG...), w.toRedis...) {
 		if p != nil {
 			p.close()
 		}
@@ -394,8 +506,13 @@ func (w *World) Close() error {
 			failed = append(failed, s.close())
 		}
 	}
-	if w.pg != nil {
-		failed = append(failed, w.pg.close())
+	if w.group != nil {
+		failed = append(failed, w.group.close())
+	}
+	for _, s := range []*postgres{w.pg, w.standby, w.former} {
+		if s != nil {
+			failed = append(failed, s.close())
+		}
 	}
 	if err := errors.Join(failed...); err != nil {
 		return fmt.Errorf("close the world: %w", err)

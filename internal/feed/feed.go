@@ -161,6 +161,14 @@ func (s *Service) Run(ctx context.Context) error {
 // Look looks anew which fan-outs are under way: after jobs were replayed.
 func (s *Service) Look(ctx context.Context) error { return s.tail.look(ctx) }
 
+// Doubt is for a database that was promoted or restored: it may lack the end of the log.
+// What this process knows of it is read anew before a page or a live feed says anything
+// more, and those who follow live feeds are told to read theirs anew.
+func (s *Service) Doubt() {
+	s.tail.doubt()
+	s.hub.doubt()
+}
+
 // Wait returns when no read of the log is under way. Call it before the database closes.
 func (s *Service) Wait() {
 	s.tail.wait()

@@ -50,7 +50,8 @@ type hub struct {
 	wake  chan struct{} // of capacity 1: there is something to do
 	heard atomic.Int64  // the highest number that somebody announced
 
-	begun atomic.Bool // all viewers' follows may have changed unheard
+	begun   atomic.Bool // all viewers' follows may have changed unheard
+	doubted atomic.Bool // the log may be another one than what was told
 
 	complaints clock.Seldom
 
@@ -228,6 +229,9 @@ func (h *hub) waiting() (users []int64, ahead bool) {
 // the position, and nobody follows an author since then unheard. It reports false if the log
 // has to be looked at.
 func (h *hub) tellHinted(hinted []Event) bool {
+	if h.doubted.Load() {
+		return false
+	}
 	now := time.Now()
 	slices.SortStableFunc(hinted, func(a, b Event) int { return cmp.Compare(a.Seq, b.Seq) }) // several tell at once
 	for _, hint := range hinted {
@@ -256,9 +260,13 @@ func (h *hub) tellHinted(hinted []Event) bool {
 
 // advance tells what is in the log behind the position.
 func (h *hub) advance(ctx context.Context) error {
+	doubted := h.doubted.Load() // before: what is doubted later is looked at once more
 	head, err := h.s.tail.sync(ctx)
 	if err != nil {
 		return err
+	}
+	if doubted {
+		return h.believe(ctx, head)
 	}
 	h.mu.Lock()
 	pos, on := h.pos, h.on
@@ -303,6 +311,30 @@ func (h *hub) advance(ctx context.Context) error {
 		h.tell(e, now)
 	}
 	h.caughtUp(head)
+	return nil
+}
+
+// doubt has everybody read the feed anew: what was told may never have happened.
+func (h *hub) doubt() {
+	h.doubted.Store(true)
+	h.mu.Lock()
+	h.look = true
+	h.mu.Unlock()
+	h.poke()
+}
+
+// believe begins anew at the head of a log that may be another one. What was announced of
+// the former one counts no more.
+func (h *hub) believe(ctx context.Context, head int64) error {
+	h.doubted.Store(false)
+	h.mu.Lock()
+	h.on = true
+	h.mu.Unlock()
+	if err := h.skip(ctx, head); err != nil {
+		h.doubted.Store(true)
+		return err
+	}
+	h.heard.Store(head)
 	return nil
 }
 

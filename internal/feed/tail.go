@@ -62,6 +62,7 @@ type tail struct {
 
 	state     sync.RWMutex // of all below
 	begun     bool
+	restored  bool // the log may be another one than what is known of it
 	beginning bool // it is being read from the database: nothing else may come in
 	// events has the numbers behind before, and head is the last one of them.
 	before, head int64
@@ -127,22 +128,60 @@ func (t *tail) fly(ctx context.Context) {
 
 // read reads what is behind the head. Only one flight at a time does.
 func (t *tail) read(ctx context.Context) error {
-	if !t.begun {
+	if !t.begun || t.mustBegin() {
 		return t.begin(ctx)
 	}
 	reading, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
-	head := t.known()
-	events, err := t.log.read(reading, head, tailStep)
+	last, head := t.last()
+	from := head
+	if last.seq > 0 {
+		from-- // it comes once more, to see that it is still what it was
+	}
+	events, err := t.log.read(reading, from, tailStep)
 	switch {
 	case err != nil:
 		return err
 	case len(events) == tailStep: // this process has not read for long
 		return t.begin(ctx)
-	case len(events) > 0 && events[0].seq != head+1: // a database that was restored
+	case last.seq > 0 && (len(events) == 0 || !events[0].same(last)): // a database that went back
+		return t.begin(ctx)
+	case last.seq > 0:
+		events = events[1:]
+	}
+	if len(events) > 0 && events[0].seq != head+1 { // the same, and nothing was known
 		return t.begin(ctx)
 	}
 	return t.add(events)
+}
+
+// same reports whether two events are one.
+func (e event) same(as event) bool {
+	return e.seq == as.seq && e.note == as.note && e.author == as.author && e.added == as.added
+}
+
+// last is the event at the head, without a number if none is known, and the head.
+func (t *tail) last() (e event, head int64) {
+	t.state.RLock()
+	defer t.state.RUnlock()
+	if n := len(t.events); n > 0 {
+		e = t.events[n-1]
+	}
+	return e, t.head
+}
+
+// doubt has the log read anew before anything is known of it: the database is another one,
+// and may lack what was known. Nothing is taken in until then.
+func (t *tail) doubt() {
+	t.state.Lock()
+	defer t.state.Unlock()
+	t.restored = true
+}
+
+func (t *tail) mustBegin() bool {
+	t.state.RLock()
+	defer t.state.RUnlock()
+	return t.restored
 }
 
 // begin reads the end of the log, and which fan-outs of it are under way.
@@ -151,6 +190,18 @@ func (t *tail) begin(ctx context.Context) error {
 	defer cancel()
 	t.setBeginning(true)
 	defer t.setBeginning(false)
+	t.state.Lock()
+	doubted := t.restored
+	t.restored = false // what is doubted from now on is read once more
+	t.state.Unlock()
+	err := t.beginAnew(ctx)
+	if err != nil && doubted {
+		t.doubt()
+	}
+	return err
+}
+
+func (t *tail) beginAnew(ctx context.Context) error {
 	head, err := t.log.head(ctx)
 	if err != nil {
 		return err
@@ -202,7 +253,7 @@ func (t *tail) offer(e event) (event, bool) {
 	t.state.Lock()
 	defer t.state.Unlock()
 	switch {
-	case !t.begun || t.beginning || e.seq > t.head+1 || e.seq <= t.before:
+	case !t.begun || t.beginning || t.restored || e.seq > t.head+1 || e.seq <= t.before:
 		return e, false
 	case e.seq <= t.head: // somebody has looked into the log before
 		known := t.events[e.seq-t.before-1]

@@ -449,7 +449,8 @@ func TestWindow01AnOrderWithoutAnAnswerIsFoundByItsNumber(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var lose atomic.Int32
 		g := newStage(t, on, func(_ *Config, sale *store.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
-		g.admits(g.open(sale{stock: 1}), 9, g.number(place{}))
+		first := g.open(sale{stock: 1})
+		g.admits(first, 9, g.number(first))
 		at := g.open(sale{stock: 1})
 		number := g.number(at)
 		lose.Store(1 << 20)

@@ -175,6 +175,17 @@ func (s *Service) suspect(partitions ...int) {
 	}
 }
 
+// Doubt has this process admit nothing by Redis before it has compared all running sales
+// with the database, which may have lost its latest commits: a standby was promoted that
+// was behind. Until then orders go past Redis.
+func (s *Service) Doubt() {
+	all := make([]int, s.gate.partitions)
+	for p := range all {
+		all[p] = p
+	}
+	s.suspect(all...)
+}
+
 // allow lets a connection of the sale client come into being, if its server is
 // certified: a restart and a failover end all connections.
 func (s *Service) allow(ctx context.Context, conn *redis.Conn) error {

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
 // ledgerMetrics count what the database side and the queue do.
@@ -11,6 +13,7 @@ type ledgerMetrics struct {
 	batches, rows, failed, aliens prometheus.Counter
 	seconds                       prometheus.Histogram
 	tombstones, queue             *prometheus.CounterVec // by code; by what happened
+	tries                         *prometheus.CounterVec // by answer
 	lag, pending, oldest, parked  *prometheus.GaugeVec   // by partition
 }
 
@@ -25,6 +28,20 @@ const (
 	eventOverflow  = "overflow"   // nobody watches over a queued order here: there are too many
 	eventPresumed  = "presumed"   // an order was presumed lost
 )
+
+// What a user is told who gets none of the results, as the label answer says it.
+const (
+	answerBusy  = "busy"
+	answerError = "error"
+)
+
+// label is the result as the label answer says it.
+func (r Result) label() string {
+	return [...]string{
+		Stored: "stored", Queued: "queued", Held: "held", Repeated: "repeated", Failed: "failed",
+		NotStarted: "not_started", Ended: "ended", OffSale: "off_sale", OutOfStock: "out_of_stock",
+	}[r]
+}
 
 func newLedgerMetrics() *ledgerMetrics {
 	counter := func(name, help string) prometheus.Counter {
@@ -48,6 +65,10 @@ func newLedgerMetrics() *ledgerMetrics {
 		queue: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_sale_queue_events_total", Help: "What happened to the queues of orders and beside them.",
 		}, []string{"event"}),
+		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandian_sale_tries_total",
+			Help: "Users who wanted a piece of a flash sale, by what they were told: stored and queued are admitted, busy may try again, error is a store that failed or a caller who left.",
+		}, []string{"answer"}),
 		lag:     gauge("lag", "Orders of flash sales that no consumer has read."),
 		pending: gauge("pending", "Orders of flash sales that a consumer has read and not stored."),
 		oldest:  gauge("oldest_seconds", "Age of the oldest order that is not stored."),
@@ -56,6 +77,11 @@ func newLedgerMetrics() *ledgerMetrics {
 	for _, code := range []string{codeNotCompleted, codeOutOfStock, codeAlreadyOrdered} {
 		m.tombstones.WithLabelValues(code)
 	}
+	for r := Stored; r <= OutOfStock; r++ {
+		m.tries.WithLabelValues(r.label())
+	}
+	m.tries.WithLabelValues(answerBusy)
+	m.tries.WithLabelValues(answerError)
 	for _, event := range []string{eventDirect, eventTakenOver, eventBisected, eventParked, eventRemade, eventFailed, eventOverflow, eventPresumed} {
 		m.queue.WithLabelValues(event)
 	}
@@ -64,10 +90,22 @@ func newLedgerMetrics() *ledgerMetrics {
 
 func (m *ledgerMetrics) event(event string) { m.queue.WithLabelValues(event).Inc() }
 
+// tried counts what a user was told.
+func (m *ledgerMetrics) tried(a Answer, err error) {
+	answer := a.Result.label()
+	switch {
+	case err != nil && fault.KindOf(err) == fault.Unavailable:
+		answer = answerBusy
+	case err != nil:
+		answer = answerError
+	}
+	m.tries.WithLabelValues(answer).Inc()
+}
+
 func (m *ledgerMetrics) register(reg prometheus.Registerer) error {
 	return errors.Join(
 		reg.Register(m.batches), reg.Register(m.rows), reg.Register(m.failed), reg.Register(m.aliens), reg.Register(m.seconds),
-		reg.Register(m.tombstones), reg.Register(m.queue),
+		reg.Register(m.tombstones), reg.Register(m.queue), reg.Register(m.tries),
 		reg.Register(m.lag), reg.Register(m.pending), reg.Register(m.oldest), reg.Register(m.parked),
 	)
 }

@@ -92,7 +92,8 @@ func (s *Service) openQueue(reg prometheus.Registerer) error {
 // database yet, the database decides by itself. An error is a [fault.Unavailable]
 // that may be tried again, or means that the database failed, or that ctx ended:
 // then there may be an order, which the same Try finds.
-func (s *Service) Order(ctx context.Context, t Try) (Answer, error) {
+func (s *Service) Order(ctx context.Context, t Try) (a Answer, err error) {
+	defer func() { s.ledger.m.tried(a, err) }()
 	for range 2 {
 		a, again, err := s.once(ctx, t)
 		if !again {

@@ -121,6 +121,12 @@ func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 			t.Errorf("results %v, %v and %v past Redis", results,
 				counterOf(t, a, "tandian_sale_queue_events_total", eventDirect), counterOf(t, b, "tandian_sale_queue_events_total", eventDirect))
 		}
+		for r := Stored; r <= OutOfStock; r++ {
+			n := counterOf(t, a, "tandian_sale_tries_total", r.label()) + counterOf(t, b, "tandian_sale_tries_total", r.label())
+			if n != float64(results[r]) {
+				t.Errorf("%v tries are counted as %s, want %d", n, r.label(), results[r])
+			}
+		}
 		for user, all := range orders {
 			if len(all) != 1 {
 				t.Errorf("user %d has the orders %v", user, all)

@@ -21,7 +21,7 @@ import (
 // scan runs a scan of the stage.
 func (g *stage) scan(name string, dry bool) reconcile.Outcome {
 	g.t.Helper()
-	scans := reconcile.New(nil, prometheus.NewRegistry(), g.Log)
+	scans := reconcile.New(prometheus.NewRegistry(), g.Log)
 	scans.Add(g.Scans()...)
 	found, err := scans.Named(name)
 	if err != nil {
@@ -228,7 +228,7 @@ func TestAScanOfAQueueEndsUnderTraffic(t *testing.T) {
 		write(waiting)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		scans := reconcile.New(nil, prometheus.NewRegistry(), g.Log)
+		scans := reconcile.New(prometheus.NewRegistry(), g.Log)
 		o, err := scans.Once(ctx, reconcile.Scan{Name: "queues", Run: g.scanQueues}, reconcile.Options{Seen: func(n int) {
 			if n > 10*atOnce {
 				cancel()
@@ -254,7 +254,7 @@ func TestAllLooksOfAScanKeepToItsRate(t *testing.T) {
 			g.reserves(at, Hold{Order: number, User: user + 1})
 		}
 		g.must(g.Redis.Incr(t.Context(), g.gate.keys.stock(at.partition, at.voucher)).Err())
-		scans := reconcile.New(nil, prometheus.NewRegistry(), g.Log)
+		scans := reconcile.New(prometheus.NewRegistry(), g.Log)
 		o, err := scans.Once(t.Context(), reconcile.Scan{Name: "sales", Run: g.scanSales}, reconcile.Options{Dry: true, Rate: perSecond})
 		const look = 1 + 2*buyers // the sale, its orders, its buyers
 		if err != nil || o.Found != 1 || o.Compared != look {

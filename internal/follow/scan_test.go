@@ -16,7 +16,7 @@ import (
 // scan runs a scan of the room.
 func (p process) scan(t *testing.T, name string, dry bool) reconcile.Outcome {
 	t.Helper()
-	scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+	scans := reconcile.New(prometheus.NewRegistry(), nil)
 	scans.Add(p.Scans()...)
 	found, err := scans.Named(name)
 	must(t, err)
@@ -150,7 +150,7 @@ func TestTheScanOfSetsLooksTwice(t *testing.T) {
 		p.followed(t, ann)
 		row := p.rowsOf(t, ann)[decimal(bob)]
 		p.db.Follow.DeleteOneID(row).ExecX(t.Context())
-		scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+		scans := reconcile.New(prometheus.NewRegistry(), nil)
 		o, err := scans.Once(t.Context(), reconcile.Scan{Name: "follow-sets", Run: func(ctx context.Context, r *reconcile.Run) error {
 			kept, err := p.out.Look(ctx, ann)
 			must(t, err)

@@ -23,7 +23,7 @@ func zadd(score float64, member string) redis.ZAddArgs {
 // scanOf runs a scan of a Service.
 func scanOf(t *testing.T, s *Service, name string, dry bool) reconcile.Outcome {
 	t.Helper()
-	scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+	scans := reconcile.New(prometheus.NewRegistry(), nil)
 	scans.Add(s.Scans()...)
 	found, err := scans.Named(name)
 	if err != nil {
@@ -189,7 +189,7 @@ func TestASetThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 			}
 			return rows, err
 		}
-		scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+		scans := reconcile.New(prometheus.NewRegistry(), nil)
 		scans.Add(reconcile.Scan{Name: "likers", What: "them", Run: func(ctx context.Context, r *reconcile.Run) error { return s.scanSets(ctx, r, of) }})
 		o, err := scans.Once(t.Context(), scans.All()[0], reconcile.Options{})
 		if err != nil || o.Compared != 1 || o.Found != 0 {

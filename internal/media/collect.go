@@ -11,9 +11,9 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/picture"
 	"github.com/tandian-dev/tandian/ent/pictureuse"
-	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/schedule"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -35,15 +35,12 @@ func (s *Service) openOutbox() {
 	s.outbox.Handle(picturesGone, outbox.Handler{Do: outbox.DoBatch(s.deleteFiles)})
 }
 
-// Run collects what nothing shows, each hour, until ctx ends. Any number of processes may
-// run it.
-func (s *Service) Run(ctx context.Context) error {
-	for clock.Sleep(ctx, clock.About(collectEvery)) == nil {
-		if n, err := s.Collect(ctx); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "pictures that nothing shows could not be collected", "collected", n, "err", err)
-		}
-	}
-	return nil
+// Jobs are what is due every so often: media.pictures collects what nothing shows.
+func (s *Service) Jobs() []schedule.Job {
+	return []schedule.Job{{Name: "media.pictures", Every: collectEvery, Do: func(ctx context.Context) error {
+		_, err := s.Collect(ctx)
+		return err
+	}}}
 }
 
 // Collect deletes all pictures that nothing shows and that were last uploaded longer ago

@@ -445,7 +445,7 @@ func TestTheScanSetsRightWhatSomebodyChangedPastTheProgram(t *testing.T) {
 		}
 		find := func(dry bool, found, mended int) {
 			t.Helper()
-			r, err := reconcile.New(nil, prometheus.NewRegistry(), p.Log).Once(ctx, p.Scans()[0], reconcile.Options{Dry: dry})
+			r, err := reconcile.New(prometheus.NewRegistry(), p.Log).Once(ctx, p.Scans()[0], reconcile.Options{Dry: dry})
 			if err != nil || r.Found != found || r.Mended != mended {
 				t.Errorf("dry %v: found %d, mended %d, not %d and %d: %v", dry, r.Found, r.Mended, found, mended, err)
 			}
@@ -496,7 +496,7 @@ func TestTheScanReadsAllThingsInPages(t *testing.T) {
 		}
 		p.DB.User.UpdateOneID(users[0]).SetNickname("Bob").ExecX(ctx) // it may lie behind the others now
 		for _, want := range []int{len(wrong) + len(gone), 0} {
-			r, err := reconcile.New(nil, prometheus.NewRegistry(), p.Log).Once(ctx, p.Scans()[0], reconcile.Options{})
+			r, err := reconcile.New(prometheus.NewRegistry(), p.Log).Once(ctx, p.Scans()[0], reconcile.Options{})
 			if err != nil || r.Found != want || r.Mended != want {
 				t.Errorf("found %d, mended %d, not %d: %v", r.Found, r.Mended, want, err)
 			}

@@ -40,7 +40,7 @@ func (s *Service) openCaches(hub *cache.Hub) {
 		// A ranking stays as it was made. Every visitor reads the present one.
 		Name: "hot-notes", Fresh: rankingKept, Negative: hotEvery, StaleIfError: rankingLife,
 		Local: cache.Local{Share: 0.02, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
-	}, cache.Source[int64, []spot]{Key: decimal, Load: s.loadRankings, Parse: parseDecimal})
+	}, cache.Source[int64, []spot]{Key: decimal, Load: s.loadRankings, Parse: parseDecimal, Passing: true})
 }
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }

@@ -27,19 +27,11 @@ const (
 )
 
 // Expire cancels unpaid orders whose time is over, a second after that, until ctx
-// ends; one with an open payment has five minutes more. It also clears the digests of
-// clients' keys that are older than a day. Any number of processes may run it: what is
-// due stands in the rows.
+// ends; one with an open payment has five minutes more. Any number of processes may run
+// it: what is due stands in the rows.
 func (s *Service) Expire(ctx context.Context) error {
-	var cleared time.Time
 	for clock.Sleep(ctx, expireEvery) == nil {
 		s.expireAll(ctx)
-		if at := s.now(); at.Sub(cleared) >= digestEvery {
-			cleared = at
-			if err := s.clearDigests(ctx); err != nil && ctx.Err() == nil {
-				s.metrics.failed(ctx, "digests", err)
-			}
-		}
 	}
 	return nil
 }

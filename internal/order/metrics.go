@@ -18,7 +18,7 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer, log *slog.Logger) *metrics {
-	doings := []string{"lock", "charge", "refund", "webhook", "expire", "digests", "tally", "list-add", "list-lock", "list-compare", "queued", "updates"}
+	doings := []string{"lock", "charge", "refund", "webhook", "expire", "tally", "list-add", "list-lock", "list-compare", "queued", "updates"}
 	m := &metrics{
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_order_events_total",

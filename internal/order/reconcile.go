@@ -6,12 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"entgo.io/ent/dialect"
-
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/schedule"
 )
 
 const (
@@ -19,47 +16,31 @@ const (
 	compareLists = 100         // after which a run goes no further: 600 lists a minute, some more
 	compareSteps = 20          // of a walk over Redis, each some hundred keys, of one run
 	compareYoung = time.Minute // orders younger than that may be on their way into a list
-	compareLimit = 10 * time.Second
 )
 
-// CompareLists walks over the lists in Redis and compares them with the database,
-// slowly, over and over, until ctx ends; then it returns nil. A list that is not what
-// the rows say is dropped, for its next reader to rebuild. It is the net beneath the
-// outbox: for a Redis that came back with old lists, and for flaws.
+// Jobs are what is due every so often.
 //
-// In any number of processes one compares at a time. None reads faster for it, nor
-// are lists kept for longer.
-func (s *Service) CompareLists(ctx context.Context) error {
+// order.lists walks over the lists in Redis and compares them with the database, slowly,
+// over and over. A list that is not what the rows say is dropped, for its next reader to
+// rebuild. It is the net beneath the outbox: for a Redis that came back with old lists, and
+// for flaws. Each process has a walk of its own and goes on with it when it has the turn:
+// none reads faster for it, nor are lists kept for longer.
+//
+// order.digests clears the digests of clients' keys that are older than a day.
+func (s *Service) Jobs() []schedule.Job {
 	var at cache.Place
-	for clock.Sleep(ctx, compareEvery) == nil {
-		next, err := s.compareSome(context.WithoutCancel(ctx), at)
-		if err != nil {
-			s.metrics.failed(ctx, "list-compare", err)
-		}
-		at = next
+	compare := func(ctx context.Context) (err error) {
+		at, err = s.compareSome(ctx, s.db, at)
+		return err
 	}
-	return nil
+	return []schedule.Job{
+		{Name: "order.lists", Every: compareEvery, Retry: compareEvery, Do: compare},
+		{Name: "order.digests", Every: digestEvery, Do: s.clearDigests},
+	}
 }
 
 // compareSome is one run, from a place of the walk to the next.
-func (s *Service) compareSome(ctx context.Context, at cache.Place) (cache.Place, error) {
-	ctx, cancel := context.WithTimeout(ctx, compareLimit)
-	defer cancel()
-	if s.dialect != dialect.Postgres { // there is one process
-		return s.compareFrom(ctx, s.db, at)
-	}
-	next := at
-	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
-		alone, err := store.Alone(ctx, tx, "order-lists:"+s.cfg.Prefix)
-		if err == nil && alone {
-			next, err = s.compareFrom(ctx, tx.Client(), at)
-		}
-		return err
-	})
-	return next, err
-}
-
-func (s *Service) compareFrom(ctx context.Context, db *ent.Client, at cache.Place) (cache.Place, error) {
+func (s *Service) compareSome(ctx context.Context, db *ent.Client, at cache.Place) (cache.Place, error) {
 	seen := 0
 	for range compareSteps {
 		kept, next, err := s.lists.window.Walk(ctx, at, parseDecimal)

@@ -1,24 +1,21 @@
 package order
 
 import (
-	"context"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 // compareAll walks over all lists once.
 func (sh *shelf) compareAll(t *testing.T) {
 	t.Helper()
-	at, err := sh.compareSome(t.Context(), cache.Place{})
-	for ; err == nil && at != (cache.Place{}); at, err = sh.compareSome(t.Context(), at) {
+	at, err := sh.compareSome(t.Context(), sh.p.DB, cache.Place{})
+	for ; err == nil && at != (cache.Place{}); at, err = sh.compareSome(t.Context(), sh.p.DB, at) {
 		if t.Context().Err() != nil {
 			t.Fatal("the walk does not end")
 		}
@@ -131,38 +128,4 @@ func counterOf(t *testing.T, p storetest.Process, name, label string) float64 {
 	}
 	t.Fatalf("there is no %s of %s", name, label)
 	return 0
-}
-
-func TestOneProcessComparesAtATime(t *testing.T) {
-	sh := openShelf(t, storetest.Real(t), Config{ListSize: 10})
-	sh.page(t, ann, Filter{})
-	sh.insert(t, at(1, 1))
-	err := ent.WithTx(t.Context(), sh.p.DB, func(tx *ent.Tx) error {
-		alone, err := store.Alone(t.Context(), tx, "order-lists:"+storetest.Prefix)
-		if !alone {
-			t.Error("somebody else compares")
-		}
-		sh.compareAll(t)
-		return err
-	})
-	sh.must(t, err)
-	if !sh.kept(t, ann) {
-		t.Error("two compared at a time")
-	}
-	sh.compareAll(t)
-	if sh.kept(t, ann) {
-		t.Error("nobody compared")
-	}
-}
-
-func TestComparingEndsWithItsContext(t *testing.T) {
-	on := storetest.Real(t)
-	sh := openShelf(t, on, Config{})
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- sh.CompareLists(ctx) }()
-	stop()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
 }

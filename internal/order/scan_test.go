@@ -25,7 +25,7 @@ import (
 // scanOf runs a scan of a room.
 func scanOf(t *testing.T, s *Service, name string, dry bool) reconcile.Outcome {
 	t.Helper()
-	scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+	scans := reconcile.New(prometheus.NewRegistry(), nil)
 	scans.Add(s.Scans()...)
 	found, err := scans.Named(name)
 	if err != nil {
@@ -342,7 +342,7 @@ func TestTheScanOfListsEndsWhilePeopleOrder(t *testing.T) {
 		order(2 * scanPage)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		scans := reconcile.New(nil, prometheus.NewRegistry(), nil)
+		scans := reconcile.New(prometheus.NewRegistry(), nil)
 		o, err := scans.Once(ctx, reconcile.Scan{Name: "order-lists", Run: sh.scanLists}, reconcile.Options{Seen: func(n int) {
 			if n > 4*scanPage {
 				cancel()

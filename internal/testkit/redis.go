@@ -37,16 +37,24 @@ func Redis(tb testing.TB, options ...string) string {
 	if program == "" {
 		without(tb, "Redis")
 	}
-	dir, err := os.MkdirTemp(shortTemp(), "td") //nolint:usetesting // its path may be too long for a socket
+	url, stop, err := startRedis(tb.Context(), program, options...)
 	if err != nil {
 		tb.Fatalf("start Redis: %v", err)
 	}
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) }) // the guard was first, unless it never ran
-	socket := filepath.Join(dir, "redis.sock")
+	tb.Cleanup(stop)
+	return url
+}
 
+// startRedis is [Redis] for longer than a test: it ends with stop, or with this process.
+func startRedis(ctx context.Context, program string, options ...string) (url string, stop func(), err error) {
+	dir, err := os.MkdirTemp(shortTemp(), "td")
+	if err != nil {
+		return "", nil, err
+	}
+	socket := filepath.Join(dir, "redis.sock")
 	acl, err := writeACL(dir)
 	if err != nil {
-		tb.Fatalf("start Redis: %v", err)
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	args := slices.Concat([]string{
 		"-c", guard, "guard", dir, program,
@@ -54,17 +62,20 @@ func Redis(tb testing.TB, options ...string) string {
 		"--dir", dir, "--save", "", "--appendonly", "no",
 	}, acl, options)
 	cmd := exec.Command("sh", args...) //nolint:noctx // it ends when its input does
-	stop, err := startGuard(cmd)
+	end, err := startGuard(cmd)
 	if err != nil {
-		tb.Fatalf("start Redis: %v", err)
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	tb.Cleanup(stop)
-
-	if err := answering(tb.Context(), socket, 10*time.Second); err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "log"))
-		tb.Fatalf("start Redis: %v\n%s", err, log)
+	stop = func() {
+		end()
+		_ = os.RemoveAll(dir) // the guard was first, unless it never ran
 	}
-	return "unix://" + socket
+	if err := answering(ctx, socket, 10*time.Second); err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "log")) //nolint:gosec // ours
+		stop()
+		return "", nil, fmt.Errorf("%w\n%s", err, log)
+	}
+	return "unix://" + socket, stop, nil
 }
 
 // startGuard starts cmd, and returns a function that closes its input and

@@ -56,11 +56,15 @@ func writeACL(dir string) (options []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var server string
+	var known strings.Builder // lines as they are
 	var rights []string
 	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 2 && words[1] == "tandian" {
-			server = line
+		words := strings.Fields(line)
+		if len(words) > 2 && words[1] == "exporter" { // as it is: what asks for figures
+			known.WriteString(line)
+		}
+		if len(words) > 2 && words[1] == "tandian" {
+			known.WriteString(line)
 			for _, word := range words[2:] {
 				if strings.HasPrefix(word, "+") || strings.HasPrefix(word, "-") {
 					rights = append(rights, word)
@@ -73,7 +77,7 @@ func writeACL(dir string) (options []string, err error) {
 	}
 	file := filepath.Join(dir, "users.acl")
 	acl := "user default on nopass ~* &* " + strings.Join(rights, " ") + "\n" +
-		"user " + AdminUser + " on nopass ~* &* +@all\n" + server
+		"user " + AdminUser + " on nopass ~* &* +@all\n" + known.String()
 	return []string{"--aclfile", file, "--masteruser", AdminUser, "--masterauth", "any"}, os.WriteFile(file, []byte(acl), 0o600)
 }
 

@@ -28,15 +28,14 @@ func newCounts(reg prometheus.Registerer) *counts {
 
 // What can fail in the background.
 const (
-	doingFlush  = "flush"
-	doingRollUp = "roll_up"
-	doingRead   = "read"
+	doingFlush = "flush"
+	doingRead  = "read"
 )
 
 func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.Failures {
 	return observe.NewFailures(reg, log, prometheus.CounterOpts{
 		Name: "tandian_visit_failures_total",
-		Help: "What failed in the background of visits and is tried again: sending them to Redis (flush), " +
-			"storing them in the database (roll_up); or bytes of visitors that cannot be read (read).",
-	}, "visits: something failed in the background", doingFlush, doingRollUp, doingRead)
+		Help: "What failed in the background of visits and is tried again: sending them to Redis (flush); " +
+			"or bytes of visitors that cannot be read (read).",
+	}, "visits: something failed in the background", doingFlush, doingRead)
 }

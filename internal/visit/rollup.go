@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/hyperloglog"
+	"github.com/tandian-dev/tandian/internal/kit/schedule"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -28,19 +28,14 @@ const (
 	quiet = 10 * time.Second
 )
 
-// Work rolls up, once a minute, until ctx ends, and returns nil. Any number of processes
-// may do so: rows are locked, and say how much of which counter they have.
-func (s *Service) Work(ctx context.Context) error {
-	for clock.Sleep(ctx, clock.About(rollEvery)) == nil {
-		if err := s.RollUp(ctx); err != nil && ctx.Err() == nil {
-			s.note(ctx, doingRollUp, err)
-		}
-	}
-	return nil
+// Jobs are what is due every so often: visit.roll-up stores what was counted.
+func (s *Service) Jobs() []schedule.Job {
+	return []schedule.Job{{Name: "visit.roll-up", Every: rollEvery, Do: s.RollUp}}
 }
 
 // RollUp stores what changed in Redis since it was last rolled up, in pages. It may be
-// repeated, and cut short: a row knows what it has.
+// repeated, cut short, and done by several processes at once: rows are locked, and say how
+// much of which counter they have.
 func (s *Service) RollUp(ctx context.Context) error {
 	after := "-inf"
 	for {

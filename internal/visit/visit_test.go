@@ -441,7 +441,7 @@ func TestTheLastVisitsAreFlushedAtTheEnd(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		must(t, p.Run(ctx))
-		must(t, p.Work(ctx))
+		must(t, p.RollUp(t.Context()))
 		if got := p.ofShop(t, tea, today(), today()); got != [2]int{1, 1} {
 			t.Errorf("%v", got)
 		}

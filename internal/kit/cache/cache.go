@@ -51,6 +51,8 @@ type Source[K comparable, V any] struct {
 	// Parse is the reverse of Key. With it, the keys that are read most are
 	// remembered in Redis, and Warm reads them.
 	Parse func(string) (K, error)
+	// Passing says that a key is of no use tomorrow: none is remembered.
+	Passing bool
 }
 
 // Cache keeps values of one kind. It is safe for concurrent use. The values that
@@ -101,6 +103,9 @@ func build[K comparable, V any](hub *Hub, p Policy, s Source[K, V], t *Table) *C
 		c.guard = newGuard(s.All)
 	}
 	c.counts = hub.join(p, c, c)
+	if c.local != nil {
+		c.counts.fill.Store(&fill{c.local.fill})
+	}
 	return c
 }
 
@@ -133,7 +138,7 @@ func (c *Cache[K, V]) near(ctx context.Context, k K) (*entry[V], bool) {
 		return nil, false
 	}
 	if e.turn(now) || c.counts.localHits.Load() < exactly {
-		c.countNear(e)
+		c.countNear(ctx, e)
 	}
 	return e, true
 }
@@ -152,13 +157,15 @@ const (
 // would cost a quarter of the hit.
 func (e *entry[V]) turn(now int64) bool { return (e.salt+uint8(now>>tickBits))%nearSample == 0 }
 
-func (c *Cache[K, V]) countNear(e *entry[V]) {
+func (c *Cache[K, V]) countNear(ctx context.Context, e *entry[V]) {
 	var n int64 = nearSample
 	if c.counts.localHits.Load() < exactly {
 		n = 1
 	}
 	c.counts.localHits.Add(n)
-	c.hub.hot.add(e.name, n)
+	if !isAhead(ctx) {
+		c.hub.hot.add(e.name, n)
+	}
 }
 
 func (c *Cache[K, V]) get(ctx context.Context, k K) (none V, err error) {
@@ -441,16 +448,17 @@ func (c *Cache[K, V]) forget(wants []want[K]) {
 }
 
 // Pin keeps these keys in the process's own memory until a time, whatever else is
-// read, and reads them anew before they are over. Without a local cache it only
-// sees to it that Redis has them. The error is that of the first read.
+// read, and reads them anew before they are over. Those that are pinned already are
+// not read, and stay until the later end. Without a local cache it only sees to it
+// that Redis has them. The error is that of the first read.
 func (c *Cache[K, V]) Pin(ctx context.Context, until time.Time, ks ...K) error {
 	if c.local != nil {
-		c.local.pins.set(c.hub.clock.at(until), ks)
+		ks = c.local.pins.set(c.hub.clock.now.Load(), c.hub.clock.at(until), ks)
 		for _, k := range ks {
 			c.local.entries.Invalidate(k) // to be kept again, as pinned
 		}
 	}
-	_, err := c.GetMany(ctx, ks)
+	_, err := c.GetMany(Ahead(ctx), ks)
 	return err
 }
 
@@ -464,6 +472,18 @@ type freshKey struct{}
 // wherever it was made.
 func Fresh(ctx context.Context) context.Context {
 	return context.WithValue(ctx, freshKey{}, true)
+}
+
+type aheadKey struct{}
+
+// Ahead returns a context of reads that nobody asked for, which are made so that what is
+// read is there when somebody does: they do not make a key hot. Else what was hot once
+// would be read at each start, be remembered for that, and stay hot for ever.
+func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, aheadKey{}, true) }
+
+func isAhead(ctx context.Context) bool {
+	ahead, _ := ctx.Value(aheadKey{}).(bool)
+	return ahead
 }
 
 // Usual takes [Fresh] back: reads are answered by what this process holds, where it
@@ -629,9 +649,11 @@ func leaseOf(name string) string { return name + ":l" }
 
 // look takes the first answer of Redis for one key and counts it.
 func (c *Cache[K, V]) look(ctx context.Context, w *want[K], r reply) result[V] {
-	if c.counts.hits.Load() < exactly {
+	switch {
+	case isAhead(ctx): // nobody asked
+	case c.counts.hits.Load() < exactly:
 		c.hub.hot.add(w.name, 1)
-	} else if rand.Uint32()%farSample == 0 {
+	case rand.Uint32()%farSample == 0:
 		c.hub.hot.add(w.name, farSample)
 	}
 	w.generation = r.generation

@@ -80,7 +80,8 @@ type tended interface {
 	// remembers says which keys, by how they begin in Redis, this cache notes as
 	// hot; false for none.
 	remembers() (prefix string, ok bool)
-	Warm(ctx context.Context) error
+	// Warm reads what it noted.
+	Warm(ctx context.Context) (read int, err error)
 }
 
 // member is what holds something in this process, for the hub that hears of the
@@ -154,6 +155,15 @@ func (h *Hub) Run(ctx context.Context) error {
 	return nil
 }
 
+// Await waits until a Hub that runs keeps what is read near: its clock moves, and it hears
+// of every invalidation; or for a time, if it does not hear the bus.
+func (h *Hub) Await(ctx context.Context, most time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	for !h.clock.inSync() && clock.Sleep(ctx, tickEvery) == nil { // a clock that stands still is not in sync
+	}
+}
+
 const (
 	tendEvery = time.Second
 	fadeEvery = time.Minute
@@ -161,11 +171,6 @@ const (
 
 func (h *Hub) tend(ctx context.Context) {
 	h.knowEpoch(ctx)
-	for _, m := range h.joined() {
-		if err := m.Warm(ctx); err != nil {
-			h.complain(ctx, "reading what was hot", m.Stats().Name, err)
-		}
-	}
 	next := time.Now().Add(fadeEvery)
 	for ctx.Err() == nil {
 		for _, m := range h.joined() {

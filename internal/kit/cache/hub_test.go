@@ -32,12 +32,17 @@ func TestMetricsArePresentFromTheStart(t *testing.T) {
 
 	names := []string{
 		"hits", "misses", "loads", "load_calls", "load_errors", "stores_refused", "negative_hits", "waits",
-		"redis_errors", "undecodable", "oversize", "local_hits", "excluded", "stale_served", "limited", "busy", "refreshes",
+		"redis_errors", "undecodable", "oversize", "local_hits", "excluded", "stale_served", "limited", "busy", "refreshes", "local_evictions",
 	}
 	want := make(map[string]float64)
 	for _, name := range names {
 		for _, policy := range []string{"row", "idle"} {
 			want[fmt.Sprintf("tandian_cache_%s_total %s", name, policy)] = 0
+		}
+	}
+	for _, name := range []string{"local_bytes", "local_limit_bytes"} {
+		for _, policy := range []string{"row", "idle"} {
+			want[fmt.Sprintf("tandian_cache_%s %s", name, policy)] = 0
 		}
 	}
 	if diff := cmp.Diff(want, gather(t, reg)); diff != "" {

@@ -23,6 +23,9 @@ type local[K comparable, V any] struct {
 	seed    maphash.Seed
 	stripes [256]stripe
 	pins    pins[K]
+
+	most    uint64       // bytes
+	evicted atomic.Int64 // entries, because others needed the bytes
 }
 
 // bounded is what is asked of an otter. Behind an interface it is compiled where a cache is
@@ -35,6 +38,7 @@ type bounded[K comparable, V any] interface {
 	InvalidateAll()
 	All() iter.Seq2[K, V]
 	CleanUp()
+	WeightedSize() uint64
 }
 
 // entry is a value as it was some moment ago. It is never changed.
@@ -80,13 +84,24 @@ func localOf[K comparable, V any](h *Hub, p Policy) *local[K, V] {
 }
 
 func newLocal[K comparable, V any](p Policy, bytes uint64, clock *ticker) *local[K, V] {
-	l := &local[K, V]{clock: clock, policy: p, seed: maphash.MakeSeed(), pins: pins[K]{until: make(map[K]int64)}}
+	l := &local[K, V]{clock: clock, policy: p, most: bytes, seed: maphash.MakeSeed(), pins: pins[K]{until: make(map[K]int64)}}
 	l.entries = otter.Must(&otter.Options[K, *entry[V]]{
 		MaximumWeight: bytes,
 		Weigher:       func(k K, e *entry[V]) uint32 { return l.weigh(k, e) },
 		Executor:      func(work func()) { work() },
+		OnDeletion: func(e otter.DeletionEvent[K, *entry[V]]) {
+			if e.WasEvicted() {
+				l.evicted.Add(1)
+			}
+		},
 	})
 	return l
+}
+
+// fill is what is kept, as it was a moment ago. Evictions are counted where they are
+// made, not by otter's statistics, which would cost every hit something.
+func (l *local[K, V]) fill() (bytes, most, evicted int64) {
+	return int64(l.entries.WeightedSize()), int64(l.most), l.evicted.Load()
 }
 
 // get returns an entry and whether it is good now, and when that is.
@@ -217,13 +232,17 @@ func (p *pins[K]) holds(k K, now int64) bool {
 	return now < p.until[k]
 }
 
-// set pins keys; the later end of two counts.
-func (p *pins[K]) set(until int64, ks []K) {
+// set pins keys; the later end of two counts. It returns those that were not pinned.
+func (p *pins[K]) set(now, until int64, ks []K) (anew []K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range ks {
+		if now >= p.until[k] {
+			anew = append(anew, k)
+		}
 		p.until[k] = max(p.until[k], until)
 	}
+	return anew
 }
 
 // sort returns those that are pinned and those whose time is over, which it

@@ -361,6 +361,23 @@ func TestALocalCacheHoldsItsShareOfTheBytesAndNoMore(t *testing.T) {
 	if most := int(bytes * share); size > most || size < most/2 {
 		t.Errorf("%d bytes of text kept, want a good part of %d", size, most)
 	}
+	stats := x.Stats()[0]
+	if stats.LocalBytes < int64(size) || stats.LocalBytes > stats.LocalMost || stats.LocalMost != int64(bytes*share) {
+		t.Errorf("%d of %d bytes in the statistics, for %d bytes of text", stats.LocalBytes, stats.LocalMost, size)
+	}
+	kept := 0
+	for range c.local.entries.All() {
+		kept++
+	}
+	if stats.LocalEvictions != int64(n-kept) {
+		t.Errorf("%d evictions in the statistics, want %d", stats.LocalEvictions, n-kept)
+	}
+	if err := c.Invalidate(t.Context(), ids...); err != nil {
+		t.Fatal(err)
+	}
+	if after := x.Stats()[0]; after.LocalEvictions != stats.LocalEvictions {
+		t.Errorf("%d evictions are counted after an invalidation, want %d", after.LocalEvictions, stats.LocalEvictions)
+	}
 }
 
 func TestAFreshReadSeesWhatOthersInvalidated(t *testing.T) {

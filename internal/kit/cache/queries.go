@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -151,6 +152,15 @@ func (q *Queries[A, R]) GetMany(ctx context.Context, all []A) (map[A][]R, error)
 		return lists, fmt.Errorf("list: %w", err)
 	}
 	return lists, nil
+}
+
+// Pin is [Cache.Pin] for the lists of some queries. After a write to the table they are
+// read anew within a second or so.
+func (q *Queries[A, R]) Pin(ctx context.Context, until time.Time, all ...A) error {
+	if err := q.lists.Pin(ctx, until, all...); err != nil {
+		return fmt.Errorf("pin %d lists: %w", len(all), err)
+	}
+	return nil
 }
 
 // forgetAll drops all that this process knows.

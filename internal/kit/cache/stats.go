@@ -28,6 +28,10 @@ type Stats struct {
 	RedisErrors   int64  // round trips to Redis in which something failed
 	Undecodable   int64  // records that could not be read, values that could not be written
 	Oversize      int64  // values found too big to be kept
+
+	LocalBytes     int64 // that entries in this process's own memory have now; pinned ones not counted
+	LocalMost      int64 // that they may have; 0: none are kept
+	LocalEvictions int64 // entries that made place for others there
 }
 
 type counters struct {
@@ -38,10 +42,17 @@ type counters struct {
 	loads, loadCalls, loadErrors, busy, refreshes   atomic.Int64
 	storesRefused, redisErrors                      atomic.Int64
 	undecodable, oversize                           atomic.Int64
+
+	fill atomic.Pointer[fill] // nil: nothing is kept in the process's own memory
+}
+
+// fill asks how full the process's own memory is.
+type fill struct {
+	of func() (bytes, most, evicted int64)
 }
 
 func (c *counters) snapshot() Stats {
-	return Stats{
+	s := Stats{
 		Name:          c.name,
 		LocalHits:     c.localHits.Load(),
 		Excluded:      c.excluded.Load(),
@@ -61,17 +72,25 @@ func (c *counters) snapshot() Stats {
 		Undecodable:   c.undecodable.Load(),
 		Oversize:      c.oversize.Load(),
 	}
+	if f := c.fill.Load(); f != nil {
+		s.LocalBytes, s.LocalMost, s.LocalEvictions = f.of()
+	}
+	return s
 }
 
 // metric joins one series to the field of Stats that it shows.
 type metric struct {
 	desc *prometheus.Desc
+	kind prometheus.ValueType
 	of   func(Stats) int64
 }
 
 func newMetrics() []metric {
 	series := func(name, help string, of func(Stats) int64) metric {
-		return metric{prometheus.NewDesc("tandian_cache_"+name+"_total", help, []string{"policy"}, nil), of}
+		return metric{prometheus.NewDesc("tandian_cache_"+name+"_total", help, []string{"policy"}, nil), prometheus.CounterValue, of}
+	}
+	now := func(name, help string, of func(Stats) int64) metric {
+		return metric{prometheus.NewDesc("tandian_cache_"+name, help, []string{"policy"}, nil), prometheus.GaugeValue, of}
 	}
 	return []metric{
 		series("local_hits", "Keys answered by the process's own memory.", func(s Stats) int64 { return s.LocalHits }),
@@ -91,6 +110,9 @@ func newMetrics() []metric {
 		series("redis_errors", "Round trips to Redis in which something failed.", func(s Stats) int64 { return s.RedisErrors }),
 		series("undecodable", "Records that could not be read, values that could not be written.", func(s Stats) int64 { return s.Undecodable }),
 		series("oversize", "Values found too big to be kept.", func(s Stats) int64 { return s.Oversize }),
+		now("local_bytes", "Bytes that entries in the process's own memory have, roughly; pinned ones not counted.", func(s Stats) int64 { return s.LocalBytes }),
+		now("local_limit_bytes", "Bytes that entries in the process's own memory may have.", func(s Stats) int64 { return s.LocalMost }),
+		series("local_evictions", "Entries that made place for others in the process's own memory.", func(s Stats) int64 { return s.LocalEvictions }),
 	}
 }
 
@@ -106,7 +128,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	for _, s := range c.hub.Stats() {
 		for _, m := range c.hub.metrics {
-			to <- prometheus.MustNewConstMetric(m.desc, prometheus.CounterValue, float64(m.of(s)), s.Name)
+			to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.of(s)), s.Name)
 		}
 	}
 }

@@ -3,8 +3,8 @@ package cache
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +16,8 @@ const (
 	guardTimeout = 10 * time.Minute // for one reading of all keys
 	pinMargin    = 2 * tendEvery    // before its end a pinned entry is read anew
 
-	warmKeys = 1000           // that are remembered of a policy
-	warmLife = 48 * time.Hour // without a process that remembers
-	halfLife = time.Hour      // after which a key that was read has half its weight
+	warmKeys = 1000           // that are remembered of a policy and a day
+	warmLife = 48 * time.Hour // from the last that was remembered: to the end of the day after
 )
 
 // tend builds the guard when it is time and keeps what is pinned.
@@ -55,6 +54,7 @@ func (c *Cache[K, V]) tendPins(ctx context.Context) {
 	if len(ending) == 0 {
 		return
 	}
+	ctx = Ahead(ctx)
 	c.refreshEnding(ctx, ending)
 	if _, err := c.GetMany(Fresh(ctx), ending); err != nil && ctx.Err() == nil {
 		c.hub.complain(ctx, "reading what is pinned", c.policy.Name, err)
@@ -78,16 +78,20 @@ func (c *Cache[K, V]) refreshEnding(ctx context.Context, ks []K) {
 }
 
 func (c *Cache[K, V]) remembers() (prefix string, ok bool) {
-	return c.prefix, c.source.Parse != nil
+	return c.prefix, c.source.Parse != nil && !c.source.Passing
 }
 
 // Remember notes in Redis which keys this process read most of late, for those
-// processes that start later. A Hub that runs does so each minute and at its end. Older reads fade by forward decay (Cormode,
-// Shkapenyuk, Srivastava, Xu, ICDE 2009): instead of shrinking old scores, new
-// ones are larger, so nobody has to touch what is there.
+// processes that start later. A Hub that runs does so each minute and at its end.
+//
+// Each policy has a list for each day, of UTC, in which a key has the most hits that any
+// process counted of it at any time of the day. A maximum can be written any number of
+// times, by any number of processes, and a key that becomes hot late in the day needs
+// nobody to make room for it. The list of yesterday is whole, so what was hot then is known
+// all day long, however quiet it is today.
 func (h *Hub) Remember(ctx context.Context) {
 	hottest := h.hot.certain()
-	now := float64(h.wall().Unix())
+	now := h.wall()
 	for _, m := range h.joined() {
 		prefix, ok := m.remembers()
 		if !ok {
@@ -96,13 +100,13 @@ func (h *Hub) Remember(ctx context.Context) {
 		var keys []redis.Z
 		for _, k := range hottest {
 			if text, ours := strings.CutPrefix(k.Key, prefix); ours && k.Hits > 0 {
-				keys = append(keys, redis.Z{Member: strings.TrimSuffix(text, "}"), Score: now + halfLife.Seconds()*math.Log2(float64(k.Hits))})
+				keys = append(keys, redis.Z{Member: strings.TrimSuffix(text, "}"), Score: float64(k.Hits)})
 			}
 		}
 		if len(keys) == 0 {
 			continue
 		}
-		at := h.warmKey(m.Stats().Name)
+		at := h.warmKey(m.Stats().Name, now)
 		ctx, cancel := context.WithTimeout(ctx, h.timeout)
 		pipe := h.rdb.Pipeline()
 		pipe.ZAddArgs(ctx, at, redis.ZAddArgs{GT: true, Members: keys})
@@ -116,29 +120,72 @@ func (h *Hub) Remember(ctx context.Context) {
 	}
 }
 
-func (h *Hub) warmKey(policy string) string { return h.root + "warm:" + policy }
+// warmKey is the list of a policy for the day of a time.
+func (h *Hub) warmKey(policy string, day time.Time) string {
+	return h.root + "warm:" + policy + ":" + day.UTC().Format("20060102")
+}
 
-// Warm reads the keys that processes on this Redis read most before, the hottest
-// first, so that the first clients find them near. It needs Source.Parse, and
-// does nothing without; keys that cannot be parsed are overlooked. A Hub that
-// runs calls it once at its start.
-func (c *Cache[K, V]) Warm(ctx context.Context) error {
-	if c.source.Parse == nil {
-		return nil
-	}
-	texts, err := c.hub.rdb.ZRevRange(c.hub.within(ctx), c.hub.warmKey(c.policy.Name), 0, warmKeys-1).Result()
-	if err != nil {
-		return fmt.Errorf("read which keys of cache %s were hot: %w", c.policy.Name, err)
-	}
-	var ks []K
-	for _, text := range texts {
-		if k, err := c.source.Parse(strings.TrimPrefix(text, "_")); err == nil { // see tagged
-			ks = append(ks, k)
+// Warm reads the keys that processes on this Redis read most yesterday and today, of all
+// caches that can parse theirs, so that the first clients find them in Redis, and what is
+// kept near is near. It returns how many it read of each policy. A cache that fails does
+// not keep the others from it; one whose Redis is away fails each, so it ends with ctx.
+//
+// Call it at the start, once the Hub runs, before there are clients.
+func (h *Hub) Warm(ctx context.Context) (read map[string]int, err error) {
+	read = map[string]int{}
+	for _, m := range h.joined() {
+		if _, ok := m.remembers(); !ok {
+			continue
 		}
+		n, failed := m.Warm(ctx)
+		read[m.Stats().Name], err = n, errors.Join(err, failed)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return read, err
+}
+
+// Warm reads the keys that processes on this Redis read most: the thousand of yesterday,
+// and those of today that are not among them, each the hottest first. It returns how many
+// keys these were. It needs Source.Parse, and does nothing without, or where keys are
+// passing; keys that cannot be parsed are overlooked. See [Hub.Warm].
+func (c *Cache[K, V]) Warm(ctx context.Context) (read int, err error) {
+	if _, ok := c.remembers(); !ok {
+		return 0, nil
+	}
+	ctx = Ahead(ctx)
+	ks, err := c.remembered(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read which keys of cache %s were hot: %w", c.policy.Name, err)
 	}
 	for part := range slices.Chunk(ks, 100) { // small steps: others read too
 		_, failed := c.GetMany(ctx, part)
 		err = cmp.Or(err, failed)
+		if read += len(part); ctx.Err() != nil {
+			break
+		}
 	}
-	return err
+	return read, err
+}
+
+// remembered are the keys to warm, each once.
+func (c *Cache[K, V]) remembered(ctx context.Context) (ks []K, err error) {
+	now := c.hub.wall()
+	trip, cancel := context.WithTimeout(ctx, c.hub.timeout)
+	defer cancel()
+	pipe := c.hub.rdb.Pipeline()
+	yesterday := pipe.ZRevRange(trip, c.hub.warmKey(c.policy.Name, now.AddDate(0, 0, -1)), 0, warmKeys-1)
+	today := pipe.ZRevRange(trip, c.hub.warmKey(c.policy.Name, now), 0, warmKeys-1)
+	if _, err := pipe.Exec(trip); err != nil {
+		return nil, err
+	}
+	seen := map[K]bool{}
+	for _, text := range append(yesterday.Val(), today.Val()...) {
+		if k, err := c.source.Parse(strings.TrimPrefix(text, "_")); err == nil && !seen[k] { // see tagged
+			seen[k] = true
+			ks = append(ks, k)
+		}
+	}
+	return ks, nil
 }

@@ -3,8 +3,8 @@ package cache
 import (
 	"context"
 	"errors"
-	"math"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,10 +28,10 @@ func TestWhatWasHotIsReadAtTheNextStart(t *testing.T) {
 			before.hot.add(without.nameOf(text), 100)
 		}
 		before.Remember(t.Context())
-		if n := w.rdb.Exists(t.Context(), before.warmKey("without")).Val(); n != 0 {
+		if n := w.rdb.Exists(t.Context(), before.warmKey("without", before.wall())).Val(); n != 0 {
 			t.Error("remembered what nobody can parse")
 		}
-		if left := w.rdb.PTTL(t.Context(), before.warmKey("with")).Val(); left <= 0 || left > warmLife {
+		if left := w.rdb.PTTL(t.Context(), before.warmKey("with", before.wall())).Val(); left <= 0 || left > warmLife {
 			t.Errorf("what was hot has %v left, want a life", left)
 		}
 
@@ -43,14 +43,14 @@ func TestWhatWasHotIsReadAtTheNextStart(t *testing.T) {
 			}
 			return text, nil
 		})
-		if err := c.Warm(t.Context()); err != nil {
+		if _, err := c.Warm(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		want := [][]string{{"plain", "", "_", "}", "_x", "店"}}
 		if diff := cmp.Diff(want, loaded.calls); diff != "" {
 			t.Error("the hottest first, those that parse", diff)
 		}
-		if err := recalled(after.Hub, "without", loaded.load, nil).Warm(t.Context()); err != nil || len(loaded.calls) != 1 {
+		if _, err := recalled(after.Hub, "without", loaded.load, nil).Warm(t.Context()); err != nil || len(loaded.calls) != 1 {
 			t.Error("warmed without Parse", err)
 		}
 	})
@@ -60,31 +60,107 @@ func asItIs(text string) (string, error) { return text, nil }
 
 type echo struct{ calls [][]string }
 
-func TestNewHeatBeatsOld(t *testing.T) {
+// What was hot yesterday is read at a start today, however quiet it is by now and
+// whatever else is hot; what was hot the day before is not. Reading it does not make it
+// hot again.
+func TestWhatWasHotYesterdayIsReadToday(t *testing.T) {
+	onEach(t, func(t *testing.T, b *backend) {
+		w := b.world(t)
+		x := w.hands(t, Options{})
+		noon := time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
+		x.wall = func() time.Time { return noon.Add(time.Duration(x.passed.Load())) }
+		c := recalled(x.Hub, "texts", func(ctx context.Context, keys []string) (map[string]string, error) {
+			return new(echo).load(ctx, keys) // what is read late in its life is loaded in the background, too
+		}, asItIs)
+		read := func(hour int, keys int, name string, hits int64) {
+			x.passed.Store(int64(time.Duration(hour) * time.Hour))
+			for from := 0; from < keys; from += hotTracked {
+				x.hot = newTopKeys()
+				for i := from; i < min(keys, from+hotTracked); i++ {
+					x.hot.add(c.nameOf(name+strconv.Itoa(i)), hits)
+				}
+				x.Remember(t.Context())
+			}
+		}
+		warmed := func() (of map[string]int) {
+			t.Helper()
+			before := x.hot.certain()
+			n, err := c.Warm(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(before, x.hot.certain()); d != "" {
+				t.Errorf("reading ahead made something hot (-before +after)\n%s", d)
+			}
+			of = map[string]int{"": n}
+			kept, err := c.remembered(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range kept {
+				of[strings.TrimRight(k, "0123456789")]++
+			}
+			return of
+		}
+		read(0, 1, "king", 1000)
+		read(1, 1200, "many", 50) // no more than a thousand are remembered, the king among them
+		if d := cmp.Diff(map[string]int{"": 1000, "king": 1, "many": 999}, warmed()); d != "" {
+			t.Errorf("on the day itself (-want +got)\n%s", d)
+		}
+		read(13, 1500, "other", 900) // the day after: more than a thousand others are far hotter
+		read(25, 1, "many", 1)       // one of yesterday's is read, and counts once
+		if d := cmp.Diff(map[string]int{"": 2000, "king": 1, "many": 999, "other": 1000}, warmed()); d != "" {
+			t.Errorf("a day later (-want +got)\n%s", d)
+		}
+		read(35, 0, "", 0) // 23:00 of the second day
+		if got := warmed(); got["king"] != 1 {
+			t.Errorf("at the end of the day after: %v", got)
+		}
+		x.passed.Store(int64(37 * time.Hour)) // the third day
+		if d := cmp.Diff(map[string]int{"": 1000, "other": 1000}, warmed()); d != "" {
+			t.Errorf("two days later (-want +got)\n%s", d)
+		}
+		if left := w.rdb.PTTL(t.Context(), x.warmKey("texts", noon)).Val(); left <= 24*time.Hour || left > warmLife {
+			t.Errorf("a day's list has %v left", left)
+		}
+	})
+}
+
+// Of several processes, and of several times of a day, the most hits count.
+func TestTheBusiestMomentOfAKeyCounts(t *testing.T) {
+	w := mini(t)
+	one, other := w.hands(t, Options{}), w.hands(t, Options{})
+	var texts echo
+	for _, step := range []struct {
+		x    *hands
+		hits int64
+	}{{one, 100}, {other, 300}, {one, 200}, {other, 1}} {
+		c := step.x.caches
+		if len(c) == 0 {
+			recalled(step.x.Hub, "texts", texts.load, asItIs)
+		}
+		step.x.hot = newTopKeys()
+		step.x.hot.add(tagged(step.x.prefix+"texts:{", "k"), step.hits)
+		step.x.Remember(t.Context())
+	}
+	if got := w.rdb.ZScore(t.Context(), one.warmKey("texts", one.wall()), "k").Val(); got != 300 {
+		t.Errorf("it has %v hits, want 300", got)
+	}
+}
+
+// Keys of a moment are no use tomorrow.
+func TestPassingKeysAreNotRemembered(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{})
 	var texts echo
-	c := recalled(x.Hub, "texts", texts.load, asItIs)
-	at := func(hours int, key string, hits int64) {
-		x.hot = newTopKeys()
-		x.hot.add(c.nameOf(key), hits)
-		x.passed.Store(int64(time.Duration(hours) * time.Hour))
-		x.Remember(t.Context())
+	c := New(x.Hub, Policy{Name: "texts"}.withTestTimes(), Source[string, string]{Key: func(s string) string { return s }, Load: texts.load, Parse: asItIs, Passing: true})
+	x.hot.add(c.nameOf("k"), 100)
+	x.Remember(t.Context())
+	if n := w.rdb.Exists(t.Context(), x.warmKey("texts", x.wall())).Val(); n != 0 {
+		t.Error("it is remembered")
 	}
-	at(0, "was very hot", 1000)
-	at(0, "was hot", 100)
-	at(2, "is warm", 100)   // as 400 two hours ago
-	at(4, "is hot", 100)    // as 1600 four hours ago
-	at(5, "is hot", 1)      // cools down, which does not make it worse than it was
-	at(6, "was hot", 1)     // as 64 six hours ago: less than it has
-	at(3, "is late", 1<<20) // a clock behind is no worse
-	got := w.rdb.ZRevRange(t.Context(), x.warmKey("texts"), 0, -1).Val()
-	if diff := cmp.Diff([]string{"is late", "is hot", "was very hot", "is warm", "was hot"}, got); diff != "" {
-		t.Error(diff)
-	}
-	now := float64(x.began.Unix())
-	if got, want := w.rdb.ZScore(t.Context(), x.warmKey("texts"), "was hot").Val(), now+halfLife.Seconds()*math.Log2(100); math.Abs(got-want) > 1 {
-		t.Errorf("score %v, want %v", got, want)
+	if read, err := x.Warm(t.Context()); err != nil || len(read) != 0 {
+		t.Errorf("%v, %v", read, err)
 	}
 }
 
@@ -102,17 +178,17 @@ func TestAThousandKeysAreRememberedAtMost(t *testing.T) {
 		x.hot.add(other.nameOf("other"), 5)
 		x.Remember(t.Context())
 	}
-	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts")).Val(); got != warmKeys {
+	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts", x.wall())).Val(); got != warmKeys {
 		t.Errorf("%d keys remembered, want %d", got, warmKeys)
 	}
-	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts-and-more")).Val(); got != 1 {
+	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts-and-more", x.wall())).Val(); got != 1 {
 		t.Errorf("%d keys of the other policy, want its own", got)
 	}
-	kept := w.rdb.ZRevRange(t.Context(), x.warmKey("texts"), 0, 0).Val()
+	kept := w.rdb.ZRevRange(t.Context(), x.warmKey("texts", x.wall()), 0, 0).Val()
 	if len(kept) != 1 || len(kept[0]) != 4 || kept[0][0] != '2' {
 		t.Errorf("the hottest is %q, want one of the last round", kept)
 	}
-	if err := c.Warm(t.Context()); err != nil {
+	if _, err := c.Warm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -133,7 +209,7 @@ func TestWarmReturnsWhatFailed(t *testing.T) {
 	var texts echo
 	c := recalled(x.Hub, "texts", texts.load, asItIs)
 	away.on.Store(true)
-	if err := c.Warm(t.Context()); !errors.Is(err, errAway) {
+	if _, err := c.Warm(t.Context()); !errors.Is(err, errAway) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -27,9 +27,9 @@ type Postgres struct {
 	lifeline io.Closer
 }
 
-// StartPostgres starts one, which Stop ends. The error is [ErrNoPostgres] if it is
-// not on PATH.
-func StartPostgres(ctx context.Context) (*Postgres, error) {
+// StartPostgres starts one, which Stop ends. Options are added to its command line, as
+// "-c", "wal_level=logical". The error is [ErrNoPostgres] if it is not on PATH.
+func StartPostgres(ctx context.Context, options ...string) (*Postgres, error) {
 	as, owner, err := postgresUser()
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func StartPostgres(ctx context.Context) (*Postgres, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	s, err := startPostgres(ctx, dir, as, owner, postgres, initdb)
+	s, err := startPostgres(ctx, dir, as, owner, postgres, initdb, options)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -53,7 +53,7 @@ func StartPostgres(ctx context.Context) (*Postgres, error) {
 	return s, nil
 }
 
-func startPostgres(ctx context.Context, dir string, as []string, owner int, postgres, initdb string) (*Postgres, error) {
+func startPostgres(ctx context.Context, dir string, as []string, owner int, postgres, initdb string, options []string) (*Postgres, error) {
 	if owner >= 0 {
 		if err := os.Chown(dir, owner, -1); err != nil {
 			return nil, fmt.Errorf("give PostgreSQL its directory: %w", err)
@@ -70,7 +70,7 @@ func startPostgres(ctx context.Context, dir string, as []string, owner int, post
 		postgres, "-D", data,
 		"-c", "listen_addresses=", "-c", "unix_socket_directories=" + dir, "-c", "shared_buffers=256MB", "-c", "max_connections=200",
 		"-c", "max_wal_size=2GB", "-c", "jit=off", "-c", "timezone=UTC",
-	}))
+	}, options))
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}

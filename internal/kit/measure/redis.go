@@ -29,8 +29,10 @@ var ErrNoServer = errors.New("needs redis-server on PATH")
 // this process.
 type Redis struct {
 	URL      string
+	dir      string
+	command  []string
 	cmd      *exec.Cmd
-	lifeline io.Closer
+	lifeline io.WriteCloser
 }
 
 // StartRedis starts one, which Stop ends. Options are added to its command line, as
@@ -46,13 +48,14 @@ func StartRedis(ctx context.Context, options ...string) (*Redis, error) {
 		return nil, fmt.Errorf("start redis-server: %w", err)
 	}
 	socket := filepath.Join(dir, "redis.sock")
-	cmd, lifeline, err := guarded(ctx, "KILL", dir, append([]string{
+	command := append([]string{
 		program, "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", dir, "--save", "", "--appendonly", "no",
-	}, options...))
+	}, options...)
+	cmd, lifeline, err := guarded(ctx, "KILL", dir, command)
 	if err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", errors.Join(err, os.RemoveAll(dir)))
 	}
-	s := &Redis{URL: "unix://" + socket, cmd: cmd, lifeline: lifeline}
+	s := &Redis{URL: "unix://" + socket, dir: dir, command: command, cmd: cmd, lifeline: lifeline}
 	if err := s.answers(ctx); err != nil {
 		s.Stop()
 		return nil, err
@@ -62,7 +65,9 @@ func StartRedis(ctx context.Context, options ...string) (*Redis, error) {
 
 // guarded starts a server that ends, by a signal, when the lifeline is closed: at
 // the latest when this process ends, in whatever way. Its directory is removed then.
-func guarded(ctx context.Context, signal, dir string, server []string) (cmd *exec.Cmd, lifeline io.Closer, err error) {
+// Who writes the line "keep" into the lifeline has it end by SIGTERM, and what it
+// stored stays.
+func guarded(ctx context.Context, signal, dir string, server []string) (cmd *exec.Cmd, lifeline io.WriteCloser, err error) {
 	cmd = exec.CommandContext(context.WithoutCancel(ctx), "sh", append([]string{"-c", guard, "guard", signal, dir}, server...)...)
 	cmd.Dir = dir
 	if lifeline, err = cmd.StdinPipe(); err == nil {
@@ -105,6 +110,31 @@ func (s *Redis) Signal(ctx context.Context) (send func(name string) error, err e
 		}
 		return nil
 	}, nil
+}
+
+// Restart ends the server as a service manager does, by SIGTERM, and starts it again
+// on what it kept, if it was told to keep something, after it was down for a time. The
+// URL stays the same. It returns when the server answers again.
+func (s *Redis) Restart(ctx context.Context, down time.Duration) error {
+	if _, err := io.WriteString(s.lifeline, "keep\n"); err != nil {
+		return fmt.Errorf("stop redis-server: %w", err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		return fmt.Errorf("stop redis-server: %w", err)
+	}
+	_ = s.lifeline.Close() // nobody reads it any more
+	var interrupted error
+	select {
+	case <-ctx.Done():
+		interrupted = ctx.Err() // it is started all the same, so that Stop finds what it removes
+	case <-time.After(down):
+	}
+	cmd, lifeline, err := guarded(ctx, "KILL", s.dir, s.command)
+	if err != nil {
+		return fmt.Errorf("start redis-server again: %w", errors.Join(err, os.RemoveAll(s.dir)))
+	}
+	s.cmd, s.lifeline = cmd, lifeline
+	return errors.Join(interrupted, s.answers(ctx))
 }
 
 // Stop ends the server, also one that was stopped by a signal, and removes it.

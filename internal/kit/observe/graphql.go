@@ -2,12 +2,15 @@ package observe
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
 // GraphQL is a gqlgen extension that counts and times queries and mutations,
@@ -16,7 +19,23 @@ import (
 // and therefore no label.
 type GraphQL struct {
 	seconds *prometheus.HistogramVec
+	fields  *prometheus.HistogramVec
+	errors  *prometheus.CounterVec
 }
+
+// errorCodes are those of errors of fields that have a series of their own.
+func errorCodes() []string {
+	kinds := []fault.Kind{
+		fault.BadUserInput, fault.Unauthenticated, fault.Forbidden, fault.RateLimited, fault.Unavailable, fault.Timeout, fault.Internal,
+	}
+	names := make([]string, len(kinds), len(kinds)+1)
+	for i, kind := range kinds {
+		names[i] = string(kind)
+	}
+	return append(names, otherCode)
+}
+
+const otherCode = "other"
 
 // NewGraphQL registers the metrics.
 func NewGraphQL(reg prometheus.Registerer) *GraphQL {
@@ -24,7 +43,17 @@ func NewGraphQL(reg prometheus.Registerer) *GraphQL {
 		Name: "tandian_graphql_operation_seconds", Help: "Time of GraphQL operations, by type and outcome (ok, partial, failed).",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 	}, []string{"type", "outcome"})}
-	reg.MustRegister(g.seconds)
+	g.fields = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "tandian_graphql_root_field_seconds", Help: "Time of the fields of Query and Mutation with all that is below them, by name.",
+		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
+	}, []string{"type", "field"})
+	g.errors = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tandian_graphql_errors_total", Help: "Errors of fields that clients were shown, by code. What was refused before it ran is counted by the door.",
+	}, []string{"code"})
+	reg.MustRegister(g.seconds, g.fields, g.errors)
+	for _, code := range errorCodes() {
+		g.errors.WithLabelValues(code)
+	}
 	for _, outcome := range []string{"ok", "partial", "failed"} {
 		g.seconds.WithLabelValues("query", outcome)
 		g.seconds.WithLabelValues("mutation", outcome)
@@ -67,11 +96,34 @@ func (g *GraphQL) InterceptResponse(ctx context.Context, next graphql.ResponseHa
 	return res
 }
 
-// Refused puts an error that is about a request and not about a field into the
-// request's log line. gqlgen tells no extension of them; the server's error
-// presenter calls this for every error.
-func (g *GraphQL) Refused(ctx context.Context, err *gqlerror.Error) {
+// InterceptRootField times the fields that an operation asks for. Their names are
+// those of the schema.
+func (g *GraphQL) InterceptRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+	root := graphql.GetRootFieldContext(ctx)
+	if root == nil || root.Field.Field == nil || !graphql.HasOperationContext(ctx) {
+		return next(ctx)
+	}
+	kind := graphql.GetOperationContext(ctx).Operation.Operation
+	if kind == ast.Subscription { // it mostly waits
+		return next(ctx)
+	}
+	begin := time.Now()
+	defer func() {
+		g.fields.WithLabelValues(string(kind), root.Field.Name).Observe(time.Since(begin).Seconds())
+	}()
+	return next(ctx)
+}
+
+// Shown counts an error of a field, by its code, and puts one that is about a request
+// and not about a field into the request's log line. gqlgen tells no extension of
+// them; the server's error presenter calls this for every error.
+func (g *GraphQL) Shown(ctx context.Context, err *gqlerror.Error) {
 	if graphql.GetFieldContext(ctx) != nil || len(err.Path) > 0 {
+		code, _ := err.Extensions["code"].(string)
+		if !slices.Contains(errorCodes(), code) {
+			code = otherCode
+		}
+		g.errors.WithLabelValues(code).Inc()
 		return
 	}
 	if r := requestOf(ctx); r != nil {

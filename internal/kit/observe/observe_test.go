@@ -188,7 +188,7 @@ func series(t *testing.T, reg prometheus.Gatherer, metric string) map[string]flo
 			for _, l := range m.GetLabel() {
 				labels = append(labels, l.GetName()+"="+l.GetValue())
 			}
-			out[strings.Join(labels, " ")] = m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			out[strings.Join(labels, " ")] = m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount()) + m.GetCounter().GetValue()
 		}
 	}
 	return out
@@ -341,6 +341,51 @@ func TestAnOperationOutsideARequestIsCountedToo(t *testing.T) {
 	g.InterceptResponse(ctx, answer)
 	if n := series(t, reg, "tandian_graphql_operation_seconds")["outcome=ok type=query"]; n != 1 {
 		t.Errorf("%v operations, want 1", n)
+	}
+}
+
+func TestErrorsOfFieldsAreCountedByCode(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	g := NewGraphQL(reg)
+	want := map[string]float64{}
+	for _, code := range []string{"BAD_USER_INPUT", "UNAUTHENTICATED", "FORBIDDEN", "RATE_LIMITED", "UNAVAILABLE", "TIMEOUT", "INTERNAL", "other"} {
+		want["code="+code] = 0
+	}
+	if d := cmp.Diff(want, series(t, reg, "tandian_graphql_errors_total")); d != "" {
+		t.Errorf("series before any error (-want +got)\n%s", d)
+	}
+	path := ast.Path{ast.PathName("shop")}
+	code := func(code any) map[string]any { return map[string]any{"code": code} }
+	g.Shown(t.Context(), &gqlerror.Error{Path: path, Extensions: code("INTERNAL")})
+	g.Shown(graphql.WithFieldContext(t.Context(), &graphql.FieldContext{}), &gqlerror.Error{Extensions: code("INTERNAL")})
+	g.Shown(t.Context(), &gqlerror.Error{Path: path, Extensions: code("FROM_ELSEWHERE")})
+	g.Shown(t.Context(), &gqlerror.Error{Path: path})
+	g.Shown(t.Context(), &gqlerror.Error{Extensions: code("BAD_USER_INPUT")}) // of a request: the door counts it
+	want["code=INTERNAL"], want["code=other"] = 2, 2
+	if d := cmp.Diff(want, series(t, reg, "tandian_graphql_errors_total")); d != "" {
+		t.Errorf("series (-want +got)\n%s", d)
+	}
+}
+
+func TestRootFieldsAreTimedByTheirNamesInTheSchema(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	g := NewGraphQL(reg)
+	resolve := func(kind ast.Operation, name, alias string) {
+		ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: kind}})
+		ctx = graphql.WithRootFieldContext(ctx, &graphql.RootFieldContext{
+			Field: graphql.CollectedField{Field: &ast.Field{Name: name, Alias: alias}},
+		})
+		if got := g.InterceptRootField(ctx, func(context.Context) graphql.Marshaler { return graphql.Null }); got != graphql.Null {
+			t.Errorf("%s answered %v", name, got)
+		}
+	}
+	resolve(ast.Query, "shop", "a")
+	resolve(ast.Query, "shop", "b")
+	resolve(ast.Mutation, "like", "like")
+	resolve(ast.Subscription, "orderUpdated", "orderUpdated")
+	want := map[string]float64{"field=shop type=query": 2, "field=like type=mutation": 1}
+	if d := cmp.Diff(want, series(t, reg, "tandian_graphql_root_field_seconds")); d != "" {
+		t.Errorf("series (-want +got)\n%s", d)
 	}
 }
 

@@ -20,7 +20,6 @@ const (
 const (
 	claiming   = "claim"
 	settling   = "settle"
-	sweeping   = "sweep"
 	summing    = "stats"
 	replacing  = "replace"
 	listening  = "listen"
@@ -47,7 +46,7 @@ func newMetrics() *metrics {
 		oldest:  gauge("oldest_seconds", "Time since the oldest waiting outbox job was added."),
 		parked:  gauge("parked", "Outbox jobs that failed too often and wait for an operator."),
 	}
-	for _, doing := range []string{claiming, settling, sweeping, summing, replacing, listening, overflowed} {
+	for _, doing := range []string{claiming, settling, summing, replacing, listening, overflowed} {
 		m.errors.WithLabelValues(doing)
 	}
 	return m

@@ -89,7 +89,7 @@ type Options struct {
 	MaxPause   time.Duration // the longest such pause; default 30 s, and 5 s after Later
 	KeepParked time.Duration // how long a parked job stays; default 30 days
 	MaxWaiting int           // waiting jobs of a topic above which Handler.All replaces them; default 10 000
-	Tend       time.Duration // how often gauges, sweeping and MaxWaiting are seen to; default 5 s
+	Tend       time.Duration // how often gauges and MaxWaiting are seen to; default 5 s
 }
 
 // A Handler does the jobs of one topic.

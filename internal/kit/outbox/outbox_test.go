@@ -412,7 +412,7 @@ func TestMetricsAreThereAtZeroFromTheStart(t *testing.T) {
 			t.Errorf("%s is %v", gauge, n)
 		}
 	}
-	for _, doing := range []string{"claim", "settle", "sweep", "stats", "replace", "listen", "overflow"} {
+	for _, doing := range []string{"claim", "settle", "stats", "replace", "listen", "overflow"} {
 		if n := seen.metric(t, "tandian_outbox_errors_total", doing); n != 0 {
 			t.Errorf("errors of %s are %v", doing, n)
 		}

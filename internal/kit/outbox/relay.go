@@ -32,8 +32,8 @@ type hands struct {
 }
 
 // Run claims jobs that are due and does them, until ctx ends; then it finishes
-// what is in hand, writes that down and returns nil. It also sweeps, keeps the
-// gauges, and replaces pile-ups. Any number of processes may do so at once.
+// what is in hand, writes that down and returns nil. It also keeps the
+// gauges, and replaces pile-ups; deleting what was kept is [Box.Sweep]'s. Any number of processes may do so at once.
 func (b *Box) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	if b.o.Listen != nil {

@@ -261,7 +261,12 @@ func TestJobsThatAreKeptAreSweptWhenTheirTimeIsOver(t *testing.T) {
 		b.Wait()
 		b.add(t, "broken", "x")
 		b.run(t)
-		testkit.Eventually(t, patience, func() bool { return b.outcomes(t, "broken")["parked"] == 1 && o.rows(t) == 1 })
+		testkit.Eventually(t, patience, func() bool {
+			if err := b.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return b.outcomes(t, "broken")["parked"] == 1 && o.rows(t) == 1
+		})
 		var topic string
 		if err := o.db.QueryRowContext(t.Context(), "SELECT topic FROM outbox_jobs").Scan(&topic); err != nil || topic != "long" {
 			t.Errorf("what is left is of %q, want long (%v)", topic, err)

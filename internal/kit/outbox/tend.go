@@ -48,7 +48,7 @@ func (b *Box) Stats(ctx context.Context) ([]Stats, error) {
 	return slices.SortedFunc(maps.Values(found), func(x, y Stats) int { return strings.Compare(x.Name, y.Name) }), nil
 }
 
-// tend keeps the gauges, replaces pile-ups and sweeps, until ctx ends.
+// tend keeps the gauges and replaces pile-ups, until ctx ends.
 func (b *Box) tend(ctx context.Context) {
 	shown := map[string]bool{}
 	for ctx.Err() == nil {
@@ -65,9 +65,6 @@ func (b *Box) tend(ctx context.Context) {
 					b.complain(ctx, replacing, err)
 				}
 			}
-		}
-		if err := b.sweep(ctx); err != nil && ctx.Err() == nil {
-			b.complain(ctx, sweeping, err)
 		}
 		_ = clock.Sleep(ctx, b.o.Tend) // the loop sees that ctx ended
 	}
@@ -120,12 +117,13 @@ func (b *Box) replace(ctx context.Context, topic string) error {
 // would hold its locks, on SQLite the lock of all, for long.
 const sweepBatch = 1000
 
-// sweep deletes the jobs whose time to be kept is over.
-func (b *Box) sweep(ctx context.Context) error {
+// Sweep deletes the jobs whose time to be kept is over. One process is enough for all;
+// any number may do so at once.
+func (b *Box) Sweep(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, err := exec(ctx, b.db, b.sql.sweep, sweepBatch)
 		if err != nil {
-			return fmt.Errorf("delete old jobs: %w", err)
+			return fmt.Errorf("outbox: delete old jobs: %w", err)
 		}
 		if n < sweepBatch {
 			return nil

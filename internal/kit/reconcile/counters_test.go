@@ -44,7 +44,7 @@ func TestCountersAreComparedInPages(t *testing.T) {
 		scan := reconcile.Scan{Name: "counters", What: "counters", Run: func(ctx context.Context, r *reconcile.Run) error {
 			return reconcile.Counters(ctx, r, 3, read, look, mend)
 		}}
-		s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+		s := reconcile.New(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 		s.Add(scan)
 		got, err := s.Once(t.Context(), scan, reconcile.Options{Dry: tt.dry})
 		got.Took = 0

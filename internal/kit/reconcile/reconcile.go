@@ -3,7 +3,7 @@
 // those who should have told of a change never told, and for flaws.
 //
 // A room offers its scans as values, and the hall adds them to one [Scans]. From there
-// they run by hand, dry or not, and on a schedule ([Scans.Work]), in one process at a
+// they run by hand, dry or not, and on a schedule ([Scans.Jobs]), in one process at a
 // time and no faster than each of them says.
 package reconcile
 
@@ -18,12 +18,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
-	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/schedule"
 )
 
 const (
 	mostLines = 20            // findings that are told one by one, of one run
-	lookEvery = time.Minute   // whether a scan is due
 	runLimit  = 6 * time.Hour // of one scheduled run: millions of things at its rate
 	burst     = 500           // things that may be compared at once, whatever the rate
 )
@@ -95,11 +94,6 @@ func (r *Run) Find(line string) {
 // Mend counts findings that are right now.
 func (r *Run) Mend(findings int) { r.Mended += findings }
 
-// A Turn has do done if a scan has not run for as long as every, in one process at a
-// time. done is false if another process is at it, or if it is not due. After an error of
-// do it is due again after a tenth of every.
-type Turn func(ctx context.Context, name string, every time.Duration, do func(context.Context) error) (done bool, err error)
-
 // Options say how a scan is run by hand.
 type Options struct {
 	Dry  bool
@@ -110,15 +104,14 @@ type Options struct {
 // Scans are all scans of a program. It is safe for concurrent use once all are added.
 type Scans struct {
 	all      []Scan
-	turn     Turn
 	log      *slog.Logger
 	counts   [3]*prometheus.CounterVec // compared, found, mended
 	failures *prometheus.CounterVec
 }
 
 // New builds Scans without a scan. It starts nothing.
-func New(turn Turn, reg prometheus.Registerer, log *slog.Logger) *Scans {
-	s := &Scans{turn: turn, log: log}
+func New(reg prometheus.Registerer, log *slog.Logger) *Scans {
+	s := &Scans{log: log}
 	for i, c := range []struct{ name, help string }{
 		{"compared", "Things that scans compared, by scan."},
 		{"found", "Things that differed, by scan."},
@@ -194,30 +187,20 @@ func (s *Scans) Once(ctx context.Context, scan Scan, o Options) (Outcome, error)
 	return r.Outcome, nil
 }
 
-// Work runs each scan as often as it says, until ctx ends; then it returns nil. Of any
-// number of processes one runs a scan at a time, and a scan that one has run is not due
-// for the others either. The first look is a minute after the start.
-func (s *Scans) Work(ctx context.Context) error {
-	for clock.Sleep(ctx, clock.About(lookEvery)) == nil {
-		s.Look(ctx)
+// Jobs are the scans as what is due every so often: reconcile.NAME of each that was added
+// before. Of any number of processes one runs a scan at a time, and one that has been run
+// by any of them is not due for the others either.
+func (s *Scans) Jobs() []schedule.Job {
+	jobs := make([]schedule.Job, len(s.all))
+	for i, scan := range s.all {
+		jobs[i] = schedule.Job{Name: "reconcile." + scan.Name, Every: scan.Every, Limit: runLimit, Do: func(ctx context.Context) error {
+			return s.scheduled(ctx, scan)
+		}}
 	}
-	return nil
-}
-
-// Look runs the scans that are due, one after the other. What fails is logged, and
-// tried again when its turn says so.
-func (s *Scans) Look(ctx context.Context) {
-	for _, scan := range s.all {
-		_, err := s.turn(ctx, scan.Name, scan.Every, func(ctx context.Context) error { return s.scheduled(ctx, scan) })
-		if err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "a scan failed; it is tried again", "scan", scan.Name, "err", err)
-		}
-	}
+	return jobs
 }
 
 func (s *Scans) scheduled(ctx context.Context, scan Scan) error {
-	ctx, cancel := context.WithTimeout(ctx, runLimit)
-	defer cancel()
 	o, err := s.Once(ctx, scan, Options{})
 	if o.Found > 0 {
 		s.log.WarnContext(ctx, "a scan found differences", "scan", scan.Name, "found", o.Found, "mended", o.Mended, "findings", o.Lines)

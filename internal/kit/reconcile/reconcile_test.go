@@ -17,9 +17,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 )
 
-// always is a turn that is always had.
-func always(ctx context.Context, _ string, _ time.Duration, do func(context.Context) error) (bool, error) {
-	return true, do(ctx)
+// look runs all scans as the schedule does.
+func look(t *testing.T, s *reconcile.Scans) (failed error) {
+	t.Helper()
+	for _, j := range s.Jobs() {
+		failed = errors.Join(failed, j.Do(t.Context()))
+	}
+	return failed
 }
 
 // finds is a scan of things, some of which differ, and of these some can be mended.
@@ -40,7 +44,7 @@ func finds(name string, things, differ, mend int) reconcile.Scan {
 
 func TestAScanIsCountedFromTheStart(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	s := reconcile.New(always, reg, slog.New(slog.DiscardHandler))
+	s := reconcile.New(reg, slog.New(slog.DiscardHandler))
 	s.Add(finds("shoes", 10, 3, 2))
 	check := func(compared, found, mended int) {
 		t.Helper()
@@ -59,7 +63,9 @@ tandian_reconcile_mended_total{what="shoes"} %d
 		}
 	}
 	check(0, 0, 0)
-	s.Look(t.Context())
+	if err := look(t, s); err != nil {
+		t.Error(err)
+	}
 	check(10, 3, 2)
 	o, err := s.Once(t.Context(), s.All()[0], reconcile.Options{Dry: true})
 	if err != nil || o.Left() != 3 || !cmp.Equal(o.Lines, []string{"thing 0", "thing 1", "thing 2"}) {
@@ -69,7 +75,7 @@ tandian_reconcile_mended_total{what="shoes"} %d
 }
 
 func TestTheFirstTwentyFindingsAreTold(t *testing.T) {
-	s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	s := reconcile.New(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	s.Add(finds("shoes", 100, 90, 90))
 	o, err := s.Once(t.Context(), s.All()[0], reconcile.Options{})
 	if err != nil || o.Found != 90 || o.Left() != 0 || len(o.Lines) != 20 || o.Lines[19] != "thing 19" {
@@ -90,7 +96,7 @@ func TestScansKeepToTheirRate(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+				s := reconcile.New(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 				scan := finds("shoes", 2500, 0, 0)
 				scan.Rate = tt.scan
 				s.Add(scan)
@@ -107,7 +113,7 @@ func TestScansKeepToTheirRate(t *testing.T) {
 // A second look takes its time too, and is no more things.
 func TestASecondLookIsPacedAndNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+		s := reconcile.New(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 		o, err := s.Once(t.Context(), reconcile.Scan{Name: "shoes", Rate: 1000, Run: func(ctx context.Context, r *reconcile.Run) error {
 			return errors.Join(r.Compare(ctx, 1500), r.Again(ctx, 1500))
 		}}, reconcile.Options{})
@@ -117,29 +123,28 @@ func TestASecondLookIsPacedAndNotCounted(t *testing.T) {
 	})
 }
 
-// A scan that fails is counted and logged, and the next one runs.
-func TestAScanThatFailsStopsNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
-		s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.NewTextHandler(&out, nil)))
-		ran := 0
-		s.Add(
-			reconcile.Scan{Name: "broken", What: "nothing", Run: func(context.Context, *reconcile.Run) error { return errors.New("no luck") }},
-			reconcile.Scan{Name: "sound", What: "nothing", Run: func(context.Context, *reconcile.Run) error { ran++; return nil }},
-		)
-		ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
-		defer stop()
-		if err := s.Work(ctx); err != nil || ran != 1 {
-			t.Errorf("%v, the sound one ran %d times in 90 seconds", err, ran)
-		}
-		if !strings.Contains(out.String(), "no luck") {
-			t.Errorf("the log: %s", &out)
-		}
-	})
+// A scan that fails is counted, and its failure is the schedule's to tell.
+func TestAScanThatFailsIsCounted(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	s := reconcile.New(reg, slog.New(slog.DiscardHandler))
+	s.Add(reconcile.Scan{Name: "broken", What: "nothing", Every: time.Minute, Run: func(context.Context, *reconcile.Run) error { return errors.New("no luck") }})
+	if err := look(t, s); err == nil || !strings.Contains(err.Error(), "no luck") {
+		t.Errorf("%v", err)
+	}
+	const want = `# HELP tandian_reconcile_failures_total Runs of scans that did not come to their end, by scan.
+# TYPE tandian_reconcile_failures_total counter
+tandian_reconcile_failures_total{what="broken"} 1
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "tandian_reconcile_failures_total"); err != nil {
+		t.Error(err)
+	}
+	if j := s.Jobs()[0]; j.Name != "reconcile.broken" || j.Every != time.Minute {
+		t.Errorf("the job is %s, every %v", j.Name, j.Every)
+	}
 }
 
 func TestScansHaveNames(t *testing.T) {
-	s := reconcile.New(always, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	s := reconcile.New(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	s.Add(finds("shoes", 1, 0, 0), finds("gloves", 1, 0, 0))
 	if found, err := s.Named("gloves", "shoes"); err != nil || found[0].Name != "gloves" || found[1].Name != "shoes" {
 		t.Errorf("%v, %v", found, err)

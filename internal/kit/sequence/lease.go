@@ -51,33 +51,40 @@ func (s *segment) low(second int64) bool {
 	return (s.end-s.next)*5 <= s.size || second > s.ceiling-lasts/5
 }
 
+// A leased is what the row said of a lease.
+type leased struct{ next, ceiling, key int64 }
+
 // lease takes a segment from the row.
 func (s *Sequence) lease(ctx context.Context, size int64) (segment, error) {
-	second := s.second()
-	if second+lasts > maxSecond {
-		return segment{}, fmt.Errorf("the clock shows %v, after the last second that a number can have", s.o.Now())
-	}
-	secret := make([]byte, 8)
-	_, _ = rand.Read(secret) // never fails
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
-	got := segment{size: size}
-	var next, ceiling, key int64
-	row := s.db.QueryRowContext(ctx, s.statement,
-		s.o.Name, size, max(second, 1)+lasts+epoch, int64(binary.BigEndian.Uint64(secret)), epoch)
-	if err := row.Scan(&next, &ceiling, &key); err != nil {
+	is, err := s.ask(ctx, size)
+	if err != nil {
 		return segment{}, err
 	}
-	got.next, got.floor = (next-size)%positions, max((next-size)/positions, 1)
-	got.end, got.ceiling = got.next+size, min(ceiling-epoch, maxSecond)
+	got := segment{size: size, next: (is.next - size) % positions, floor: max((is.next-size)/positions, 1)}
+	got.end, got.ceiling = got.next+size, min(is.ceiling-epoch, maxSecond)
 	if got.floor > maxSecond {
-		return segment{}, fmt.Errorf("the row says that numbers of the year %d are used up", time.Unix(ceiling, 0).UTC().Year())
+		return segment{}, fmt.Errorf("the row says that numbers of the year %d are used up", time.Unix(is.ceiling, 0).UTC().Year())
 	}
-	if s.permuted == nil || s.secret != key {
-		s.secret, s.permuted = key, newPermutation(key, positionBits)
+	if s.permuted == nil || s.secret != is.key {
+		s.secret, s.permuted = is.key, newPermutation(is.key, positionBits)
 	}
 	got.permuted = s.permuted
 	return got, nil
+}
+
+// ask has the row give positions away.
+func (s *Sequence) ask(ctx context.Context, size int64) (is leased, err error) {
+	second := s.second()
+	if second+lasts > maxSecond {
+		return is, fmt.Errorf("the clock shows %v, after the last second that a number can have", s.o.Now())
+	}
+	secret := make([]byte, 8)
+	_, _ = rand.Read(secret) // never fails
+	row := s.db.QueryRowContext(ctx, s.statement,
+		s.o.Name, size, max(second, 1)+lasts+epoch, int64(binary.BigEndian.Uint64(secret)), epoch)
+	return is, row.Scan(&is.next, &is.ceiling, &is.key)
 }
 
 // nextSize has a segment last for a second at least, and not for minutes: what a

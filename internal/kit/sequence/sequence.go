@@ -41,7 +41,9 @@
 //
 // The row must be as durable as what is numbered. A database that loses its latest
 // commits loses a lease only together with all that was stored after it there; a
-// number that nothing was stored of can then be made again, if within the same second.
+// number that nothing was stored of can then be made again, if within the same second. And
+// a process that holds what it leased in the lost commits shares it with whoever leases it
+// anew; see [Sequence.Skip].
 //
 // # What two numbers tell
 //

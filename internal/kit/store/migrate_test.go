@@ -64,6 +64,27 @@ func TestMigrateAppliesWhatIsPendingAndListsIt(t *testing.T) {
 	})
 }
 
+// While instances are upgraded one by one, an older one that restarts finds migrations
+// that it does not know: they add only, so it starts.
+func TestAnOlderProgramStartsOnANewerDatabase(t *testing.T) {
+	eachDialect(t, func(t *testing.T, db *SQL) {
+		known, newer := migrations(), migrations()
+		newer["20260103000000_later.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\nALTER TABLE things ADD COLUMN later BIGINT;\n")}
+		if _, err := db.Migrate(t.Context(), newer); err != nil {
+			t.Fatal(err)
+		}
+		if applied, err := db.Migrate(t.Context(), known); err != nil || len(applied) > 0 {
+			t.Errorf("an older program applies %v, %v; want that it has nothing to do", applied, err)
+		}
+		if list, err := db.Migrations(t.Context(), known); err != nil || len(list) != len(known) {
+			t.Errorf("an older program lists %v, %v; want the migrations that it knows", list, err)
+		}
+		if n := countThings(t, db); n != 1 {
+			t.Errorf("%d rows", n)
+		}
+	})
+}
+
 func TestAMigrationThatFailsIsNamedAndLeavesNothing(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		files := migrations()

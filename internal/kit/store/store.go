@@ -27,7 +27,11 @@ import (
 // SQLConfig says which database to open. The zero value of each number is a
 // good setting.
 type SQLConfig struct {
-	URL      string        // postgres://…; "" opens SQLite in DataDir
+	// URL is postgres://…; "" opens SQLite in DataDir. Of several servers, of which one is
+	// the primary, each new connection finds out which:
+	//
+	//	postgres://user:password@host1,host2/database?port=5432,5433&target_session_attrs=read-write
+	URL      string
 	DataDir  string        // folder of the SQLite file; must exist
 	MaxConns int           // connections at most; default 20, SQLite 8
 	MaxIdle  int           // idle connections at most; default MaxConns: fewer, and a busy pool makes and ends them all the time
@@ -87,6 +91,30 @@ func openSQLite(path string) (*SQL, error) {
 		return nil, fmt.Errorf("open SQLite file %s: %w", path, err)
 	}
 	return &SQL{DB: db, Dialect: dialect.SQLite, Name: "SQLite " + path, path: path}, nil
+}
+
+// CheckDatabaseURL says what is wrong with a URL of Postgres, without its secrets.
+func CheckDatabaseURL(raw string) error {
+	scheme, rest, _ := strings.Cut(raw, "://")
+	if scheme != "postgres" && scheme != "postgresql" {
+		return errors.New("it must begin with postgres://")
+	}
+	hosts := rest[strings.LastIndex(rest, "@")+1:]
+	hosts, _, _ = strings.Cut(hosts, "/")
+	hosts, _, _ = strings.Cut(hosts, "?")
+	if strings.Contains(hosts, ",") && strings.Contains(hosts, ":") {
+		return errors.New("ports of several hosts are written behind them all: postgres://host1,host2/database?port=5432,5433")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return errors.New("it must look like postgres://user:password@host/database")
+	}
+	// Without it the first that answers is taken, which may be a standby, or one that was
+	// the primary and is back.
+	if several := strings.Contains(u.Host+u.Query().Get("host"), ","); several && u.Query().Get("target_session_attrs") != "read-write" {
+		return errors.New("several hosts need target_session_attrs=read-write")
+	}
+	return nil
 }
 
 func openPostgres(rawURL string) (*SQL, error) {

@@ -36,6 +36,10 @@ import (
 type Stack struct {
 	Name   string
 	Config config.Config // that the servers start from
+
+	// Warm is how long servers may take to warm their caches before they are ready; 0
+	// leaves them cold, as most tests need it: they count what is read.
+	Warm time.Duration
 }
 
 // EachStack runs a test on the embedded stores and on Postgres and Redis.
@@ -48,15 +52,15 @@ func EachStack(t *testing.T, test func(*testing.T, *Stack)) {
 // Embedded returns SQLite in a folder of the test and the in-process Redis.
 func Embedded(tb testing.TB) *Stack {
 	tb.Helper()
-	return &Stack{"embedded", base(tb)}
+	return &Stack{Name: "embedded", Config: base(tb)}
 }
 
 // Real returns a migrated database on Postgres and a Redis of its own.
 func Real(tb testing.TB) *Stack {
 	tb.Helper()
-	s := &Stack{"real", base(tb)}
+	s := &Stack{Name: "real", Config: base(tb)}
 	s.Config.DatabaseURL = storetest.Postgres(tb)
-	s.Config.RedisURL = testkit.Redis(tb)
+	s.Config.RedisURL = storetest.Redis(tb)
 	s.Config.CodeSender = "console" // as the embedded mode has by itself
 	return s
 }
@@ -165,6 +169,9 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	a, err := app.New(&cfg, observe.NewLogger(log, "json", slog.LevelDebug), out)
 	if err != nil {
 		tb.Fatal(err)
+	}
+	if a.WarmWithin(s.Warm); s.Warm == 0 {
+		a.WarmWithin(-1)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	done := make(chan error, 1)

@@ -58,7 +58,16 @@ func Each(t *testing.T, test func(*testing.T, Stores)) {
 // system processes do.
 func Real(t testing.TB) Stores {
 	t.Helper()
-	return stores(store.SQLConfig{URL: Postgres(t)}, store.RedisConfig{URL: testkit.Redis(t), Role: "state"})
+	return stores(store.SQLConfig{URL: Postgres(t)}, store.RedisConfig{URL: Redis(t), Role: "state"})
+}
+
+// Redis is a Redis of the test's own: one server, or those that make test-cluster asks for.
+func Redis(tb testing.TB) string {
+	tb.Helper()
+	if url, ok := testkit.RedisOfMany(tb); ok {
+		return url
+	}
+	return testkit.Redis(tb)
 }
 
 // Postgres is an empty database of its own with all tables: a copy of one that was

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -21,6 +22,7 @@ while clients buy, and then proves from the stores and from what the clients wer
 that nothing was lost. It exits with 1 if something was broken.
 
   go run ./internal/faulttest/cmd/faulttest [-dur 2m] [-seed N] [-six] [-embedded] [-keep DIR]
+  go run ./internal/faulttest/cmd/faulttest -beyond [-seed N] [-keep DIR] [cluster] [sentinel] [sync] [async]
   go run ./internal/faulttest/cmd/faulttest -mutants [-seed N -dur D] [-keep DIR] [NAME…]
 
 `
@@ -53,12 +55,16 @@ func work(ctx context.Context, args []string) error {
 	flags.StringVar(&cfg.Binary, "binary", "", "the server's program; built if empty")
 	flags.StringVar(&cfg.Keep, "keep", filepath.Join(os.TempDir(), "tandian-faulttest"), "`directory` for history and logs of a run that broke something")
 	six := flags.Bool("six", false, "the fixed deck of six that make test plays, again and again, in place of one of the seed")
+	beyond := flags.Bool("beyond", false, "Redis Cluster, Sentinel and standbys of PostgreSQL, of which a master dies; -dur is not asked")
 	mutants := flags.Bool("mutants", false, "build the mutants, or those that are named, and see whether each is caught")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *mutants {
 		return hunt(ctx, cfg, flags.Args())
+	}
+	if *beyond {
+		return beyondOne(ctx, cfg, flags.Args())
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("%q is not understood; see -help", flags.Arg(0))
@@ -71,6 +77,27 @@ func work(ctx context.Context, args []string) error {
 	}
 	report, err := faulttest.Run(ctx, cfg)
 	if err == nil && report.Broken() {
+		err = errBroken
+	}
+	return err
+}
+
+// beyondOne runs the scenarios of these keys, all if there are none.
+func beyondOne(ctx context.Context, cfg faulttest.Config, keys []string) error {
+	if cfg.Seed == 0 {
+		cfg.Seed = faulttest.NewSeed()
+	}
+	var chosen []faulttest.Scenario
+	for _, s := range faulttest.Scenarios(cfg.Seed) {
+		if len(keys) == 0 || slices.Contains(keys, s.Key) {
+			chosen = append(chosen, s)
+		}
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("there is no scenario of %v", keys)
+	}
+	broken, err := faulttest.Beyond(ctx, cfg, chosen)
+	if err == nil && broken {
 		err = errBroken
 	}
 	return err

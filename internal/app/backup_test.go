@@ -1,0 +1,139 @@
+package app_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/measure"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// tool runs a program of PostgreSQL.
+func tool(t *testing.T, name string, args ...string) {
+	t.Helper()
+	postgres, _, err := measure.FindPostgres()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, filepath.Join(filepath.Dir(postgres), name), args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}
+
+// buys orders one piece, which must do well.
+func buys(t *testing.T, s *apptest.Server, who person, voucher string) *shownOrder {
+	t.Helper()
+	var got placed
+	s.As(who.token).Must(t, orderVoucher, map[string]any{"v": voucher}, &got)
+	if got.OrderVoucher.Order == nil {
+		t.Fatalf("no order: %q", got.code())
+	}
+	return got.OrderVoucher.Order
+}
+
+// What docs/operations.md says of a restore is done: a dump is restored into a new
+// database, and Redis begins empty. What was done after the dump is lost and nothing else.
+func TestABackupIsRestored(t *testing.T) {
+	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
+		t.Skip("needs PostgreSQL and Redis: run `make test`")
+	}
+	stack := apptest.Real(t)
+	m := opened(t, stack, 4)
+	s := stack.Start(t)
+	voucher := m.flash(t, s, 10, -time.Minute, time.Hour)
+	kept := buys(t, s, m.customers[0], voucher)
+	stored := func(s *apptest.Server, who person, id string) string {
+		var got struct {
+			Order *struct{ Number, Status string }
+		}
+		s.As(who.token).Must(t, `query O($id: ID!) { order(id: $id) { number status } }`, map[string]any{"id": id}, &got)
+		if got.Order == nil {
+			return "none"
+		}
+		return got.Order.Status
+	}
+	await(t, 10*time.Second, 20*time.Millisecond, "the order before the dump", "UNPAID", func() string { return stored(s, m.customers[0], kept.ID) })
+
+	dump := filepath.Join(t.TempDir(), "tandian.dump")
+	tool(t, "pg_dump", "--format=custom", "--file="+dump, stack.Config.DatabaseURL)
+	lost := buys(t, s, m.customers[1], voucher)
+	await(t, 10*time.Second, 20*time.Millisecond, "the order after the dump", "UNPAID", func() string { return stored(s, m.customers[1], lost.ID) })
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	restored := *stack
+	restored.Config.DatabaseURL, restored.Config.RedisURL = testkit.Postgres(t), testkit.Redis(t)
+	tool(t, "pg_restore", "--no-owner", "--exit-on-error", "--dbname="+restored.Config.DatabaseURL, dump)
+	if out, errs, code := restored.Command(t, "migrate", "status"); code != 0 || strings.Contains(out, "pending") {
+		t.Fatalf("migrate status of what was restored: %d\n%s%s", code, out, errs)
+	}
+	s = restored.Start(t)
+	// The session that was open is known still, and so is the order.
+	if status := stored(s, m.customers[0], kept.ID); status != "UNPAID" {
+		t.Errorf("the order of before the dump is %s", status)
+	}
+	if status := stored(s, m.customers[1], lost.ID); status != "none" {
+		t.Errorf("the order of after the dump is %s", status)
+	}
+	// Who bought after the dump may buy again, who bought before it may not.
+	numbers := map[string]bool{kept.Number: true, lost.Number: true}
+	for _, who := range m.customers[1:] {
+		o := buys(t, s, who, voucher)
+		if numbers[o.Number] {
+			t.Errorf("number %s is given out twice", o.Number)
+		}
+		numbers[o.Number] = true
+		await(t, 10*time.Second, 20*time.Millisecond, "an order after the restore", "UNPAID", func() string { return stored(s, who, o.ID) })
+	}
+	var again placed
+	s.As(m.customers[0].token).Must(t, orderVoucher, map[string]any{"v": voucher}, &again)
+	if again.code() != "ALREADY_ORDERED" {
+		t.Errorf("who has an order gets %q", again.code())
+	}
+	if orders, users, stock := sold(t, &restored, voucher); orders != 4 || users != 4 || stock != 6 {
+		t.Errorf("%d orders of %d users, %d pieces left; want 4, 4 and 6", orders, users, stock)
+	}
+	var shown struct {
+		Voucher struct{ Sale struct{ Stock int } }
+	}
+	s.Must(t, theStock, map[string]any{"v": voucher}, &shown)
+	if shown.Voucher.Sale.Stock != 6 {
+		t.Errorf("the page shows %d pieces, want 6", shown.Voucher.Sale.Stock)
+	}
+	// And somebody new comes in.
+	s.Login(t, "+8613900000001")
+}
+
+// A server that restarts in the middle of an upgrade finds a migration that only newer
+// servers know: it adds only, so the older one serves.
+func TestAServerStartsOnADatabaseOfANewerVersion(t *testing.T) {
+	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
+		t.Skip("needs PostgreSQL and Redis: run `make test`")
+	}
+	stack := apptest.Real(t)
+	m := opened(t, stack, 2)
+	before := stack.Start(t)
+	psql := func(statement string) {
+		tool(t, "psql", "--set=ON_ERROR_STOP=1", "--command="+statement, stack.Config.DatabaseURL)
+	}
+	psql(`ALTER TABLE users ADD COLUMN motto character varying NULL, ADD COLUMN rank bigint NOT NULL DEFAULT 0;
+		CREATE TABLE badges (id bigint PRIMARY KEY, user_id bigint NOT NULL REFERENCES users);
+		INSERT INTO goose_db_version (version_id, is_applied) VALUES (29991231000000, true)`)
+	after := stack.Start(t)
+	for name, s := range map[string]*apptest.Server{"one that runs": before, "one that restarts": after} {
+		s.Login(t, map[string]string{"one that runs": "+8613900000001", "one that restarts": "+8613900000002"}[name]) // writes a row of what was changed
+		voucher := m.flash(t, s, 2, -time.Minute, time.Hour)
+		if o := buys(t, s, m.customers[0], voucher); o.Number == "" {
+			t.Errorf("%s: an order without a number", name)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package app_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/ent/feedhead"
+	entnote "github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/ent/noteevent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// A standby was promoted that lacks the last notes: their numbers are given out again, of
+// which nobody but the database need tell this process.
+func TestAFeedFollowsADatabaseThatWentBack(t *testing.T) {
+	for name, told := range map[string]bool{"seen by what stands at the head": false, "told so": true} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+				p := openFeed(t, storetest.Open(t, on), nil, cache.Options{}, outbox.Options{}, feedSmall)
+				ctx := t.Context()
+				var users [3]int64
+				for i := range users {
+					users[i] = p.on.DB.User.Create().SetNickname("somebody").SaveX(ctx).ID
+				}
+				reader, ann, bob := users[0], users[1], users[2]
+				for _, author := range []int64{ann, bob} {
+					if err := p.Follows.Follow(ctx, reader, author); err != nil {
+						t.Fatal(err)
+					}
+				}
+				publish := func(author int64, n int) {
+					for range n {
+						if _, err := p.publish(ctx, author); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				shows := func(when string) {
+					t.Helper()
+					want, err := due(ctx, p.on.DB, reader, math.MaxInt64)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got, _, err := p.read(ctx, reader, 50, "")
+					if err != nil {
+						t.Fatal(err)
+					}
+					if d := cmp.Diff(want, got, cmp.AllowUnexported(entry{})); d != "" {
+						t.Errorf("%s (-want +got):\n%s", when, d)
+					}
+				}
+				publish(ann, 6)
+				shows("before")
+				const kept = 3
+				p.on.DB.Note.Delete().Where(entnote.SeqGT(kept)).ExecX(ctx)
+				p.on.DB.NoteEvent.Delete().Where(noteevent.IDGT(kept)).ExecX(ctx)
+				p.on.DB.FeedHead.Update().Where(feedhead.ID(1)).SetSeq(kept).ExecX(ctx)
+				if err := p.hub.ForgetAll(ctx); err != nil {
+					t.Fatal(err)
+				}
+				if told {
+					p.Feed.Doubt()
+				} else {
+					shows("with the head gone")
+				}
+				publish(bob, 2)
+				shows("with numbers given out again")
+				publish(bob, 3)
+				shows("beyond the old head")
+			})
+		})
+	}
+}

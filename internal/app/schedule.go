@@ -1,0 +1,36 @@
+package app
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/internal/kit/schedule"
+)
+
+// outboxSweepEvery is how often jobs of the outbox that were done long ago are deleted.
+const outboxSweepEvery = 10 * time.Second
+
+// openSchedule gathers what is due every so often, once for all processes. A noun adds its
+// jobs here, by one line. ARCHITECTURE.md has a table of them.
+func (h *House) openSchedule(reg prometheus.Registerer, log *slog.Logger) {
+	h.schedule = schedule.New(schedule.Options{DB: h.DB.DB, Dialect: h.DB.Dialect, Registerer: reg, Log: log})
+	// What is short does not wait for scans, some of which take hours.
+	var short []schedule.Job
+	short = append(short, h.Accounts.Jobs()...)
+	short = append(short, h.Visits.Jobs()...)
+	short = append(short, h.Orders.Jobs()...)
+	short = append(short, h.Media.Jobs()...)
+	short = append(short,
+		schedule.Job{Name: "outbox.sweep", Every: outboxSweepEvery, Retry: outboxSweepEvery, Do: h.outbox.Sweep},
+		schedule.Job{Name: "lock.fences", Every: fencesEvery, Do: h.sweepFences},
+	)
+	short = append(short, h.warmer.jobs()...)
+	h.schedule.Add(short...)
+	h.schedule.Add(h.scans.Jobs()...)
+	h.workers["schedule"] = h.schedule.Run
+}
+
+// Schedule is what any process with workers runs when it is due.
+func (h *House) Schedule() *schedule.Schedule { return h.schedule }

@@ -1,0 +1,231 @@
+package app_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// held starts a server on real stores while somebody holds the shops, so that its warm-up
+// has to wait for them. It returns what /readyz says of it, how to let go, and the server
+// once it is ready.
+func held(t *testing.T, warm time.Duration) (readyz func() (int, string), letGo func(), ready <-chan *apptest.Server) {
+	t.Helper()
+	stack := apptest.Real(t)
+	stack.Start(t) // plants what a first start does
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := *stack
+	later.Config.Addr, later.Warm, later.Config.Run = free.Addr().String(), warm, []string{"api"}
+	_ = free.Close()
+	tx, err := stack.SQL(t).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE shops IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan *apptest.Server, 1)
+	go func() { started <- later.Start(t) }()
+	readyz = func() (int, string) {
+		res, err := http.Get("http://" + later.Config.Addr + "/readyz")
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer func() { _ = res.Body.Close() }()
+		text, _ := io.ReadAll(res.Body)
+		return res.StatusCode, strings.TrimSpace(string(text))
+	}
+	testkit.Eventually(t, 20*time.Second, func() bool { _, text := readyz(); return text == "warming" })
+	return readyz, func() { _ = tx.Rollback() }, started
+}
+
+func TestNotReadyUntilWarm(t *testing.T) {
+	readyz, letGo, ready := held(t, time.Minute)
+	for range 5 {
+		if status, text := readyz(); status != 503 || text != "warming" {
+			t.Errorf("it says %d, %s while it is cold", status, text)
+		}
+		time.Sleep(100 * time.Millisecond) // that it stays so is what is tested
+	}
+	letGo()
+	s := <-ready
+	if status, text := readyz(); status != 200 || text != "ready" {
+		t.Errorf("it says %d, %s when it is warm", status, text)
+	}
+	if s.Counter(t, "tandian_warmup_finished") != 1 || s.Counter(t, "tandian_warmup_seconds") < 0.5 || s.Counter(t, "tandian_warmup_failures_total") != 0 {
+		t.Errorf("the warm-up has not ended well:\n%s", s.Log)
+	}
+	if n := s.Counter(t, "tandian_warmup_entries_total", "what", "shop-types"); n != 14 {
+		t.Errorf("%v types are warm", n)
+	}
+}
+
+func TestReadyInTheEndHoweverColdItIs(t *testing.T) {
+	const most = time.Second
+	begun := time.Now()
+	readyz, letGo, ready := held(t, most)
+	s := <-ready
+	if took := time.Since(begun); took < most {
+		t.Errorf("it was ready after %v", took)
+	}
+	if status, text := readyz(); status != 200 || text != "ready" || s.Counter(t, "tandian_warmup_finished") != 0 {
+		t.Errorf("it says %d, %s", status, text)
+	}
+	if !strings.Contains(s.Log.String(), "ready before the caches are warm") {
+		t.Error("nobody is told")
+	}
+	letGo()
+	testkit.Eventually(t, 20*time.Second, func() bool { return s.Counter(t, "tandian_warmup_finished") == 1 })
+}
+
+// A warm-up that fails keeps no server from starting, and nothing else from being warmed.
+func TestAWarmUpThatFailsIsTold(t *testing.T) {
+	stack := apptest.Real(t)
+	s := stack.Start(t)
+	key := "td:warm:shop:" + time.Now().UTC().Format("20060102")
+	if err := s.House().Cache.Set(t.Context(), key, "no list", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	next := *stack
+	next.Warm, next.Config.Run = time.Minute, []string{"api"}
+	s = next.Start(t)
+	if n := s.Counter(t, "tandian_warmup_failures_total", "what", "remembered"); n != 1 || s.Counter(t, "tandian_warmup_failures_total") != 1 {
+		t.Errorf("%v parts failed, want one:\n%s", n, s.Log)
+	}
+	if s.Counter(t, "tandian_warmup_finished") != 1 || s.Counter(t, "tandian_warmup_entries_total", "what", "shop-types") != 14 {
+		t.Errorf("the rest is cold:\n%s", s.Log)
+	}
+	s.House().Cache.Del(t.Context(), key) // it follows no rule of the table of keys
+}
+
+// A server with nothing to warm is not kept waiting.
+func TestWarmingNothingTakesAMoment(t *testing.T) {
+	stack := apptest.Embedded(t)
+	stack.Warm = time.Minute
+	s := stack.Start(t)
+	if took := s.Counter(t, "tandian_warmup_seconds"); took <= 0 || took > 2 {
+		t.Errorf("the demo town was warm after %v s", took)
+	} else {
+		t.Logf("the demo town was warm after %v s", took)
+	}
+}
+
+// What was hot yesterday is read without a statement by the first who asks a server that
+// has just started, also where Redis has lost the records meanwhile.
+func TestAColdServerKnowsYesterdaysKeys(t *testing.T) {
+	stack := apptest.Real(t)
+	stack.Seed(t, "--shops", "1500")
+	stack.Config.Run = []string{"api"}
+	first := *stack
+	first.Warm = time.Minute
+	s := first.Start(t)
+	s.Recovered(t)
+	rdb, record := s.House().Cache, func(n int64) string { return fmt.Sprintf("td:cache:shop:{%d}", n) }
+	var cold []int64 // that stand on no first page
+	for n := int64(1); n <= 1500 && len(cold) < 2; n++ {
+		if rdb.Exists(t.Context(), record(n)).Val() == 0 {
+			cold = append(cold, n)
+		}
+	}
+	if len(cold) < 2 {
+		t.Fatal("every shop is on some first page")
+	}
+	hot, other := cold[0], cold[1]
+	read := func(s *apptest.Server, n int64) {
+		s.Must(t, shopByID, map[string]any{"id": scalar.ID{Type: "Shop", N: n}.String()}, nil)
+	}
+	for range 20 {
+		read(s, hot)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UTC()
+	today, yesterday := "td:warm:shop:"+now.Format("20060102"), "td:warm:shop:"+now.AddDate(0, 0, -1).Format("20060102")
+	clean := *stack
+	probe := clean.Start(t) // a client of Redis, and a cold server
+	rdb = probe.House().Cache
+	if n := rdb.ZScore(t.Context(), today, strconv.FormatInt(hot, 10)).Val(); n < 10 {
+		t.Fatalf("the shop has %v hits in what is remembered", n)
+	}
+	if err := rdb.Rename(t.Context(), today, yesterday).Err(); err != nil {
+		t.Fatal(err)
+	}
+	rdb.Unlink(t.Context(), record(hot), record(other))
+	again := first.Start(t)
+	quiet(t, again)
+	for n, want := range map[int64]float64{hot: 0, other: 1} {
+		if statements, _ := asked(t, again, func() { read(again, n) }); statements != want {
+			t.Errorf("shop %d (the hot one is %d) cost %v statements, want %v", n, hot, statements, want)
+		}
+	}
+}
+
+// What a sale will be asked for is near ten minutes before it opens.
+func TestASaleThatOpensSoonIsPinned(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 1)
+		s := stack.Start(t)
+		soon, open, late := m.flash(t, s, 10, 9*time.Minute, time.Hour), m.flash(t, s, 10, -time.Minute, time.Hour), m.flash(t, s, 10, 20*time.Minute, time.Hour)
+		warm := *stack
+		if warm.Warm = time.Minute; stack.Config.RedisURL == "" {
+			if err := s.Stop(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		warm.Config.Run = []string{"api"}
+		s = warm.Start(t)
+		s.Recovered(t)
+		if n := s.Counter(t, "tandian_warmup_entries_total", "what", "sales"); n < 2 {
+			t.Errorf("%v sales are warm", n)
+		}
+		for _, tt := range []struct {
+			name, voucher string
+			near          bool
+		}{{"it opens soon", soon, true}, {"it is open", open, true}, {"it opens late", late, false}} {
+			house, id := s.House(), number(t, tt.voucher)
+			near := func() bool {
+				before := localHits(s, "voucher")
+				v, err := house.Vouchers.ByID(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				beforeShop := localHits(s, "shop")
+				if _, err := house.Shops.ByID(t.Context(), v.ShopID); err != nil {
+					t.Fatal(err)
+				}
+				return localHits(s, "voucher") == before+1 && localHits(s, "shop") == beforeShop+1
+			}
+			if tt.near {
+				testkit.Eventually(t, 5*time.Second, near) // a Redis that is seen for the first time has all forgotten once
+				continue
+			}
+			if near() {
+				t.Errorf("%s: it is pinned", tt.name)
+			}
+		}
+	})
+}
+
+// localHits are those of a policy in a server.
+func localHits(s *apptest.Server, policy string) int64 {
+	for _, of := range s.House().Caches.Stats() {
+		if of.Name == policy {
+			return of.LocalHits
+		}
+	}
+	return -1
+}

@@ -1,0 +1,65 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// note is the row of a migration in docs/upgrading.md: five cells, none of them empty.
+func missingNotes(page string, migrations []string) (missing []string) {
+	for _, name := range migrations {
+		row := regexp.MustCompile(`(?m)^\|[^|\n]*\b` + regexp.QuoteMeta(name) + `\b[^|\n]*\|(?: *[^|\s][^|\n]*\|){4}$`)
+		if !row.MatchString(page) {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// Who upgrades is told of each migration what it changes, what it locks, whether the
+// version before can run beside it, and what to do if it fails.
+func TestEveryMigrationHasAnUpgradeNote(t *testing.T) {
+	page := pageText(t, "docs/upgrading.md")
+	for _, dialect := range []string{"postgres", "sqlite"} {
+		files, err := filepath.Glob(filepath.Join(root, "ent/migrate", dialect, "*.sql"))
+		if err != nil || len(files) < 10 {
+			t.Fatalf("%d migrations of %s, %v", len(files), dialect, err)
+		}
+		var names []string
+		for _, f := range files {
+			names = append(names, strings.TrimSuffix(filepath.Base(f), ".sql"))
+		}
+		for _, name := range missingNotes(page, names) {
+			t.Errorf("docs/upgrading.md has no whole row for %s of %s", name, dialect)
+		}
+	}
+	const other = "| 20260101000000_x | changes | nothing | yes | start again |\n| 20260102000000_y | changes | | yes | again |\n"
+	if got := missingNotes(other, []string{"20260101000000_x", "20260102000000_y", "20260103000000_z"}); len(got) != 2 {
+		t.Errorf("of a page with one whole row of three, missing are %q", got)
+	}
+}
+
+// What an old server reads or writes is not taken away below it.
+func TestMigrationsOnlyAdd(t *testing.T) {
+	taking := regexp.MustCompile(`(?i)\b(DROP\s+(TABLE|COLUMN|INDEX|CONSTRAINT)|RENAME|SET\s+NOT\s+NULL|ALTER\s+COLUMN\s+\S+\s+(SET\s+DATA\s+)?TYPE)\b`)
+	files, err := filepath.Glob(filepath.Join(root, "ent/migrate/postgres/*.sql"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d migrations, %v", len(files), err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		if found := taking.FindString(up); found != "" {
+			t.Errorf("%s has %q: drop it a release later than the code that used it, and name it here with the release", filepath.Base(f), found)
+		}
+	}
+	if !taking.MatchString(`ALTER TABLE "users" DROP COLUMN "x"`) {
+		t.Error("a dropped column is not found")
+	}
+}

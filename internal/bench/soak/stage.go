@@ -1,0 +1,216 @@
+package soak
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	_ "embed" // statements
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/measure"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+var (
+	//go:embed sql/marks.sql
+	marksSQL string
+	//go:embed sql/places.sql
+	placesSQL string
+)
+
+const (
+	servers  = 2
+	somewhat = 5000 // places that people look around from
+)
+
+// A stage is stores and servers of a run alone, as in production: a Redis for state that
+// keeps what it is told, one for caches that keeps nothing, a Postgres that is durable.
+type stage struct {
+	pg           *measure.Postgres
+	state, cache *measure.Redis
+	codes        *codes
+	db           *store.SQL
+	processes    []*measure.Process[struct{}, Addr]
+	urls         []string
+	closers      []func()
+}
+
+// Addr is what a server process answers: where it listens, HOST:PORT.
+type Addr string
+
+// Process is one of the servers: start starts it and returns where it listens. It ends
+// with the process that measures.
+func Process(in io.Reader, out io.Writer, start func() (addr string, err error)) error {
+	return measure.Serve(in, out, func(struct{}) (func(struct{}) Addr, error) {
+		addr, err := start()
+		if err != nil {
+			return nil, err
+		}
+		return func(struct{}) Addr { return Addr(addr) }, nil
+	})
+}
+
+func (s *stage) close() {
+	for _, end := range slices.Backward(s.closers) {
+		end()
+	}
+}
+
+// openStores opens all but the servers.
+func (s *stage) openStores(ctx context.Context) (err error) {
+	if s.pg, err = measure.StartPostgres(ctx, "-c", "wal_level=logical"); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.pg.Stop)
+	if s.state, err = measure.StartRedis(ctx, "--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory", "512mb", "--maxmemory-policy", "noeviction"); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.state.Stop)
+	if s.cache, err = measure.StartRedis(ctx, "--maxmemory", "256mb", "--maxmemory-policy", "allkeys-lfu"); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.cache.Stop)
+	if s.codes, err = serveCodes(ctx, rand.Text()); err != nil {
+		return fmt.Errorf("serve the webhook of login codes: %w", err)
+	}
+	s.closers = append(s.closers, func() { _ = s.codes.close() })
+	if s.db, err = store.OpenSQL(store.SQLConfig{URL: s.pg.URL}); err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() { _ = s.db.Close() })
+	return nil
+}
+
+// settings are those of the program on these stores: what a production has, and a way for
+// each client to have an address of its own. No limit is lifted.
+func (s *stage) settings(dir string) []string {
+	return []string{
+		"--database-url", s.pg.URL, "--redis-url", s.state.URL, "--redis-cache-url", s.cache.URL,
+		"--addr", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1", "--media-url", "file://" + filepath.Join(dir, "media"),
+		"--code-sender", "webhook", "--code-webhook-url", s.codes.url, "--zone", "UTC", "--l1-bytes", strconv.Itoa(64 << 20),
+		"--log-format", "json", "--log-level", "warn",
+	}
+}
+
+// command runs this program once more; its settings come from nowhere else.
+func (s *stage) command(again func(args ...string) *exec.Cmd, dir string, args ...string) *exec.Cmd {
+	cmd := again(append(s.settings(dir), args...)...)
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if !strings.HasPrefix(name, "TANDIAN_") && name != "DATABASE_URL" && name != "REDIS_URL" && name != "REDIS_CACHE_URL" {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "TANDIAN_CODE_WEBHOOK_SECRET="+s.codes.secret)
+	return cmd
+}
+
+// seed fills the stores with a town, and returns its people.
+func (s *stage) seed(ctx context.Context, o Options, dir string) ([]person, error) {
+	tokens := filepath.Join(dir, "tokens")
+	cmd := s.command(o.Again, dir, "seed", "--users", strconv.Itoa(o.Users), "--shops", strconv.Itoa(o.Shops), "--notes", strconv.Itoa(o.Notes),
+		"--follows", strconv.Itoa(o.Follows), "--pictures=false", "--seed", strconv.FormatUint(o.Seed, 10), "--tokens", tokens)
+	cmd.Stdout, cmd.Stderr = o.Progress, o.Progress
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("seed the town: %w", err)
+	}
+	file, err := os.Open(tokens) //nolint:gosec // the path is ours
+	if err != nil {
+		return nil, fmt.Errorf("read the sessions of the town: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	var people []person
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		fields := strings.Split(lines.Text(), "\t")
+		if len(fields) != 3 {
+			return nil, errors.New("read the sessions of the town: a line has not three fields")
+		}
+		people = append(people, person{
+			n: len(people) + 1, id: fields[0], token: fields[2], visitor: fmt.Sprintf("tandian_visitor=%022d", len(people)),
+		})
+	}
+	if len(people) != o.Users {
+		return nil, fmt.Errorf("read the sessions of the town: there are %d of %d", len(people), o.Users)
+	}
+	for _, settle := range []string{"VACUUM ANALYZE", "CHECKPOINT"} { // or it happens while something is measured
+		if _, err := s.db.ExecContext(ctx, settle); err != nil {
+			return nil, fmt.Errorf("settle the tables: %w", err)
+		}
+	}
+	return people, nil
+}
+
+// startServers starts them, one after the other: the first migrates.
+func (s *stage) startServers(ctx context.Context, o Options, dir string) error {
+	for i := range servers {
+		log, err := os.Create(filepath.Join(o.Dir, fmt.Sprintf("server-%d.log", i+1)))
+		if err != nil {
+			return fmt.Errorf("open the log of a server: %w", err)
+		}
+		s.closers = append(s.closers, func() { _ = log.Close() })
+		cmd := s.command(o.Again, dir, "bench", "soak", "process")
+		cmd.Stderr = log
+		p, err := measure.StartProcess[struct{}, Addr](cmd, struct{}{})
+		if err != nil {
+			return err
+		}
+		s.closers = append(s.closers, p.Kill)
+		wait, cancel := context.WithTimeout(ctx, 2*measure.Patience)
+		addr, err := p.Call(wait, struct{}{})
+		cancel()
+		if err != nil {
+			return fmt.Errorf("start server %d, see its log: %w", i+1, err)
+		}
+		s.processes = append(s.processes, p)
+		s.urls = append(s.urls, "http://"+string(addr))
+	}
+	return nil
+}
+
+// crowd is the people of the town and what they know.
+func (s *stage) crowd(ctx context.Context, o Options, people []person, api *client) (*crowd, error) {
+	c := &crowd{
+		api: api, seed: o.Seed, people: people, codes: s.codes, paying: paying(),
+		shops: span{kind: "Shop"}, notes: span{kind: "Note"}, published: func(string, time.Time) {},
+	}
+	err := s.db.QueryRowContext(ctx, sqlfile.Statement(marksSQL)).Scan(&c.shops.first, &c.shops.last, &c.notes.first, &c.notes.last)
+	if err != nil {
+		return nil, fmt.Errorf("read what there is: %w", err)
+	}
+	if c.shops.last-c.shops.first+1 != int64(o.Shops) || c.notes.last-c.notes.first+1 != int64(o.Notes) {
+		return nil, fmt.Errorf("the town is not numbered in a row: shops %d to %d, notes %d to %d", c.shops.first, c.shops.last, c.notes.first, c.notes.last)
+	}
+	rows, err := s.db.QueryContext(ctx, sqlfile.Statement(placesSQL), somewhat)
+	if err != nil {
+		return nil, fmt.Errorf("read places: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var at [2]float64
+		if err := rows.Scan(&at[0], &at[1]); err != nil {
+			return nil, fmt.Errorf("read places: %w", err)
+		}
+		c.places = append(c.places, at)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read places: %w", err)
+	}
+	var types struct{ ShopTypes []struct{ ID string } }
+	if err := api.ask(ctx, person{}, "ShopTypes", nil, &types); err != nil {
+		return nil, fmt.Errorf("read the types of shops: %w", err)
+	}
+	for _, t := range types.ShopTypes {
+		c.types = append(c.types, t.ID)
+	}
+	return c, nil
+}

@@ -1,0 +1,227 @@
+package deploytest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/urfave/cli/v3"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tandian-dev/tandian/internal/config"
+)
+
+// A manifest is an object of Kubernetes, as far as tests look at it.
+type manifest struct {
+	Kind     string
+	Metadata struct{ Name, Namespace string }
+	Data     map[string]string
+	Spec     struct {
+		Replicas     int
+		MinAvailable int       `yaml:"minAvailable"`
+		Selector     yaml.Node // of a Service a map, else with matchLabels
+		PodSelector  labels    `yaml:"podSelector"`
+		PolicyTypes  []string  `yaml:"policyTypes"`
+		Ports        []struct{ Port int }
+		Strategy     struct {
+			RollingUpdate struct {
+				MaxUnavailable int `yaml:"maxUnavailable"`
+			} `yaml:"rollingUpdate"`
+		}
+		Template struct {
+			Metadata struct{ Labels map[string]string }
+			Spec     pod
+		}
+	}
+}
+
+type labels struct {
+	MatchLabels map[string]string `yaml:"matchLabels"`
+}
+
+type pod struct {
+	Grace           int `yaml:"terminationGracePeriodSeconds"`
+	SecurityContext struct {
+		RunAsNonRoot bool `yaml:"runAsNonRoot"`
+	} `yaml:"securityContext"`
+	Containers []struct {
+		Name, Image string
+		Env         []struct {
+			Name, Value string
+			ValueFrom   struct {
+				SecretKeyRef struct{ Name, Key string } `yaml:"secretKeyRef"`
+			} `yaml:"valueFrom"`
+		}
+		Resources      struct{ Requests, Limits map[string]string }
+		LivenessProbe  probe `yaml:"livenessProbe"`
+		ReadinessProbe probe `yaml:"readinessProbe"`
+		Lifecycle      struct {
+			PreStop struct{ Sleep struct{ Seconds int } } `yaml:"preStop"`
+		}
+		SecurityContext struct {
+			Escalation bool                    `yaml:"allowPrivilegeEscalation"`
+			ReadOnly   bool                    `yaml:"readOnlyRootFilesystem"`
+			Drop       struct{ Drop []string } `yaml:"capabilities"`
+		} `yaml:"securityContext"`
+		VolumeMounts []struct {
+			Name string
+		} `yaml:"volumeMounts"`
+	}
+	Volumes []struct{ Name string }
+}
+
+type probe struct {
+	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
+	TCP     struct{ Port string }       `yaml:"tcpSocket"`
+}
+
+func readManifests(t *testing.T, path string) map[string]manifest {
+	t.Helper()
+	text, err := os.ReadFile(File(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]manifest{}
+	for documents := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var m manifest
+		err := documents.Decode(&m)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if m.Kind == "" || m.Metadata.Name == "" || m.Metadata.Namespace != "tandian" {
+			t.Fatalf("%s: %+v", path, m.Metadata)
+		}
+		all[m.Kind] = m
+	}
+}
+
+func TestTheServersOfKubernetesRunAsTheyMust(t *testing.T) {
+	all := readManifests(t, "deploy/kubernetes/tandian.yaml")
+	d := all["Deployment"].Spec
+	spec := d.Template.Spec
+	if d.Replicas < 2 || d.Strategy.RollingUpdate.MaxUnavailable != 0 || all["PodDisruptionBudget"].Spec.MinAvailable != 1 {
+		t.Errorf("servers are replaced so that none is left: %+v", d)
+	}
+	if len(spec.Containers) != 1 || !spec.SecurityContext.RunAsNonRoot {
+		t.Fatalf("%+v", spec)
+	}
+	c := spec.Containers[0]
+	if c.ReadinessProbe.HTTPGet.Path != "/readyz" || c.LivenessProbe.HTTPGet.Path != "/healthz" {
+		t.Errorf("probes: %+v, %+v", c.ReadinessProbe, c.LivenessProbe)
+	}
+	if !c.SecurityContext.ReadOnly || c.SecurityContext.Escalation || len(c.SecurityContext.Drop.Drop) != 1 || c.SecurityContext.Drop.Drop[0] != "ALL" {
+		t.Errorf("rights: %+v", c.SecurityContext)
+	}
+	if c.Resources.Requests["cpu"] == "" || c.Resources.Requests["memory"] == "" || c.Resources.Limits["memory"] == "" {
+		t.Errorf("resources: %+v", c.Resources)
+	}
+	stop, err := time.ParseDuration(all["ConfigMap"].Data["TANDIAN_STOP_TIMEOUT"])
+	if pre := c.Lifecycle.PreStop.Sleep.Seconds; err != nil || pre < 3 || time.Duration(spec.Grace-pre)*time.Second < stop+15*time.Second {
+		t.Errorf("a pod is killed %d s after it is told, %d of them before it hears; requests have %v (%v)", spec.Grace, pre, stop, err)
+	}
+	mounted := map[string]bool{}
+	for _, v := range spec.Volumes {
+		mounted[v.Name] = true
+	}
+	for _, m := range c.VolumeMounts {
+		if !mounted[m.Name] {
+			t.Errorf("there is no volume %s", m.Name)
+		}
+	}
+
+	// Settings are known; those with a secret in them stand in no file.
+	cfg := config.Default()
+	known := map[string]bool{"AWS_ACCESS_KEY_ID": true, "AWS_SECRET_ACCESS_KEY": true} // of the bucket
+	for _, flag := range cfg.Flags() {
+		if env, ok := flag.(cli.DocGenerationFlag); ok {
+			for _, name := range env.GetEnvVars() {
+				known[name] = true
+			}
+		}
+	}
+	secret := map[string]bool{}
+	for _, e := range c.Env {
+		if !known[e.Name] {
+			t.Errorf("the server does not know %s", e.Name)
+		}
+		if e.Value != "" || e.ValueFrom.SecretKeyRef.Key == "" {
+			t.Errorf("%s is not from the secret", e.Name)
+		}
+		secret[e.Name] = true
+	}
+	for name := range all["ConfigMap"].Data {
+		if !known[name] {
+			t.Errorf("the server does not know %s", name)
+		}
+		if strings.Contains(name, "SECRET") {
+			t.Errorf("%s stands in the file", name)
+		}
+	}
+	for _, name := range []string{"DATABASE_URL", "REDIS_URL", "REDIS_CACHE_URL", "AWS_SECRET_ACCESS_KEY", "TANDIAN_PAYMENT_WEBHOOK_SECRET", "TANDIAN_CODE_WEBHOOK_SECRET"} {
+		if !secret[name] {
+			t.Errorf("%s is not set", name)
+		}
+	}
+	// The server takes nine tenths of the container's limit by itself; with this it would not.
+	if secret["GOMEMLIMIT"] || all["ConfigMap"].Data["GOMEMLIMIT"] != "" {
+		t.Error("GOMEMLIMIT is set")
+	}
+
+	// What selects the pods finds them, and nobody but nginx and Prometheus comes in.
+	pods := d.Template.Metadata.Labels
+	var service map[string]string
+	if err := all["Service"].selector(&service); err != nil {
+		t.Fatal(err)
+	}
+	var budget labels
+	if err := all["PodDisruptionBudget"].selector(&budget); err != nil {
+		t.Fatal(err)
+	}
+	for what, selected := range map[string]map[string]string{
+		"Service": service, "PodDisruptionBudget": budget.MatchLabels, "NetworkPolicy": all["NetworkPolicy"].Spec.PodSelector.MatchLabels,
+	} {
+		if len(selected) == 0 {
+			t.Errorf("%s selects everything", what)
+		}
+		for k, v := range selected {
+			if pods[k] != v {
+				t.Errorf("%s looks for %s=%s, the pods have %q", what, k, v, pods[k])
+			}
+		}
+	}
+	if p := all["NetworkPolicy"].Spec.PolicyTypes; len(p) != 1 || p[0] != "Ingress" {
+		t.Errorf("the policy is of %q", p)
+	}
+}
+
+func (m manifest) selector(into any) error { return m.Spec.Selector.Decode(into) }
+
+func TestNginxOfKubernetesLeadsToTheService(t *testing.T) {
+	servers := readManifests(t, "deploy/kubernetes/tandian.yaml")
+	all := readManifests(t, "deploy/kubernetes/nginx.yaml")
+	c := all["Deployment"].Spec.Template.Spec.Containers[0]
+	compose := readCompose(t)
+	if c.Image != compose.Services["nginx"].Image {
+		t.Errorf("nginx is %s here and %s in docker-compose.yml", c.Image, compose.Services["nginx"].Image)
+	}
+	if !c.SecurityContext.ReadOnly || !all["Deployment"].Spec.Template.Spec.SecurityContext.RunAsNonRoot || c.Resources.Limits["memory"] == "" {
+		t.Errorf("%+v", c)
+	}
+	if c.ReadinessProbe.TCP.Port == "" || c.LivenessProbe.TCP.Port == "" {
+		t.Error("nginx is asked for what the servers say: then it is gone with them")
+	}
+	list, err := os.ReadFile(File("deploy/kubernetes/tandian-servers.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if service := servers["Service"]; strings.Count(string(list), "\nserver "+service.Metadata.Name+":8080 max_fails=0;") != 2 || service.Spec.Ports[0].Port != 8080 {
+		t.Errorf("nginx does not ask the Service twice:\n%s", list)
+	}
+}

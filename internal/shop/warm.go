@@ -1,0 +1,64 @@
+package shop
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+)
+
+// PinTypes keeps all types and their list near until a time, and returns how many there
+// are: every page shows some.
+func (s *Service) PinTypes(ctx context.Context, until time.Time) (types int, err error) {
+	ctx = cache.Ahead(ctx)
+	if err := s.kinds.Pin(ctx, until, struct{}{}); err != nil {
+		return 0, fmt.Errorf("pin the list of shop types: %w", err)
+	}
+	ids, err := s.kinds.Get(ctx, struct{}{})
+	if err != nil {
+		return 0, fmt.Errorf("read the list of shop types: %w", err)
+	}
+	if err := s.types.Pin(ctx, until, ids...); err != nil {
+		return 0, fmt.Errorf("pin %d shop types: %w", len(ids), err)
+	}
+	return len(ids), nil
+}
+
+// WarmPages reads the first shops of the lists of each type, and of all types, in each
+// order: what visitors see first. It returns the shops, each once.
+func (s *Service) WarmPages(ctx context.Context, first int) (shops []int64, err error) {
+	ctx = cache.Ahead(ctx)
+	types, err := s.kinds.Get(ctx, struct{}{})
+	if err != nil {
+		return nil, fmt.Errorf("read the list of shop types: %w", err)
+	}
+	seen := map[int64]bool{}
+	for _, typ := range append([]int64{0}, types...) { // a type at a time: others read too
+		lists, err := s.heads.GetMany(ctx, []head{{typ, ByScore}, {typ, BySold}, {typ, ByNewest}})
+		if err != nil {
+			return shops, fmt.Errorf("read the first shops of type %d: %w", typ, err)
+		}
+		var page []int64
+		for _, list := range lists {
+			for _, k := range list[:min(first, len(list))] {
+				if !seen[k.ID] {
+					seen[k.ID], page = true, append(page, k.ID)
+				}
+			}
+		}
+		if _, err := s.shops.GetMany(ctx, page); err != nil {
+			return shops, fmt.Errorf("read %d shops: %w", len(page), err)
+		}
+		shops = append(shops, page...)
+	}
+	return shops, nil
+}
+
+// Pin keeps shops near until a time.
+func (s *Service) Pin(ctx context.Context, until time.Time, ids ...int64) error {
+	if err := s.shops.Pin(ctx, until, ids...); err != nil {
+		return fmt.Errorf("pin %d shops: %w", len(ids), err)
+	}
+	return nil
+}

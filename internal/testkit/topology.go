@@ -1,0 +1,256 @@
+package testkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// TopologyVariable has tests that ask for a real Redis get one of several servers:
+// "cluster" is three masters with a replica each, "sentinel" a master, two replicas and
+// three sentinels. make test-cluster sets it.
+const TopologyVariable = "TANDIAN_TEST_REDIS"
+
+// topologies are the ones of this process that no test has at the moment. Starting one
+// takes seconds, so the next test gets it.
+var topologies struct { //nolint:gochecknoglobals // shared by all tests of a process
+	mu    sync.Mutex
+	idle  []topology
+	alive []func() // what ends them: a server whose input is forgotten ends with it
+}
+
+func keepAlive(stop func()) {
+	topologies.mu.Lock()
+	defer topologies.mu.Unlock()
+	topologies.alive = append(topologies.alive, stop)
+}
+
+type topology struct {
+	url   string
+	nodes []string // of which the masters are emptied
+}
+
+// RedisOfMany is a Redis of the topology that [TopologyVariable] names, empty, for this
+// test alone, as store.OpenRedis takes it; ok is false if none is named. It ends with the
+// process.
+func RedisOfMany(tb testing.TB) (url string, ok bool) {
+	tb.Helper()
+	kind := os.Getenv(TopologyVariable)
+	if kind == "" {
+		return "", false
+	}
+	program := os.Getenv("TANDIAN_TEST_REDIS_SERVER")
+	if program == "" {
+		without(tb, "Redis")
+	}
+	topologies.mu.Lock()
+	var t topology
+	if n := len(topologies.idle); n > 0 {
+		t, topologies.idle = topologies.idle[n-1], topologies.idle[:n-1]
+	}
+	topologies.mu.Unlock()
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	defer cancel()
+	var err error
+	if t.url == "" {
+		t, err = startTopology(ctx, tb, kind, program)
+	} else {
+		err = t.empty(ctx)
+	}
+	if err != nil {
+		tb.Fatalf("a Redis %s for the test: %v", kind, err)
+	}
+	tb.Cleanup(func() {
+		topologies.mu.Lock()
+		defer topologies.mu.Unlock()
+		topologies.idle = append(topologies.idle, t)
+	})
+	return t.url, true
+}
+
+func startTopology(ctx context.Context, tb testing.TB, kind, program string) (t topology, err error) {
+	switch kind {
+	case "cluster":
+		return startCluster(ctx, tb, program)
+	case "sentinel":
+		return startSentinel(ctx, tb, program)
+	}
+	return t, fmt.Errorf("%s=%s: there are cluster and sentinel", TopologyVariable, kind)
+}
+
+func startCluster(ctx context.Context, tb testing.TB, program string) (t topology, err error) {
+	const masters, slots = 3, 16384
+	var all []clusterNode
+	var ids []string
+	for i := range 2 * masters {
+		n := clusterNode{freePort(tb), freePort(tb)} //nolint:contextcheck // the test's
+		_, stop, err := startRedis(ctx, program, "--bind", "127.0.0.1", "--port", n.port, "--cluster-enabled", "yes", "--cluster-port", n.bus,
+			"--cluster-node-timeout", "5000", "--repl-diskless-sync-delay", "0")
+		if err != nil {
+			return t, err
+		}
+		keepAlive(stop)
+		t.nodes = append(t.nodes, n.addr())
+		err = at(n.addr(), func(rdb *redis.Client) error {
+			for _, other := range all {
+				if err := rdb.Do(ctx, "CLUSTER", "MEET", "127.0.0.1", other.port, other.bus).Err(); err != nil {
+					return err
+				}
+			}
+			id, err := rdb.Do(ctx, "CLUSTER", "MYID").Text()
+			ids = append(ids, id)
+			if err != nil || i >= masters {
+				return err
+			}
+			return rdb.ClusterAddSlotsRange(ctx, i*slots/masters, (i+1)*slots/masters-1).Err()
+		})
+		if err != nil {
+			return t, err
+		}
+		all = append(all, n)
+	}
+	for i, n := range all[masters:] {
+		if err := soon(ctx, func() error {
+			return at(n.addr(), func(rdb *redis.Client) error { return rdb.Do(ctx, "CLUSTER", "REPLICATE", ids[i]).Err() })
+		}); err != nil {
+			return t, err
+		}
+	}
+	t.url = "redis+cluster://" + t.nodes[0] + "?addr=" + strings.Join(t.nodes[1:], "&addr=")
+	return t, soon(ctx, func() error {
+		for _, addr := range t.nodes {
+			if err := at(addr, func(rdb *redis.Client) error {
+				info, err := rdb.ClusterInfo(ctx).Result()
+				if err == nil && (!strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_size:3") || !strings.Contains(info, "cluster_known_nodes:6")) {
+					err = errors.New("the cluster is not formed yet")
+				}
+				return errors.Join(err, linked(ctx, rdb))
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// linked is an error while a replica has no master.
+func linked(ctx context.Context, rdb *redis.Client) error {
+	info, err := rdb.Info(ctx, "replication").Result()
+	if err == nil && strings.Contains(info, "role:slave") && !strings.Contains(info, "master_link_status:up") {
+		err = errors.New("a replica has no master yet")
+	}
+	return err
+}
+
+func startSentinel(ctx context.Context, tb testing.TB, program string) (t topology, err error) {
+	const replicas, sentinels = 2, 3
+	var ports []string
+	for i := range 1 + replicas {
+		port := freePort(tb) //nolint:contextcheck // the test's
+		options := []string{"--bind", "127.0.0.1", "--port", port, "--repl-diskless-sync-delay", "0"}
+		if i > 0 {
+			options = append(options, "--replicaof", "127.0.0.1 "+ports[0])
+		}
+		_, stop, err := startRedis(ctx, program, options...)
+		if err != nil {
+			return t, err
+		}
+		keepAlive(stop)
+		ports, t.nodes = append(ports, port), append(t.nodes, "127.0.0.1:"+port)
+	}
+	for _, addr := range t.nodes {
+		if err := soon(ctx, func() error { return at(addr, func(rdb *redis.Client) error { return linked(ctx, rdb) }) }); err != nil {
+			return t, err
+		}
+	}
+	var addrs []string
+	for range sentinels {
+		port := freePort(tb) //nolint:contextcheck // the test's
+		if err := launchSentinel(program, port, ports[0]); err != nil {
+			return t, err
+		}
+		addrs = append(addrs, "127.0.0.1:"+port)
+	}
+	t.url = "redis+sentinel://" + addrs[0] + "/?master_name=tandian&addr=" + strings.Join(addrs[1:], "&addr=")
+	return t, soon(ctx, func() error {
+		for _, addr := range addrs {
+			s := redis.NewSentinelClient(&redis.Options{Addr: addr})
+			m, err := s.Master(ctx, "tandian").Result()
+			_ = s.Close()
+			if err == nil && (m["num-other-sentinels"] != strconv.Itoa(sentinels-1) || m["num-slaves"] != strconv.Itoa(replicas)) {
+				err = errors.New("the sentinels do not know each other yet")
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// launchSentinel starts one, which ends with this process. It writes into its file.
+func launchSentinel(program, port, master string) error {
+	dir, err := os.MkdirTemp(shortTemp(), "td")
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(dir, "sentinel.conf")
+	text := "bind 127.0.0.1\nport " + port + "\ndir " + dir + "\nsentinel monitor tandian 127.0.0.1 " + master + " 2\nsentinel down-after-milliseconds tandian 5000\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	stop, err := startGuard(exec.Command("sh", "-c", guard, "guard", dir, program, file, "--sentinel")) //nolint:noctx,gosec // it ends when its input does
+	if err != nil {
+		return err
+	}
+	keepAlive(stop)
+	return nil
+}
+
+// at asks one server for a moment.
+func at(addr string, do func(rdb *redis.Client) error) error {
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	defer func() { _ = rdb.Close() }()
+	return do(rdb)
+}
+
+// soon tries something until it succeeds, or ctx ends.
+func soon(ctx context.Context, try func() error) error {
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// empty empties the masters.
+func (t topology) empty(ctx context.Context) error {
+	for _, addr := range t.nodes {
+		if err := at(addr, func(rdb *redis.Client) error {
+			info, err := rdb.Info(ctx, "replication").Result()
+			if err != nil || !strings.Contains(info, "role:master") {
+				return err
+			}
+			return rdb.FlushAll(ctx).Err() //nolint:forbidigo // a server of the tests alone
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

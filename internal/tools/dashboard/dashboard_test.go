@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+func deployed(path string) string { return filepath.Join("..", "..", "..", "deploy", "grafana", path) }
+
+func TestTheDashboardIsFresh(t *testing.T) {
+	want, err := render(rows())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(deployed("dashboards/tandian.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("deploy/grafana/dashboards/tandian.json is not what rows.go says: make dashboard")
+	}
+}
+
+// shown is what Grafana reads of a dashboard, as far as it matters here.
+type shown struct {
+	UID, Title    string
+	SchemaVersion int
+	Templating    struct {
+		List []struct {
+			Name, Type string
+			Current    struct{ Value any }
+		}
+	}
+	Panels []shownPanel
+}
+
+type shownPanel struct {
+	ID                       int
+	Type, Title, Description string
+	GridPos                  struct{ X, Y, W, H int }
+	Datasource               struct{ Type, UID string }
+	Targets                  []struct {
+		RefID, Expr, LegendFormat string
+		Datasource                struct{ Type, UID string }
+	}
+	FieldConfig struct {
+		Defaults struct {
+			Unit       string
+			Thresholds struct {
+				Mode  string
+				Steps []struct {
+					Color string
+					Value *float64
+				}
+			}
+		}
+	}
+}
+
+// units are those of Grafana's that the dashboard uses; one that Grafana does not know is
+// printed behind the number as it stands.
+func units() []string {
+	return []string{"s", "bytes", "Bps", "percentunit", "reqps", "ops", "short"}
+}
+
+// faults are what Grafana would refuse, or show wrongly.
+func (d shown) faults(source string) (all []string) {
+	fault := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if d.UID == "" || d.Title == "" || d.SchemaVersion < 36 {
+		fault("uid %q, title %q, schema version %d", d.UID, d.Title, d.SchemaVersion)
+	}
+	var named []any
+	for _, v := range d.Templating.List {
+		if v.Name == "datasource" && v.Type == "datasource" {
+			named = append(named, v.Current.Value)
+		}
+	}
+	if len(named) != 1 || named[0] != source {
+		fault("the variable datasource is %v, and the provisioned one %s", named, source)
+	}
+	seen := map[int]bool{}
+	for i, p := range d.Panels {
+		if seen[p.ID] || p.ID <= 0 {
+			fault("%s: the id %d is taken or none", p.Title, p.ID)
+		}
+		seen[p.ID] = true
+		at := p.GridPos
+		if at.X < 0 || at.Y < 0 || at.W <= 0 || at.H <= 0 || at.X+at.W > columns {
+			fault("%s lies at %+v", p.Title, at)
+		}
+		for _, q := range d.Panels[:i] {
+			if o := q.GridPos; at.X < o.X+o.W && o.X < at.X+at.W && at.Y < o.Y+o.H && o.Y < at.Y+at.H {
+				fault("%s lies on %s", p.Title, q.Title)
+			}
+		}
+		all = append(all, p.faults()...)
+	}
+	return all
+}
+
+func (p shownPanel) faults() (all []string) {
+	fault := func(format string, args ...any) { all = append(all, p.Title+": "+fmt.Sprintf(format, args...)) }
+	if p.Type == "row" {
+		if p.Title == "" {
+			fault("a row without a title")
+		}
+		return all
+	}
+	if p.Type != "timeseries" || p.Title == "" || p.Description == "" || len(p.Targets) == 0 {
+		fault("type %q, description %q, %d targets", p.Type, p.Description, len(p.Targets))
+	}
+	if unit := p.FieldConfig.Defaults.Unit; !slices.Contains(units(), unit) {
+		fault("unit %q", unit)
+	}
+	steps := p.FieldConfig.Defaults.Thresholds.Steps
+	for i, s := range steps {
+		if (s.Value == nil) != (i == 0) || i > 1 && *s.Value <= *steps[i-1].Value {
+			fault("threshold %d does not ascend", i)
+		}
+	}
+	if len(steps) == 0 {
+		fault("no threshold, not even a colour")
+	}
+	refs := map[string]bool{}
+	for _, q := range p.Targets {
+		if q.RefID == "" || refs[q.RefID] || q.Expr == "" || q.LegendFormat == "" {
+			fault("refId %q, expr %q, legend %q", q.RefID, q.Expr, q.LegendFormat)
+		}
+		refs[q.RefID] = true
+		if q.Datasource.Type != "prometheus" || q.Datasource.UID != "${datasource}" || p.Datasource != q.Datasource {
+			fault("data source %+v", q.Datasource)
+		}
+	}
+	return all
+}
+
+// provisionedSource is the uid of the one data source that Grafana is given.
+func provisionedSource(t *testing.T) string {
+	t.Helper()
+	var file struct {
+		APIVersion  int `yaml:"apiVersion"`
+		Datasources []struct {
+			UID, Type, URL string
+			JSONData       map[string]string `yaml:"jsonData"`
+		}
+	}
+	readYAML(t, "provisioning/datasources/prometheus.yml", &file)
+	if file.APIVersion != 1 || len(file.Datasources) != 1 || file.Datasources[0].Type != "prometheus" || file.Datasources[0].URL == "" {
+		t.Fatalf("provisioned data sources: %+v", file)
+	}
+	var prometheus struct {
+		Global struct {
+			Every string `yaml:"scrape_interval"`
+		}
+	}
+	readYAML(t, "../prometheus/prometheus.yml", &prometheus)
+	if every := file.Datasources[0].JSONData["timeInterval"]; every != prometheus.Global.Every {
+		t.Errorf("Grafana counts on a scrape each %s, Prometheus scrapes each %s", every, prometheus.Global.Every)
+	}
+	return file.Datasources[0].UID
+}
+
+func readYAML(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(deployed(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func readDashboard(t *testing.T) (d shown) {
+	t.Helper()
+	text, err := os.ReadFile(deployed("dashboards/tandian.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestTheDashboardIsOneThatGrafanaShows(t *testing.T) {
+	d := readDashboard(t)
+	for _, fault := range d.faults(provisionedSource(t)) {
+		t.Error(fault)
+	}
+	var titles []string
+	for _, p := range d.Panels {
+		if p.Type == "row" {
+			titles = append(titles, p.Title)
+		}
+	}
+	want := []string{"HTTP and GraphQL", "Caches", "Redis", "Flash sales", "Feed and live", "Work behind requests", "Postgres", "Process"}
+	if !slices.Equal(titles, want) {
+		t.Errorf("rows %q, want %q", titles, want)
+	}
+	var provider struct {
+		Providers []struct {
+			Type    string
+			Options struct{ Path string }
+		}
+	}
+	readYAML(t, "provisioning/dashboards/tandian.yml", &provider)
+	if len(provider.Providers) != 1 || provider.Providers[0].Type != "file" || provider.Providers[0].Options.Path != "/var/lib/grafana/dashboards" {
+		t.Errorf("provisioned dashboards: %+v", provider)
+	}
+}
+
+func TestFaultsOfADashboardAreFound(t *testing.T) {
+	const source = "tandian-prometheus"
+	tests := []struct {
+		name, want string
+		harm       func(*shown)
+	}{
+		{"an id twice", "is taken", func(d *shown) { d.Panels[2].ID = d.Panels[1].ID }},
+		{"a panel on another", "lies on", func(d *shown) { d.Panels[2].GridPos = d.Panels[1].GridPos }},
+		{"a panel past the edge", "lies at", func(d *shown) { d.Panels[3].GridPos.X++ }},
+		{"a refId twice", "refId", func(d *shown) { d.Panels[3].Targets = append(d.Panels[3].Targets, d.Panels[3].Targets[0]) }},
+		{"no query", `expr ""`, func(d *shown) { d.Panels[1].Targets[0].Expr = "" }},
+		{"another data source", "data source", func(d *shown) { d.Panels[1].Targets[0].Datasource.UID = "else" }},
+		{"a default that is not provisioned", "provisioned", func(d *shown) { d.Templating.List[0].Current.Value = "else" }},
+		{"a unit that there is not", "unit", func(d *shown) { d.Panels[1].FieldConfig.Defaults.Unit = "seconds" }},
+		{"no description", "description", func(d *shown) { d.Panels[1].Description = "" }},
+		{"an old form", "schema", func(d *shown) { d.SchemaVersion = 1 }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := readDashboard(t)
+			tt.harm(&d)
+			if all := strings.Join(d.faults(source), "\n"); !strings.Contains(all, tt.want) {
+				t.Errorf("found %q, want something about %q", all, tt.want)
+			}
+		})
+	}
+}

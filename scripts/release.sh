@@ -1,0 +1,63 @@
+#!/bin/sh
+# release: build what is released of a version, so that anybody gets the same bytes.
+#
+#   scripts/release.sh v0.1.0 [FOLDER]
+#
+# writes tandian_VERSION_OS_ARCH.tar.gz for each platform and SHA256SUMS into FOLDER, dist
+# if not given. It wants a checkout without changes, a heading of that version in
+# CHANGELOG.md, and GNU tar. PLATFORMS names fewer platforms, to try; COMMIT and
+# SOURCE_DATE_EPOCH stand for what git says where there is none.
+set -eu
+cd "$(dirname "$0")/.."
+fail() { echo "release: $*" >&2; exit 1; }
+
+version=${1:-}
+out=${2:-dist}
+platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}
+# A version that Go modules and package managers take too.
+echo "$version" | grep -Eq '^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$' || fail "\"$version\" is no version such as v0.1.0"
+grep -Fqx "## $version" CHANGELOG.md || grep -Fq "## $version " CHANGELOG.md || fail "CHANGELOG.md has no heading \"## $version\""
+if [ -z "${COMMIT:-}" ]; then
+	COMMIT=$(git rev-parse HEAD)
+	test -z "$(git status --porcelain)" || fail "the checkout has changes: a release is what is committed"
+fi
+epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct "$COMMIT")}
+date=$(date -u -d "@$epoch" +%Y-%m-%dT%H:%M:%SZ 2>/dev/null || date -u -r "$epoch" +%Y-%m-%dT%H:%M:%SZ)
+app=github.com/tandian-dev/tandian/internal/app
+
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The licences of all modules that are linked in, as they stand in them.
+licenses() {
+	go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' . | sort -u | while read -r path v dir; do
+		echo "================ $path $v"
+		for f in "$dir"/LICENSE* "$dir"/LICENCE* "$dir"/COPYING* "$dir"/NOTICE*; do
+			test ! -f "$f" || cat "$f"
+		done
+	done
+}
+
+for platform in $platforms; do
+	os=${platform%/*} arch=${platform#*/}
+	name=tandian_${version}_${os}_${arch}
+	dir=$work/$name
+	mkdir "$dir"
+	echo "release: $platform"
+	# The time of the checkout and its path are not in it; what git knows is given.
+	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS='' go build -trimpath -buildvcs=false \
+		-ldflags "-s -w -buildid= -X $app.releaseVersion=$version -X $app.releaseCommit=$COMMIT -X $app.releaseDate=$date" -o "$dir/tandian" .
+	GOFLAGS=-buildvcs=false go run ./internal/tools/static "$dir/tandian"
+	cp LICENSE README.md CHANGELOG.md docs/upgrading.md "$dir"
+	GOOS=$os GOARCH=$arch licenses >"$dir/LICENSES-GO.txt"
+	cp internal/web/dist/LICENSES.md "$dir/LICENSES-WEB.md"
+	find "$dir" -type f ! -name tandian -exec chmod 644 {} +
+	chmod 755 "$dir" "$dir/tandian"
+	tar --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --format=ustar -C "$work" -cf "$work/$name.tar" "$name"
+	gzip -9n <"$work/$name.tar" >"$out/$name.tar.gz"
+done
+cd "$out"
+sha256sum "tandian_${version}"_*.tar.gz >SHA256SUMS
+cat SHA256SUMS
