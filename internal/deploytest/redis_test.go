@@ -221,8 +221,14 @@ func TestEachFileOfRedisIsAccepted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		master := testkit.FreePort(t)
-		testkit.Redis(t, "--include", absolute(t, "deploy/redis/state.conf"), "--bind", "127.0.0.1", "--port", master, "--aclfile", withSentinel(t))
+		master, replica, list := testkit.FreePort(t), testkit.FreePort(t), withSentinel(t)
+		start := func(port string, more ...string) production {
+			return production{}.start(t, testkit.Redis(t, slices.Concat([]string{"--include", absolute(t, "deploy/redis/state.conf"), "--bind", "127.0.0.1",
+				"--port", port, "--aclfile", list, "--masteruser", "replica", "--masterauth", "replica-password"}, more)...))
+		}
+		start(master)
+		follower := start(replica, "--replicaof", "127.0.0.1", master)
+		testkit.Eventually(t, 15*time.Second, func() bool { return info(t, follower.admin, "master_link_status") == "up" })
 		conf, port := filepath.Join(t.TempDir(), "sentinel.conf"), testkit.FreePort(t)
 		// Names of a network and the port; the rest as it is.
 		changed := strings.NewReplacer("tandian redis-1 6379 2", "tandian localhost "+master+" 1", "port 26379", "port "+port, "bind * -::*", "bind 127.0.0.1",
@@ -236,20 +242,26 @@ func TestEachFileOfRedisIsAccepted(t *testing.T) {
 		testkit.RedisProcess(t, &redis.Options{Addr: "127.0.0.1:" + port}, conf, "--sentinel")
 		sentinel := redis.NewSentinelClient(&redis.Options{Addr: "127.0.0.1:" + port})
 		t.Cleanup(func() { _ = sentinel.Close() })
-		// It sees the master by the rights of its user: INFO says so, and its hello comes back.
-		testkit.Eventually(t, 15*time.Second, func() bool {
+		// By the rights of its user it asks the master for its replicas, and makes one of them the master.
+		testkit.Eventually(t, 30*time.Second, func() bool {
 			m, err := sentinel.Master(t.Context(), "tandian").Result()
-			return err == nil && m["flags"] == "master" && m["role-reported"] == "master"
+			return err == nil && m["flags"] == "master" && m["num-slaves"] == "1" && sentinel.Failover(t.Context(), "tandian").Err() == nil
 		})
+		testkit.Eventually(t, 30*time.Second, func() bool { return info(t, follower.admin, "role") == "master" })
+		if denied, err := follower.admin.Do(t.Context(), "ACL", "LOG").Slice(); err != nil || len(denied) > 0 {
+			t.Errorf("the new master refused %v, %v", denied, err)
+		}
 	})
 }
 
-// withSentinel is users in which the Sentinel has a password too.
+// withSentinel is users in which the Sentinel and replicas have passwords too.
 func withSentinel(t *testing.T) string {
 	t.Helper()
 	file := users(t)
-	if out, err := password(t, file, "sentinel-password", "sentinel"); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for _, user := range []string{"sentinel", "replica"} {
+		if out, err := password(t, file, user+"-password", user); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
 	return file
 }
@@ -427,7 +439,7 @@ func TestAServerThatMayNotDoItsWorkSaysSoAtTheStart(t *testing.T) {
 	if err := state.admin.Do(t.Context(), "ACL", "SETUSER", "tandian", "-xautoclaim", "-xadd").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, errs, code := stack.Command(t, "serve")
+	_, errs, code := stack.Command(t, "import", "../town/demo.csv") // it opens what a server opens, and ends
 	if code == 0 || !strings.Contains(errs, "the state Redis: the rights of the user do not suffice for XADD, XAUTOCLAIM, on keys and channels td:*") {
 		t.Errorf("%d: %s", code, errs)
 	}
