@@ -43,6 +43,7 @@ func TestBrowser(t *testing.T) {
 	if len(wanted) == 0 {
 		t.Fatalf("no file here is called *%s*.spec.ts", strings.Join(flag.Args(), "*.spec.ts or *"))
 	}
+	clients.Node(t, "../app") // specs of its parts import what they import
 	node := clients.Node(t, ".")
 	program := "TANDIAN_E2E_BINARY=" + build(t)
 

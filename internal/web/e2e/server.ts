@@ -163,6 +163,7 @@ export class Server {
   async start(): Promise<void> {
     if (this.#child) throw new Error('the server runs already')
     const child = spawn(binary, ['--data-dir', this.#folder], { env: this.#env(), cwd: tmpdir() })
+    const before = this.#output.length
     this.#child = child
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
@@ -185,6 +186,10 @@ export class Server {
         throw new Error(`the server is not ready:\n${this.#output}`)
       await pause(50)
     }
+    // It is ready a moment before the terminal says so, with the logins of this start.
+    await this.#shows('that it is ready', (output) =>
+      output.slice(before).includes('Ctrl-C stops.') ? output : undefined,
+    )
     if (stack === 'embedded' && this.#logins.length > 0) this.#readLogins()
   }
 
