@@ -67,7 +67,9 @@ func (h *House) spreadChanges(cfg *config.Config, reg prometheus.Registerer, log
 func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
 	w := stream.NewWatch(h.watched[role], stream.WatchOptions{Key: cfg.RedisPrefix + ":incarnation", Role: role, Registerer: reg, Log: log})
 	caches, sessions := role == cacheRole, role == stateRole || cfg.RedisCacheURL == ""
-	repair := func(ctx context.Context, lost stream.Loss) error { return h.recover(ctx, lost, caches, sessions) }
+	repair := func(ctx context.Context, lost stream.Loss) error {
+		return h.recover(ctx, recoverTime, lost, caches, sessions)
+	}
 	changed := func(ctx context.Context) { h.changed(ctx, log) }
 	h.chores["watch over the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(ctx, repair, changed) }
 }
@@ -88,9 +90,11 @@ const (
 // one must not wait for a Redis that has the other.
 //
 // It is repeated until it succeeds. That is when the jobs wait to be done: what
-// cannot be done at the moment stays with the outbox.
-func (h *House) recover(ctx context.Context, lost stream.Loss, caches, sessions bool) error {
-	ctx, cancel := context.WithTimeout(ctx, recoverTime)
+// cannot be done within the given time stays with the outbox. That is no failure: to
+// begin again would end all that was cached meanwhile, and so make more work for all.
+func (h *House) recover(ctx context.Context, within time.Duration, lost stream.Loss, caches, sessions bool) error {
+	whole := ctx
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	since := lost.Age + before
 	if !lost.Known || since > replayable {
@@ -105,7 +109,7 @@ func (h *House) recover(ctx context.Context, lost stream.Loss, caches, sessions 
 	if _, err := h.outbox.Replay(ctx, since); err != nil && !errors.Is(err, outbox.ErrLeft) {
 		return err
 	}
-	return h.Feed.Look(ctx)
+	return h.Feed.Look(whole) // has a time of its own: that of the jobs may be over
 }
 
 // forgetAll is for when nobody knows what went by unheard: all that is cached ends,

@@ -405,3 +405,25 @@ func TestARedisThatIsEmptiedIsFilledAgain(t *testing.T) {
 		return a.Counter(t, "tandian_redis_losses_total")+b.Counter(t, "tandian_redis_losses_total") >= 2
 	})
 }
+
+// Jobs that take longer than a recovery are left to the outbox. A recovery that began
+// again for them ended all that is cached every half a minute, and never ended itself.
+func TestARecoveryWhoseJobsTakeLongerEndsAllTheSame(t *testing.T) {
+	stack := apptest.Real(t)
+	a := stack.Start(t)
+	quiet(t, a)
+	ann, _ := a.Login(t, "13800001111")
+	ann.Must(t, `{ me { feed(first: 1) { edges { node { id } } } } }`, nil, nil) // the feed has something to look at
+	_, err := stack.SQL(t).ExecContext(t.Context(),
+		`INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at) VALUES ('follows', 'none that can be done', 0, 0, 1, 1)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if err := a.House().Recover(t.Context(), 300*time.Millisecond); err != nil {
+		t.Errorf("after %v: %v", time.Since(begin), err)
+	}
+	if took := time.Since(begin); took < 300*time.Millisecond {
+		t.Errorf("it took %v: nothing was left", took)
+	}
+}

@@ -1,6 +1,12 @@
 package app
 
-import "net/http"
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/stream"
+)
 
 // What tests of several rooms join them by, without a whole House.
 type (
@@ -18,4 +24,9 @@ func (a *App) Handler() http.Handler { return a.server().Handler }
 func (a *App) OpenWith(handler http.Handler) {
 	a.opened.Store(&handler)
 	close(a.ready)
+}
+
+// Recover makes up for a Redis that lost an unknown lot, within a time.
+func (h *House) Recover(ctx context.Context, within time.Duration) error {
+	return h.recover(ctx, within, stream.Loss{}, true, true)
 }
