@@ -122,6 +122,11 @@ func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 	}
 	user, err := s.ByID(ctx, userID)
 	if errors.Is(err, fault.ErrNotFound) {
+		// A session is of somebody. This process has not heard of an account yet that
+		// another one has just made.
+		user, err = s.ByID(cache.Fresh(ctx), userID)
+	}
+	if errors.Is(err, fault.ErrNotFound) {
 		return Viewer{}
 	}
 	if err != nil {

@@ -76,6 +76,18 @@ func TestAnAccountMadeInAnAbandonedLoginCanBeUsed(t *testing.T) {
 	})
 }
 
+// Whoever has just come in for the first time, on one process, asks the next one, which has
+// not heard of the account yet: a session is proof that there is one.
+func TestANewcomerIsKnownToAProcessThatHasNotHeardOfTheAccount(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		s, _ := reviewAlone(t, storetest.Open(t, on))
+		in := open(t, on, Config{}).login(t, ann)
+		if v := s.Authenticate(t.Context(), in.Token); v.ID != in.User.ID || v.unknown != nil {
+			t.Errorf("the session is of %d (%v), want %d", v.ID, v.unknown, in.User.ID)
+		}
+	})
+}
+
 // Retire that fails after the roles were taken away, and is repeated.
 func TestRetireIsMendedByRepeatingIt(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
