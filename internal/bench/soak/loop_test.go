@@ -159,6 +159,14 @@ func TestMetricsAreRead(t *testing.T) {
 	}
 	const page = "tandian_cache_local_hits_total{policy=\"shop\"} 5\ntandian_cache_hits_total{policy=\"shop\"} 2\n" +
 		"tandian_cache_negative_hits_total{policy=\"shop\"} 1\ntandian_cache_misses_total{policy=\"shop\"} 2\n"
+	sessions := `tandian_cache_local_hits_total{policy="session"} 5
+tandian_cache_misses_total{policy="session"} 4
+tandian_session_reads_total{source="redis"} 3
+tandian_session_reads_total{source="row"} 1
+`
+	if r := cacheReads(parse(sessions))["session"]; r != (reads{hits: 8, all: 9}) {
+		t.Errorf("sessions: %+v: those that Redis had are hits", r)
+	}
 	if r := cacheReads(parse(page))["shop"]; r != (reads{hits: 8, all: 10}) {
 		t.Errorf("8 of 10 reads hit, and %+v is counted", r)
 	}

@@ -108,6 +108,12 @@ func cacheReads(m metrics) map[string]reads {
 	add("hits", true)
 	add("negative_hits", true)
 	add("misses", false)
+	// A session that the process does not know lies in the state Redis: no record of a cache,
+	// and a remote hit all the same.
+	if r, ok := out["session"]; ok {
+		r.hits += m.byLabel("tandian_session_reads_total", "source")["redis"]
+		out["session"] = r
+	}
 	return out
 }
 
