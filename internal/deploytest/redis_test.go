@@ -223,8 +223,10 @@ func TestEachFileOfRedisIsAccepted(t *testing.T) {
 		}
 		master, replica, list := testkit.FreePort(t), testkit.FreePort(t), withSentinel(t)
 		start := func(port string, more ...string) production {
-			return production{}.start(t, testkit.Redis(t, slices.Concat([]string{"--include", absolute(t, "deploy/redis/state.conf"), "--bind", "127.0.0.1",
-				"--port", port, "--aclfile", list, "--masteruser", "replica", "--masterauth", "replica-password"}, more)...))
+			return production{}.start(t, testkit.Redis(t, slices.Concat([]string{
+				"--include", absolute(t, "deploy/redis/state.conf"), "--bind", "127.0.0.1",
+				"--port", port, "--aclfile", list, "--masteruser", "replica", "--masterauth", "replica-password",
+			}, more)...))
 		}
 		start(master)
 		follower := start(replica, "--replicaof", "127.0.0.1", master)
