@@ -105,7 +105,7 @@ func (s *stream) decode(ctx context.Context, message pglogrepl.Message) error {
 	case *pglogrepl.RelationMessage:
 		s.relations[m.RelationID] = s.r.relation(m)
 	case *pglogrepl.BeginMessage:
-		s.tx = &transaction{changes: make(map[*Table]*change)}
+		s.tx = &transaction{id: m.Xid, changes: make(map[*Table]*change)}
 	case *pglogrepl.InsertMessage:
 		s.tx.insert(s.relations[m.RelationID], m.Tuple)
 	case *pglogrepl.UpdateMessage:
@@ -138,7 +138,13 @@ func (s *stream) commit(ctx context.Context, tx *transaction, end pglogrepl.LSN)
 	telling, cancel := context.WithCancel(ctx)
 	defer cancel()
 	told := make(chan error, 1)
-	go func() { told <- s.r.tell(telling, news) }()
+	go func() {
+		err := s.r.awaitVisible(telling, tx.id)
+		if err == nil {
+			err = s.r.tell(telling, news)
+		}
+		told <- err
+	}()
 	tick := time.NewTicker(s.r.pace.beat)
 	defer tick.Stop()
 	for {

@@ -40,6 +40,7 @@ func (rel *relation) keyOf(row *pglogrepl.TupleData) (string, bool) {
 
 // A transaction is what one has changed, as far as we tell of it.
 type transaction struct {
+	id      uint32
 	outbox  bool // it tells others by itself
 	changes map[*Table]*change
 	order   []*Table // in which the tables were changed first

@@ -1,0 +1,54 @@
+package logreader
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// A commit is in the log before anybody sees it: for as long as it waits for a standby. That
+// is a setting of the whole server, so this test runs itself again with one of its own.
+func TestAChangeIsToldOnceItCanBeSeen(t *testing.T) {
+	if os.Getenv("TANDIAN_TEST_OWN_SERVER") == "" {
+		onOwnServer(t)
+		return
+	}
+	at, heard := newTown(t), new(listener)
+	o := heard.options(at)
+	o.Tables[0].Changed = func(_ context.Context, keys []string) error {
+		return heard.hear("shops:" + join(keys) + " of " + at.text(t, `SELECT count(*) FROM shops`))
+	}
+	at.runActive(t, o)
+	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
+	heard.await(t, "shops:1 of 1")
+
+	at.exec(t, `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`)
+	at.exec(t, `SELECT pg_reload_conf()`)
+	testkit.Eventually(t, within, func() bool { return at.text(t, `SHOW synchronous_standby_names`) == "nobody" })
+	inserted := make(chan struct{})
+	go func() {
+		defer close(inserted)
+		at.exec(t, `INSERT INTO shops (id) VALUES (2)`)
+	}()
+	testkit.Eventually(t, within, func() bool {
+		return at.text(t, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`) == "1" &&
+			at.text(t, `SELECT sent_lsn >= pg_current_wal_flush_lsn() FROM pg_stat_replication`) == "true"
+	})
+	time.Sleep(200 * time.Millisecond) // for a reader that would not wait
+	if got := heard.all(); slices.ContainsFunc(got, func(s string) bool { return s[:min(7, len(s))] == "shops:2" }) {
+		t.Errorf("before it could be seen this was told: %q", got)
+	}
+	at.exec(t, `ALTER SYSTEM RESET synchronous_standby_names`)
+	at.exec(t, `SELECT pg_reload_conf()`)
+	<-inserted
+	heard.await(t, "shops:2 of 2")
+	if diff := cmp.Diff([]string{"missed", "shops:1 of 1", "shops:2 of 2"}, heard.all()); diff != "" {
+		t.Error(diff)
+	}
+}
