@@ -24,14 +24,25 @@ func (s *Service) openOutbox() {
 
 // Changed tells Redis and the other processes that rows of vouchers or of their
 // sales were inserted or changed, by whomever: sales are brought to what their
-// rows say, what is cached of the vouchers is dropped, and all cached lists too.
-// It may be repeated, late too.
+// rows say, what is cached of the vouchers is dropped, and so are the lists of their
+// shops and that of all sales. It may be repeated, late too. Of a row that is gone the
+// shop is not known, and need not be: a list passes over what has no row.
 func (s *Service) Changed(ctx context.Context, ids ...int64) error {
-	flash, err := s.db.Voucher.Query().Where(entvoucher.IDIn(ids...), entvoucher.KindEQ(entvoucher.KindFLASH)).IDs(ctx)
+	query := s.db.Voucher.Query().Where(entvoucher.IDIn(ids...))
+	query.Select(entvoucher.FieldKind, entvoucher.FieldShopID)
+	rows, err := query.All(ctx)
 	if err != nil {
 		return outbox.Later(fmt.Errorf("select %d vouchers: %w", len(ids), err))
 	}
-	err = errors.Join(s.apply(ctx, flash), s.vouchers.Invalidate(ctx, ids...), s.table.Changed(ctx))
+	var flash []int64
+	var lists []shopList
+	for _, r := range rows {
+		if r.Kind == entvoucher.KindFLASH {
+			flash = append(flash, r.ID)
+		}
+		lists = append(lists, listsOfShop(r.ShopID)...)
+	}
+	err = errors.Join(s.apply(ctx, flash), s.vouchers.Invalidate(ctx, ids...), s.lists.Invalidate(ctx, lists...), s.table.Changed(ctx))
 	s.changed(ids...)
 	return outbox.Later(err) // Redis is away
 }
@@ -68,7 +79,10 @@ func (s *Service) announce(ctx context.Context, v *Voucher, job []outbox.Ticket)
 		_, putErr := s.vouchers.Put(ctx, v.ID, *v)
 		err = errors.Join(err, putErr)
 	}
-	err = errors.Join(err, s.table.Changed(ctx))
+	err = errors.Join(err, s.lists.Invalidate(ctx, listsOfShop(v.ShopID)...))
+	if v.Sale != nil {
+		err = errors.Join(err, s.table.Changed(ctx))
+	}
 	s.changed(v.ID)
 	s.outbox.Settle(ctx, err, job...)
 }

@@ -25,11 +25,13 @@ func (s *Service) openCaches(hub *cache.Hub) {
 		Key: decimal, Load: s.load, All: s.all, Parse: parseDecimal,
 		Version: func(v Voucher) int64 { return v.Version },
 	})
-	s.table = hub.Table("vouchers")
-	s.lists = cache.NewQueriesOfMany(s.table, cache.Policy{
+	// A write to a voucher changes the lists of its shop alone: a sale that a merchant makes
+	// known must not cost all other shops theirs.
+	s.lists = cache.New(hub, cache.Policy{
 		Name: "voucher-list", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
 		Local: cache.Local{Share: 0.01, Suits: cache.SeldomChanged | cache.Small | cache.MayBeStale},
-	}, shopList.statement, s.loadLists)
+	}, cache.Source[shopList, []listed]{Key: shopList.key, Load: s.loadLists, Parse: parseShopList})
+	s.table = hub.Table("vouchers")
 	s.running = cache.NewQueries(s.table, cache.Policy{
 		Name: "sale-list", Fresh: 10 * time.Minute, Grace: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
 		// One list, on the first page that anybody sees.

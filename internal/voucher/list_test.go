@@ -53,7 +53,7 @@ func sell(t *testing.T, s *Service, shop int64, n int, ends func(i int) time.Tim
 		made = append(made, v.ID)
 	}
 	slices.Reverse(made)
-	if err := s.table.Changed(t.Context()); err != nil {
+	if err := s.Changed(t.Context(), made...); err != nil {
 		t.Fatal(err)
 	}
 	return made
@@ -83,6 +83,38 @@ func TestAShopShowsItsNewest50Vouchers(t *testing.T) {
 				t.Errorf("all of them: %v", got)
 			}
 		}
+	})
+}
+
+// A new voucher is on the list of its shop at once. The lists of other shops stay: they are
+// not read again, so what nobody told of is not on them yet.
+func TestANewVoucherCostsOnlyItsOwnShopItsList(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+		s, other := process(), process()
+		b := newShop(t, s, w.ann)
+		for _, p := range []*Service{s, other} {
+			for _, shop := range []int64{w.shop, b} {
+				if got := ofShop(t, p, shop, false); len(got) > 0 {
+					t.Fatalf("shop %d sells %v before anything was made", shop, got)
+				}
+			}
+		}
+		untold := s.db.Voucher.Create().SetKind(entvoucher.KindORDINARY).SetShopID(b).SetTitle("untold").SetPayValue(1).SetFaceValue(2).SetOnePerUser(false).SaveX(t.Context())
+		made := []int64{createFlash(t, s, w, dinner(w, 5)).ID, create(t, s, w, lunch(w)).ID}
+		slices.Reverse(made)
+		if got := ofShop(t, s, w.shop, false); !slices.Equal(got, made) {
+			t.Errorf("the shop sells %v, want %v", got, made)
+		}
+		if got := ofShop(t, s, b, false); len(got) > 0 {
+			t.Errorf("the list of another shop was read again: %v", got)
+		}
+		if err := s.Changed(t.Context(), untold.ID); err != nil {
+			t.Fatal(err)
+		}
+		if got := ofShop(t, s, b, false); !slices.Equal(got, []int64{untold.ID}) {
+			t.Errorf("after it was told the other shop sells %v, want %d", got, untold.ID)
+		}
+		testkit.Eventually(t, 5*time.Second, func() bool { return slices.Equal(ofShop(t, other, w.shop, false), made) })
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
@@ -38,9 +39,25 @@ type shopList struct {
 	All  bool // those that are off sale or over too
 }
 
-func (l shopList) statement() string {
-	return fmt.Sprintf("newest %d vouchers of shop %d, all %v", l.most(), l.Shop, l.All)
+// allSuffix ends the keys of lists with all vouchers.
+const allSuffix = "-all"
+
+func (l shopList) key() string {
+	if l.All {
+		return decimal(l.Shop) + allSuffix
+	}
+	return decimal(l.Shop)
 }
+
+func parseShopList(text string) (l shopList, err error) {
+	number, all := strings.CutSuffix(text, allSuffix)
+	l.All = all
+	l.Shop, err = parseDecimal(number)
+	return l, err
+}
+
+// listsOfShop are the lists that a write to one of a shop's vouchers changes.
+func listsOfShop(shop int64) []shopList { return []shopList{{shop, false}, {shop, true}} }
 
 // most is how many of them the list holds.
 func (l shopList) most() int {
@@ -131,7 +148,7 @@ func (l shopList) at(list []listed, now time.Time) []listed {
 	return kept
 }
 
-// loadLists reads lists with one statement.
+// loadLists reads lists with one statement, empty ones too.
 func (s *Service) loadLists(ctx context.Context, asked []shopList) (map[shopList][]listed, error) {
 	type argument struct {
 		Shop int64 `json:"shop"`
@@ -139,14 +156,15 @@ func (s *Service) loadLists(ctx context.Context, asked []shopList) (map[shopList
 		Most int   `json:"most"`
 	}
 	arguments := make([]argument, len(asked))
+	found := make(map[shopList][]listed, len(asked))
 	for i, l := range asked {
 		arguments[i] = argument{l.Shop, l.All, l.most()}
+		found[l] = nil
 	}
 	text, err := json.Marshal(arguments)
 	if err != nil {
 		return nil, fmt.Errorf("write down %d shops: %w", len(asked), err)
 	}
-	found := make(map[shopList][]listed, len(asked))
 	err = sqlfile.Each(ctx, s.db, s.ofShops, []any{string(text), s.now().UnixMilli()}, func(rows *sql.Rows) error {
 		var l shopList
 		var v listed

@@ -139,9 +139,9 @@ type Config struct {
 type Service struct {
 	db       *ent.Client
 	vouchers *cache.Cache[int64, Voucher]
-	lists    *cache.Queries[shopList, listed] // of shops
+	lists    *cache.Cache[shopList, []listed] // of shops
 	running  *cache.Queries[struct{}, place]  // the sales that have not ended
-	table    *cache.Table                     // whose writes end those lists
+	table    *cache.Table                     // whose writes end that list
 	ofShops  string                           // the statement of lists
 	outbox   *outbox.Box
 	sales    Sales
