@@ -70,7 +70,7 @@ func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer
 	repair := func(ctx context.Context, lost stream.Loss) error {
 		return h.recover(ctx, recoverTime, lost, caches, sessions)
 	}
-	changed := func(ctx context.Context) { h.changed(ctx, log) }
+	changed := func(ctx context.Context) { h.changed(ctx, log, caches) }
 	h.chores["watch over the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(ctx, repair, changed) }
 }
 
@@ -130,15 +130,16 @@ func (h *House) forgetAll(ctx context.Context, caches, sessions bool) error {
 }
 
 // changed forgets what this process holds of a Redis that is another one now. What
-// the log reader told it of late has no job that could be done again.
-func (h *House) changed(ctx context.Context, log *slog.Logger) {
-	if s, ok := h.bus.(*stream.Stream); ok {
+// the log reader told it of late has no job that could be done again. A Redis without
+// the caches told none of that: they stay.
+func (h *House) changed(ctx context.Context, log *slog.Logger, caches bool) {
+	if s, ok := h.bus.(*stream.Stream); ok && caches {
 		s.Suspect()
 	}
 	if err := h.Feed.Look(ctx); err != nil {
 		log.WarnContext(ctx, "which fan-outs are under way cannot be seen", "err", err)
 	}
-	if time.Since(time.Unix(0, h.foreign.Load())) > replayable {
+	if !caches || time.Since(time.Unix(0, h.foreign.Load())) > replayable {
 		return
 	}
 	if err := h.hub.ForgetAll(ctx); err != nil {

@@ -427,3 +427,21 @@ func TestARecoveryWhoseJobsTakeLongerEndsAllTheSame(t *testing.T) {
 		t.Errorf("it took %v: nothing was left", took)
 	}
 }
+
+// What others changed in the database is told to the Redis of the caches. Only where that is
+// another one do the caches end: not for each restart of the one that holds the state.
+func TestCachesEndWithTheRedisThatHasThem(t *testing.T) {
+	stack := apptest.Real(t)
+	a := stack.Start(t)
+	quiet(t, a)
+	epoch := func() string { return a.House().Cache.Get(t.Context(), stack.Config.RedisPrefix+":cache-epoch").Val() }
+	before := epoch()
+	a.House().ChangedAfterForeign(t.Context(), false)
+	if after := epoch(); after != before {
+		t.Errorf("the epoch of the caches went from %s to %s with the Redis for state", before, after)
+	}
+	a.House().ChangedAfterForeign(t.Context(), true)
+	if after := epoch(); after == before {
+		t.Errorf("the epoch of the caches is still %s", after)
+	}
+}

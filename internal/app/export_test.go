@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -29,4 +30,11 @@ func (a *App) OpenWith(handler http.Handler) {
 // Recover makes up for a Redis that lost an unknown lot, within a time.
 func (h *House) Recover(ctx context.Context, within time.Duration) error {
 	return h.recover(ctx, within, stream.Loss{}, true, true)
+}
+
+// ChangedAfterForeign is what a process does when a Redis is another one than before, with
+// the caches or without them, and the log reader has just told of a change that has no job.
+func (h *House) ChangedAfterForeign(ctx context.Context, caches bool) {
+	h.foreign.Store(time.Now().UnixNano())
+	h.changed(ctx, slog.New(slog.DiscardHandler), caches)
 }
