@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -166,6 +167,25 @@ func (w *watch) run(ctx context.Context, begin time.Time) {
 			w.mu.Unlock()
 		}
 	}
+}
+
+// table is all that was read of the servers: the second, the server, what, and its value,
+// with tabs between. Hits and reads are since the server started.
+func (c *course) table() []byte {
+	out := bytes.NewBufferString("second\tserver\twhat\tvalue\n")
+	for i, of := range c.series {
+		for _, m := range of {
+			line := func(what string, v float64) { _, _ = fmt.Fprintf(out, "%.1f\t%d\t%s\t%.0f\n", m.at.Seconds(), i+1, what, v) }
+			for g, about := range gauges() {
+				line(strings.TrimSpace(about.name+" "+about.unit), m.values[g])
+			}
+			for _, policy := range slices.Sorted(maps.Keys(m.caches)) {
+				line("hits "+policy, m.caches[policy].hits)
+				line("reads "+policy, m.caches[policy].all)
+			}
+		}
+	}
+	return out.Bytes()
 }
 
 // hitRatio is that of all servers between two moments, by policy; "" is all policies.
