@@ -213,9 +213,9 @@ func (c *crowd) browse(ctx context.Context, v *visit) error {
 	return c.shopList(v.reader(), vars{"typeId": c.types[v.rnd.IntN(len(c.types))]}, nil)(ctx)
 }
 
-// place is near a shop, within a few streets.
+// place is where somebody is: within a few streets of a shop that is theirs.
 func (c *crowd) place(v *visit) vars {
-	at := c.places[v.rnd.IntN(len(c.places))]
+	at := c.places[spread(uint64(v.who.n), uint64(len(c.places)))] //nolint:gosec // it is positive
 	return vars{"lat": at[0] + v.rnd.NormFloat64()*0.003, "lng": at[1] + v.rnd.NormFloat64()*0.003, "radius": 5000}
 }
 
