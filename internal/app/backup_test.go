@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,6 +112,90 @@ func TestABackupIsRestored(t *testing.T) {
 	}
 	// And somebody new comes in.
 	s.Login(t, "+8613900000001")
+}
+
+// A base backup and the archive of the log bring back any moment since: what was committed
+// before it is there and what came after it is not. The steps are those of
+// docs/operations.md.
+func TestABaseBackupAndTheArchiveAreRestoredToAMoment(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
+		t.Skip("needs PostgreSQL and Redis: run `make test`")
+	}
+	archive, base := t.TempDir(), t.TempDir()
+	for dir := archive; dir != os.TempDir(); dir = filepath.Dir(dir) { // the server is another user
+		if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // it is a test's
+			t.Fatal(err)
+		}
+	}
+	old, err := measure.StartPostgres(t.Context(), "-c", "wal_level=logical", "-c", "archive_mode=on", "-c", "archive_command=cp %p "+archive+"/%f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(old.Stop)
+	stack := apptest.Real(t)
+	stack.Config.DatabaseURL = old.URL
+	m := opened(t, stack, 4)
+	s := stack.Start(t)
+	db := stack.SQL(t)
+	value := func(query string) (text string) {
+		if err := db.QueryRowContext(t.Context(), query).Scan(&text); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		return text
+	}
+	voucher := m.flash(t, s, 10, -time.Minute, time.Hour)
+	orders := func() string { return value(`SELECT count(*) FROM orders WHERE status = 'UNPAID'`) }
+	buys(t, s, m.customers[0], voucher)
+	await(t, 10*time.Second, 20*time.Millisecond, "orders before the backup", "1", orders)
+	tool(t, "pg_basebackup", "-D", base, "-Ft", "-z", "-X", "stream", "-c", "fast", "-d", old.URL)
+	buys(t, s, m.customers[1], voucher)
+	await(t, 10*time.Second, 20*time.Millisecond, "orders before the moment", "2", orders)
+	moment := value(`SELECT clock_timestamp()::text`)
+	buys(t, s, m.customers[2], voucher)
+	await(t, 10*time.Second, 20*time.Millisecond, "orders after the moment", "3", orders)
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	last := value(`SELECT pg_walfile_name(pg_switch_wal())`)
+	await(t, 30*time.Second, 50*time.Millisecond, "the archive has the last of the log", "true", func() string {
+		return value(`SELECT (last_archived_wal >= '` + last + `')::text FROM pg_stat_archiver`)
+	})
+
+	restored, err := measure.StartRestored(t.Context(), func(data string) error {
+		for name, into := range map[string]string{"base.tar.gz": data, "pg_wal.tar.gz": filepath.Join(data, "pg_wal")} {
+			if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(base, name), "-C", into).CombinedOutput(); err != nil {
+				return fmt.Errorf("unpack %s: %w: %s", name, err, out)
+			}
+		}
+		return os.WriteFile(filepath.Join(data, "recovery.signal"), nil, 0o600)
+	}, "-c", "wal_level=logical", "-c", "restore_command=cp "+archive+"/%f %p", "-c", "recovery_target_time="+moment, "-c", "recovery_target_action=promote")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(restored.Stop)
+	again := *stack
+	again.Config.DatabaseURL, again.Config.RedisURL = restored.URL, testkit.Redis(t)
+	db = again.SQL(t)
+	await(t, 30*time.Second, 50*time.Millisecond, "the database takes writes", "false", func() string { return value(`SELECT pg_is_in_recovery()::text`) })
+	if n := orders(); n != "2" {
+		t.Fatalf("%s orders are there, want the 2 of before the moment", n)
+	}
+	s = again.Start(t)
+	for i, want := range []string{"ALREADY_ORDERED", "ALREADY_ORDERED", "", ""} {
+		var got placed
+		s.As(m.customers[i].token).Must(t, orderVoucher, map[string]any{"v": voucher}, &got)
+		if got.code() != want {
+			t.Errorf("customer %d gets %q, want %q", i, got.code(), want)
+		}
+	}
+	await(t, 10*time.Second, 20*time.Millisecond, "orders in the end", "4", orders)
+	// Two runs: what the first sets right must stay so.
+	for _, args := range [][]string{{"reconcile"}, {"reconcile", "--dry-run"}} {
+		if out, errs, code := again.Command(t, args...); code != 0 || strings.Contains(out, "unmended") {
+			t.Errorf("%v: %d\n%s%s", args, code, out, errs)
+		}
+	}
 }
 
 // A server that restarts in the middle of an upgrade finds a migration that only newer

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"os/exec"
@@ -30,6 +31,16 @@ type Postgres struct {
 // StartPostgres starts one, which Stop ends. Options are added to its command line, as
 // "-c", "wal_level=logical". The error is [ErrNoPostgres] if it is not on PATH.
 func StartPostgres(ctx context.Context, options ...string) (*Postgres, error) {
+	return openPostgres(ctx, nil, options)
+}
+
+// StartRestored is StartPostgres on what fill puts into its folder, such as a base backup,
+// in the place of an empty database.
+func StartRestored(ctx context.Context, fill func(data string) error, options ...string) (*Postgres, error) {
+	return openPostgres(ctx, fill, options)
+}
+
+func openPostgres(ctx context.Context, fill func(data string) error, options []string) (*Postgres, error) {
 	as, owner, err := postgresUser()
 	if err != nil {
 		return nil, err
@@ -42,7 +53,16 @@ func StartPostgres(ctx context.Context, options ...string) (*Postgres, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	s, err := startPostgres(ctx, dir, as, owner, postgres, initdb, options)
+	data := filepath.Join(dir, "data")
+	if fill == nil {
+		err = initDatabase(ctx, dir, data, as, owner, initdb)
+	} else {
+		err = errors.Join(os.Mkdir(data, 0o700), fill(data), give(dir, owner))
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s, err := startPostgres(ctx, dir, data, as, postgres, options)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -53,19 +73,38 @@ func StartPostgres(ctx context.Context, options ...string) (*Postgres, error) {
 	return s, nil
 }
 
-func startPostgres(ctx context.Context, dir string, as []string, owner int, postgres, initdb string, options []string) (*Postgres, error) {
-	if owner >= 0 {
-		if err := os.Chown(dir, owner, -1); err != nil {
-			return nil, fmt.Errorf("give PostgreSQL its directory: %w", err)
-		}
+// initDatabase makes an empty one.
+func initDatabase(ctx context.Context, dir, data string, as []string, owner int, initdb string) error {
+	if err := give(dir, owner); err != nil {
+		return err
 	}
-	data := filepath.Join(dir, "data")
 	args := slices.Concat(as, []string{initdb, "--no-sync", "--no-instructions", "-A", "trust", "-U", "tandian", "--encoding=UTF8", "--locale=C", "-D", data})
 	create := exec.CommandContext(ctx, args[0], args[1:]...)
 	create.Dir = dir
 	if out, err := create.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("create a database: %w: %s", err, out)
+		return fmt.Errorf("create a database: %w: %s", err, out)
 	}
+	return nil
+}
+
+// give hands a folder and all that is in it to the user that PostgreSQL runs as.
+func give(dir string, owner int) error {
+	if owner < 0 {
+		return nil
+	}
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, owner, -1)
+	})
+	if err != nil {
+		return fmt.Errorf("give PostgreSQL its directory: %w", err)
+	}
+	return nil
+}
+
+func startPostgres(ctx context.Context, dir, data string, as []string, postgres string, options []string) (*Postgres, error) {
 	cmd, lifeline, err := guarded(ctx, "QUIT", dir, slices.Concat(as, []string{
 		postgres, "-D", data,
 		"-c", "listen_addresses=", "-c", "unix_socket_directories=" + dir, "-c", "shared_buffers=256MB", "-c", "max_connections=200",
