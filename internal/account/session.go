@@ -241,18 +241,19 @@ func openNear(hub *cache.Hub) *cache.Nearby[string, int64] {
 
 // find returns the user of a session, or [fault.ErrNotFound].
 func (s *sessions) find(ctx context.Context, id string) (user int64, err error) {
-	return s.near.Get(ctx, id, func(ctx context.Context) (int64, time.Duration, error) {
-		user, err := s.findFar(ctx, id)
-		return user, nearLife, err
+	return s.near.Get(ctx, id, func(ctx context.Context) (cache.Loaded[int64], error) {
+		user, inRedis, err := s.findFar(ctx, id)
+		return cache.Loaded[int64]{Value: user, Life: nearLife, Remote: inRedis}, err
 	})
 }
 
 // findFar asks Redis, or the row of the session.
-func (s *sessions) findFar(ctx context.Context, id string) (user int64, err error) {
+func (s *sessions) findFar(ctx context.Context, id string) (user int64, inRedis bool, err error) {
 	rec, err := s.read(ctx, id)
 	if err == nil && rec.user != 0 {
 		s.reads.WithLabelValues("redis").Inc()
-		return s.keep(ctx, id, rec)
+		user, err = s.keep(ctx, id, rec)
+		return user, true, err
 	}
 	away := err != nil
 	if away && ctx.Err() == nil {
@@ -264,13 +265,13 @@ func (s *sessions) findFar(ctx context.Context, id string) (user int64, err erro
 	switch {
 	case err == nil && user != 0:
 		s.reads.WithLabelValues("row").Inc()
-		return user, nil
+		return user, false, nil
 	case err == nil || errors.Is(err, fault.ErrNotFound):
 		s.reads.WithLabelValues("none").Inc()
-		return 0, fault.ErrNotFound
+		return 0, false, fault.ErrNotFound
 	}
 	s.reads.WithLabelValues("failed").Inc()
-	return 0, fmt.Errorf("read session: %w", err)
+	return 0, false, fmt.Errorf("read session: %w", err)
 }
 
 // read asks Redis.

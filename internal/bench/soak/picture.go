@@ -111,7 +111,7 @@ func (c *course) plots() []plot {
 func (c *course) ratioLine() line {
 	l := line{name: "all policies"}
 	for at := 10 * time.Second; at <= c.o.Dur; at += 5 * time.Second {
-		if r := hitRatio(c.series, at-10*time.Second, at)[""]; r.all > 0 {
+		if r := hitRatio(c.series, [2]time.Duration{at - 10*time.Second, at})[""]; r.all > 0 {
 			l.at, l.values = append(l.at, at), append(l.values, 100*r.ratio())
 		}
 	}

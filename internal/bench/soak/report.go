@@ -164,6 +164,19 @@ func (c *course) normalAfter(h harm, normal time.Duration) (failed, slow time.Du
 	return failed, slow
 }
 
+// warmTimes is when caches are warm: all but a minute after each time that they were empty,
+// at the begin, and when the cache Redis came back with nothing.
+func (c *course) warmTimes() (times [][2]time.Duration) {
+	from := min(warmUp, c.o.Dur/4)
+	for _, h := range c.harms {
+		if h.name == "cache" {
+			times = append(times, [2]time.Duration{from, h.from})
+			from = min(h.till+min(warmUp, c.o.Dur/4), c.o.Dur)
+		}
+	}
+	return append(times, [2]time.Duration{from, c.o.Dur})
+}
+
 type goal struct {
 	what, measured, goal string
 	met                  bool
@@ -190,12 +203,16 @@ func (c *course) goals() []goal {
 		n += of
 	}
 	goals = append(goals, goal{"works that failed, away from faults", fmt.Sprintf("%s of %d", tallied(bad), calm), "≤ 1 of 10 000", float64(n) <= errorGoal*float64(calm)})
-	from := min(warmUp, c.o.Dur/4)
-	by := hitRatio(c.series, from, c.o.Dur)
+	warm := c.warmTimes()
+	by := hitRatio(c.series, warm...)
 	goals = append(goals, goal{
-		fmt.Sprintf("hits of caches ÷ reads, all policies, after the first %.0f s", from.Seconds()), fmt.Sprintf("%.2f %% of %.0f", 100*by[""].ratio(), by[""].all),
+		"hits of caches ÷ reads, all policies, without the first minute of a cold cache", fmt.Sprintf("%.2f %% of %.0f", 100*by[""].ratio(), by[""].all),
 		fmt.Sprintf("≥ %.0f %%", 100*ratioGoal), by[""].all > 0 && by[""].ratio() >= ratioGoal,
 	})
+	if len(warm) > 1 {
+		whole := hitRatio(c.series, [2]time.Duration{warm[0][0], c.o.Dur})[""]
+		goals = append(goals, goal{what: "  the same with the minute after the cache Redis came back empty", measured: fmt.Sprintf("%.2f %% of %.0f", 100*whole.ratio(), whole.all)})
+	}
 	for _, line := range worst(by, 6) {
 		goals = append(goals, goal{what: "  of those with most misses", measured: line})
 	}

@@ -109,12 +109,6 @@ func cacheReads(m metrics) map[string]reads {
 	add("hits", true)
 	add("negative_hits", true)
 	add("misses", false)
-	// A session that the process does not know lies in the state Redis: no record of a cache,
-	// and a remote hit all the same.
-	if r, ok := out["session"]; ok {
-		r.hits += m.byLabel("tandian_session_reads_total", "source")["redis"]
-		out["session"] = r
-	}
 	return out
 }
 
@@ -175,7 +169,9 @@ func (c *course) table() []byte {
 	out := bytes.NewBufferString("second\tserver\twhat\tvalue\n")
 	for i, of := range c.series {
 		for _, m := range of {
-			line := func(what string, v float64) { _, _ = fmt.Fprintf(out, "%.1f\t%d\t%s\t%.0f\n", m.at.Seconds(), i+1, what, v) }
+			line := func(what string, v float64) {
+				_, _ = fmt.Fprintf(out, "%.1f\t%d\t%s\t%.0f\n", m.at.Seconds(), i+1, what, v)
+			}
 			for g, about := range gauges() {
 				line(strings.TrimSpace(about.name+" "+about.unit), m.values[g])
 			}
@@ -188,28 +184,30 @@ func (c *course) table() []byte {
 	return out.Bytes()
 }
 
-// hitRatio is that of all servers between two moments, by policy; "" is all policies.
-func hitRatio(series [][]moment, from, to time.Duration) map[string]reads {
+// hitRatio is that of all servers in some times, by policy; "" is all policies.
+func hitRatio(series [][]moment, times ...[2]time.Duration) map[string]reads {
 	out := map[string]reads{}
 	for _, of := range series {
-		var first, last *moment
-		for i := range of {
-			if of[i].at >= from && first == nil {
-				first = &of[i]
+		for _, during := range times {
+			var first, last *moment
+			for i := range of {
+				if of[i].at >= during[0] && first == nil {
+					first = &of[i]
+				}
+				if of[i].at <= during[1] {
+					last = &of[i]
+				}
 			}
-			if of[i].at <= to {
-				last = &of[i]
+			if first == nil || last == nil || last.at < first.at {
+				continue
 			}
-		}
-		if first == nil || last == nil {
-			continue
-		}
-		for policy, r := range last.caches {
-			hits, all := r.hits-first.caches[policy].hits, r.all-first.caches[policy].all
-			for _, name := range []string{policy, ""} {
-				sum := out[name]
-				sum.hits, sum.all = sum.hits+hits, sum.all+all
-				out[name] = sum
+			for policy, r := range last.caches {
+				hits, all := r.hits-first.caches[policy].hits, r.all-first.caches[policy].all
+				for _, name := range []string{policy, ""} {
+					sum := out[name]
+					sum.hits, sum.all = sum.hits+hits, sum.all+all
+					out[name] = sum
+				}
 			}
 		}
 	}

@@ -31,27 +31,38 @@ func NewNearby[K comparable, V any](hub *Hub, p Policy, key func(K) string, pars
 	return n
 }
 
+// Loaded is what was found elsewhere.
+type Loaded[V any] struct {
+	Value  V
+	Life   time.Duration // for which it may be kept, at most
+	Remote bool          // Redis had it: this counts as a hit, else as a miss
+}
+
 // Get returns the value of a key: the entry of this process, or what load
-// returns, which is kept for that life at most. It is at least as new as the last
+// returns, which is kept for its life at most. It is at least as new as the last
 // [Nearby.Invalidate] that returned in this process before, and in another one
 // while this one is in sync; else MaxAge old at most. Readers at once each load.
-func (n *Nearby[K, V]) Get(ctx context.Context, k K, load func(ctx context.Context) (v V, life time.Duration, err error)) (V, error) {
+func (n *Nearby[K, V]) Get(ctx context.Context, k K, load func(ctx context.Context) (Loaded[V], error)) (V, error) {
 	if n.local == nil {
-		v, _, err := load(ctx)
-		return v, err
+		found, err := load(ctx)
+		return found.Value, err
 	}
 	if e, _, ok := n.local.get(k); ok && !isFresh(ctx) {
 		n.counts.localHits.Add(1)
 		return e.v, nil
 	}
-	n.counts.misses.Add(1)
 	s := n.local.stamp(k)
-	v, life, err := load(ctx)
-	if err != nil || life <= 0 {
-		return v, err
+	found, err := load(ctx)
+	if err == nil && found.Remote {
+		n.counts.hits.Add(1)
+	} else {
+		n.counts.misses.Add(1)
 	}
-	n.local.put(k, s, &entry[V]{v: v, until: s.tick + int64(min(life, n.policy.Fresh)), weight: overhead + uint32(len(n.key(k)))})
-	return v, nil
+	if err != nil || found.Life <= 0 {
+		return found.Value, err
+	}
+	n.local.put(k, s, &entry[V]{v: found.Value, until: s.tick + int64(min(found.Life, n.policy.Fresh)), weight: overhead + uint32(len(n.key(k)))})
+	return found.Value, nil
 }
 
 // Invalidate forgets keys, in this process and in those that hear of it. Call it

@@ -19,15 +19,16 @@ var wholeMemory = Local{Share: 1, Suits: everyCriterion}
 
 // well is where nearby values come from.
 type well struct {
-	text  string
-	life  time.Duration
-	err   error
-	calls int
+	text   string
+	life   time.Duration
+	remote bool
+	err    error
+	calls  int
 }
 
-func (w *well) load(context.Context) (string, time.Duration, error) {
+func (w *well) load(context.Context) (Loaded[string], error) {
 	w.calls++
-	return w.text, w.life, w.err
+	return Loaded[string]{w.text, w.life, w.remote}, w.err
 }
 
 func wantNear(t *testing.T, what string, n *Nearby[int, string], from *well, want string) {
@@ -55,6 +56,20 @@ func TestANearbyHitCallsNobody(t *testing.T) {
 	}
 	if allocs := testing.AllocsPerRun(100, func() { _, _ = n.Get(t.Context(), 1, from.load) }); allocs > 1 { // the method value
 		t.Errorf("a hit costs %v allocations", allocs)
+	}
+}
+
+// What Redis had is a hit, as it is one of a cache.
+func TestANearbyLoadThatRedisAnsweredIsAHit(t *testing.T) {
+	x := mini(t).connected(t, new(wire), Options{})
+	n, from := nearbyOf(x.Hub, wholeMemory), &well{text: "a", remote: true}
+	wantNear(t, "from Redis", n, from, "a")
+	from.remote = false
+	wantNear(t, "from elsewhere", n, from, "a")
+	from.remote, from.err = true, errors.New("away")
+	_, _ = n.Get(t.Context(), 1, from.load)
+	if s := n.Stats(); s.Hits != 1 || s.Misses != 2 {
+		t.Errorf("%d hits and %d misses counted, want 1 and 2", s.Hits, s.Misses)
 	}
 }
 
@@ -158,9 +173,9 @@ func TestANearbyValueUnderWayAtAnInvalidateIsNotKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := mini(t).connected(t, new(wire), Options{})
 			n := nearbyOf(x.Hub, wholeMemory)
-			got, err := n.Get(t.Context(), 1, func(context.Context) (string, time.Duration, error) {
+			got, err := n.Get(t.Context(), 1, func(context.Context) (Loaded[string], error) {
 				forget(t, x, n) // after it was read, before it is kept
-				return "old", time.Minute, nil
+				return Loaded[string]{Value: "old", Life: time.Minute}, nil
 			})
 			if err != nil || got != "old" {
 				t.Fatal(got, err)
