@@ -166,6 +166,42 @@ func RollingRestart() Fault {
 	}}
 }
 
+// Replace is RollingRestart with another program in the place of each server: an upgrade,
+// or the way back.
+func Replace(name, program string) Fault {
+	return Fault{Name: name, Lasts: instant, Begin: func(ctx context.Context, w *World, _ *rand.Rand) (func(context.Context) error, error) {
+		for i, p := range w.servers {
+			if err := p.Terminate(ctx); err != nil {
+				return nil, fmt.Errorf("end server %d: %w", i, err)
+			}
+			p.args[0] = program
+			if err := p.Start(ctx); err != nil {
+				return nil, fmt.Errorf("start server %d with another program: %w", i, err)
+			}
+			if err := clock.Sleep(ctx, besideEachOther); err != nil {
+				return nil, fmt.Errorf("stopped while servers were replaced: %w", err)
+			}
+		}
+		w.o.Binary = program // compares the stores in the end
+		return nil, nil
+	}}
+}
+
+// besideEachOther is how long servers of two versions serve beside each other.
+const besideEachOther = 3 * time.Second
+
+// UpgradeCards put servers of one program in the place of those of an older one, then the
+// older ones again, and then the newer, while clients buy. It takes UpgradeLasts.
+func UpgradeCards(older, newer string) []Card {
+	card := func(after time.Duration, name, program string) Card {
+		return Card{After: after, Faults: []Fault{Replace(name, program)}}
+	}
+	return []Card{card(4*time.Second, "upgrade", newer), card(4*time.Second, "back", older), card(4*time.Second, "upgrade-again", newer)}
+}
+
+// UpgradeLasts is how long clients buy meanwhile.
+const UpgradeLasts = time.Minute
+
 // KillRedis ends Redis by SIGKILL and starts it again. What it told is in its file,
 // unless the file was being flushed at that time: then it may lack two seconds.
 func KillRedis() Fault {

@@ -23,6 +23,7 @@ that nothing was lost. It exits with 1 if something was broken.
 
   go run ./internal/faulttest/cmd/faulttest [-dur 2m] [-seed N] [-six] [-embedded] [-keep DIR]
   go run ./internal/faulttest/cmd/faulttest -beyond [-seed N] [-keep DIR] [cluster] [sentinel] [sync] [async]
+  go run ./internal/faulttest/cmd/faulttest -upgrade-from PROGRAM [-seed N] [-keep DIR]
   go run ./internal/faulttest/cmd/faulttest -mutants [-seed N -dur D] [-keep DIR] [NAME…]
 
 `
@@ -56,6 +57,7 @@ func work(ctx context.Context, args []string) error {
 	flags.StringVar(&cfg.Keep, "keep", filepath.Join(os.TempDir(), "tandian-faulttest"), "`directory` for history and logs of a run that broke something")
 	six := flags.Bool("six", false, "the fixed deck of six that make test plays, again and again, in place of one of the seed")
 	beyond := flags.Bool("beyond", false, "Redis Cluster, Sentinel and standbys of PostgreSQL, of which a master dies; -dur is not asked")
+	older := flags.String("upgrade-from", "", "the server's `program` of an earlier version: servers start with it and are replaced one by one, put back, and replaced again; -dur is not asked")
 	mutants := flags.Bool("mutants", false, "build the mutants, or those that are named, and see whether each is caught")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -74,6 +76,21 @@ func work(ctx context.Context, args []string) error {
 	}
 	if *six {
 		cfg.Cards, cfg.Trailer = faulttest.FixedSix(), "-six"
+	}
+	if *older != "" {
+		dir, err := os.MkdirTemp("", "tandian-faulttest-")
+		if err != nil {
+			return fmt.Errorf("make room for the server's program: %w", err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		newer := cfg.Binary
+		if newer == "" {
+			if newer, err = faulttest.BuildServer(ctx, dir, ""); err != nil {
+				return fmt.Errorf("build the newer program: %w", err)
+			}
+		}
+		cfg.Binary, cfg.Cards, cfg.Once = *older, faulttest.UpgradeCards(*older, newer), true
+		cfg.Duration, cfg.Trailer = faulttest.UpgradeLasts, "-upgrade-from "+*older
 	}
 	report, err := faulttest.Run(ctx, cfg)
 	if err == nil && report.Broken() {
