@@ -205,7 +205,8 @@ func launchSentinel(program, port, master string) error {
 		return err
 	}
 	file := filepath.Join(dir, "sentinel.conf")
-	text := "bind 127.0.0.1\nport " + port + "\ndir " + dir + "\nsentinel monitor tandian 127.0.0.1 " + master + " 2\nsentinel down-after-milliseconds tandian 5000\n"
+	text := "bind 127.0.0.1\nport " + port + "\ndir " + dir + "\nsentinel monitor tandian 127.0.0.1 " + master + " 2\nsentinel down-after-milliseconds tandian 5000\n" +
+		"sentinel auth-user tandian " + AdminUser + "\nsentinel auth-pass tandian any\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
@@ -217,9 +218,9 @@ func launchSentinel(program, port, master string) error {
 	return nil
 }
 
-// at asks one server for a moment.
+// at asks one server for a moment, as its administrator.
 func at(addr string, do func(rdb *redis.Client) error) error {
-	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	rdb := redis.NewClient(&redis.Options{Addr: addr, Username: AdminUser, Password: "any"})
 	defer func() { _ = rdb.Close() }()
 	return do(rdb)
 }
