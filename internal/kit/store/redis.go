@@ -116,9 +116,29 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 		c.ClusterStateReloadInterval = stateReload
 		return redis.NewClusterClient(c), nil
 	case "sentinel":
+		o.OnConnect = exceptSentinels(o.OnConnect)
 		return redis.NewFailoverClient(o.Failover()), nil
 	}
 	return redis.NewClient(o.Simple()), nil
+}
+
+// exceptSentinels asks only about servers that hold data. go-redis asks about its
+// connections to Sentinels too, and takes one that is refused for one that is away. What a
+// server is it says in answer to HELLO, which every user may send.
+func exceptSentinels(onConnect func(context.Context, *redis.Conn) error) func(context.Context, *redis.Conn) error {
+	if onConnect == nil {
+		return nil
+	}
+	return func(ctx context.Context, conn *redis.Conn) error {
+		hello, err := conn.Hello(ctx, resp3, "", "", "").Result()
+		if err != nil {
+			return fmt.Errorf("ask Redis what it is: %w", err)
+		}
+		if hello["mode"] == "sentinel" {
+			return nil
+		}
+		return onConnect(ctx, conn)
+	}
 }
 
 // CheckRedisURL says what is wrong with a URL, without its secrets.
