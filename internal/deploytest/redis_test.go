@@ -224,7 +224,7 @@ func TestEachFileOfRedisIsAccepted(t *testing.T) {
 		master, replica, list := testkit.FreePort(t), testkit.FreePort(t), withSentinel(t)
 		start := func(port string, more ...string) production {
 			return production{}.start(t, testkit.Redis(t, slices.Concat([]string{
-				"--include", absolute(t, "deploy/redis/state.conf"), "--bind", "127.0.0.1",
+				"--include", absolute(t, "deploy/redis/state.conf"), "--include", absolute(t, "deploy/redis/watched.conf"), "--bind", "127.0.0.1",
 				"--port", port, "--aclfile", list, "--masteruser", "replica", "--masterauth", "replica-password",
 			}, more)...))
 		}

@@ -143,7 +143,12 @@ func (g *group) follow(ctx context.Context, replica, master *redisNode) error {
 }
 
 func (g *group) openSentinel(ctx context.Context, dir string) error {
-	if err := g.add(ctx, dir, 1+sentinelReplicas, func(int) []string { return nil }); err != nil {
+	err := g.add(ctx, dir, 1+sentinelReplicas, func(int) []string {
+		// As deploy/redis/watched.conf has it: the old master that is started again takes
+		// no writes before a Sentinel has made it a replica.
+		return []string{"--min-replicas-to-write", "1", "--min-replicas-max-lag", "10"}
+	})
+	if err != nil {
 		return err
 	}
 	master := g.nodes[0]
