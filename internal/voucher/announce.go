@@ -79,10 +79,7 @@ func (s *Service) announce(ctx context.Context, v *Voucher, job []outbox.Ticket)
 		_, putErr := s.vouchers.Put(ctx, v.ID, *v)
 		err = errors.Join(err, putErr)
 	}
-	err = errors.Join(err, s.lists.Invalidate(ctx, listsOfShop(v.ShopID)...))
-	if v.Sale != nil {
-		err = errors.Join(err, s.table.Changed(ctx))
-	}
+	err = errors.Join(err, s.lists.Invalidate(ctx, listsOfShop(v.ShopID)...), s.table.Changed(ctx))
 	s.changed(v.ID)
 	s.outbox.Settle(ctx, err, job...)
 }
