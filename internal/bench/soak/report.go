@@ -167,11 +167,12 @@ func (c *course) normalAfter(h harm, normal time.Duration) (failed, slow time.Du
 // warmTimes is when caches are warm: all but a minute after each time that they were empty,
 // at the begin, and when the cache Redis came back with nothing.
 func (c *course) warmTimes() (times [][2]time.Duration) {
-	from := min(warmUp, c.o.Dur/4)
+	cold := min(warmUp, c.o.Dur/4)
+	from := cold
 	for _, h := range c.harms {
 		if h.name == "cache" {
 			times = append(times, [2]time.Duration{from, h.from})
-			from = min(h.till+min(warmUp, c.o.Dur/4), c.o.Dur)
+			from = min(h.till+cold, c.o.Dur)
 		}
 	}
 	return append(times, [2]time.Duration{from, c.o.Dur})

@@ -40,6 +40,7 @@ func StartRestored(ctx context.Context, fill func(data string) error, options ..
 	return openPostgres(ctx, fill, options)
 }
 
+// openPostgres starts one on what fill puts there, nil for an empty database.
 func openPostgres(ctx context.Context, fill func(data string) error, options []string) (*Postgres, error) {
 	as, owner, err := postgresUser()
 	if err != nil {
