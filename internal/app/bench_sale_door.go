@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/bench/rig"
 	"github.com/tandian-dev/tandian/internal/bench/salebench"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/flashsale"
@@ -34,7 +35,7 @@ func (c *commands) benchSaleDoor(ctx context.Context, cmd *cli.Command) error {
 
 // benchSaleProcess is one of these servers.
 func (c *commands) benchSaleProcess(ctx context.Context, _ *cli.Command) error {
-	return salebench.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, s salebench.Setting) (string, error) {
+	return rig.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, s rig.Setting) (string, error) {
 		cfg := config.Default()
 		cfg.Addr, cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.OrderWait = "127.0.0.1:0", s.DatabaseURL, s.RedisURL, "off", s.Wait
 		cfg.RateAnonymous, cfg.RateUser, cfg.Limits = 0, 0, []string{"looks=off"} // all users have one address

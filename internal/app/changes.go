@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,7 +32,12 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 		// Where the caches are: what loses an invalidation loses its message too.
 		h.bus = stream.New(h.Cache, store.Blocking, stream.Options{Prefix: cfg.RedisPrefix, Registerer: reg, Log: log})
 	}
+	var off []string
+	if slices.Contains(cfg.Off, "cache") {
+		off = []string{"shop"} // what is measured without
+	}
 	h.hub, err = cache.NewHub(h.Cache, cache.Options{
+		Off:    off,
 		Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit, Bus: h.bus, LocalBytes: cfg.LocalBytes(),
 	})
 	if err != nil {

@@ -211,6 +211,7 @@ func (c *commands) command() *cli.Command {
 						Name: "sequence", Usage: "in a checkout of Tandian: numbers of orders beside the field's", Action: c.benchSequence,
 						Flags: []cli.Flag{roleFlag(stateRole), &cli.IntFlag{Name: "rounds", Usage: "`NUMBER` of rounds of the rate; 0 for as many as it has by itself", Local: true}},
 					},
+					c.serveBenchCommand(),
 					c.soakCommand(),
 					{
 						Name: "redis-delete", Usage: "how long others wait while a large key is deleted; not for a Redis that is in use", Action: c.benchRedisDelete,

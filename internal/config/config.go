@@ -86,6 +86,8 @@ type Config struct {
 	StopTimeout   time.Duration // how long to wait for requests at the end
 	LogFormat     string        // auto, json, text
 	LogLevel      string        // debug, info, warn, error
+
+	Off []string // means of being fast that the server does without: no flag, to measure by
 }
 
 // Default returns the settings of a start without flags and environment.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tandian-dev/tandian/internal/bench/rig"
 	"github.com/tandian-dev/tandian/internal/kit/measure"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -48,7 +49,7 @@ type Stage interface {
 
 // DoorOptions says how [DoorRows] measures. Again and Stage are required.
 type DoorOptions struct {
-	Again       func() *exec.Cmd // a process that calls [Process]
+	Again       func() *exec.Cmd // a process that calls [rig.Process]
 	Stage       func(ctx context.Context, on Stores) (Stage, error)
 	Users       int       // of a sale, with a piece for each; default 20 000, what a partition lets wait
 	Connections int       // default 64
@@ -110,16 +111,16 @@ type doorBench struct {
 	stage   Stage
 	tokens  []string
 
-	whole, bare *server // nil: not started
-	apart       bool    // whole stores no orders: a process that starts after the load does
+	whole, bare *rig.Server // nil: not started
+	apart       bool        // whole stores no orders: a process that starts after the load does
 	profiles    int
 	normal      *figures // of the last server
 }
 
 func (b *doorBench) stop() {
-	for _, s := range []*server{b.whole, b.bare} {
+	for _, s := range []*rig.Server{b.whole, b.bare} {
 		if s != nil {
-			s.kill()
+			s.Kill()
 		}
 	}
 }
@@ -127,11 +128,11 @@ func (b *doorBench) stop() {
 // start starts the servers, and has everybody seen by them.
 func (b *doorBench) start(ctx context.Context, wait time.Duration, run ...string) error {
 	if b.whole != nil {
-		b.whole.kill()
+		b.whole.Kill()
 	}
 	var err error
 	b.apart = len(run) > 0
-	b.whole, err = startServer(ctx, b.Again, Setting{DatabaseURL: b.on.DatabaseURL, RedisURL: b.on.RedisURL, Wait: wait, Run: run})
+	b.whole, err = rig.Start(ctx, b.Again, rig.Setting{DatabaseURL: b.on.DatabaseURL, RedisURL: b.on.RedisURL, Wait: wait, Run: run})
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (b *doorBench) start(ctx context.Context, wait time.Duration, run ...string
 	if err != nil || b.bare != nil {
 		return err
 	}
-	b.bare, err = startServer(ctx, b.Again, Setting{Bare: c.bytes})
+	b.bare, err = rig.Start(ctx, b.Again, rig.Setting{Bare: c.bytes})
 	return err
 }
 
@@ -152,9 +153,9 @@ type doorCourse struct {
 	stored   float64       // orders a second, from the first request to the last row
 	database count
 	left     int
-	stores   storesCPU // for each order
-	commits  float64   // of PostgreSQL, for each order
-	wrong    string    // "" if every piece was sold once, and the answers were wins
+	stores   rig.StoresCPU // for each order
+	commits  float64       // of PostgreSQL, for each order
+	wrong    string        // "" if every piece was sold once, and the answers were wins
 }
 
 // sell opens a sale and lets as many users order, each once, until all orders are
@@ -167,7 +168,7 @@ func (b *doorBench) sell(ctx context.Context, users, spare int) (*doorCourse, er
 	if err != nil {
 		return nil, fmt.Errorf("open a sale: %w", err)
 	}
-	l := load{b.whole.addr, b.Connections, orderRequests(b.whole.addr, id, b.tokens[:users])}
+	l := load{b.whole.Addr, b.Connections, orderRequests(b.whole.Addr, id, b.tokens[:users])}
 	c := &doorCourse{}
 	before, commits, err := b.costs(ctx)
 	if err != nil {
@@ -185,11 +186,11 @@ func (b *doorBench) sell(ctx context.Context, users, spare int) (*doorCourse, er
 	loaded := time.Now()
 	begin = begin.Add(loaded.Sub(begin) - c.all) // without asking the server for its figures
 	if b.apart {
-		workers, err := startServer(ctx, b.Again, Setting{DatabaseURL: b.on.DatabaseURL, RedisURL: b.on.RedisURL, Run: []string{"workers"}})
+		workers, err := rig.Start(ctx, b.Again, rig.Setting{DatabaseURL: b.on.DatabaseURL, RedisURL: b.on.RedisURL, Run: []string{"workers"}})
 		if err != nil {
 			return nil, err
 		}
-		defer workers.kill()
+		defer workers.Kill()
 	}
 	if err := gone(ctx, b.db, sale, c.won, doorPatience); err != nil {
 		return nil, err
@@ -201,31 +202,31 @@ func (b *doorBench) sell(ctx context.Context, users, spare int) (*doorCourse, er
 		return nil, err
 	}
 	n := max(c.won, 1)
-	used := after.since(before)
-	c.stores = storesCPU{used.redis / time.Duration(n), used.postgres / time.Duration(n)}
+	used := after.Since(before)
+	c.stores = rig.StoresCPU{Redis: used.Redis / time.Duration(n), Postgres: used.Postgres / time.Duration(n)}
 	c.commits = (commitsAfter - commits) / float64(n)
 	return c, b.check(ctx, sale, c, users, spare)
 }
 
 // costs is what the stores have done so far.
-func (b *doorBench) costs(ctx context.Context) (c storesCPU, commits float64, err error) {
+func (b *doorBench) costs(ctx context.Context) (c rig.StoresCPU, commits float64, err error) {
 	if err := b.db.QueryRowContext(ctx, "SELECT pg_stat_clear_snapshot(), xact_commit FROM pg_stat_database WHERE datname = current_database()").Scan(new(any), &commits); err != nil {
 		return c, 0, fmt.Errorf("count commits: %w", err)
 	}
-	c, err = b.storesCPU(ctx)
+	c, err = rig.CPUOfStores(ctx, b.rdb, b.db)
 	return c, commits, err
 }
 
 // storm runs a load with one processor, so that the server has one of two.
-func (b *doorBench) storm(ctx context.Context, s *server, l load) (o *outcomes, cpu time.Duration, mallocs float64, err error) {
-	before, err := s.ask(ctx, question{})
+func (b *doorBench) storm(ctx context.Context, s *rig.Server, l load) (o *outcomes, cpu time.Duration, mallocs float64, err error) {
+	before, err := s.Ask(ctx, rig.Question{})
 	if err != nil {
 		return nil, 0, 0, err
 	}
 	runtime.GC() // of what the load before left
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	o = l.run(ctx)
-	after, err := s.ask(ctx, question{})
+	after, err := s.Ask(ctx, rig.Question{})
 	n := max(len(l.requests), 1)
 	return o, (after.CPU - before.CPU) / time.Duration(n), float64(after.Mallocs-before.Mallocs) / float64(n), errors.Join(err, ctx.Err())
 }
@@ -242,9 +243,9 @@ func (b *doorBench) greet(ctx context.Context, tokens []string) error {
 func (b *doorBench) greeted(ctx context.Context, tokens []string) (*outcomes, error) {
 	requests := make([][]byte, len(tokens))
 	for i, token := range tokens {
-		requests[i] = request(b.whole.addr, token, `{"query":"{ me { id } }"}`)
+		requests[i] = request(b.whole.Addr, token, `{"query":"{ me { id } }"}`)
 	}
-	o := load{b.whole.addr, b.Connections, requests}.run(ctx)
+	o := load{b.whole.Addr, b.Connections, requests}.run(ctx)
 	return o, ctx.Err()
 }
 
@@ -356,8 +357,8 @@ func (b *doorBench) rounds(ctx context.Context, also func() error) (*figures, er
 		if err != nil {
 			return nil, err
 		}
-		requests := orderRequests(b.bare.addr, id, b.tokens)
-		o, cpu, _, err := b.storm(ctx, b.bare, load{b.bare.addr, b.Connections, slices.Concat(requests, requests)})
+		requests := orderRequests(b.bare.Addr, id, b.tokens)
+		o, cpu, _, err := b.storm(ctx, b.bare, load{b.bare.Addr, b.Connections, slices.Concat(requests, requests)})
 		if err != nil {
 			return nil, err
 		}
@@ -380,7 +381,7 @@ func (b *doorBench) rounds(ctx context.Context, also func() error) (*figures, er
 func (f *figures) add(c *doorCourse, bare float64) {
 	f.door, f.shares, f.stored = append(f.door, c.rate()), append(f.shares, c.rate()/bare), append(f.stored, c.stored)
 	f.doorCPU, f.mallocs, f.doorTook = append(f.doorCPU, micros(c.cpu)), append(f.mallocs, c.mallocs), append(f.doorTook, c.took...)
-	f.redisCPU, f.postgresCPU = append(f.redisCPU, micros(c.stores.redis)), append(f.postgresCPU, micros(c.stores.postgres))
+	f.redisCPU, f.postgresCPU = append(f.redisCPU, micros(c.stores.Redis)), append(f.postgresCPU, micros(c.stores.Postgres))
 	f.commits = append(f.commits, c.commits)
 	f.queued, f.won = f.queued+c.queued, f.won+c.won
 	if c.wrong != "" {
@@ -425,12 +426,12 @@ func (b *doorBench) profile(ctx context.Context) (done func() error, err error) 
 	}
 	b.profiles++
 	path := filepath.Join(b.Profiles, fmt.Sprintf("sale-%d", b.profiles))
-	if _, err := b.whole.ask(ctx, question{CPUProfile: path + ".cpu.pprof"}); err != nil {
+	if _, err := b.whole.Ask(ctx, rig.Question{CPUProfile: path + ".cpu.pprof"}); err != nil {
 		return nil, fmt.Errorf("profile: %w", err)
 	}
 	return func() error {
-		_, err := b.whole.ask(ctx, question{Profiled: true})
-		_, allocErr := b.whole.ask(ctx, question{AllocProfile: path + ".allocs.pprof"})
+		_, err := b.whole.Ask(ctx, rig.Question{Profiled: true})
+		_, allocErr := b.whole.Ask(ctx, rig.Question{AllocProfile: path + ".allocs.pprof"})
 		return errors.Join(err, allocErr)
 	}, nil
 }
@@ -524,9 +525,9 @@ func (b *doorBench) without(ctx context.Context, signal string, send func(string
 	if err != nil {
 		return nil, fmt.Errorf("open a sale: %w", err)
 	}
-	requests := orderRequests(b.whole.addr, id, b.tokens)
+	requests := orderRequests(b.whole.Addr, id, b.tokens)
 	head := len(requests) / 5
-	before := load{b.whole.addr, b.Connections, requests[:head]}.run(ctx)
+	before := load{b.whole.Addr, b.Connections, requests[:head]}.run(ctx)
 	if err := send(signal); err != nil {
 		return nil, err
 	}
@@ -534,7 +535,7 @@ func (b *doorBench) without(ctx context.Context, signal string, send func(string
 	if err != nil {
 		return nil, err
 	}
-	after := load{b.whole.addr, b.Connections, requests[head:]}.run(ctx)
+	after := load{b.whole.Addr, b.Connections, requests[head:]}.run(ctx)
 	if err := profiled(); err != nil {
 		return nil, err
 	}

@@ -1,18 +1,14 @@
 package salebench
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/bench/rig"
 	"github.com/tandian-dev/tandian/internal/kit/measure"
 )
 
@@ -62,11 +58,11 @@ func (l load) run(ctx context.Context) *outcomes {
 	for i := range each {
 		all.Go(func() {
 			one := &each[i]
-			c := connection{addr: l.addr}
-			defer c.close()
+			c := rig.Conn{Addr: l.addr}
+			defer c.Close()
 			for n := int(next.Add(1)) - 1; n < len(l.requests) && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
 				sent := time.Now()
-				answer, err := c.ask(ctx, l.requests[n])
+				answer, err := c.Ask(ctx, l.requests[n])
 				now := time.Now()
 				o.took[n] = now.Sub(sent)
 				if one.note(answer, err) {
@@ -129,80 +125,4 @@ func (o *outcomes) odd() string {
 		return ""
 	}
 	return fmt.Sprintf("%d refused, %d other answers (%.200s), %d without an answer (%v)", o.refused, o.other, o.example, o.failed, o.broken)
-}
-
-// answerPatience bounds one request; a server that hangs must not hang the load.
-const answerPatience = 20 * time.Second
-
-// A connection is one of a load; it is made when it is needed.
-type connection struct {
-	addr string
-	conn net.Conn
-	in   *bufio.Reader
-	body []byte
-}
-
-func (c *connection) close() {
-	if c.conn != nil {
-		_ = c.conn.Close() // nothing is under way
-		c.conn = nil
-	}
-}
-
-// ask sends a request and returns the body of its answer, good until the next one.
-func (c *connection) ask(ctx context.Context, request []byte) (body []byte, err error) {
-	if c.conn == nil {
-		if c.conn, err = (&net.Dialer{Timeout: answerPatience}).DialContext(ctx, "tcp", c.addr); err != nil {
-			return nil, fmt.Errorf("connect: %w", err)
-		}
-		c.in = bufio.NewReader(c.conn)
-	}
-	if err = c.conn.SetDeadline(time.Now().Add(answerPatience)); err == nil {
-		if _, err = c.conn.Write(request); err == nil {
-			err = c.read()
-		}
-	}
-	if err != nil {
-		c.close()
-		return nil, fmt.Errorf("ask: %w", err)
-	}
-	return c.body, nil
-}
-
-var (
-	contentLength = []byte("Content-Length: ")
-	closing       = []byte("Connection: close")
-	errNoLength   = errors.New("an answer without Content-Length")
-)
-
-// read reads one answer of a known length, as all of ours are.
-func (c *connection) read() error {
-	length, last := -1, false
-	for {
-		line, err := c.in.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
-			break
-		}
-		if text, ok := bytes.CutPrefix(line, contentLength); ok {
-			if length, err = strconv.Atoi(string(text)); err != nil {
-				return err
-			}
-		}
-		last = last || bytes.Equal(line, closing)
-	}
-	if length < 0 {
-		return errNoLength
-	}
-	if cap(c.body) < length {
-		c.body = make([]byte, length)
-	}
-	c.body = c.body[:length]
-	_, err := io.ReadFull(c.in, c.body)
-	if last {
-		c.close()
-	}
-	return err
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/bench/rig"
 	"github.com/tandian-dev/tandian/internal/kit/measure"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -38,7 +39,7 @@ const (
 type stage struct {
 	pg           *measure.Postgres
 	state, cache *measure.Redis
-	codes        *codes
+	codes        *rig.Codes
 	db           *store.SQL
 	processes    []*measure.Process[struct{}, Addr]
 	urls         []string
@@ -80,10 +81,10 @@ func (s *stage) openStores(ctx context.Context) (err error) {
 		return err
 	}
 	s.closers = append(s.closers, s.cache.Stop)
-	if s.codes, err = serveCodes(ctx, rand.Text()); err != nil {
+	if s.codes, err = rig.ServeCodes(ctx, rand.Text()); err != nil {
 		return fmt.Errorf("serve the webhook of login codes: %w", err)
 	}
-	s.closers = append(s.closers, func() { _ = s.codes.close() })
+	s.closers = append(s.closers, func() { _ = s.codes.Close() })
 	if s.db, err = store.OpenSQL(store.SQLConfig{URL: s.pg.URL}); err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func (s *stage) settings(dir string) []string {
 	return []string{
 		"--database-url", s.pg.URL, "--redis-url", s.state.URL, "--redis-cache-url", s.cache.URL,
 		"--addr", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1", "--media-url", "file://" + filepath.Join(dir, "media"),
-		"--code-sender", "webhook", "--code-webhook-url", s.codes.url, "--zone", "UTC", "--l1-bytes", strconv.Itoa(64 << 20),
+		"--code-sender", "webhook", "--code-webhook-url", s.codes.URL, "--zone", "UTC", "--l1-bytes", strconv.Itoa(64 << 20),
 		"--log-format", "json", "--log-level", "warn",
 	}
 }
@@ -111,7 +112,7 @@ func (s *stage) command(again func(args ...string) *exec.Cmd, dir string, args .
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "TANDIAN_CODE_WEBHOOK_SECRET="+s.codes.secret)
+	cmd.Env = append(cmd.Env, "TANDIAN_CODE_WEBHOOK_SECRET="+s.codes.Secret)
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/bench/rig"
 )
 
 // A work is what somebody comes for: a screen, or a tap on one, with all requests that the
@@ -75,7 +76,7 @@ type crowd struct {
 	types        []string
 	shops, notes span
 	places       [][2]float64
-	codes        *codes
+	codes        *rig.Codes
 	sales        []*sale
 	paying       *work
 	published    func(note string, began time.Time) // told of each new note
@@ -440,7 +441,7 @@ func (c *crowd) signIn(ctx context.Context, v *visit) error {
 	phone := fmt.Sprintf("+86139%08d", c.phone)
 	c.mu.Unlock()
 	who := person{n: v.n}
-	message := c.codes.expect(phone)
+	message := c.codes.Expect(phone)
 	var sent struct {
 		SendLoginCode struct{ UserErrors userErrors }
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -69,6 +70,7 @@ type Cache[K comparable, V any] struct {
 	places     *semaphore.Weighted // of loader calls
 	refreshing sync.Map            // K, those that are refreshed in the background
 	table      *Table              // whose generation counts, for [Queries]; nil: none
+	off        bool                // see [Options.Off]
 }
 
 // New builds a cache under one policy. A string or []byte travels as it is, any
@@ -95,10 +97,13 @@ func build[K comparable, V any](hub *Hub, p Policy, s Source[K, V], t *Table) *C
 		source:  s,
 		prefix:  prefix,
 		table:   t,
+		off:     slices.Contains(hub.off, p.Name),
 		flights: flights[K, V]{under: make(map[K]*flight[K, V])},
 		places:  semaphore.NewWeighted(int64(p.MaxLoads)),
 	}
-	c.local = localOf[K, V](hub, p)
+	if !c.off {
+		c.local = localOf[K, V](hub, p)
+	}
 	if s.All != nil {
 		c.guard = newGuard(s.All)
 	}
@@ -172,6 +177,9 @@ func (c *Cache[K, V]) get(ctx context.Context, k K) (none V, err error) {
 	if c.excludes(ctx, k) {
 		return none, ErrNotFound
 	}
+	if c.off {
+		return c.loadAlone(ctx, k)
+	}
 	if !c.permitted() {
 		if e, ok := c.stale(ctx, k); ok {
 			return e.v, nil
@@ -210,6 +218,19 @@ func (c *Cache[K, V]) get(ctx context.Context, k K) (none V, err error) {
 	return v, nil
 }
 
+// loadAlone is get without anything that is kept.
+func (c *Cache[K, V]) loadAlone(ctx context.Context, k K) (none V, err error) {
+	loaded, err := c.source.Load(ctx, []K{k})
+	if err != nil {
+		return none, fmt.Errorf("load: %w", err)
+	}
+	v, ok := loaded[k]
+	if !ok {
+		return none, ErrNotFound
+	}
+	return v, nil
+}
+
 // GetMany returns the values of those keys that have one, each as fresh as
 // [Cache.Get] would return it. A key may stand in ks more than once. Up to 500
 // keys cost one round trip if all are there, and one loader call with three more
@@ -234,6 +255,11 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, ks []K) (map[K]V, error) {
 	}
 	if len(far) == 0 {
 		return found, nil
+	}
+	if c.off {
+		loaded, err := c.source.Load(ctx, far)
+		maps.Copy(found, loaded)
+		return found, err
 	}
 	missing, refused, err := c.getMany(ctx, far, found)
 	if len(missing) > 0 {

@@ -35,12 +35,14 @@ type Options struct {
 	Alone        bool                  // no other process writes what is cached here: local entries and guards are always in sync
 	ReadLimit    int                   // round trips a second that reads may make to Redis, those of essential policies not counted; 0: any
 	MaxLoads     int                   // loader calls of all policies at a time; default 64
+	Off          []string              // policies whose reads all ask the loader: to measure what the cache is good for
 }
 
 // Hub is what the caches of one process share: the Redis, the key prefix, the
 // limits, the metrics. It is safe for concurrent use.
 type Hub struct {
 	rdb        redis.UniversalClient
+	off        []string
 	single     bool   // one node, where a command may name keys of all slots
 	root       string // begins every key, with its colon
 	prefix     string // begins every key of a cache
@@ -110,6 +112,7 @@ func NewHub(rdb redis.UniversalClient, o Options) (*Hub, error) {
 		single:     single,
 		root:       root,
 		prefix:     root + "cache:",
+		off:        o.Off,
 		timeout:    positiveOr(o.RedisTimeout, 250*time.Millisecond),
 		log:        cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		metrics:    newMetrics(),

@@ -45,6 +45,7 @@ func (d *Door) write(w http.ResponseWriter, media string, status int, res *graph
 	if wait, ok := retryAfter(res.Errors); ok && status >= http.StatusBadRequest {
 		h.Set("Retry-After", strconv.Itoa(wait))
 	}
+	h.Set("Content-Length", strconv.Itoa(len(body))) // else longer ones would be chunked
 	d.deadline(w, len(body))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client is gone, or too slow

@@ -1,4 +1,7 @@
-package salebench
+// Package rig is what measurements through the door have in common: the server process
+// that is measured, a bare one beside it, what these and their stores use of the
+// processors, and lean connections to them.
+package rig
 
 import (
 	"context"
@@ -11,6 +14,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,15 +30,15 @@ type Setting struct {
 	Run                   []string      // what the server does, as its flag says; empty is all
 }
 
-// question is what a server process is to say or do.
-type question struct {
+// A Question is what a server process is to say or do.
+type Question struct {
 	CPUProfile   string // a file to write until Profiled; "" is none
 	AllocProfile string // a file to write now
 	Profiled     bool
 }
 
-// answer is how a server process does, so far.
-type answer struct {
+// An Answer is how a server process does, so far.
+type Answer struct {
 	Addr    string
 	CPU     time.Duration // user and system
 	Mallocs uint64
@@ -44,7 +48,7 @@ type answer struct {
 // Process is a server process of a measurement. start starts the whole server and
 // returns its address.
 func Process(ctx context.Context, in io.Reader, out io.Writer, start func(context.Context, Setting) (addr string, err error)) error {
-	return measure.Serve(in, out, func(s Setting) (func(question) answer, error) {
+	return measure.Serve(in, out, func(s Setting) (func(Question) Answer, error) {
 		if s.Bare > 0 {
 			start = serveBare
 		}
@@ -53,8 +57,8 @@ func Process(ctx context.Context, in io.Reader, out io.Writer, start func(contex
 			return nil, err
 		}
 		p := &profiler{}
-		return func(q question) answer {
-			a := answer{Addr: addr}
+		return func(q Question) Answer {
+			a := Answer{Addr: addr}
 			err := p.do(q)
 			if err == nil {
 				a.CPU, err = measure.CPUTime()
@@ -77,6 +81,7 @@ func serveBare(ctx context.Context, s Setting) (string, error) {
 	if pad := s.Bare - len(body); pad > 0 {
 		body = append(body, strings.Repeat(" ", pad)...)
 	}
+	length := strconv.Itoa(len(body))
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("listen: %w", err)
@@ -86,6 +91,7 @@ func serveBare(ctx context.Context, s Setting) (string, error) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.Header().Set("Content-Length", length)
 		_, _ = w.Write(body) // or the client is gone
 	})}
 	go func() { _ = server.Serve(listener) }() // it ends with the process
@@ -95,7 +101,7 @@ func serveBare(ctx context.Context, s Setting) (string, error) {
 // A profiler writes profiles of its process.
 type profiler struct{ cpu *os.File }
 
-func (p *profiler) do(q question) error {
+func (p *profiler) do(q Question) error {
 	if q.Profiled && p.cpu != nil {
 		pprof.StopCPUProfile()
 		err := p.cpu.Close()
@@ -120,30 +126,31 @@ func (p *profiler) do(q question) error {
 	return nil
 }
 
-// A server is such a process.
-type server struct {
-	process *measure.Process[question, answer]
-	addr    string
+// A Server is such a process.
+type Server struct {
+	process *measure.Process[Question, Answer]
+	Addr    string // HOST:PORT
 }
 
-// startServer starts one, which Kill ends.
-func startServer(ctx context.Context, again func() *exec.Cmd, s Setting) (*server, error) {
+// Start starts one, which Kill ends.
+func Start(ctx context.Context, again func() *exec.Cmd, s Setting) (*Server, error) {
 	cmd := again()
-	p, err := measure.StartProcess[question, answer](cmd, s)
+	p, err := measure.StartProcess[Question, Answer](cmd, s)
 	if err != nil {
 		return nil, err
 	}
-	a, err := ask(ctx, p, question{})
+	a, err := ask(ctx, p, Question{})
 	if err != nil {
 		p.Kill()
 		return nil, fmt.Errorf("start a server: %w", err)
 	}
-	return &server{p, a.Addr}, nil
+	return &Server{p, a.Addr}, nil
 }
 
-func (s *server) ask(ctx context.Context, q question) (answer, error) { return ask(ctx, s.process, q) }
+// Ask asks it, within [measure.Patience].
+func (s *Server) Ask(ctx context.Context, q Question) (Answer, error) { return ask(ctx, s.process, q) }
 
-func ask(ctx context.Context, p *measure.Process[question, answer], q question) (answer, error) {
+func ask(ctx context.Context, p *measure.Process[Question, Answer], q Question) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, measure.Patience)
 	defer cancel()
 	a, err := p.Call(ctx, q)
@@ -153,4 +160,5 @@ func ask(ctx context.Context, p *measure.Process[question, answer], q question) 
 	return a, err
 }
 
-func (s *server) kill() { s.process.Kill() }
+// Kill ends it.
+func (s *Server) Kill() { s.process.Kill() }

@@ -1,4 +1,4 @@
-package soak
+package rig
 
 import (
 	"context"
@@ -13,35 +13,37 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
 
-// codes is who brings login codes to phones: the servers post them here.
-type codes struct {
-	url, secret string
+// Codes is who brings login codes to phones: the servers post them here.
+type Codes struct {
+	URL, Secret string
 	server      *http.Server
 
 	mu      sync.Mutex
 	waiting map[string]chan string // by phone
 }
 
-func serveCodes(ctx context.Context, secret string) (*codes, error) {
+// ServeCodes serves the webhook on a free port; what it is told is signed with secret.
+func ServeCodes(ctx context.Context, secret string) (*Codes, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	c := &codes{url: "http://" + listener.Addr().String() + "/codes", secret: secret, waiting: map[string]chan string{}}
+	c := &Codes{URL: "http://" + listener.Addr().String() + "/codes", Secret: secret, waiting: map[string]chan string{}}
 	c.server = &http.Server{Handler: http.HandlerFunc(c.take), ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = c.server.Serve(listener) }() // until close
+	go func() { _ = c.server.Serve(listener) }() // until Close
 	return c, nil
 }
 
-func (c *codes) close() error {
+// Close ends it.
+func (c *Codes) Close() error {
 	if err := c.server.Close(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
 }
 
-// expect is where the next code of a phone comes.
-func (c *codes) expect(phone string) <-chan string {
+// Expect is where the next code of a phone comes.
+func (c *Codes) Expect(phone string) <-chan string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	to := make(chan string, 1)
@@ -49,9 +51,9 @@ func (c *codes) expect(phone string) <-chan string {
 	return to
 }
 
-func (c *codes) take(w http.ResponseWriter, r *http.Request) {
+func (c *Codes) take(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<10))
-	if err != nil || !webhook.Verify([]byte(c.secret), body, r.Header.Get(webhook.Header)) {
+	if err != nil || !webhook.Verify([]byte(c.Secret), body, r.Header.Get(webhook.Header)) {
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}

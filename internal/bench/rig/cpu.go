@@ -1,4 +1,4 @@
-package salebench
+package rig
 
 import (
 	"context"
@@ -9,20 +9,26 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
-// storesCPU is what Redis and PostgreSQL have had of the processors so far. That of
+// StoresCPU is what Redis and PostgreSQL have had of the processors so far. That of
 // PostgreSQL is 0 where there is no /proc.
-type storesCPU struct{ redis, postgres time.Duration }
+type StoresCPU struct{ Redis, Postgres time.Duration }
 
-func (c storesCPU) since(before storesCPU) storesCPU {
-	return storesCPU{c.redis - before.redis, c.postgres - before.postgres}
+// Since is what they have had since before.
+func (c StoresCPU) Since(before StoresCPU) StoresCPU {
+	return StoresCPU{c.Redis - before.Redis, c.Postgres - before.Postgres}
 }
 
 var usedCPU = regexp.MustCompile(`(?m)^used_cpu_(?:sys|user):([0-9.]+)`) //nolint:gochecknoglobals // a constant that Go cannot say
 
-func (b *doorBench) storesCPU(ctx context.Context) (c storesCPU, err error) {
-	info, err := b.rdb.Info(ctx, "cpu").Result()
+// CPUOfStores asks both.
+func CPUOfStores(ctx context.Context, rdb redis.UniversalClient, db *store.SQL) (c StoresCPU, err error) {
+	info, err := rdb.Info(ctx, "cpu").Result()
 	if err != nil {
 		return c, fmt.Errorf("ask Redis for its processor time: %w", err)
 	}
@@ -31,14 +37,14 @@ func (b *doorBench) storesCPU(ctx context.Context) (c storesCPU, err error) {
 		if err != nil {
 			return c, fmt.Errorf("read the processor time of Redis: %w", err)
 		}
-		c.redis += time.Duration(seconds * float64(time.Second))
+		c.Redis += time.Duration(seconds * float64(time.Second))
 	}
 	var backend int
-	if err := b.db.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
+	if err := db.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
 		return c, fmt.Errorf("ask PostgreSQL for its process: %w", err)
 	}
 	if s, ok := statOf(strconv.Itoa(backend)); ok {
-		c.postgres = familyCPU(s.parent)
+		c.Postgres = familyCPU(s.parent)
 	}
 	return c, nil
 }
