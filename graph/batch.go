@@ -26,13 +26,20 @@ import (
 // first object that asks loads for all of them, and the others take their part. A
 // dataloader would have to wait, and to guess when the page is complete.
 func beside[P, V any](ctx context.Context, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
-	return besideAs(ctx, graphql.GetFieldContext(ctx).Field.Alias, objs, load)
+	field := graphql.GetFieldContext(ctx)
+	if field == nil { // a plan asks for all objects at once
+		return load(objs)
+	}
+	return besideAs(ctx, field.Field.Alias, objs, load)
 }
 
 // besideAs is beside for several fields that are answered by one load, under one name,
 // which no client can give a field.
 func besideAs[P, V any](ctx context.Context, name string, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
 	field := graphql.GetFieldContext(ctx)
+	if field == nil { // a plan asks for all objects at once
+		return load(objs)
+	}
 	at, ok := standing(ctx, field.Parent)
 	if !ok || len(objs) == 0 {
 		return load(objs)

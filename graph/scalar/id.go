@@ -95,3 +95,8 @@ func UnmarshalNum(context.Context, any) (int64, error) {
 // A Node is an object with a global id; gqlgen switches on the concrete type. It has
 // a method because interfaces are nodes too: the pointer to one must not be.
 type Node interface{ IsNode() }
+
+// AppendID appends an id as clients see it; typ is its type with a colon.
+func AppendID(out, typ []byte, n int64) []byte {
+	return base64.RawURLEncoding.AppendEncode(out, strconv.AppendInt(typ, n, 10))
+}

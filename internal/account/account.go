@@ -22,6 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -80,6 +81,8 @@ type User struct {
 	Points    int            `json:"points,omitempty"` // see Level
 	Counts
 	Version int64 `json:"version"` // raised by every update
+
+	Kept *kept.Bytes `json:"-"` // what was written of it, of one that is in memory
 }
 
 // A Page is a part of a list of users.
@@ -216,3 +219,6 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*User, erro
 	}
 	return cache.Pointers(found), nil
 }
+
+// Hold has what will be written of it kept, within a budget.
+func (u *User) Hold(budget *kept.Budget) { u.Kept = kept.New(budget) }

@@ -37,7 +37,7 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 		off = []string{"shop"} // what is measured without
 	}
 	h.hub, err = cache.NewHub(h.Cache, cache.Options{
-		Off:    off,
+		Off: off, Unwritten: slices.Contains(cfg.Off, "bytes"),
 		Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit, Bus: h.bus, LocalBytes: cfg.LocalBytes(),
 	})
 	if err != nil {

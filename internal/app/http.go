@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -174,7 +176,11 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 	}
 	observed := observe.NewGraphQL(a.reg)
 	present := graph.Present(a.log, observe.RequestID, store.Away)
-	d, err := door.New(generated.NewExecutableSchema(graph.New(house.Rooms)), door.Config{
+	planned := plan.New(generated.NewExecutableSchema(graph.New(house.Rooms)), graph.Query(house.Rooms), plan.Options{
+		Off: slices.Contains(a.cfg.Off, "plans"), Apart: observe.Traced, Root: observed.RootField,
+		Failed: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },
+	})
+	d, err := door.New(planned, door.Config{
 		Limits: limits, Proxies: a.proxies, Origins: a.cfg.CORSOrigins, Introspection: a.cfg.Introspection,
 		Admit:     admit(house),
 		Public:    map[string]time.Duration{"shopTypes": publicAge},

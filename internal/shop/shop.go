@@ -19,6 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -40,6 +41,8 @@ type Shop struct {
 	Score        float64           `json:"score,omitempty"` // 0.0 .. 5.0
 	Version      int64             `json:"version"`         // raised by every update
 	OpenHours    *string           `json:"open_hours,omitempty"`
+
+	Kept *kept.Bytes `json:"-"` // what was written of it, of one that is in memory
 }
 
 // A Type is a kind of shop.
@@ -133,3 +136,6 @@ func (s *Service) TypesByID(ctx context.Context, ids []int64) (map[int64]*Type, 
 	}
 	return cache.Pointers(found), nil
 }
+
+// Hold has what will be written of it kept, within a budget.
+func (s *Shop) Hold(budget *kept.Budget) { s.Kept = kept.New(budget) }

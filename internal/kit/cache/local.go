@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
+
+	"github.com/tandian-dev/tandian/internal/kit/kept"
 )
 
 // local is one cache's part of the process's own memory (L1): decoded values,
@@ -23,6 +25,7 @@ type local[K comparable, V any] struct {
 	seed    maphash.Seed
 	stripes [256]stripe
 	pins    pins[K]
+	budget  *kept.Budget // for what is written of values that are a [Holder]; nil: nothing
 
 	most    uint64       // bytes
 	evicted atomic.Int64 // entries, because others needed the bytes
@@ -39,6 +42,13 @@ type bounded[K comparable, V any] interface {
 	All() iter.Seq2[K, V]
 	CleanUp()
 	WeightedSize() uint64
+}
+
+// A Holder is a value that has what is written of it kept with it, as long as it is in the
+// process's memory.
+type Holder interface {
+	// Hold is called once, before anybody else has the value.
+	Hold(budget *kept.Budget)
 }
 
 // entry is a value as it was some moment ago. It is never changed.
@@ -80,6 +90,9 @@ func localOf[K comparable, V any](h *Hub, p Policy) *local[K, V] {
 	}
 	l := newLocal[K, V](p, bytes, &h.clock)
 	l.early = int64(max(h.maxAge-p.Local.MaxAge, 0))
+	if _, holds := any((*V)(nil)).(Holder); holds {
+		l.budget = h.written
+	}
 	return l
 }
 
@@ -140,6 +153,9 @@ func (l *local[K, V]) stamp(k K) stamp {
 func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 	if s.tick == stopped {
 		return
+	}
+	if h, holds := any(&e.v).(Holder); holds && l.budget != nil {
+		h.Hold(l.budget)
 	}
 	e.born = s.tick
 	e.salt = uint8(l.hash(k) >> 8)

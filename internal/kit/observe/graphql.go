@@ -114,6 +114,11 @@ func (g *GraphQL) InterceptRootField(ctx context.Context, next graphql.RootResol
 	return next(ctx)
 }
 
+// RootField times a field of Query that was not answered by gqlgen.
+func (g *GraphQL) RootField(field string, took time.Duration) {
+	g.fields.WithLabelValues(string(ast.Query), field).Observe(took.Seconds())
+}
+
 // Shown counts an error of a field, by its code, and puts one that is about a request
 // and not about a field into the request's log line. gqlgen tells no extension of
 // them; the server's error presenter calls this for every error.

@@ -1,0 +1,182 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/tandian-dev/tandian/internal/kit/kept"
+)
+
+// A set is a selection set of one type, ready to be executed.
+type set struct {
+	typ   *Type
+	parts []part
+	deep  bool         // something is loaded in it or below
+	bytes atomic.Int64 // of the last answer, of a whole operation
+}
+
+// A part is a run of fields that depend on their objects alone, or one other field.
+type part struct {
+	run   []member  // nil: the field below
+	key   *kept.Key // of the run, in the bytes of an object
+	name  []byte    // of the field, as it is written: "NAME":
+	field *Field
+	def   *ast.Field
+	fixed any  // arguments, where no variable is among them
+	vary  bool // a variable is among the arguments
+	sub   *set
+	same  int // the part before it that loads the same, -1 for none
+}
+
+// A member is one field of a run.
+type member struct {
+	name  []byte
+	field *Field // nil: __typename
+	sub   *set   // of an inner object, which is a run as a whole
+}
+
+// compiler makes a set of a selection set. It gives up at what no plan knows.
+type compiler struct{}
+
+// set compiles a selection set; ok is false if there is no plan for it.
+func (c compiler) set(typ *Type, selections ast.SelectionSet) (*set, bool) {
+	s := &set{typ: typ}
+	seen := map[string]*ast.Field{}
+	if !c.add(s, selections, seen) || len(s.parts) == 0 {
+		return nil, false
+	}
+	for i := range s.parts {
+		p := &s.parts[i]
+		if p.run != nil {
+			p.key = keyOf(typ, p.run)
+			continue
+		}
+		s.deep = s.deep || p.field.load != nil || p.sub != nil && p.sub.deep
+		p.same = -1
+		for before := range s.parts[:i] {
+			if q := &s.parts[before]; q.run == nil && q.same < 0 && q.field.load == p.field.load && p.field.leaf != nil && p.field.args == nil {
+				p.same = before
+				break
+			}
+		}
+	}
+	return s, true
+}
+
+// add adds the fields of a selection set, and of its fragments, to a set.
+func (c compiler) add(s *set, selections ast.SelectionSet, seen map[string]*ast.Field) bool {
+	for _, selection := range selections {
+		ok := false
+		switch f := selection.(type) {
+		case *ast.Field:
+			ok = len(f.Directives) == 0 && c.field(s, f, seen)
+		case *ast.InlineFragment:
+			ok = len(f.Directives) == 0 && (f.TypeCondition == "" || f.TypeCondition == s.typ.Name) && c.add(s, f.SelectionSet, seen)
+		case *ast.FragmentSpread:
+			ok = len(f.Directives) == 0 && f.Definition != nil && f.Definition.TypeCondition == s.typ.Name && len(f.Definition.Directives) == 0 &&
+				c.add(s, f.Definition.SelectionSet, seen)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// field adds one field.
+func (c compiler) field(s *set, f *ast.Field, seen map[string]*ast.Field) bool {
+	if twin := seen[f.Alias]; twin != nil { // the same again says nothing new; what has fields would have to be merged
+		return twin.Name == f.Name && len(f.SelectionSet) == 0 && len(f.Arguments) == 0 && len(twin.Arguments) == 0
+	}
+	seen[f.Alias] = f
+	name := append(strconv.AppendQuote(nil, f.Alias), ':')
+	if f.Name == "__typename" {
+		s.member(member{name: name})
+		return true
+	}
+	field := s.typ.Fields[f.Name]
+	if field == nil || (field.to == nil) != (len(f.SelectionSet) == 0) || field.args == nil && len(f.Arguments) > 0 {
+		return false
+	}
+	var sub *set
+	if field.to != nil {
+		var ok bool
+		if sub, ok = c.set(field.to, f.SelectionSet); !ok {
+			return false
+		}
+	}
+	if field.plain != nil || field.inner != nil && sub.whole() {
+		s.member(member{name, field, sub})
+		return true
+	}
+	p := part{name: name, field: field, def: f, sub: sub}
+	if field.args != nil {
+		for _, a := range f.Arguments {
+			p.vary = p.vary || varies(a.Value)
+		}
+		if !p.vary {
+			var err error
+			if p.fixed, err = field.args(f.ArgumentMap(nil)); err != nil {
+				return false
+			}
+		}
+	}
+	s.parts = append(s.parts, p)
+	return true
+}
+
+// varies says whether a value depends on variables.
+func varies(v *ast.Value) bool {
+	if v == nil {
+		return false
+	}
+	if v.Kind == ast.Variable {
+		return true
+	}
+	for _, child := range v.Children {
+		if varies(child.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// member adds a field to the run at the end.
+func (s *set) member(m member) {
+	if n := len(s.parts); n > 0 && s.parts[n-1].run != nil {
+		s.parts[n-1].run = append(s.parts[n-1].run, m)
+		return
+	}
+	s.parts = append(s.parts, part{run: []member{m}})
+}
+
+// whole says that a set is one run.
+func (s *set) whole() bool { return len(s.parts) == 1 && s.parts[0].run != nil }
+
+// keyOf is what a run of a type is known by.
+func keyOf(typ *Type, run []member) *kept.Key {
+	sum := sha256.Sum256(describe(append([]byte(typ.Name), '{'), typ, run))
+	key := kept.Key(sum[:len(kept.Key{})])
+	return &key
+}
+
+// describe writes a run in one way: names as in the answer, and the fields that they are.
+func describe(out []byte, typ *Type, run []member) []byte {
+	for _, m := range run {
+		out = append(out, m.name...)
+		for name, f := range typ.Fields {
+			if f == m.field && m.field != nil {
+				out = append(out, name...)
+			}
+		}
+		out = append(out, '{')
+		if m.sub != nil {
+			out = describe(out, m.sub.typ, m.sub.parts[0].run)
+		}
+		out = append(out, '}')
+	}
+	return out
+}

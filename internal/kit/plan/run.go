@@ -1,0 +1,217 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+var (
+	errCount = errors.New("a loader answered for another number of objects")
+	errNull  = errors.New("nothing is there that must be")
+)
+
+// A batch is all objects of an answer that stand in one place.
+type batch struct {
+	set   *set
+	objs  any // []P
+	n     int
+	parts []result // of the set
+}
+
+// A result is what a part of a set has for each object.
+type result struct {
+	values any
+	of     children
+	below  *batch
+}
+
+// slow is how long something takes that was not in memory: what is loaded beside it need
+// not wait.
+const slow = 50 * time.Microsecond
+
+// fill reads what a batch and all below it need.
+func (b *batch) fill(ctx context.Context, vars map[string]any) error {
+	b.parts = make([]result, len(b.set.parts))
+	var beside sync.WaitGroup
+	var errs []error
+	apart, begin := false, time.Time{}
+	for i := range b.set.parts {
+		p := &b.set.parts[i]
+		if p.run != nil || p.same >= 0 {
+			continue
+		}
+		if !b.set.deep {
+			if err := b.part(ctx, vars, i); err != nil {
+				return err
+			}
+			continue
+		}
+		if apart {
+			if errs == nil {
+				errs = make([]error, len(b.set.parts))
+			}
+			beside.Go(func() { errs[i] = b.safely(ctx, vars, i) })
+			continue
+		}
+		if begin.IsZero() {
+			begin = time.Now()
+		}
+		if err := b.part(ctx, vars, i); err != nil {
+			return err
+		}
+		apart = time.Since(begin) > slow
+	}
+	beside.Wait()
+	for i := range b.set.parts {
+		if same := b.set.parts[i].same; b.set.parts[i].run == nil && same >= 0 {
+			b.parts[i].values = b.parts[same].values
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// safely is part, in a goroutine of its own.
+func (b *batch) safely(ctx context.Context, vars map[string]any, i int) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return b.part(ctx, vars, i)
+}
+
+// part reads one part, and what is below it.
+func (b *batch) part(ctx context.Context, vars map[string]any, i int) error {
+	p, r := &b.set.parts[i], &b.parts[i]
+	if p.field.load == nil {
+		return b.inner(ctx, vars, i)
+	}
+	args, err := p.fixed, error(nil)
+	if p.vary {
+		if args, err = p.field.args(p.def.ArgumentMap(vars)); err != nil {
+			return err
+		}
+	}
+	if r.values, err = p.field.load.load(ctx, b.objs, args); err != nil || p.sub == nil {
+		return err
+	}
+	return r.descend(ctx, vars, p)
+}
+
+// inner takes objects out of those that they are a part of.
+func (b *batch) inner(ctx context.Context, vars map[string]any, i int) error {
+	p, r := &b.set.parts[i], &b.parts[i]
+	r.values = p.field.gather(b.objs)
+	return r.descend(ctx, vars, p)
+}
+
+// descend goes on with the objects that a part has.
+func (r *result) descend(ctx context.Context, vars map[string]any, p *part) error {
+	r.of = p.field.children(r.values)
+	r.below = &batch{set: p.sub, objs: r.of.objs, n: r.of.n}
+	if !p.field.nullable && r.of.one != nil && r.of.n < len(r.of.one) {
+		return errNull
+	}
+	if r.of.n == 0 {
+		return nil
+	}
+	return r.below.fill(ctx, vars)
+}
+
+// write writes one object of a batch.
+func (b *batch) write(out []byte, i int) []byte {
+	out = append(out, '{')
+	for n := range b.set.parts {
+		p := &b.set.parts[n]
+		if n > 0 {
+			out = append(out, ',')
+		}
+		if p.run != nil {
+			out = p.writeRun(out, b.set.typ, b.objs, i)
+			continue
+		}
+		out = append(out, p.name...)
+		r := &b.parts[n]
+		switch {
+		case p.field.leaf != nil:
+			out = p.field.leaf(out, r.values, i)
+		case r.of.one != nil:
+			if at := r.of.one[i]; at >= 0 {
+				out = r.below.write(out, int(at))
+			} else {
+				out = append(out, "null"...)
+			}
+		default:
+			out = append(out, '[')
+			for at := r.of.many[i]; at < r.of.many[i+1]; at++ {
+				if at > r.of.many[i] {
+					out = append(out, ',')
+				}
+				out = r.below.write(out, int(at))
+			}
+			out = append(out, ']')
+		}
+	}
+	return append(out, '}')
+}
+
+// writeRun writes the run of an object, from its bytes if it keeps them.
+func (p *part) writeRun(out []byte, typ *Type, objs any, i int) []byte {
+	if typ.Kept == nil {
+		return writeMembers(out, typ, p.run, objs, i)
+	}
+	bytes := typ.Kept(objs, i)
+	if bytes == nil {
+		return writeMembers(out, typ, p.run, objs, i)
+	}
+	out, ok := bytes.Append(out, p.key)
+	if !ok {
+		begin := len(out)
+		out = writeMembers(out, typ, p.run, objs, i)
+		bytes.Keep(p.key, out[begin:])
+	}
+	return out
+}
+
+// writeMembers writes fields that depend on their object alone.
+func writeMembers(out []byte, typ *Type, run []member, objs any, i int) []byte {
+	for n := range run {
+		m := &run[n]
+		if n > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, m.name...)
+		switch {
+		case m.field == nil:
+			out = append(append(append(out, '"'), typ.Name...), '"')
+		case m.field.plain != nil:
+			out = m.field.plain(out, objs, i)
+		default:
+			out = m.writeInner(out, objs, i)
+		}
+	}
+	return out
+}
+
+// writeInner writes an object that is a part of another one, or a list of them.
+func (m *member) writeInner(out []byte, objs any, i int) []byte {
+	of := m.field.children(m.field.inner(objs, i))
+	run := m.sub.parts[0].run
+	if of.many == nil {
+		if of.n == 0 {
+			return append(out, "null"...)
+		}
+		return append(writeMembers(append(out, '{'), m.sub.typ, run, of.objs, 0), '}')
+	}
+	out = append(out, '[')
+	for n := range of.n {
+		if n > 0 {
+			out = append(out, ',')
+		}
+		out = append(writeMembers(append(out, '{'), m.sub.typ, run, of.objs, n), '}')
+	}
+	return append(out, ']')
+}
