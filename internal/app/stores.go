@@ -227,7 +227,7 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 	c := store.RedisConfig{
 		URL: cfg.RedisURL, Role: "state",
 		PoolSize: cfg.RedisPoolSize, MinIdle: cfg.RedisMinIdle, PoolTimeout: cfg.RedisPoolTimeout,
-		Log: log, TLS: cfg.RedisTLS(),
+		Log: log, TLS: cfg.RedisTLS(), Together: !slices.Contains(cfg.Off, "together"),
 	}
 	if cfg.RedisURL == "" {
 		embedded, err := embedredis.Start(embedredis.Options{})
@@ -259,6 +259,7 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 		// A connection of its own: what watches must not wait behind what it watches.
 		for role, url := range map[string]string{stateRole: cfg.RedisURL, cacheRole: cmp.Or(cfg.RedisCacheURL, cfg.RedisURL)} {
 			watch := c
+			watch.Together = false
 			watch.URL, watch.Role, watch.PoolSize, watch.MinIdle = url, role+"-watch", 2, 0
 			client, err := store.OpenRedis(watch, metrics)
 			if err != nil {

@@ -21,9 +21,9 @@ import (
 func (s *Service) openCaches(hub *cache.Hub) {
 	s.shops = cache.New(hub, cache.Policy{
 		Name: "shop", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: time.Minute, StaleIfError: 10 * time.Minute,
-		// A million shops are not hot, but some of them are; a moment's delay of a
-		// new opening hour harms nobody.
-		Local: cache.Local{Share: 0.4, Suits: cache.SeldomChanged | cache.Small | cache.MayBeStale},
+		// Of a million shops the memory keeps those that are asked for again; a moment's
+		// delay of a new opening hour harms nobody.
+		Local: cache.Local{Share: 0.4, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Shop]{
 		Key: decimal, Load: s.loadShops, All: s.allShops, Parse: parseDecimal,
 		Version: func(shop Shop) int64 { return shop.Version },

@@ -35,7 +35,9 @@ type RedisConfig struct {
 	// OnConnect may refuse a new connection, by an error whose method Unsent() bool
 	// says that nothing was sent: that is no failure of Redis, and opens no breaker.
 	OnConnect func(ctx context.Context, conn *redis.Conn) error
-	TLS       RedisTLS // files of connections to a rediss:// URL
+	// Together sends what many ask for at one moment in one pipeline: see together.go.
+	Together bool
+	TLS      RedisTLS // files of connections to a rediss:// URL
 	// Dial replaces the network: the embedded Redis answers in the process.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	Log  *slog.Logger // hears when a node is cut off and when it answers again; nil for nobody
@@ -71,9 +73,17 @@ func OpenRedis(cfg RedisConfig, m *RedisMetrics) (redis.UniversalClient, error) 
 		b := guard(c)
 		m.watch(cfg.Role, client)
 		c.AddHook(b) // behind the metrics, which count what it refuses
+		if cfg.Together {
+			bindTogether(c, cmp.Or(cfg.Timeout, readTimeout))
+		}
 	case *redis.ClusterClient:
 		m.watch(cfg.Role, client)
-		c.OnNewNode(func(node *redis.Client) { node.AddHook(guard(node)) })
+		c.OnNewNode(func(node *redis.Client) {
+			node.AddHook(guard(node))
+			if cfg.Together {
+				bindTogether(node, cmp.Or(cfg.Timeout, readTimeout))
+			}
+		})
 	}
 	return client, nil
 }
