@@ -91,8 +91,10 @@ func words(list string) []string {
 	return all
 }
 
-// benchServeProcess is one of the servers, or the bare one.
+// benchServeProcess is one of the servers, or the bare one: both with the memory that serve
+// takes.
 func (c *commands) benchServeProcess(ctx context.Context, cmd *cli.Command) error {
+	boundMemory()
 	return rig.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, _ rig.Setting) (string, error) {
 		c.cfg.Off = words(cmd.String("off"))
 		a, err := New(&c.cfg, c.log, io.Discard)

@@ -12,6 +12,9 @@ import (
 	"fmt"
 
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"math"
+	"strconv"
+	"strings"
 )
 
 // Max is the largest page.
@@ -49,12 +52,41 @@ func CheckFirst(first int) error {
 // Encode makes a cursor of a row's sort key. The name of the order keeps a
 // cursor of one list from being used in another.
 func Encode(order string, key ...any) Cursor {
-	b, err := json.Marshal(append([]any{order}, key...))
-	if err != nil {
-		panic(fmt.Sprintf("cursor of %T: %v", key, err)) // numbers and strings always marshal; NaN is never a key
+	var room [96]byte
+	b := appendJSON(append(room[:0], '['), order)
+	for _, k := range key {
+		b = appendJSON(append(b, ','), k)
 	}
-	return Cursor(base64.RawURLEncoding.EncodeToString(b))
+	b = append(b, ']')
+	var text [128]byte
+	return Cursor(base64.RawURLEncoding.AppendEncode(text[:0], b))
 }
+
+// appendJSON is encoding/json, whose work on the numbers of a page's cursors would be a
+// tenth of what the page costs.
+func appendJSON(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case int:
+		return strconv.AppendInt(b, int64(v), 10)
+	case float64:
+		if size := math.Abs(v); size == 0 && !math.Signbit(v) || size >= 1e-6 && size < 1e21 {
+			return strconv.AppendFloat(b, v, 'f', -1, 64)
+		}
+	case string:
+		if strings.Trim(v, plainLetters) == "" {
+			return append(append(append(b, '"'), v...), '"')
+		}
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("cursor of %T: %v", v, err)) // numbers and strings always marshal; NaN is never a key
+	}
+	return append(b, text...)
+}
+
+const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 
 // Decode reads the sort key out of a cursor into pointers. It returns a fault
 // when c is no cursor of this order.

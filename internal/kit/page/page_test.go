@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -66,4 +67,25 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%q: %v", s, err)
 		}
 	})
+}
+
+func TestACursorIsTheJSONOfItsKey(t *testing.T) {
+	values := []any{
+		int64(0), int64(-1), int64(math.MaxInt64), 7, -7, 0.0, math.Copysign(0, -1), 4.7, -0.1, 1e-7, 123456.789, 1e20, 1e21, 1e300, 5e-324,
+		"", "plain_Order-1", `a "quoted" <word>`, "é\u2028", uint8(3), true,
+	}
+	for _, a := range values {
+		for _, b := range values {
+			for _, order := range []string{"SCORE", "<&>", "near me"} {
+				want, err := json.Marshal([]any{order, a, b})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := Encode(order, a, b)
+				if text, err := base64.RawURLEncoding.DecodeString(string(got)); err != nil || string(text) != string(want) {
+					t.Errorf("%s, %v, want %s", text, err, want)
+				}
+			}
+		}
+	}
 }
