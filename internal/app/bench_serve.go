@@ -7,13 +7,16 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v3"
 
 	"github.com/tandian-dev/tandian/internal/bench/rig"
 	"github.com/tandian-dev/tandian/internal/bench/servebench"
+	"github.com/tandian-dev/tandian/internal/kit/measure"
 )
 
 // serveBenchCommand is bench serve.
@@ -31,7 +34,9 @@ func (c *commands) serveBenchCommand() *cli.Command {
 			&cli.IntFlag{Name: "notes", Value: 100_000, Usage: "`NUMBER` of notes", Local: true},
 			&cli.IntFlag{Name: "follows", Value: 300_000, Usage: "`NUMBER` of follows", Local: true},
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that the town is made of", Local: true},
-			&cli.StringFlag{Name: "off", Usage: "`MEANS` that the server does without, between commas: cache", Local: true},
+			&cli.StringFlag{Name: "growth", Usage: "`FACTORS` between commas, such as 1,10,100, by which shops and notes are multiplied: what a request costs then, instead of the table", Local: true},
+			&cli.StringFlag{Name: "picture", Usage: "`FILE` for a picture of that, in SVG", Local: true},
+			&cli.StringFlag{Name: "off", Usage: "`MEANS` that the server does without, between commas: cache (of shops), plans, bytes, together", Local: true},
 			&cli.StringFlag{Name: "profiles", Usage: "`FOLDER` for profiles of the server in the last rounds", Local: true},
 			&cli.StringFlag{Name: "at", Usage: "`URL` of a server that runs, whose stores --database-url and --redis-url name", Local: true},
 			&cli.StringFlag{Name: "tokens", Usage: "`FILE` of sessions there, as tandian seed --tokens writes it", Local: true},
@@ -47,6 +52,14 @@ func (c *commands) serveBenchCommand() *cli.Command {
 func (c *commands) benchServe(ctx context.Context, cmd *cli.Command) error {
 	if cmd.Int("rounds") < 1 || cmd.Duration("dur") <= 0 || cmd.Int("connections") < 1 {
 		return usageError{errors.New("--rounds and --connections are 1 or more, --dur is above 0")}
+	}
+	var factors []int
+	for _, text := range words(cmd.String("growth")) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || cmd.String("at") != "" {
+			return usageError{errors.New("--growth is numbers of 1 or more, and not for a server that runs")}
+		}
+		factors = append(factors, n)
 	}
 	if cmd.String("at") != "" && cmd.String("tokens") == "" {
 		return usageError{errors.New("--at needs --tokens, the file that tandian seed --tokens wrote for it")}
@@ -76,6 +89,9 @@ func (c *commands) benchServe(ctx context.Context, cmd *cli.Command) error {
 	}
 	if o.At != "" {
 		o.DatabaseURL, o.RedisURL = c.cfg.DatabaseURL, c.cfg.RedisURL
+	}
+	if len(factors) > 0 {
+		return servebench.Growth(ctx, o, factors, cmd.String("picture"), c.stdout)
 	}
 	return servebench.Run(ctx, o, c.stdout)
 }
@@ -110,4 +126,25 @@ func (c *commands) benchServeProcess(ctx context.Context, cmd *cli.Command) erro
 			return a.Addr(), nil
 		}
 	})
+}
+
+// benchRedis measures the Redis of a role, or one of its own without --redis-url.
+func (c *commands) benchRedis(ctx context.Context, cmd *cli.Command) error {
+	open := func() (redis.UniversalClient, error) { return c.openTool(ctx, cmd.String("role")) }
+	if c.cfg.RedisURL == "" {
+		private, err := measure.StartRedis(ctx, "--appendonly", "yes", "--appendfsync", "everysec")
+		if err != nil {
+			return err
+		}
+		defer private.Stop()
+		open = func() (redis.UniversalClient, error) { return measure.OpenPatient(private.URL) }
+	}
+	rdb, err := open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rdb.Close() }()
+	return measure.Table(ctx, "bench redis", []measure.Measurement{{Name: "commands", Measure: func(ctx context.Context) ([]measure.Row, error) {
+		return rig.RedisCeiling(ctx, rdb, c.cfg.RedisPrefix+":bench", cmd.Duration("dur"))
+	}}}, c.stdout, c.stderr)
 }

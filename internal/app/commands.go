@@ -214,6 +214,10 @@ func (c *commands) command() *cli.Command {
 					c.serveBenchCommand(),
 					c.soakCommand(),
 					{
+						Name: "redis", Usage: "what a Redis does by itself: GET, SET, a script, a pipeline; not for one that is in use", Action: c.benchRedis,
+						Flags: []cli.Flag{roleFlag(stateRole), &cli.DurationFlag{Name: "dur", Value: 3 * time.Second, Usage: "`TIME` of each", Local: true}},
+					},
+					{
 						Name: "redis-delete", Usage: "how long others wait while a large key is deleted; not for a Redis that is in use", Action: c.benchRedisDelete,
 						Flags: []cli.Flag{roleFlag(stateRole), &cli.IntFlag{Name: "members", Value: 1_000_000, Usage: "`NUMBER` of members of the key", Local: true}},
 					},

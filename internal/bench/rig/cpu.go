@@ -28,16 +28,8 @@ var usedCPU = regexp.MustCompile(`(?m)^used_cpu_(?:sys|user):([0-9.]+)`) //nolin
 
 // CPUOfStores asks both.
 func CPUOfStores(ctx context.Context, rdb redis.UniversalClient, db *store.SQL) (c StoresCPU, err error) {
-	info, err := rdb.Info(ctx, "cpu").Result()
-	if err != nil {
-		return c, fmt.Errorf("ask Redis for its processor time: %w", err)
-	}
-	for _, found := range usedCPU.FindAllStringSubmatch(info, -1) {
-		seconds, err := strconv.ParseFloat(found[1], 64)
-		if err != nil {
-			return c, fmt.Errorf("read the processor time of Redis: %w", err)
-		}
-		c.Redis += time.Duration(seconds * float64(time.Second))
+	if c.Redis, err = usedByRedis(ctx, rdb); err != nil {
+		return c, err
 	}
 	var backend int
 	if err := db.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
@@ -47,6 +39,22 @@ func CPUOfStores(ctx context.Context, rdb redis.UniversalClient, db *store.SQL) 
 		c.Postgres = familyCPU(s.parent)
 	}
 	return c, nil
+}
+
+// usedByRedis is what a Redis has had of the processors.
+func usedByRedis(ctx context.Context, rdb redis.UniversalClient) (used time.Duration, err error) {
+	info, err := rdb.Info(ctx, "cpu").Result()
+	if err != nil {
+		return 0, fmt.Errorf("ask Redis for its processor time: %w", err)
+	}
+	for _, found := range usedCPU.FindAllStringSubmatch(info, -1) {
+		seconds, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			return 0, fmt.Errorf("read the processor time of Redis: %w", err)
+		}
+		used += time.Duration(seconds * float64(time.Second))
+	}
+	return used, nil
 }
 
 // clockTick is the unit of /proc.

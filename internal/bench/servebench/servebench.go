@@ -63,15 +63,28 @@ type figure struct {
 }
 
 // Run measures and prints a table.
-func Run(ctx context.Context, o Options, out io.Writer) (err error) {
+func Run(ctx context.Context, o Options, out io.Writer) error {
+	figures, ceiling, err := run(ctx, o)
+	if err != nil {
+		return err
+	}
+	return report(out, figures, ceiling)
+}
+
+// run measures all works that are asked for.
+func run(ctx context.Context, o Options) (figures []*figure, ceiling []measure.Row, err error) {
 	b := &bench{Options: o}
 	defer b.close()
 	if err := b.open(ctx); err != nil {
-		return err
+		return nil, nil, err
+	}
+	if b.rdb != nil {
+		if ceiling, err = rig.RedisCeiling(ctx, b.rdb, "bench", min(o.Dur, time.Second)); err != nil {
+			return nil, nil, fmt.Errorf("measure Redis by itself: %w", err)
+		}
 	}
 	// The client has one of the processors, so that the server has another.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	var figures []*figure
 	for _, w := range b.works() {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, w.name) {
 			continue
@@ -83,11 +96,11 @@ func Run(ctx context.Context, o Options, out io.Writer) (err error) {
 		fmt.Fprintf(o.Progress, "bench serve: %s\n", w.name)
 		f, err := b.measure(ctx, w)
 		if err != nil {
-			return fmt.Errorf("measure %s: %w", w.name, err)
+			return nil, nil, fmt.Errorf("measure %s: %w", w.name, err)
 		}
 		figures = append(figures, f)
 	}
-	return report(out, figures)
+	return figures, ceiling, nil
 }
 
 // measure measures a work in rounds, each beside the bare handler.
@@ -236,7 +249,7 @@ func medianTime(list []time.Duration) time.Duration {
 }
 
 // report prints the tables.
-func report(out io.Writer, figures []*figure) error {
+func report(out io.Writer, figures []*figure, ceiling []measure.Row) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "work\tbytes\ta second\t÷ bare\tfrom\tto\tp50 ms\tp99 ms\tserver µs\tallocs\tRedis µs\tPostgres µs\tbare µs\tgoal\tmet\twrong\t")
 	failed := 0
@@ -250,6 +263,9 @@ func report(out io.Writer, figures []*figure) error {
 	}
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	for _, r := range ceiling {
+		_, _ = fmt.Fprintf(out, "this Redis by itself: %s: %s\n", r.What, r.Measured)
 	}
 	for _, f := range figures {
 		if f.discarded > 0 {
