@@ -39,7 +39,7 @@ func BenchmarkCheck(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	docs, err := newDocuments(doortest.New().Executable(), &d.cfg, d.metrics)
+	docs, err := newDocuments(doortest.New().Executable(), &d.cfg, d.metrics, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func BenchmarkRequest(b *testing.B) {
 func BenchmarkWarm(b *testing.B) {
 	who := Admission{User: "1", Session: "s", Enter: func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, "1") }}
 	d, err := New(doortest.New().Executable(), Config{
-		Limits: Limits{UserRate: -1, AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
+		Limits: Limits{UserRate: -1, AnonymousRate: -1, Looks: -1}, Log: slog.New(slog.DiscardHandler),
 		Admit: func(_ context.Context, c Credentials) Admission {
 			if c.Token == "" {
 				return Admission{}

@@ -35,6 +35,7 @@ type documents struct {
 	valid         *otter.Cache[string, document] // by text
 	persisted     *otter.Cache[string, string]   // texts by SHA-256, in hex
 	trusted       trusted
+	texts         *texts // of valid documents
 	metrics       *metrics
 
 	aboutSchema *introspectionCosts
@@ -59,10 +60,10 @@ const (
 
 func (doc document) bytes() int { return len(doc.text) + doc.nodes*nodeBytes + entryBytes }
 
-func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics) (*documents, error) {
+func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *texts) (*documents, error) {
 	d := &documents{
 		es: es, schema: WithoutDefer(es.Schema()), limits: cfg.Limits, introspection: cfg.Introspection, once: map[string]bool{},
-		rules: ruleSet(cfg.Introspection), metrics: m, reading: newPlaces(2*runtime.GOMAXPROCS(0), 1),
+		rules: ruleSet(cfg.Introspection), metrics: m, texts: t, reading: newPlaces(2*runtime.GOMAXPROCS(0), 1),
 	}
 	for _, name := range cfg.Once {
 		d.once[name] = true
@@ -130,6 +131,8 @@ func (d *documents) MutateOperationParameters(ctx context.Context, params *graph
 		if doc, err = d.read(ctx, params.Query); err != nil {
 			return err
 		}
+	} else {
+		d.texts.keep(doc.text)
 	}
 	params.Query, oc.Doc = doc.text, doc.tree
 	return nil

@@ -95,6 +95,7 @@ type Door struct {
 	front   http.Handler
 	metrics *metrics
 	docs    *documents
+	texts   *texts
 
 	queryType string // the name of the schema's
 
@@ -120,7 +121,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	}
 	l := cfg.Limits
 	d := &Door{
-		cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Registerer), server: handler.New(es), queryType: es.Schema().Query.Name,
+		cfg: cfg, log: cfg.Log, texts: newTexts(), metrics: newMetrics(cfg.Registerer), server: handler.New(es), queryType: es.Schema().Query.Name,
 		anonymous: newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		users:     newUserBuckets(l.UserRate, l.UserBurst, time.Now),
 		looks:     newBuckets(l.Looks, 2*l.Looks, time.Now),
@@ -131,7 +132,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 		perAddress: newCounts(l.SocketsPerAddress), perUser: newSeats(l.SocketsPerUser),
 	}
 	var err error
-	if d.docs, err = newDocuments(es, &d.cfg, d.metrics); err != nil {
+	if d.docs, err = newDocuments(es, &d.cfg, d.metrics, d.texts); err != nil {
 		return nil, fmt.Errorf("documents: %w", err)
 	}
 	d.sockets, d.streams = newSockets(d), newStreams()

@@ -91,7 +91,9 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 		return nil, done, tooLong(limit)
 	}
 	failed = within(w, t.cfg.Limits.BodyTime, func() *failure {
-		text, failed := readAll(r.Body, limit, held)
+		into := borrow()
+		defer into.giveBack()
+		text, failed := readAll(r.Body, limit, held, into.bytes)
 		if failed == nil {
 			params, failed = t.decode(text)
 		}
