@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"golang.org/x/sync/errgroup"
@@ -90,7 +90,7 @@ type Admission struct {
 type Door struct {
 	cfg     Config
 	log     *slog.Logger
-	server  *handler.Server
+	server  *executor.Executor
 	csrf    *http.CrossOriginProtection
 	front   http.Handler
 	metrics *metrics
@@ -121,7 +121,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	}
 	l := cfg.Limits
 	d := &Door{
-		cfg: cfg, log: cfg.Log, texts: newTexts(), metrics: newMetrics(cfg.Registerer), server: handler.New(es), queryType: es.Schema().Query.Name,
+		cfg: cfg, log: cfg.Log, texts: newTexts(), metrics: newMetrics(cfg.Registerer), server: executor.New(es), queryType: es.Schema().Query.Name,
 		anonymous: newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		users:     newUserBuckets(l.UserRate, l.UserBurst, time.Now),
 		looks:     newBuckets(l.Looks, 2*l.Looks, time.Now),
@@ -137,8 +137,6 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	}
 	d.sockets, d.streams = newSockets(d), newStreams()
 	d.broadcasts, d.holders = newBroadcasts(d), newHolders()
-	d.server.AddTransport(d.sockets)
-	d.server.AddTransport(&httpTransport{d})
 	d.server.SetQueryCache(handedOver{})
 	d.server.SetErrorPresenter(d.present)
 	d.server.SetRecoverFunc(d.recovered)

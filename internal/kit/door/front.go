@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -113,21 +114,49 @@ func isUpgrade(r *http.Request) bool {
 	return hasToken(r.Header.Values("Upgrade"), "websocket")
 }
 
+// A callerContext is the context of a request or an operation, which says who sent it.
+type callerContext struct {
+	context.Context
+	caller caller
+}
+
 type callerKey struct{}
 
+// Value implements context.Context.
+func (c *callerContext) Value(key any) any {
+	if _, ok := key.(callerKey); ok {
+		return &c.caller
+	}
+	return c.Context.Value(key)
+}
+
 func callerOf(ctx context.Context) caller {
-	c, _ := ctx.Value(callerKey{}).(caller)
-	return c
+	if c, ok := ctx.Value(callerKey{}).(*caller); ok {
+		return *c
+	}
+	return caller{}
 }
 
 // receive finds out who asks, counts the request, and hands it to a transport.
 func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
-	c, err := d.welcome(r)
-	if err != nil {
-		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{err}}, mediaJSON), err)
+	c, refused := d.welcome(r)
+	if refused != nil {
+		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{refused}}, mediaJSON), refused)
 		return
 	}
-	d.server.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+	r = r.WithContext(&callerContext{r.Context(), c})
+	defer func() {
+		if p := recover(); p != nil {
+			text, _ := json.Marshal(&graphql.Response{Errors: d.caught(r.Context(), p)})
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write(text)
+		}
+	}()
+	if isUpgrade(r) {
+		d.sockets.Do(w, r, d.server)
+		return
+	}
+	(&httpTransport{d}).Do(w, r, d.server)
 }
 
 // welcome counts a request before anything of its body is read. Somebody with a

@@ -16,11 +16,9 @@ import (
 // requests with files, and event streams.
 type httpTransport struct{ *Door }
 
-// Supports implements graphql.Transport: whatever is no WebSocket.
-func (*httpTransport) Supports(r *http.Request) bool { return !isUpgrade(r) }
-
-// Do implements graphql.Transport.
+// Do serves whatever is no WebSocket.
 func (t *httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+	begin := graphql.Now()
 	c := callerOf(r.Context())
 	c.memory = t.memoryOf(c)
 	defer c.memory.close()
@@ -38,7 +36,7 @@ func (t *httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.
 		return
 	}
 	params.Headers = r.Header
-	params.ReadTime = graphql.TraceTiming{Start: graphql.GetStartTime(r.Context()), End: graphql.Now()}
+	params.ReadTime = graphql.TraceTiming{Start: begin, End: graphql.Now()}
 	if !c.memory.take(weigh(params)) {
 		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
 		return

@@ -28,8 +28,9 @@ func (t *texts) keep(text string) {
 		return
 	}
 	slot := &t.slots[maphash.String(t.seed, text)%uint64(len(t.slots))]
-	if kept := slot.Load(); kept == nil || *kept != text {
-		slot.Store(&text)
+	if old := slot.Load(); old == nil || *old != text {
+		kept := text // else each text that is looked for would be moved to the heap
+		slot.Store(&kept)
 	}
 }
 
