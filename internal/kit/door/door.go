@@ -24,8 +24,8 @@ type Config struct {
 
 	// Admit finds out who has a token: once for each HTTP request, at
 	// connection_init, and again before each operation on a socket and every
-	// Limits.Recheck. It is called without a token too, for everybody, and must not
-	// wait then. Nil knows nobody.
+	// Limits.Recheck. It is called without a token too, for who brings none, and must
+	// not wait then. Nil knows nobody.
 	Admit func(ctx context.Context, c Credentials) Admission
 
 	// Origins are the foreign origins ("https://app.example.com") whose pages may
@@ -68,8 +68,9 @@ type Config struct {
 
 // Credentials are what somebody who asks comes with.
 type Credentials struct {
-	Token string     // of a Bearer authorization; "" is anonymous
-	Addr  netip.Addr // of the client, see [Proxies.ClientAddr]; may be zero
+	Token   string     // of a Bearer authorization; "" is anonymous
+	Addr    netip.Addr // of the client, see [Proxies.ClientAddr]; may be zero
+	Network string     // what [Network] has Addr in; "" if that is zero
 }
 
 // An Admission says who asks.
@@ -96,6 +97,8 @@ type Door struct {
 	metrics *metrics
 	docs    *documents
 	texts   *texts
+
+	networks networks
 
 	queryType string // the name of the schema's
 

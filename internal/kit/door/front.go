@@ -163,18 +163,18 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 // token counts as a user; who brings bad ones is soon not asked for them any
 // more, for each costs a look into the stores.
 func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
-	c, ok := d.admit(r.Context(), d.stranger(r), "")
-	if !ok {
-		return c, refusal(codeInternal, "internal error")
-	}
+	c := d.stranger(r)
 	token := bearer(r.Header.Get("Authorization"))
-	if token == "" || isUpgrade(r) { // a socket says who it is once it is open
-		return c, d.count(c)
+	if isUpgrade(r) {
+		token = "" // a socket says who it is once it is open
 	}
-	if wait, ok := d.mayLook(c); !ok {
-		return c, tooMany(wait)
+	if token != "" {
+		if wait, ok := d.mayLook(c); !ok {
+			return c, tooMany(wait)
+		}
 	}
-	if c, ok = d.admit(r.Context(), c, token); !ok {
+	c, ok := d.admit(r.Context(), c, token)
+	if !ok {
 		return c, refusal(codeInternal, "internal error")
 	}
 	return c, d.count(c)
@@ -182,10 +182,8 @@ func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
 
 // stranger is whoever sends a request, as long as nobody asked who it is.
 func (d *Door) stranger(r *http.Request) caller {
-	c := caller{addr: d.cfg.Proxies.ClientAddr(r), network: "a:unknown"}
-	if c.addr.IsValid() {
-		c.network = "a:" + Network(c.addr).String()
-	}
+	c := caller{addr: d.cfg.Proxies.ClientAddr(r)}
+	c.network = d.networks.key(c.addr)
 	c.key = c.network
 	return c
 }
@@ -212,10 +210,14 @@ func (d *Door) admit(ctx context.Context, c caller, token string) (now caller, o
 			now.admission = Admission{Unknown: true}
 		}
 	}()
-	bounded, cancel := context.WithTimeout(ctx, admitTime)
-	defer cancel()
+	bounded := newTerm(ctx, admitTime)
+	defer bounded.end(nil)
 	now = c
-	now.admission = d.cfg.Admit(bounded, Credentials{Token: token, Addr: c.addr})
+	asks := Credentials{Token: token, Addr: c.addr}
+	if c.addr.IsValid() {
+		asks.Network = strings.TrimPrefix(c.network, "a:")
+	}
+	now.admission = d.cfg.Admit(bounded, asks)
 	now.key = c.network
 	if now.admission.User != "" {
 		now.key = "u:" + now.admission.User
