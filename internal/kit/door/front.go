@@ -37,11 +37,15 @@ func (d *Door) wrapped() (http.Handler, error) {
 	plain := http.HandlerFunc(d.receive)
 	packed := compressed(plain)
 	inner := d.csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isUpgrade(r) {
+		switch {
+		case isUpgrade(r):
 			plain.ServeHTTP(w, r)
-			return
+		case len(r.Header["Accept-Encoding"]) == 0: // as packed would, which wraps the answer nevertheless
+			w.Header().Add("Vary", "Accept-Encoding")
+			plain.ServeHTTP(w, r)
+		default:
+			packed.ServeHTTP(w, r)
 		}
-		packed.ServeHTTP(w, r)
 	}))
 	inner = d.bodyTime(inner)
 	if len(d.cfg.Origins) == 0 {
