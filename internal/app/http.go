@@ -231,15 +231,11 @@ func admit(house *House) func(context.Context, door.Credentials) door.Admission 
 		if c.Token != "" {
 			viewer = house.Accounts.Authenticate(ctx, c.Token)
 		}
-		address := ""
-		if c.Addr.IsValid() {
-			address = door.Network(c.Addr).String()
-		}
 		admission := door.Admission{
 			Session: viewer.Session(),
 			Unknown: viewer.Unknown(),
 			Refused: c.Token != "" && viewer.ID == 0 && !viewer.Unknown(),
-			Enter:   func(ctx context.Context) context.Context { return graph.WithCaller(ctx, viewer, address) },
+			Enter:   func(ctx context.Context) context.Context { return graph.WithCaller(ctx, viewer, c.Network) },
 		}
 		if viewer.ID != 0 {
 			admission.User = strconv.FormatInt(viewer.ID, 10)

@@ -34,21 +34,40 @@ func media(a accepted) string {
 
 // write sends an answer.
 func (d *Door) write(w http.ResponseWriter, media string, status int, res *graphql.Response) {
-	body := encode(res)
+	body := borrow()
+	defer body.giveBack()
+	body.bytes = appendResponse(body.bytes, res)
 	h := w.Header()
-	h.Set("Content-Type", media+"; charset=utf-8")
+	h["Content-Type"] = typeOf(media)
 	h.Add("Vary", "Accept") // not Set: compression and CORS have added theirs
 	if h.Get("Cache-Control") == "" {
-		h.Set("Cache-Control", "no-store")
+		h["Cache-Control"] = noStore
 	}
-	h.Set("X-Content-Type-Options", "nosniff")
+	h["X-Content-Type-Options"] = noSniff
 	if wait, ok := retryAfter(res.Errors); ok && status >= http.StatusBadRequest {
 		h.Set("Retry-After", strconv.Itoa(wait))
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body))) // else longer ones would be chunked
-	d.deadline(w, len(body))
+	h.Set("Content-Length", strconv.Itoa(len(body.bytes))) // else longer ones would be chunked
+	d.deadline(w, len(body.bytes))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client is gone, or too slow
+	_, _ = w.Write(body.bytes) // the client is gone, or too slow
+}
+
+// Values of headers that nearly every answer has. Nobody changes them.
+//
+//nolint:gochecknoglobals // constants that Go cannot say
+var (
+	typeJSON    = []string{mediaJSON + "; charset=utf-8"}
+	typeGraphQL = []string{mediaGraphQL + "; charset=utf-8"}
+	noStore     = []string{"no-store"}
+	noSniff     = []string{"nosniff"}
+)
+
+func typeOf(media string) []string {
+	if media == mediaGraphQL {
+		return typeGraphQL
+	}
+	return typeJSON
 }
 
 // deadline bounds the time to write so many bytes. A connection that cannot have

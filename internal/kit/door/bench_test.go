@@ -3,11 +3,13 @@ package door
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
@@ -37,7 +39,7 @@ func BenchmarkCheck(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	docs, err := newDocuments(doortest.New().Executable(), &d.cfg, d.metrics)
+	docs, err := newDocuments(doortest.New().Executable(), &d.cfg, d.metrics, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -98,3 +100,52 @@ func BenchmarkRequest(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkWarm is a request of somebody who is known, with a document that is known:
+// what the door itself costs beside the fields, for nearly every request. Of the server
+// it has nothing but deadlines that can be set.
+func BenchmarkWarm(b *testing.B) {
+	who := Admission{User: "1", Session: "s", Enter: func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, "1") }}
+	d, err := New(doortest.New().Executable(), Config{
+		Limits: Limits{UserRate: -1, AnonymousRate: -1, Looks: -1}, Log: slog.New(slog.DiscardHandler),
+		Admit: func(_ context.Context, c Credentials) Admission {
+			if c.Token == "" {
+				return Admission{}
+			}
+			return who
+		},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := query("query Hello($name: String, $first: Int!) {\n  hello(name: $name)\n  items(first: $first) {\n    id\n    name\n  }\n}")
+	text = strings.TrimSuffix(text, "}") + `,"operationName":"Hello","variables":{"name":"Li","first":0}}`
+	sent := httptest.NewRequest(http.MethodPost, "/graphql", nil)
+	sent.ContentLength = int64(len(text))
+	sent.Header.Set("Content-Type", "application/json")
+	sent.Header.Set("Authorization", "Bearer token")
+	body, w := strings.NewReader(text), &warmWriter{header: http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		r := *sent
+		body.Reset(text)
+		r.Body = io.NopCloser(body)
+		clear(w.header)
+		d.ServeHTTP(w, &r)
+		if w.status != http.StatusOK || w.written < 30 {
+			b.Fatal(w.status, w.written)
+		}
+	}
+}
+
+// warmWriter forgets what it is told to write.
+type warmWriter struct {
+	header          http.Header
+	status, written int
+}
+
+func (w *warmWriter) Header() http.Header            { return w.header }
+func (w *warmWriter) WriteHeader(status int)         { w.status = status }
+func (w *warmWriter) Write(p []byte) (int, error)    { w.written = len(p); return len(p), nil }
+func (*warmWriter) SetReadDeadline(time.Time) error  { return nil }
+func (*warmWriter) SetWriteDeadline(time.Time) error { return nil }

@@ -2,10 +2,9 @@ package door
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -30,14 +29,16 @@ func fail(status int, code, format string, args ...any) *failure {
 	return &failure{status, refusal(code, format, args...)}
 }
 
-// readAll reads at most limit bytes of a body. Beyond the free ones it takes
-// memory as they arrive, and three times as much for the copies that decoding
-// makes: who only promises bytes holds none.
-func readAll(body io.Reader, limit int, m *memory) ([]byte, *failure) {
+// readAll reads at most limit bytes of a body into a buffer, or what it must grow to.
+// Beyond the free ones it takes memory as they arrive, and three times as much for the
+// copies that decoding makes: who only promises bytes holds none.
+func readAll(body io.Reader, limit int, m *memory, text []byte) ([]byte, *failure) {
 	if limit >= 0 {
 		body = io.LimitReader(body, int64(limit)+1)
 	}
-	text := make([]byte, 0, 2048)
+	if text = text[:0:min(cap(text), freeBytes)]; cap(text) == 0 {
+		text = make([]byte, 0, firstBuffer)
+	}
 	for {
 		if len(text) == cap(text) {
 			grown := 2 * cap(text)
@@ -67,50 +68,40 @@ func unread(err error) *failure {
 	return fail(http.StatusBadRequest, codeBadRequest, "The request broke off.")
 }
 
-// decode reads one request. Errors name what is wrong and repeat nothing of it.
-// Properties that are not known are no error, says the specification.
+// decode reads one request, of whose text it keeps nothing. Errors name what is wrong
+// and repeat nothing of it. Properties that are not known are no error, says the
+// specification.
 func (d *Door) decode(text []byte) (*graphql.RawParams, *failure) {
-	if !utf8.Valid(text) {
-		return nil, badRequest("The request is not UTF-8.")
+	maxDepth, maxValues := math.MaxInt, math.MaxInt
+	if limit := d.cfg.Limits.VariableDepth; limit >= 0 {
+		maxDepth = limit + 1
 	}
-	if err := d.modest(text, 1); err != nil {
-		return nil, err
+	if limit := d.cfg.Limits.VariableNodes; limit >= 0 {
+		maxValues = limit + requestValues
 	}
-	fields, err := object(text)
-	if err != nil {
-		if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-			return nil, fail(http.StatusBadRequest, codeBatching, "Several requests in one are not supported: send them side by side.")
-		}
-		return nil, badRequest("The request is not one JSON object with a query.")
+	found, ok := scanRequest(text, maxDepth, maxValues)
+	if !ok {
+		return nil, d.undecodable(text)
 	}
-	params, err := paramsOf(fields)
+	params, err := d.texts.params(found)
 	if err != nil {
 		return nil, badRequest("%s", err)
 	}
 	return params, nil
 }
 
-// paramsOf reads the properties of a request. The text of an error can be shown
-// to the client.
-func paramsOf(fields map[string]json.RawMessage) (*graphql.RawParams, error) {
-	var p graphql.RawParams
-	for name, to := range map[string]*string{"query": &p.Query, "operationName": &p.OperationName} {
-		text := fields[name]
-		if absent(text) {
-			continue
-		}
-		var err error
-		if *to, err = jsonString(text); err != nil {
-			return nil, fmt.Errorf("%s is not a string", name)
-		}
+// undecodable says why a text is no request.
+func (d *Door) undecodable(text []byte) *failure {
+	if !utf8.Valid(text) {
+		return badRequest("The request is not UTF-8.")
 	}
-	for name, to := range map[string]*map[string]any{"variables": &p.Variables, "extensions": &p.Extensions} {
-		var err error
-		if *to, err = values(fields[name]); err != nil {
-			return nil, fmt.Errorf("%s is not an object", name)
-		}
+	if failed := d.modest(text, 1); failed != nil {
+		return failed
 	}
-	return &p, nil
+	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		return fail(http.StatusBadRequest, codeBatching, "Several requests in one are not supported: send them side by side.")
+	}
+	return badRequest("The request is not one JSON object with a query.")
 }
 
 func tooLong(limit int) *failure {

@@ -345,7 +345,7 @@ func TestABodyIsReadInWhateverPieces(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBudget(1<<20, 0)
 			held := &memory{budget: b, key: "a"}
-			got, failed := readAll(tt.reader, tt.limit, held)
+			got, failed := readAll(tt.reader, tt.limit, held, nil)
 			switch {
 			case tt.status == 0 && failed != nil, tt.status != 0 && (failed == nil || failed.status != tt.status):
 				t.Fatalf("got %+v, want %d", failed, tt.status)
@@ -364,10 +364,10 @@ func TestABodyIsReadInWhateverPieces(t *testing.T) {
 func TestASmallBodyTakesNoMemoryOfAll(t *testing.T) {
 	b := newBudget(1, 0)
 	held := &memory{budget: b, key: "a"}
-	if _, failed := readAll(bytes.NewReader(make([]byte, freeBytes-1)), -1, held); failed != nil {
+	if _, failed := readAll(bytes.NewReader(make([]byte, freeBytes-1)), -1, held, nil); failed != nil {
 		t.Errorf("got %+v", failed)
 	}
-	if _, failed := readAll(bytes.NewReader(make([]byte, freeBytes+1)), -1, held); failed == nil || failed.status != 503 {
+	if _, failed := readAll(bytes.NewReader(make([]byte, freeBytes+1)), -1, held, nil); failed == nil || failed.status != 503 {
 		t.Errorf("a byte more: %+v", failed)
 	}
 }

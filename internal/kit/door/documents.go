@@ -5,9 +5,9 @@ import (
 	"errors"
 	"maps"
 	"runtime"
+	"slices"
 	"strings"
 
-	"github.com/99designs/gqlgen/complexity"
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/handler/extension"
 	"github.com/maypok86/otter/v2"
@@ -32,13 +32,15 @@ type documents struct {
 	introspection bool
 	once          map[string]bool
 	rules         []core.Rule
-	valid         *otter.Cache[string, document] // by text
-	persisted     *otter.Cache[string, string]   // texts by SHA-256, in hex
+	valid         *otter.Cache[string, *document] // by text
+	persisted     *otter.Cache[string, string]    // texts by SHA-256, in hex
 	trusted       trusted
+	texts         *texts // of valid documents
 	metrics       *metrics
 
 	aboutSchema *introspectionCosts
-	reading     *places // new documents at once, one of each caller
+	weighed     map[fieldName]bool // fields whose points are a function of their arguments
+	reading     *places            // new documents at once, one of each caller
 }
 
 // A document was found valid. All requests share it, so nobody may change it;
@@ -46,7 +48,8 @@ type documents struct {
 type document struct {
 	text  string
 	tree  *ast.QueryDocument
-	nodes int // of the tree
+	nodes int     // of the tree
+	costs []*cost // of its operations
 }
 
 // What is kept of a document is taken to cost so many bytes, beside its text. A
@@ -57,12 +60,23 @@ const (
 	worstTree  = nodeBytes / 2
 )
 
-func (doc document) bytes() int { return len(doc.text) + doc.nodes*nodeBytes + entryBytes }
+func (doc *document) bytes() int {
+	n := len(doc.text) + doc.nodes*nodeBytes + entryBytes
+	for _, c := range doc.costs {
+		n += c.bytes()
+	}
+	return n
+}
 
-func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics) (*documents, error) {
+// cost is that of one of its operations.
+func (doc *document) cost(of *ast.OperationDefinition) *cost {
+	return doc.costs[slices.Index(doc.tree.Operations, of)]
+}
+
+func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *texts) (*documents, error) {
 	d := &documents{
 		es: es, schema: WithoutDefer(es.Schema()), limits: cfg.Limits, introspection: cfg.Introspection, once: map[string]bool{},
-		rules: ruleSet(cfg.Introspection), metrics: m, reading: newPlaces(2*runtime.GOMAXPROCS(0), 1),
+		rules: ruleSet(cfg.Introspection), metrics: m, texts: t, weighed: weighedFields(es), reading: newPlaces(2*runtime.GOMAXPROCS(0), 1),
 	}
 	for _, name := range cfg.Once {
 		d.once[name] = true
@@ -71,7 +85,7 @@ func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics) (*docume
 	if d.aboutSchema, err = newIntrospectionCosts(d.schema); err != nil {
 		return nil, err
 	}
-	if d.valid, err = bounded(cfg.Limits.DocumentCache, func(_ string, doc document) int { return doc.bytes() }); err != nil {
+	if d.valid, err = bounded(cfg.Limits.DocumentCache, func(_ string, doc *document) int { return doc.bytes() }); err != nil {
 		return nil, err
 	}
 	if d.persisted, err = bounded(cfg.Limits.PersistedCache, func(hash, text string) int { return len(hash) + len(text) + entryBytes }); err != nil {
@@ -130,13 +144,16 @@ func (d *documents) MutateOperationParameters(ctx context.Context, params *graph
 		if doc, err = d.read(ctx, params.Query); err != nil {
 			return err
 		}
+	} else {
+		d.texts.keep(doc.text)
 	}
 	params.Query, oc.Doc = doc.text, doc.tree
+	oc.Stats.SetExtension(documentKey, doc)
 	return nil
 }
 
 // known is the document of a text that was found valid before.
-func (d *documents) known(text string) (document, bool) {
+func (d *documents) known(text string) (*document, bool) {
 	if doc, ok := d.trusted.valid[text]; ok {
 		return doc, true
 	}
@@ -147,13 +164,13 @@ func (d *documents) known(text string) (document, bool) {
 // while it waited. A caller's are read one after the other, for the worst that
 // are allowed take milliseconds. What the tree needs is counted as long as the
 // request runs.
-func (d *documents) read(ctx context.Context, text string) (document, *gqlerror.Error) {
+func (d *documents) read(ctx context.Context, text string) (*document, *gqlerror.Error) {
 	waiting, cancel := timeout(ctx, d.limits.RunningWait)
 	defer cancel()
 	c := callerOf(ctx)
 	leave, err := d.reading.enter(waiting, c.key, 1)
 	if err != nil {
-		return document{}, busy()
+		return nil, busy()
 	}
 	defer leave()
 	if doc, known := d.valid.GetIfPresent(text); known {
@@ -164,11 +181,11 @@ func (d *documents) read(ctx context.Context, text string) (document, *gqlerror.
 		guess = min(guess, d.limits.Tokens*nodeBytes)
 	}
 	if !c.memory.take(guess) {
-		return document{}, noMemory().Error
+		return nil, noMemory().Error
 	}
-	doc := document{text: strings.Clone(text)} // it may be a piece of a longer one
-	if refused := d.parse(ctx, &doc); refused != nil {
-		return document{}, refused
+	doc := &document{text: strings.Clone(text)} // it may be a piece of a longer one
+	if refused := d.parse(ctx, doc); refused != nil {
+		return nil, refused
 	}
 	c.memory.give(guess - max(0, doc.bytes()-freeTree))
 	d.valid.Set(doc.text, doc)
@@ -200,6 +217,10 @@ func (d *documents) check(doc *document, limits Limits) (refused *gqlerror.Error
 	}
 	if errs := validate(d.schema, doc.tree, d.rules, limits.ValidationErrors); len(errs) > 0 {
 		return together(errs)
+	}
+	doc.costs = make([]*cost, len(doc.tree.Operations))
+	for i, op := range doc.tree.Operations {
+		doc.costs[i] = d.newCost(op)
 	}
 	return nil
 }
@@ -251,20 +272,23 @@ func (handedOver) Add(context.Context, string, *ast.QueryDocument) {}
 // MutateOperationContext implements graphql.OperationContextMutator.
 func (d *documents) MutateOperationContext(ctx context.Context, oc *graphql.OperationContext) *gqlerror.Error {
 	oc.DisableIntrospection = !d.introspection
-	if err := d.onceOnly(oc); err != nil {
+	doc, _ := oc.Stats.GetExtension(documentKey).(*document)
+	c := doc.cost(oc.Operation)
+	d.texts.keep(oc.Operation.Name)
+	if err := d.onceOnly(c, oc); err != nil {
 		return err
 	}
-	points := complexity.Calculate(ctx, d.es, oc.Operation, oc.Variables)
-	if schema := d.aboutSchema.of(oc.Operation.SelectionSet, whereabouts{}); schema > 0 {
-		if d.limits.Complexity >= 0 && schema > 2*d.aboutSchema.whole {
+	points := d.calculate(ctx, c, oc)
+	if c.schema > 0 {
+		if d.limits.Complexity >= 0 && c.schema > 2*d.aboutSchema.whole {
 			return refusal(codeComplexity, "The operation asks for more than the whole schema, twice.")
 		}
-		oc.Stats.SetExtension(schemaKey, schema/introspectionShare)
+		oc.Stats.SetExtension(schemaKey, c.schema/introspectionShare)
 	}
-	if over(points, d.limits.Complexity) {
-		return refusal(codeComplexity, "The operation has a complexity of %d points: at most %d are allowed.", points, d.limits.Complexity)
+	if over(points.Complexity, d.limits.Complexity) {
+		return refusal(codeComplexity, "The operation has a complexity of %d points: at most %d are allowed.", points.Complexity, d.limits.Complexity)
 	}
-	oc.Stats.SetExtension(pointsKey, &extension.ComplexityStats{Complexity: points, ComplexityLimit: d.limits.Complexity})
+	oc.Stats.SetExtension(pointsKey, points)
 	if t, ok := oc.Stats.GetExtension(timesKey).(times); ok {
 		oc.Stats.Parsing, oc.Stats.Validation.Start = t.parsing, t.parsing.End
 	}
@@ -274,9 +298,10 @@ func (d *documents) MutateOperationContext(ctx context.Context, oc *graphql.Oper
 // Where what is known of an operation is kept. The complexity is where gqlgen's
 // own extension keeps it, so that extension.GetComplexityStats finds it.
 const (
-	pointsKey = "ComplexityLimit"
-	schemaKey = "door.schema"
-	timesKey  = "door.times"
+	pointsKey   = "ComplexityLimit"
+	schemaKey   = "door.schema"
+	timesKey    = "door.times"
+	documentKey = "door.document"
 )
 
 // times is when a new document was parsed.
@@ -293,8 +318,8 @@ func pointsOf(oc *graphql.OperationContext) int {
 }
 
 // onceOnly refuses a field that stands twice and must not.
-func (d *documents) onceOnly(oc *graphql.OperationContext) *gqlerror.Error {
-	if len(d.once) == 0 || oc.Operation.Operation != ast.Mutation {
+func (d *documents) onceOnly(c *cost, oc *graphql.OperationContext) *gqlerror.Error {
+	if !c.twice {
 		return nil
 	}
 	seen := map[string]bool{}

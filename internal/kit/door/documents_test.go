@@ -25,8 +25,8 @@ type lookups struct{ hits, misses, persistedHits, persistedMisses float64 }
 
 func (m *metrics) lookups() lookups {
 	return lookups{
-		testutil.ToFloat64(m.documents.WithLabelValues("hit")), testutil.ToFloat64(m.documents.WithLabelValues("miss")),
-		testutil.ToFloat64(m.persisted.WithLabelValues("hit")), testutil.ToFloat64(m.persisted.WithLabelValues("miss")),
+		testutil.ToFloat64(m.documents[true]), testutil.ToFloat64(m.documents[false]),
+		testutil.ToFloat64(m.persisted[true]), testutil.ToFloat64(m.persisted[false]),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"golang.org/x/sync/errgroup"
@@ -24,8 +24,8 @@ type Config struct {
 
 	// Admit finds out who has a token: once for each HTTP request, at
 	// connection_init, and again before each operation on a socket and every
-	// Limits.Recheck. It is called without a token too, for everybody, and must not
-	// wait then. Nil knows nobody.
+	// Limits.Recheck. It is called without a token too, for who brings none, and must
+	// not wait then. Nil knows nobody.
 	Admit func(ctx context.Context, c Credentials) Admission
 
 	// Origins are the foreign origins ("https://app.example.com") whose pages may
@@ -68,8 +68,9 @@ type Config struct {
 
 // Credentials are what somebody who asks comes with.
 type Credentials struct {
-	Token string     // of a Bearer authorization; "" is anonymous
-	Addr  netip.Addr // of the client, see [Proxies.ClientAddr]; may be zero
+	Token   string     // of a Bearer authorization; "" is anonymous
+	Addr    netip.Addr // of the client, see [Proxies.ClientAddr]; may be zero
+	Network string     // what [Network] has Addr in; "" if that is zero
 }
 
 // An Admission says who asks.
@@ -90,11 +91,14 @@ type Admission struct {
 type Door struct {
 	cfg     Config
 	log     *slog.Logger
-	server  *handler.Server
+	server  *executor.Executor
 	csrf    *http.CrossOriginProtection
 	front   http.Handler
 	metrics *metrics
 	docs    *documents
+	texts   *texts
+
+	networks networks
 
 	queryType string // the name of the schema's
 
@@ -120,7 +124,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	}
 	l := cfg.Limits
 	d := &Door{
-		cfg: cfg, log: cfg.Log, metrics: newMetrics(cfg.Registerer), server: handler.New(es), queryType: es.Schema().Query.Name,
+		cfg: cfg, log: cfg.Log, texts: newTexts(), metrics: newMetrics(cfg.Registerer), server: executor.New(es), queryType: es.Schema().Query.Name,
 		anonymous: newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		users:     newUserBuckets(l.UserRate, l.UserBurst, time.Now),
 		looks:     newBuckets(l.Looks, 2*l.Looks, time.Now),
@@ -131,13 +135,11 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 		perAddress: newCounts(l.SocketsPerAddress), perUser: newSeats(l.SocketsPerUser),
 	}
 	var err error
-	if d.docs, err = newDocuments(es, &d.cfg, d.metrics); err != nil {
+	if d.docs, err = newDocuments(es, &d.cfg, d.metrics, d.texts); err != nil {
 		return nil, fmt.Errorf("documents: %w", err)
 	}
 	d.sockets, d.streams = newSockets(d), newStreams()
 	d.broadcasts, d.holders = newBroadcasts(d), newHolders()
-	d.server.AddTransport(d.sockets)
-	d.server.AddTransport(&httpTransport{d})
 	d.server.SetQueryCache(handedOver{})
 	d.server.SetErrorPresenter(d.present)
 	d.server.SetRecoverFunc(d.recovered)

@@ -294,7 +294,7 @@ func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
 		waiting.Go(func() { as("ann") })
 	}
 	eventually(t, "they wait", func() bool {
-		return testutil.ToFloat64(s.door.metrics.documents.WithLabelValues("miss")) == 5
+		return testutil.ToFloat64(s.door.metrics.documents[false]) == 5
 	})
 	as("bob")
 	leave()

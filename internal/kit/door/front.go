@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -36,11 +37,15 @@ func (d *Door) wrapped() (http.Handler, error) {
 	plain := http.HandlerFunc(d.receive)
 	packed := compressed(plain)
 	inner := d.csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isUpgrade(r) {
+		switch {
+		case isUpgrade(r):
 			plain.ServeHTTP(w, r)
-			return
+		case len(r.Header["Accept-Encoding"]) == 0: // as packed would, which wraps the answer nevertheless
+			w.Header().Add("Vary", "Accept-Encoding")
+			plain.ServeHTTP(w, r)
+		default:
+			packed.ServeHTTP(w, r)
 		}
-		packed.ServeHTTP(w, r)
 	}))
 	inner = d.bodyTime(inner)
 	if len(d.cfg.Origins) == 0 {
@@ -113,39 +118,67 @@ func isUpgrade(r *http.Request) bool {
 	return hasToken(r.Header.Values("Upgrade"), "websocket")
 }
 
+// A callerContext is the context of a request or an operation, which says who sent it.
+type callerContext struct {
+	context.Context
+	caller caller
+}
+
 type callerKey struct{}
 
+// Value implements context.Context.
+func (c *callerContext) Value(key any) any {
+	if _, ok := key.(callerKey); ok {
+		return &c.caller
+	}
+	return c.Context.Value(key)
+}
+
 func callerOf(ctx context.Context) caller {
-	c, _ := ctx.Value(callerKey{}).(caller)
-	return c
+	if c, ok := ctx.Value(callerKey{}).(*caller); ok {
+		return *c
+	}
+	return caller{}
 }
 
 // receive finds out who asks, counts the request, and hands it to a transport.
 func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
-	c, err := d.welcome(r)
-	if err != nil {
-		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{err}}, mediaJSON), err)
+	c, refused := d.welcome(r)
+	if refused != nil {
+		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{refused}}, mediaJSON), refused)
 		return
 	}
-	d.server.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+	r = r.WithContext(&callerContext{r.Context(), c})
+	defer func() {
+		if p := recover(); p != nil {
+			text, _ := json.Marshal(&graphql.Response{Errors: d.caught(r.Context(), p)})
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write(text)
+		}
+	}()
+	if isUpgrade(r) {
+		d.sockets.Do(w, r, d.server)
+		return
+	}
+	(&httpTransport{d}).Do(w, r, d.server)
 }
 
 // welcome counts a request before anything of its body is read. Somebody with a
 // token counts as a user; who brings bad ones is soon not asked for them any
 // more, for each costs a look into the stores.
 func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
-	c, ok := d.admit(r.Context(), d.stranger(r), "")
-	if !ok {
-		return c, refusal(codeInternal, "internal error")
-	}
+	c := d.stranger(r)
 	token := bearer(r.Header.Get("Authorization"))
-	if token == "" || isUpgrade(r) { // a socket says who it is once it is open
-		return c, d.count(c)
+	if isUpgrade(r) {
+		token = "" // a socket says who it is once it is open
 	}
-	if wait, ok := d.mayLook(c); !ok {
-		return c, tooMany(wait)
+	if token != "" {
+		if wait, ok := d.mayLook(c); !ok {
+			return c, tooMany(wait)
+		}
 	}
-	if c, ok = d.admit(r.Context(), c, token); !ok {
+	c, ok := d.admit(r.Context(), c, token)
+	if !ok {
 		return c, refusal(codeInternal, "internal error")
 	}
 	return c, d.count(c)
@@ -153,10 +186,8 @@ func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
 
 // stranger is whoever sends a request, as long as nobody asked who it is.
 func (d *Door) stranger(r *http.Request) caller {
-	c := caller{addr: d.cfg.Proxies.ClientAddr(r), network: "a:unknown"}
-	if c.addr.IsValid() {
-		c.network = "a:" + Network(c.addr).String()
-	}
+	c := caller{addr: d.cfg.Proxies.ClientAddr(r)}
+	c.network = d.networks.key(c.addr)
 	c.key = c.network
 	return c
 }
@@ -183,10 +214,14 @@ func (d *Door) admit(ctx context.Context, c caller, token string) (now caller, o
 			now.admission = Admission{Unknown: true}
 		}
 	}()
-	bounded, cancel := context.WithTimeout(ctx, admitTime)
-	defer cancel()
+	bounded := newTerm(ctx, admitTime)
+	defer bounded.end(nil)
 	now = c
-	now.admission = d.cfg.Admit(bounded, Credentials{Token: token, Addr: c.addr})
+	asks := Credentials{Token: token, Addr: c.addr}
+	if c.addr.IsValid() {
+		asks.Network = strings.TrimPrefix(c.network, "a:")
+	}
+	now.admission = d.cfg.Admit(bounded, asks)
 	now.key = c.network
 	if now.admission.User != "" {
 		now.key = "u:" + now.admission.User

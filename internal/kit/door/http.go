@@ -16,11 +16,9 @@ import (
 // requests with files, and event streams.
 type httpTransport struct{ *Door }
 
-// Supports implements graphql.Transport: whatever is no WebSocket.
-func (*httpTransport) Supports(r *http.Request) bool { return !isUpgrade(r) }
-
-// Do implements graphql.Transport.
+// Do serves whatever is no WebSocket.
 func (t *httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+	begin := graphql.Now()
 	c := callerOf(r.Context())
 	c.memory = t.memoryOf(c)
 	defer c.memory.close()
@@ -38,7 +36,7 @@ func (t *httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.
 		return
 	}
 	params.Headers = r.Header
-	params.ReadTime = graphql.TraceTiming{Start: graphql.GetStartTime(r.Context()), End: graphql.Now()}
+	params.ReadTime = graphql.TraceTiming{Start: begin, End: graphql.Now()}
 	if !c.memory.take(weigh(params)) {
 		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
 		return
@@ -79,7 +77,7 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, done, fail(http.StatusUnsupportedMediaType, codeMediaType, "Requests are not compressed.")
 	}
-	kind, attributes, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	kind, attributes, err := contentType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "multipart/form-data":
 		return t.readMultipart(w, r, c, attributes["boundary"], held)
@@ -91,13 +89,24 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 		return nil, done, tooLong(limit)
 	}
 	failed = within(w, t.cfg.Limits.BodyTime, func() *failure {
-		text, failed := readAll(r.Body, limit, held)
+		into := borrow()
+		defer into.giveBack()
+		text, failed := readAll(r.Body, limit, held, into.bytes)
 		if failed == nil {
 			params, failed = t.decode(text)
 		}
 		return failed
 	})
 	return params, done, failed
+}
+
+// contentType is mime.ParseMediaType, which needs no look at what nearly all clients send.
+func contentType(header string) (media string, attributes map[string]string, err error) {
+	switch header {
+	case mediaJSON, mediaJSON + "; charset=utf-8", mediaJSON + "; charset=UTF-8", mediaJSON + ";charset=utf-8", mediaJSON + ";charset=UTF-8":
+		return mediaJSON, nil, nil
+	}
+	return mime.ParseMediaType(header) //nolint:wrapcheck // nobody is told
 }
 
 // isUTF8 says whether a charset is UTF-8, which is also what none means.
@@ -131,14 +140,16 @@ func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accept
 		t.streamOne(w, res)
 		return
 	}
-	w.Header().Set("Cache-Control", t.cacheControl(w, r, op, res))
+	if keep := t.cacheControl(w, r, op, res); keep != "" {
+		w.Header().Set("Cache-Control", keep)
+	}
 	t.write(w, as.json, statusOf(res, as.json), res)
 }
 
-// cacheControl says who may keep an answer: nobody, but for an anonymous GET of
-// public fields alone.
+// cacheControl says who may keep an answer: nobody, which is "" and what write says by
+// itself, but for an anonymous GET of public fields alone.
 func (t *httpTransport) cacheControl(w http.ResponseWriter, r *http.Request, op *operation, res *graphql.Response) string {
-	const nobody = "no-store"
+	const nobody = ""
 	if r.Method != http.MethodGet || len(t.cfg.Public) == 0 {
 		return nobody
 	}

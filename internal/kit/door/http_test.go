@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -346,5 +347,20 @@ func TestOnlyAnAnonymousGETOfPublicFieldsMayBeKept(t *testing.T) {
 				t.Errorf("Vary is %q", vary)
 			}
 		})
+	}
+}
+
+func TestUsualHeadersMeanWhatTheySay(t *testing.T) {
+	for header, got := range usual {
+		if want := negotiated(header); got != want || want.json == "" && !want.stream {
+			t.Errorf("Accept: %s: got %+v, want %+v", header, got, want)
+		}
+	}
+	for _, charset := range []string{"", "; charset=utf-8", "; charset=UTF-8", ";charset=utf-8", ";charset=UTF-8"} {
+		media, _, err := contentType(mediaJSON + charset)
+		want, attributes, _ := mime.ParseMediaType(mediaJSON + charset)
+		if err != nil || media != want || !isUTF8(attributes["charset"]) {
+			t.Errorf("Content-Type: %s%s: got %s, %v", mediaJSON, charset, media, err)
+		}
 	}
 }

@@ -70,17 +70,6 @@ func object(text []byte) (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
-// values returns a JSON object whose numbers are as written; nil for null or
-// nothing.
-func values(text json.RawMessage) (map[string]any, error) {
-	if absent(text) {
-		return nil, nil //nolint:nilnil // no values are no error
-	}
-	var of map[string]any
-	err := strictJSON(text, &of)
-	return of, err
-}
-
 func jsonString(value json.RawMessage) (string, error) {
 	if absent(value) || value[0] != '"' {
 		return "", errKind

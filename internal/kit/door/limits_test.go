@@ -440,7 +440,7 @@ func newLibrary(t *testing.T, cfg Config) library {
 	t.Helper()
 	cfg.Limits = cfg.Limits.orDefaults()
 	es := doortest.New().Executable()
-	docs, err := newDocuments(es, &cfg, newMetrics(nil))
+	docs, err := newDocuments(es, &cfg, newMetrics(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

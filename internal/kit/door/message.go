@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -66,15 +67,15 @@ func parseMessage(text []byte) (message, error) {
 }
 
 // params reads the payload of subscribe.
-func (m message) params() (*graphql.RawParams, error) {
-	fields, err := object(m.payload)
-	if err != nil {
+func (m message) params(known *texts) (*graphql.RawParams, error) {
+	found, ok := scanRequest(m.payload, math.MaxInt, math.MaxInt)
+	switch {
+	case !ok:
 		return nil, errors.New("the payload is not an object")
-	}
-	if absent(fields["query"]) {
+	case found.query == nil:
 		return nil, errors.New("the payload has no query")
 	}
-	params, err := paramsOf(fields)
+	params, err := known.params(found)
 	if err != nil {
 		return nil, fmt.Errorf("the payload's %w", err)
 	}

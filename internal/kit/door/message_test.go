@@ -31,7 +31,7 @@ func FuzzMessagesOfClients(f *testing.F) {
 			t.Errorf("the payload is %q", m.payload)
 		}
 		_, _ = m.authorization()
-		if params, err := m.params(); err == nil && m.payload == nil {
+		if params, err := m.params(nil); err == nil && m.payload == nil {
 			t.Errorf("%+v was read from no payload", params)
 		}
 		var back struct {

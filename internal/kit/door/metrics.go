@@ -11,8 +11,8 @@ import (
 // closed sets: nothing that a client chooses is one.
 type metrics struct {
 	refused   *prometheus.CounterVec
-	documents *prometheus.CounterVec
-	persisted *prometheus.CounterVec
+	documents map[bool]prometheus.Counter // by whether it was found
+	persisted map[bool]prometheus.Counter
 	points    prometheus.Gauge
 	streams   prometheus.Gauge
 	panics    prometheus.Counter
@@ -23,16 +23,17 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
+	documents := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tandian_door_documents_total", Help: "Documents looked up among those that were found valid before: hit, miss.",
+	}, []string{"result"})
+	persisted := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tandian_door_persisted_queries_total", Help: "Queries that clients named by a hash alone: hit, miss.",
+	}, []string{"result"})
 	m := &metrics{
+		documents: map[bool]prometheus.Counter{}, persisted: map[bool]prometheus.Counter{},
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_door_refused_total", Help: "Requests, and reads by id within requests, that were refused before they ran, by the code of the first error.",
 		}, []string{"code"}),
-		documents: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_door_documents_total", Help: "Documents looked up among those that were found valid before: hit, miss.",
-		}, []string{"result"}),
-		persisted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_door_persisted_queries_total", Help: "Queries that clients named by a hash alone: hit, miss.",
-		}, []string{"result"}),
 		points:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_running_points", Help: "Complexity of the queries and mutations that run now."}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_event_streams", Help: "Event streams that are open."}),
 		panics:  prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_door_panics_total", Help: "Panics that were caught and answered as INTERNAL."}),
@@ -40,9 +41,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	for _, code := range refusalCodes() {
 		m.refused.WithLabelValues(code)
 	}
-	for _, result := range []string{"hit", "miss"} {
-		m.documents.WithLabelValues(result)
-		m.persisted.WithLabelValues(result)
+	for found, result := range map[bool]string{true: "hit", false: "miss"} {
+		m.documents[found] = documents.WithLabelValues(result)
+		m.persisted[found] = persisted.WithLabelValues(result)
 	}
 	m.subscriptions = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_subscriptions", Help: "Subscriptions that are told the same as others, by sockets and event streams."})
 	m.selections = prometheus.NewGauge(prometheus.GaugeOpts{Name: "tandian_door_selections", Help: "What these want to know, each executed for itself."})
@@ -55,7 +56,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	})
 	if reg != nil {
-		reg.MustRegister(m.refused, m.documents, m.persisted, m.points, m.streams, m.panics,
+		reg.MustRegister(m.refused, documents, persisted, m.points, m.streams, m.panics,
 			m.subscriptions, m.selections, m.personal, m.deliveries, m.executions, m.lagged, m.delivery)
 	}
 	return m
@@ -78,12 +79,5 @@ func (m *metrics) refuse(err *gqlerror.Error) {
 	m.refused.WithLabelValues(code).Inc()
 }
 
-func (m *metrics) document(known bool)       { m.documents.WithLabelValues(result(known)).Inc() }
-func (m *metrics) persistedQuery(known bool) { m.persisted.WithLabelValues(result(known)).Inc() }
-
-func result(known bool) string {
-	if known {
-		return "hit"
-	}
-	return "miss"
-}
+func (m *metrics) document(known bool)       { m.documents[known].Inc() }
+func (m *metrics) persistedQuery(known bool) { m.persisted[known].Inc() }

@@ -31,7 +31,38 @@ type preference struct {
 // weight wins, then what is said most specifically, then what stands first.
 // Without a header, and for */*, the answer is of the old type.
 func negotiate(r *http.Request) accepted {
-	ranges := preferences(strings.Join(r.Header.Values("Accept"), ","))
+	lines := r.Header["Accept"]
+	if len(lines) == 0 {
+		return accepted{json: mediaJSON, first: mediaJSON}
+	}
+	if len(lines) == 1 {
+		if a, known := usual[lines[0]]; known {
+			return a
+		}
+	}
+	return negotiated(strings.Join(lines, ","))
+}
+
+// usual are what headers mean that many clients send: those of the specification, of
+// Apollo Client and urql, and what fetch and axios send if they are not told.
+//
+//nolint:gochecknoglobals // a constant that Go cannot say
+var usual = func() map[string]accepted {
+	known := map[string]accepted{}
+	for _, header := range []string{
+		"*/*", mediaJSON, mediaGraphQL, mediaStream, "application/json, text/plain, */*",
+		mediaGraphQL + ", " + mediaJSON, mediaGraphQL + "," + mediaJSON, mediaGraphQL + ", " + mediaJSON + ";q=0.9", mediaGraphQL + "," + mediaJSON + ";q=0.9",
+		mediaGraphQL + "; charset=utf-8, " + mediaJSON + "; charset=utf-8",
+		mediaGraphQL + ", application/graphql+json, " + mediaJSON + ", " + mediaStream + ", multipart/mixed",
+	} {
+		known[header] = negotiated(header)
+	}
+	return known
+}()
+
+// negotiated is what a header means.
+func negotiated(header string) accepted {
+	ranges := preferences(header)
 	if len(ranges) == 0 {
 		return accepted{json: mediaJSON, first: mediaJSON}
 	}

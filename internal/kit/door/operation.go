@@ -35,9 +35,11 @@ type operation struct {
 	oc        *graphql.OperationContext
 	params    graphql.RawParams // of a subscription
 	ctx       context.Context   // ends with the operation
-	cancel    context.CancelCauseFunc
+	life      *term             // what ctx is made of
+	time      *term             // of a query or a mutation that runs, nil before
+	place     place             // among what runs
+	points    float64           // that it takes there
 	responses graphql.ResponseHandler
-	leave     func()            // the places that it takes
 	joint     *live.Joint       // of a subscription
 	lastEvent string            // that its client saw before; set before run
 	refused   *graphql.Response // that waits to be the next
@@ -62,7 +64,11 @@ func (d *Door) start(ctx context.Context, exec graphql.GraphExecutor, c caller, 
 		}
 	}()
 	c.door = d
-	ctx = context.WithValue(ctx, callerKey{}, c)
+	if of, ok := ctx.(*callerContext); ok { // the request's own, which nobody else has yet
+		of.caller = c
+	} else {
+		ctx = &callerContext{ctx, c}
+	}
 	if c.admission.Enter != nil {
 		ctx = c.admission.Enter(ctx)
 	}
@@ -71,8 +77,8 @@ func (d *Door) start(ctx context.Context, exec graphql.GraphExecutor, c caller, 
 	if len(errs) > 0 {
 		return nil, d.refused(graphql.WithOperationContext(ctx, oc), exec, apart(errs))
 	}
-	op = &operation{door: d, exec: exec, caller: c, oc: oc, leave: func() {}}
-	op.ctx, op.cancel = context.WithCancelCause(ctx)
+	op = &operation{door: d, exec: exec, caller: c, oc: oc, life: newTerm(ctx, -1)}
+	op.ctx = op.life
 	if op.subscription() {
 		op.params = *params
 	}
@@ -122,29 +128,33 @@ func (op *operation) source() live.Source {
 // enter takes a place and, but for a subscription, begins the operation's time.
 func (op *operation) enter(ctx context.Context) *gqlerror.Error {
 	limits, points := op.door.cfg.Limits, pointsOf(op.oc)
-	waiting, cancel := timeout(ctx, limits.RunningWait)
-	defer cancel()
-	leave, err := op.door.running.enter(waiting, op.caller.key, points)
-	if err != nil {
-		return busy()
+	at, ok := op.door.running.try(op.caller.key, points)
+	if !ok {
+		waiting, cancel := timeout(ctx, limits.RunningWait)
+		defer cancel()
+		var err error
+		if at, err = op.door.running.wait(waiting, op.caller.key, points); err != nil {
+			return busy()
+		}
 	}
-	op.door.metrics.points.Add(float64(points))
-	stop := func() {}
+	op.place, op.points = at, float64(points)
+	op.door.metrics.points.Add(op.points)
 	if !op.subscription() {
-		op.ctx, stop = timeout(ctx, limits.OperationTime)
-	}
-	op.leave = func() {
-		stop()
-		leave()
-		op.door.metrics.points.Sub(float64(points))
+		op.time = newTerm(ctx, limits.OperationTime)
+		op.ctx = op.time
 	}
 	return nil
 }
 
 // free gives the place back.
 func (op *operation) free() {
-	op.leave()
-	op.leave = func() {}
+	if op.time != nil {
+		op.time.end(nil)
+		op.time = nil
+	}
+	op.place.leave()
+	op.door.metrics.points.Sub(op.points)
+	op.points = 0
 }
 
 // busy refuses what found no place in time.
@@ -207,6 +217,9 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 
 // cause says why the operation was ended from outside, nil if it was not.
 func (op *operation) cause() error { return context.Cause(op.ctx) }
+
+// cancel ends the operation from outside, for a reason or for none.
+func (op *operation) cancel(cause error) { op.life.end(cause) }
 
 // close ends the operation and frees what it holds.
 func (op *operation) close() {

@@ -73,6 +73,7 @@ type places struct {
 
 	mu    sync.Mutex
 	byKey map[string]*ownPlaces
+	spare []*ownPlaces // of which nothing is held
 }
 
 // ownPlaces are one key's share. They are there as long as somebody holds or
@@ -95,6 +96,28 @@ func newPlaces(total, share int) *places {
 	}
 }
 
+// maxSpare is how many shares that nobody uses are kept for who comes next.
+const maxSpare = 256
+
+// A place is held by what runs. The zero place is none.
+type place struct {
+	in     *places
+	own    *ownPlaces
+	key    string
+	weight int64
+}
+
+// leave frees the place; calls after the first do nothing. It is not safe for concurrent
+// use.
+func (at *place) leave() {
+	if p := at.in; p != nil {
+		at.in = nil
+		p.all.Release(at.weight)
+		at.own.Release(at.weight)
+		p.drop(at.key, at.own)
+	}
+}
+
 // enter waits until something of weight n may run. A weight counts as 1 at
 // least, and as the whole share at most: what is too heavy runs alone. Who
 // came first goes first, among those of a key and among keys.
@@ -102,33 +125,62 @@ func newPlaces(total, share int) *places {
 // leave frees the place; calls after the first do nothing. The error is that of
 // ctx, and then nothing is held and leave is nil.
 func (p *places) enter(ctx context.Context, key string, n int) (leave func(), err error) {
-	if p.all == nil {
-		return func() {}, nil
-	}
-	weight := int64(min(max(n, 1), p.share))
-	own := p.use(key)
-	if err := own.Acquire(ctx, weight); err != nil {
-		p.drop(key, own)
+	at, err := p.wait(ctx, key, n)
+	if err != nil {
 		return nil, err
 	}
-	if err := p.all.Acquire(ctx, weight); err != nil {
-		own.Release(weight)
-		p.drop(key, own)
-		return nil, err
-	}
-	return sync.OnceFunc(func() {
-		p.all.Release(weight)
-		own.Release(weight)
-		p.drop(key, own)
-	}), nil
+	return sync.OnceFunc(at.leave), nil
 }
+
+// wait is enter for one goroutine, which leaves by itself.
+func (p *places) wait(ctx context.Context, key string, n int) (place, error) {
+	if p.all == nil {
+		return place{}, nil
+	}
+	at := place{in: p, own: p.use(key), key: key, weight: p.weight(n)}
+	if err := at.own.Acquire(ctx, at.weight); err != nil {
+		p.drop(key, at.own)
+		return place{}, err
+	}
+	if err := p.all.Acquire(ctx, at.weight); err != nil {
+		at.own.Release(at.weight)
+		p.drop(key, at.own)
+		return place{}, err
+	}
+	return at, nil
+}
+
+// try is wait for who finds a place at once, and before whom nobody waits; else ok is
+// false.
+func (p *places) try(key string, n int) (_ place, ok bool) {
+	if p.all == nil {
+		return place{}, true
+	}
+	at := place{in: p, own: p.use(key), key: key, weight: p.weight(n)}
+	if !at.own.TryAcquire(at.weight) {
+		p.drop(key, at.own)
+		return place{}, false
+	}
+	if !p.all.TryAcquire(at.weight) {
+		at.own.Release(at.weight)
+		p.drop(key, at.own)
+		return place{}, false
+	}
+	return at, true
+}
+
+func (p *places) weight(n int) int64 { return int64(min(max(n, 1), p.share)) }
 
 func (p *places) use(key string) *ownPlaces {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own := p.byKey[key]
 	if own == nil {
-		own = &ownPlaces{Weighted: semaphore.NewWeighted(int64(p.share))}
+		if last := len(p.spare) - 1; last >= 0 {
+			own, p.spare = p.spare[last], p.spare[:last]
+		} else {
+			own = &ownPlaces{Weighted: semaphore.NewWeighted(int64(p.share))}
+		}
 		p.byKey[key] = own
 	}
 	own.users++
@@ -141,6 +193,9 @@ func (p *places) drop(key string, own *ownPlaces) {
 	own.users--
 	if own.users == 0 {
 		delete(p.byKey, key)
+		if len(p.spare) < maxSpare {
+			p.spare = append(p.spare, own)
+		}
 	}
 }
 

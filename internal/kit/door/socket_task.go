@@ -20,7 +20,7 @@ type task struct {
 // subscribe starts a task. What is checked here costs little; the rest has a
 // goroutine of its own.
 func (c *socket) subscribe(m message) {
-	params, err := m.params()
+	params, err := m.params(c.door.texts)
 	if err != nil {
 		c.misuse(messageInvalid, statusBadMessage, err.Error())
 		return

@@ -14,18 +14,18 @@ import (
 // they are called). They were read once, and stay read: a flood of others costs
 // their users neither a second trip nor a second reading.
 type trusted struct {
-	texts map[string]string   // by hash
-	valid map[string]document // by text
+	texts map[string]string    // by hash
+	valid map[string]*document // by text
 }
 
 // trust reads the documents of a Config. An error names each that is not good.
 func (d *documents) trust(texts map[string]string) (trusted, error) {
-	t := trusted{texts: make(map[string]string, len(texts)), valid: make(map[string]document, len(texts))}
+	t := trusted{texts: make(map[string]string, len(texts)), valid: make(map[string]*document, len(texts))}
 	limits := Limits{}.orDefaults()
 	var all []error
 	for hash, text := range texts {
-		doc := document{text: text}
-		if err := d.vet(hash, &doc, limits); err != nil {
+		doc := &document{text: text}
+		if err := d.vet(hash, doc, limits); err != nil {
 			all = append(all, fmt.Errorf("document %.12s: %w", hash, err))
 			continue
 		}

@@ -57,12 +57,9 @@ func newSockets(d *Door) *sockets {
 	}
 }
 
-// Supports implements [graphql.Transport]. It claims every request that asks
-// for WebSocket, even one that cannot be upgraded.
-func (s *sockets) Supports(r *http.Request) bool { return isUpgrade(r) }
-
-// Do implements [graphql.Transport]. It returns after the upgrade, so that a
-// socket keeps neither its request nor the server's goroutine.
+// Do serves every request that asks for WebSocket, even one that cannot be upgraded. It
+// returns after the upgrade, so that a socket keeps neither its request nor the server's
+// goroutine.
 func (s *sockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	if !s.enter() {
 		s.door.refuse(w, r, http.StatusServiceUnavailable, later(codeUnavailable, "The server is stopping.", retryUpgrade))

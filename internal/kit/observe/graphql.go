@@ -18,10 +18,22 @@ import (
 // so its responses have no time. The operation's name is the client's choice
 // and therefore no label.
 type GraphQL struct {
-	seconds *prometheus.HistogramVec
-	fields  *prometheus.HistogramVec
+	seconds observers[operationKind]
+	fields  observers[rootField]
 	errors  *prometheus.CounterVec
 }
+
+// Series of the metrics.
+type (
+	operationKind struct {
+		of      ast.Operation
+		outcome string
+	}
+	rootField struct {
+		of   ast.Operation
+		name string
+	}
+)
 
 // errorCodes are those of errors of fields that have a series of their own.
 func errorCodes() []string {
@@ -39,24 +51,26 @@ const otherCode = "other"
 
 // NewGraphQL registers the metrics.
 func NewGraphQL(reg prometheus.Registerer) *GraphQL {
-	g := &GraphQL{seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tandian_graphql_operation_seconds", Help: "Time of GraphQL operations, by type and outcome (ok, partial, failed).",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
-	}, []string{"type", "outcome"})}
-	g.fields = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	}, []string{"type", "outcome"})
+	fields := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tandian_graphql_root_field_seconds", Help: "Time of the fields of Query and Mutation with all that is below them, by name.",
 		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 	}, []string{"type", "field"})
-	g.errors = prometheus.NewCounterVec(prometheus.CounterOpts{
+	g := &GraphQL{errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tandian_graphql_errors_total", Help: "Errors of fields that clients were shown, by code. What was refused before it ran is counted by the door.",
-	}, []string{"code"})
-	reg.MustRegister(g.seconds, g.fields, g.errors)
+	}, []string{"code"})}
+	reg.MustRegister(seconds, fields, g.errors)
+	g.seconds.series = func(k operationKind) prometheus.Observer { return seconds.WithLabelValues(string(k.of), k.outcome) }
+	g.fields.series = func(k rootField) prometheus.Observer { return fields.WithLabelValues(string(k.of), k.name) }
 	for _, code := range errorCodes() {
 		g.errors.WithLabelValues(code)
 	}
 	for _, outcome := range []string{"ok", "partial", "failed"} {
-		g.seconds.WithLabelValues("query", outcome)
-		g.seconds.WithLabelValues("mutation", outcome)
+		g.seconds.of(operationKind{ast.Query, outcome})
+		g.seconds.of(operationKind{ast.Mutation, outcome})
 	}
 	return g
 }
@@ -86,7 +100,7 @@ func (g *GraphQL) InterceptResponse(ctx context.Context, next graphql.ResponseHa
 		outcome = "partial"
 	}
 	if oc.Operation.Operation != ast.Subscription {
-		g.seconds.WithLabelValues(string(oc.Operation.Operation), outcome).Observe(time.Since(begin).Seconds())
+		g.seconds.of(operationKind{oc.Operation.Operation, outcome}).Observe(time.Since(begin).Seconds())
 	}
 	if r := requestOf(ctx); r != nil {
 		r.mu.Lock()
@@ -109,7 +123,7 @@ func (g *GraphQL) InterceptRootField(ctx context.Context, next graphql.RootResol
 	}
 	begin := time.Now()
 	defer func() {
-		g.fields.WithLabelValues(string(kind), root.Field.Name).Observe(time.Since(begin).Seconds())
+		g.fields.of(rootField{kind, root.Field.Name}).Observe(time.Since(begin).Seconds())
 	}()
 	return next(ctx)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,9 +46,37 @@ func KeepRequestID(of, in context.Context) context.Context {
 	return in
 }
 
-// goodID is what we take over as a request's id; anything else could forge a
-// line in a log.
-var goodID = regexp.MustCompile(`^[A-Za-z0-9-]{8,64}$`) //nolint:gochecknoglobals // a constant that Go cannot say
+// goodID says whether we take an id over as a request's: 8 to 64 letters, digits and
+// dashes. Anything else could forge a line in a log.
+func goodID(id string) bool {
+	if len(id) < 8 || len(id) > 64 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// An exchange is a request and its answer: the context of the one, which knows what it
+// makes known, and the writer of the other.
+type exchange struct {
+	context.Context
+	request request
+	out     statusWriter
+}
+
+// Value implements context.Context.
+func (e *exchange) Value(key any) any {
+	if _, ok := key.(requestKey); ok {
+		return &e.request
+	}
+	return e.Context.Value(key)
+}
 
 // HTTP gives every request an id (the client's X-Request-Id, if it is 8 to 64
 // letters, digits or dashes), which the answer repeats, and logs, counts and
@@ -63,33 +90,45 @@ func HTTP(next http.Handler, reg prometheus.Registerer, log *slog.Logger) http.H
 		Name: "tandian_http_requests_in_flight", Help: "HTTP requests being served.",
 	})
 	reg.MustRegister(seconds, inFlight)
-	seconds.WithLabelValues("/graphql", "2xx")
+	by := &observers[answerKind]{series: func(k answerKind) prometheus.Observer {
+		return seconds.WithLabelValues(k.route, strconv.Itoa(k.class)+"xx")
+	}}
+	by.of(answerKind{"/graphql", 2})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info := &request{id: r.Header.Get("X-Request-Id")}
-		if !goodID.MatchString(info.id) {
-			info.id = rand.Text()
+		e := &exchange{Context: r.Context(), out: statusWriter{ResponseWriter: w}}
+		if e.request.id = r.Header.Get("X-Request-Id"); !goodID(e.request.id) {
+			e.request.id = rand.Text()
 		}
-		w.Header().Set("X-Request-Id", info.id)
+		w.Header().Set("X-Request-Id", e.request.id)
 		outer := r
-		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, info))
+		r = r.WithContext(e)
 		defer func() { outer.Pattern = r.Pattern }() // for who is further out
-		out := &statusWriter{ResponseWriter: w}
 		inFlight.Inc()
 		defer inFlight.Dec()
-		defer served(r, info, out, time.Now(), seconds, log)
-		out.broken = true // until the handler returns: a panic passes by here
-		next.ServeHTTP(out, r)
-		out.broken = false
+		defer e.served(r, time.Now(), by, log)
+		e.out.broken = true // until the handler returns: a panic passes by here
+		next.ServeHTTP(&e.out, r)
+		e.out.broken = false
 	})
 }
 
+// An answerKind is a series of the time of requests.
+type answerKind struct {
+	route string
+	class int
+}
+
 // served counts, times and logs a request whose answer is written.
-func served(r *http.Request, info *request, out *statusWriter, begin time.Time, seconds *prometheus.HistogramVec, log *slog.Logger) {
-	took, status, route := time.Since(begin), out.code(), r.Pattern
+func (e *exchange) served(r *http.Request, begin time.Time, by *observers[answerKind], log *slog.Logger) {
+	took, status, route := time.Since(begin), e.out.code(), r.Pattern
 	if route == "" {
 		route = "none"
 	}
-	seconds.WithLabelValues(route, strconv.Itoa(status/100)+"xx").Observe(took.Seconds())
+	by.of(answerKind{route, status / 100}).Observe(took.Seconds())
+	if !log.Enabled(r.Context(), levelOf(route)) {
+		return
+	}
+	info := &e.request
 	info.mu.Lock()
 	defer info.mu.Unlock()
 	log.LogAttrs(r.Context(), levelOf(route), "request", slog.String("method", r.Method), slog.String("route", route),

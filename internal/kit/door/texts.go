@@ -1,0 +1,88 @@
+package door
+
+import (
+	"bytes"
+	"errors"
+	"hash/maphash"
+	"sync/atomic"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+// texts are some of those of documents that were asked for more than once, so that a
+// request that brings one of them needs no copy of it. They forget each other where
+// there are too many: 1024 of up to 4 KB. They are safe for concurrent use; nil texts
+// know none.
+type texts struct {
+	seed  maphash.Seed
+	slots [1 << 10]atomic.Pointer[string] // by hash
+}
+
+const longestText = 4 << 10
+
+func newTexts() *texts { return &texts{seed: maphash.MakeSeed()} }
+
+// keep remembers a text.
+func (t *texts) keep(text string) {
+	if t == nil || len(text) > longestText {
+		return
+	}
+	slot := &t.slots[maphash.String(t.seed, text)%uint64(len(t.slots))]
+	if old := slot.Load(); old == nil || *old != text {
+		kept := text // else each text that is looked for would be moved to the heap
+		slot.Store(&kept)
+	}
+}
+
+// of is a string of bytes: the one that is remembered, or a new one.
+func (t *texts) of(text []byte) string {
+	if t != nil && len(text) <= longestText {
+		if kept := t.slots[maphash.Bytes(t.seed, text)%uint64(len(t.slots))].Load(); kept != nil && *kept == string(text) {
+			return *kept
+		}
+	}
+	return string(text)
+}
+
+// quoted is the text of a string in JSON; ok is false if it is something else.
+func (t *texts) quoted(value []byte) (text string, ok bool) {
+	if value[0] != '"' {
+		return "", false
+	}
+	value = value[1 : len(value)-1]
+	if bytes.IndexByte(value, '\\') < 0 {
+		return t.of(value), true
+	}
+	plain := borrow()
+	defer plain.giveBack()
+	plain.bytes = unescape(plain.bytes, value)
+	return t.of(plain.bytes), true
+}
+
+// params makes a request of its properties. The text of an error can be shown to the
+// client.
+func (t *texts) params(found pieces) (*graphql.RawParams, error) {
+	p := new(graphql.RawParams)
+	ok := true
+	if found.query != nil {
+		if p.Query, ok = t.quoted(found.query); !ok {
+			return nil, errors.New("query is not a string")
+		}
+	}
+	if found.operationName != nil {
+		if p.OperationName, ok = t.quoted(found.operationName); !ok {
+			return nil, errors.New("operationName is not a string")
+		}
+	}
+	if found.variables != nil {
+		if p.Variables, ok = objectOf(found.variables); !ok {
+			return nil, errors.New("variables is not an object")
+		}
+	}
+	if found.extensions != nil {
+		if p.Extensions, ok = objectOf(found.extensions); !ok {
+			return nil, errors.New("extensions is not an object")
+		}
+	}
+	return p, nil
+}
