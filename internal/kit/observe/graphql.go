@@ -130,7 +130,7 @@ func (g *GraphQL) InterceptRootField(ctx context.Context, next graphql.RootResol
 
 // RootField times a field of Query that was not answered by gqlgen.
 func (g *GraphQL) RootField(field string, took time.Duration) {
-	g.fields.WithLabelValues(string(ast.Query), field).Observe(took.Seconds())
+	g.fields.of(rootField{ast.Query, field}).Observe(took.Seconds())
 }
 
 // Shown counts an error of a field, by its code, and puts one that is about a request
