@@ -74,8 +74,8 @@ func TestCacheStatsMoveWithWhatIsRead(t *testing.T) {
 			s.nobody.Must(t, shopByID, id, nil)
 		}
 		warm := figures(t, s.admin)["shop"]
-		if warm.RemoteHits != cold.RemoteHits+again || warm.Misses != cold.Misses || warm.Loads != cold.Loads {
-			t.Errorf("after %d more reads %+v, before them %+v; want as many remote hits more", again, warm, cold)
+		if warm.LocalHits != cold.LocalHits+again || warm.RemoteHits != cold.RemoteHits || warm.Misses != cold.Misses || warm.Loads != cold.Loads {
+			t.Errorf("after %d more reads %+v, before them %+v; want as many hits in memory more", again, warm, cold)
 		}
 		hits := warm.LocalHits + warm.RemoteHits
 		if want := float64(hits) / float64(hits+warm.Misses); warm.HitRatio != want {

@@ -40,6 +40,17 @@ func MayRead(ctx context.Context) (wait time.Duration, ok bool) {
 	return wait, ok
 }
 
+// MightRead says what MayRead would, and counts nothing: for who leaves the answer to
+// somebody who will ask.
+func MightRead(ctx context.Context) bool {
+	c := callerOf(ctx)
+	if c.door == nil {
+		return true
+	}
+	_, ok := c.door.absent.left(c.key)
+	return ok
+}
+
 // CountAbsent says that n reads of the caller of the operation that ctx belongs to
 // ended in nothing.
 func CountAbsent(ctx context.Context, n int) {
