@@ -74,6 +74,14 @@ soak: servers ## do two servers bear what people do, and a Redis that restarts? 
 	go build -o .cache/tandian-soak .
 	scripts/servers.sh run .cache/tandian-soak bench soak --dur $(or $(DUR),10m) --rate $(or $(RATE),150) --seed $(or $(SEED),1) --out $(or $(OUT),tmp/soak)
 
+# What the program does most, for the compiler: every build of it reads default.pgo.
+pgo: servers ## write default.pgo anew, from the works of bench serve
+	rm -rf .cache/pgo
+	go build -pgo=off -o .cache/tandian-pgo .
+	scripts/servers.sh run .cache/tandian-pgo bench serve --rounds 2 --dur 5s --tail 0 --shops 50000 --notes 20000 --profiles .cache/pgo
+	go tool pprof -proto .cache/pgo/*.cpu.pprof >default.pgo
+.PHONY: pgo
+
 release: ## archives of the program for all platforms, with checksums, in dist/: VERSION=v0.1.0
 	scripts/release.sh "$(VERSION)"
 

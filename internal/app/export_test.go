@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
 
@@ -38,3 +39,6 @@ func (h *House) ChangedAfterForeign(ctx context.Context, caches bool) {
 	h.foreign.Store(time.Now().UnixNano())
 	h.changed(ctx, slog.New(slog.DiscardHandler), caches)
 }
+
+// Written is what the server did with the bytes of values that it has in memory.
+func (h *House) Written() kept.Stats { return h.hub.Written() }

@@ -113,6 +113,39 @@ func (b *bench) openOwn(ctx context.Context) error {
 	return err
 }
 
+// settle waits until a server has done what it does in the background once: the notes of the
+// town go into the inboxes of those who follow their authors.
+func (b *bench) settle(ctx context.Context, s *target) error {
+	fmt.Fprintln(b.Progress, "bench serve: waiting for the server to be idle")
+	for begin := time.Now(); ; {
+		before, err := b.costs(ctx, s)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(idleLook):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		after, err := b.costs(ctx, s)
+		if err != nil {
+			return err
+		}
+		if after.since(before).server < idleLook/idlePart {
+			return nil
+		}
+		if time.Since(begin) > idlePatience {
+			return fmt.Errorf("the server was not idle within %v", idlePatience)
+		}
+	}
+}
+
+const (
+	idleLook     = 2 * time.Second
+	idlePart     = 25 // of a processor
+	idlePatience = 10 * time.Minute
+)
+
 // start starts a server that does without some of its means.
 func (b *bench) start(ctx context.Context, off ...string) (*target, error) {
 	p, err := rig.Start(ctx, func() *exec.Cmd {
@@ -122,7 +155,8 @@ func (b *bench) start(ctx context.Context, off ...string) (*target, error) {
 		return nil, err
 	}
 	b.closers = append(b.closers, p.Kill)
-	return &target{&url.URL{Scheme: "http", Host: p.Addr}, p}, nil
+	s := &target{&url.URL{Scheme: "http", Host: p.Addr}, p}
+	return s, b.settle(ctx, s)
 }
 
 // command runs this program once more, with the settings of a production on the stores of
