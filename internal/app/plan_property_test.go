@@ -251,6 +251,11 @@ func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]*apptest.Server{"a": a, "b": b} {
+		for _, line := range s.Log.Lines(t) { // what a client did wrong is left to gqlgen too
+			if err, _ := line["err"].(string); line["msg"] == "a query is left to gqlgen" && (strings.HasPrefix(err, "panic") || strings.Contains(err, "a loader") || strings.Contains(err, "nothing is there")) {
+				t.Errorf("server %s: a plan failed: %s", name, err)
+			}
+		}
 		if got := s.House().Written(); got.Hits < 100 || got.Misses < 100 || got.Bytes == 0 {
 			t.Errorf("server %s: of the bytes that it keeps %+v", name, got)
 		}

@@ -43,8 +43,14 @@ func (f *Field) Nullable() *Field { f.nullable = true; return f }
 // With says how the arguments are read. An error leaves the query to gqlgen.
 func (f *Field) With(args func(map[string]any) (any, error)) *Field { f.args = args; return f }
 
-// To says of what type the objects are, where that has to be said later than the field.
-func (f *Field) To(t *Type) *Field { f.to = t; return f }
+// To is the type of the objects that a field leads to; nil for a value.
+func (f *Field) To() *Type { return f.to }
+
+// IsNullable is what [Field.Nullable] said.
+func (f *Field) IsNullable() bool { return f.nullable }
+
+// HasArguments says whether there are arguments, see [Field.With].
+func (f *Field) HasArguments() bool { return f.args != nil }
 
 // A loader reads something of all objects that stand in one place.
 type loader struct {
