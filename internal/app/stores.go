@@ -120,7 +120,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	}
 	h.Rooms = graph.Rooms{
 		Media: pictures,
-		Accounts: account.New(client, h.State, h.hub, h.outbox, account.Config{
+		Accounts: account.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, account.Config{
 			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.For(media.OfUser),
 			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, Ended: h.tellEnded,
 		}, reg, log),
