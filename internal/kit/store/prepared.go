@@ -46,7 +46,7 @@ func (p *prepared) query(ctx context.Context, text string, args []any) (*sql.Row
 	if stmt == nil {
 		return p.db.QueryContext(ctx, text, args...)
 	}
-	rows, err := stmt.QueryContext(ctx, args...) //nolint:sqlclosecheck // it stays
+	rows, err := stmt.QueryContext(ctx, args...)
 	if err == nil || !outdated(err) {
 		return rows, err
 	}
@@ -63,7 +63,7 @@ func (p *prepared) statement(ctx context.Context, text string) (*sql.Stmt, error
 	if stmt != nil || full {
 		return stmt, nil
 	}
-	fresh, err := p.db.PrepareContext(ctx, text) //nolint:sqlclosecheck // it stays
+	fresh, err := p.db.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}
