@@ -28,6 +28,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // A Role is what somebody may do. Each includes those before it.
@@ -141,6 +142,7 @@ type Config struct {
 // Service answers for accounts. It is safe for concurrent use.
 type Service struct {
 	db        *ent.Client
+	byIDs     store.Lookup // of users
 	hub       *cache.Hub
 	outbox    *outbox.Box
 	log       *slog.Logger
@@ -157,11 +159,12 @@ type Service struct {
 }
 
 // New builds a Service. It starts nothing and closes nothing: what it is given
-// belongs to the caller. Its background work is [Service.Run].
-func New(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+// belongs to the caller. Its background work is [Service.Run]. The dialect is that of db, as ent
+// calls it.
+func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
 	names, often, failed := keys{cfg.Prefix}, newLimits(rdb), newFailures(reg, log)
 	s := &Service{
-		db: db, hub: hub, outbox: box, log: log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
+		db: db, byIDs: openUsers(dialect), hub: hub, outbox: box, log: log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
 		sessions:  newSessions(db, rdb, hub, box, names, cfg, reg, failed),
 		codes:     newCodes(rdb, names, often, cfg),
 		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),

@@ -82,7 +82,7 @@ func open(t *testing.T, on storetest.Stores, cfg Config) process {
 	if cfg.Sender == nil {
 		cfg.Sender = outbox
 	}
-	s := New(from.DB, from.Redis, from.Hub, from.NewOutbox(t), cfg, from.Registry, from.Log)
+	s := New(from.DB, from.Dialect, from.Redis, from.Hub, from.NewOutbox(t), cfg, from.Registry, from.Log)
 	return process{s, from.Redis, from.Registry, &wire.Away, outbox}
 }
 

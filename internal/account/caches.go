@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"iter"
 	"strconv"
@@ -31,13 +32,14 @@ func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
 func (s *Service) loadUsers(ctx context.Context, ids []int64) (map[int64]User, error) {
-	rows, err := s.db.User.Query().Where(entuser.IDIn(ids...)).All(ctx)
+	found := make(map[int64]User, len(ids))
+	err := s.byIDs.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
+		u, err := scanUser(rows)
+		found[u.ID] = u
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("select %d users: %w", len(ids), err)
-	}
-	found := make(map[int64]User, len(rows))
-	for _, r := range rows {
-		found[r.ID] = *fromRow(r)
 	}
 	return found, nil
 }

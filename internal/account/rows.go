@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	stdsql "database/sql"
+	"embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,23 +16,56 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
+//go:embed sql/*.sql
+var files embed.FS
+
+// openUsers is the statement of every miss of the cache of users, which is kept prepared.
+func openUsers(dialect string) store.Lookup {
+	var users string
+	if err := sqlfile.Read(files, dialect, map[string]*string{"users": &users}); err != nil {
+		panic(fmt.Sprintf("account: %v", err)) // the files are part of the program
+	}
+	return store.NewLookup(dialect, users)
+}
+
+// scanUser reads a row of users.sql, as [fromRow] does one of ent.
+func scanUser(rows *stdsql.Rows) (u User, err error) {
+	var phone, birthday *string
+	err = rows.Scan(&u.ID, &phone, &u.Nickname, &u.AvatarURL, &u.Role, &u.City, &u.Bio, &u.Gender, &birthday,
+		&u.Points, &u.FollowerCount, &u.FolloweeCount, &u.NoteCount, &u.Version)
+	u.Phone, u.Birthday = masked(phone), dateOf(birthday)
+	return u, err
+}
+
 func fromRow(r *ent.User) *User {
-	u := &User{
-		ID: r.ID, Nickname: r.Nickname, AvatarURL: r.AvatarURL, Role: Role(r.Role),
-		City: r.City, Bio: r.Bio, Gender: Gender(r.Gender), Points: r.Points, Counts: countsOf(r), Version: r.Version,
+	return &User{
+		ID: r.ID, Nickname: r.Nickname, AvatarURL: r.AvatarURL, Phone: masked(r.Phone), Role: Role(r.Role), City: r.City, Bio: r.Bio,
+		Gender: Gender(r.Gender), Birthday: dateOf(r.Birthday), Points: r.Points, Counts: countsOf(r), Version: r.Version,
 	}
-	if r.Phone != nil {
-		masked := Phone(*r.Phone).Masked()
-		u.Phone = &masked
+}
+
+func masked(phone *string) *string {
+	if phone == nil {
+		return nil
 	}
-	if r.Birthday != nil {
-		if d, err := calendar.Parse(*r.Birthday); err == nil {
-			u.Birthday = &d
-		}
+	text := Phone(*phone).Masked()
+	return &text
+}
+
+// dateOf is a day as rows have it; what is none counts as none.
+func dateOf(text *string) *calendar.Date {
+	if text == nil {
+		return nil
 	}
-	return u
+	d, err := calendar.Parse(*text)
+	if err != nil {
+		return nil
+	}
+	return &d
 }
 
 // byPhone returns a row, or nil if the phone has no account.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	stdsql "database/sql"
 	_ "embed"
 	"encoding/base64"
 	"errors"
@@ -26,6 +27,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -56,6 +58,8 @@ var (
 	sessionTouchLua string
 	//go:embed lua/session_end.lua
 	sessionEndLua string
+	//go:embed sql/session.sql
+	sessionSQL string
 )
 
 // A Viewer is who asks. The zero value is somebody who is not signed in.
@@ -339,49 +343,52 @@ func (s *sessions) fromRow(ctx context.Context, id string, fill bool) (int64, er
 	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 	defer cancel()
 	now := s.now()
-	row, err := s.row(ctx, id, now)
+	user, until, err := s.row(ctx, id, now)
 	if err != nil {
 		return 0, err
 	}
 	if fill {
-		s.put(ctx, id, row.UserID, now.Add(sessionLife), row.ExpiresAt)
+		s.put(ctx, id, user, now.Add(sessionLife), until)
 	}
-	return row.UserID, nil
+	return user, nil
 }
 
-// row reads a session's row, and refreshes it if it is due. It waits for one of
-// the places of those who do, and holds it for no longer than that.
-func (s *sessions) row(ctx context.Context, id string, now time.Time) (*ent.Session, error) {
+// row reads of a session's row whose it is and when it ends, and refreshes it if it is
+// due. It waits for one of the places of those who do, and holds it for no longer than
+// that. Its statement is kept prepared: when Redis lost the sessions, every request runs it.
+func (s *sessions) row(ctx context.Context, id string, now time.Time) (user int64, ends time.Time, err error) {
 	if !s.rows.TryAcquire(1) {
 		if s.waiting.Add(1) > rowQueue {
 			s.waiting.Add(-1)
-			return nil, errors.New("too many sessions are being read from their rows")
+			return 0, ends, errors.New("too many sessions are being read from their rows")
 		}
 		err := s.rows.Acquire(ctx, 1)
 		s.waiting.Add(-1)
 		if err != nil {
-			return nil, fmt.Errorf("wait to read a session from its row: %w", err)
+			return 0, ends, fmt.Errorf("wait to read a session from its row: %w", err)
 		}
 	}
 	defer s.rows.Release(1)
-	row, err := s.db.Session.Query().Where(entsession.ID(id), entsession.EndedAtIsNil(), entsession.ExpiresAtGT(now.UTC())).Only(ctx)
-	if ent.IsNotFound(err) {
-		return nil, fault.ErrNotFound
-	}
+	err = sqlfile.Each(store.Prepared(ctx), s.db, sqlfile.Statement(sessionSQL), []any{id, now.UTC()}, func(rows *stdsql.Rows) error {
+		return rows.Scan(&user, &ends)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("select session: %w", err)
+		return 0, ends, fmt.Errorf("select session: %w", err)
 	}
-	if until := now.Add(sessionLife); until.Sub(row.ExpiresAt) >= rowEvery {
+	if user == 0 {
+		return 0, ends, fault.ErrNotFound
+	}
+	if until := now.Add(sessionLife); until.Sub(ends) >= rowEvery {
 		there, err := s.keepRow(ctx, id, until)
 		if err != nil {
-			return nil, err
+			return 0, ends, err
 		}
 		if !there {
-			return nil, fault.ErrNotFound
+			return 0, ends, fault.ErrNotFound
 		}
-		row.ExpiresAt = until
+		ends = until
 	}
-	return row, nil
+	return user, ends, nil
 }
 
 // put fills a session into Redis. If that fails, the row answers the next time.

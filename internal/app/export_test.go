@@ -2,10 +2,15 @@ package app
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"entgo.io/ent/dialect"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
@@ -26,6 +31,11 @@ func (a *App) Handler() http.Handler { return a.server().Handler }
 func (a *App) OpenWith(handler http.Handler) {
 	a.opened.Store(&handler)
 	close(a.ready)
+}
+
+// OpenThrough is [Open] with something around the driver of ent, such as sees what is sent.
+func OpenThrough(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger, around func(dialect.Driver) dialect.Driver) (*House, error) {
+	return open(ctx, cfg, io.Discard, reg, log, around)
 }
 
 // Recover makes up for a Redis that lost an unknown lot, within a time.

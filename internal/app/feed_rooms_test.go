@@ -72,7 +72,7 @@ func openFeed(t *testing.T, on storetest.Process, wire *storetest.Wire, caches c
 	if p.box, err = outbox.New(on.SQL.DB, jobs); err != nil {
 		t.Fatal(err)
 	}
-	p.Accounts = account.New(on.DB, on.Redis, p.hub, p.box, account.Config{Prefix: storetest.Prefix}, p.reg, on.Log)
+	p.Accounts = account.New(on.DB, on.Dialect, on.Redis, p.hub, p.box, account.Config{Prefix: storetest.Prefix}, p.reg, on.Log)
 	users, feeds := app.CountedUsers{Service: p.Accounts}, mortal{app.FeedRoomsOf(&p.House), p}
 	p.Notes = note.New(on.DB, on.Dialect, p.hub, p.box, anyShops{}, users, slowPictures{}, feeds)
 	p.Follows = follow.New(on.DB, on.Dialect, p.hub, p.box, follow.Config{Users: users, Head: p.Notes.Head})

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"entgo.io/ent/dialect"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -68,7 +69,12 @@ type House struct {
 // real stores. Embedded stores admit one process: a second one gets an error
 // that says who holds them. Login codes that are delivered to the terminal go to
 // out.
-func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger) (h *House, err error) {
+func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger) (*House, error) {
+	return open(ctx, cfg, out, reg, log, func(d dialect.Driver) dialect.Driver { return d })
+}
+
+// open is Open; the statements of the rooms go through what around returns.
+func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger, around func(dialect.Driver) dialect.Driver) (h *House, err error) {
 	h = &House{
 		workers: map[string]func(context.Context) error{}, chores: map[string]func(context.Context) error{},
 		watched: map[string]redis.UniversalClient{},
@@ -91,7 +97,7 @@ func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 	if err := h.openRedis(ctx, cfg, reg, log); err != nil {
 		return h, err
 	}
-	client := ent.NewClient(ent.Driver(h.DB.Driver(store.NewSQLMetrics(reg, h.DB.DB))))
+	client := ent.NewClient(ent.Driver(around(h.DB.Driver(store.NewSQLMetrics(reg, h.DB.DB)))))
 	if err := h.openChanges(cfg, reg, log); err != nil {
 		return h, err
 	}
@@ -120,7 +126,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	}
 	h.Rooms = graph.Rooms{
 		Media: pictures,
-		Accounts: account.New(client, h.State, h.hub, h.outbox, account.Config{
+		Accounts: account.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, account.Config{
 			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.For(media.OfUser),
 			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, Ended: h.tellEnded,
 		}, reg, log),

@@ -2,6 +2,7 @@ package note
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"iter"
 	"strconv"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entnote "github.com/tandian-dev/tandian/ent/note"
-	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
@@ -48,13 +48,14 @@ func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
 func (s *Service) load(ctx context.Context, ids []int64) (map[int64]Note, error) {
-	rows, err := s.db.Note.Query().Where(entnote.IDIn(ids...), entnote.DeletedAtIsNil()).All(ctx)
+	found := make(map[int64]Note, len(ids))
+	err := s.sql.notes.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
+		n, err := scanNote(rows)
+		found[n.ID] = n
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("select %d notes: %w", len(ids), err)
-	}
-	found := make(map[int64]Note, len(rows))
-	for _, r := range rows {
-		found[r.ID] = *fromRow(r)
 	}
 	return found, nil
 }
@@ -67,13 +68,16 @@ func (s *Service) all(ctx context.Context) iter.Seq2[int64, error] {
 }
 
 func (s *Service) loadCounts(ctx context.Context, ids []int64) (map[int64]Counts, error) {
-	rows, err := s.db.NoteCount.Query().Where(notecount.IDIn(ids...)).All(ctx)
+	found := make(map[int64]Counts, len(ids))
+	err := s.sql.counted.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
+		var id int64
+		var c Counts
+		err := rows.Scan(&id, &c.Likes, &c.Comments, &c.Hot, &c.Version)
+		found[id] = c
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("select the counts of %d notes: %w", len(ids), err)
-	}
-	found := make(map[int64]Counts, len(rows))
-	for _, r := range rows {
-		found[r.ID] = countsOf(r)
 	}
 	return found, nil
 }

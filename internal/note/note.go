@@ -107,7 +107,11 @@ type Event struct {
 var files embed.FS
 
 // statements are those that ent cannot say.
-type statements struct{ number, take, head, block, events, byAuthors, atShops, counts string }
+type statements struct {
+	number, take, head, block, events, byAuthors, atShops, counts string
+
+	notes, counted store.Lookup // of every miss of the caches
+}
 
 // Service answers for notes. It is safe for concurrent use.
 type Service struct {
@@ -133,7 +137,9 @@ type Service struct {
 // to the caller. The dialect is that of db, as ent calls it.
 func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users, pictures Pictures, feed Feed) *Service {
 	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, pictures: pictures, feed: feed, now: time.Now}
+	var notes, counted string
 	err := sqlfile.Read(files, dialectOf, map[string]*string{
+		"notes": &notes, "counted": &counted,
 		"take": &s.sql.take, "head": &s.sql.head, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops, "counts": &s.sql.counts,
 	})
 	if err == nil && s.postgres {
@@ -142,6 +148,7 @@ func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shop
 	if err != nil {
 		panic(fmt.Sprintf("note: %v", err)) // the files are part of the program
 	}
+	s.sql.notes, s.sql.counted = store.NewLookup(dialectOf, notes), store.NewLookup(dialectOf, counted)
 	s.press = &press{print: s.print}
 	s.openCaches(hub)
 	s.openOutbox()

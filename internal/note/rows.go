@@ -1,6 +1,7 @@
 package note
 
 import (
+	"database/sql"
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
@@ -18,6 +19,19 @@ func fromRow(r *ent.Note) *Note {
 		n.Images = append(n.Images, mediapath.ImageOf(i.URL, i.Width, i.Height))
 	}
 	return n
+}
+
+// scanNote reads a row of notes.sql, as [fromRow] does one of ent.
+func scanNote(rows *sql.Rows) (n Note, err error) {
+	var images []byte
+	var seq sql.NullInt64
+	var created int64
+	err = rows.Scan(&n.ID, &n.AuthorID, &n.ShopID, &n.Title, &n.Content, &images, &seq, &created)
+	n.Seq, n.CreatedAt = seq.Int64, time.UnixMilli(created).UTC()
+	if err == nil {
+		n.Images, err = mediapath.ImagesOf(images)
+	}
+	return n, err
 }
 
 // imagesOf are pictures whose sizes are known, as a row has them.

@@ -2,6 +2,7 @@ package shop
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"iter"
 	"strconv"
@@ -52,13 +53,14 @@ func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
 func (s *Service) loadShops(ctx context.Context, ids []int64) (map[int64]Shop, error) {
-	rows, err := s.db.Shop.Query().Where(entshop.IDIn(ids...)).All(ctx)
+	found := make(map[int64]Shop, len(ids))
+	err := s.sql.shops.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
+		shop, err := scanShop(rows)
+		found[shop.ID] = shop
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("select %d shops: %w", len(ids), err)
-	}
-	found := make(map[int64]Shop, len(rows))
-	for _, r := range rows {
-		found[r.ID] = *fromRow(r)
 	}
 	return found, nil
 }
@@ -71,13 +73,15 @@ func (s *Service) allShops(ctx context.Context) iter.Seq2[int64, error] {
 }
 
 func (s *Service) loadTypes(ctx context.Context, ids []int64) (map[int64]Type, error) {
-	rows, err := s.db.ShopType.Query().Where(shoptype.IDIn(ids...)).All(ctx)
+	found := make(map[int64]Type, len(ids))
+	err := s.sql.types.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
+		var t Type
+		err := rows.Scan(&t.ID, &t.Name, &t.IconURL, &t.Sort)
+		found[t.ID] = t
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("select %d shop types: %w", len(ids), err)
-	}
-	found := make(map[int64]Type, len(rows))
-	for _, r := range rows {
-		found[r.ID] = *typeFromRow(r)
 	}
 	return found, nil
 }

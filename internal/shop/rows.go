@@ -2,6 +2,8 @@ package shop
 
 import (
 	"context"
+	stdsql "database/sql"
+	"embed"
 	"fmt"
 	"slices"
 
@@ -14,7 +16,34 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
+
+//go:embed sql/*.sql
+var files embed.FS
+
+// lookups are the statements of every miss of the caches, which are kept prepared.
+type lookups struct{ shops, types store.Lookup }
+
+func openLookups(dialect string) lookups {
+	var shops, types string
+	if err := sqlfile.Read(files, dialect, map[string]*string{"shops": &shops, "types": &types}); err != nil {
+		panic(fmt.Sprintf("shop: %v", err)) // the files are part of the program
+	}
+	return lookups{store.NewLookup(dialect, shops), store.NewLookup(dialect, types)}
+}
+
+// scanShop reads a row of shops.sql, as [fromRow] does one of ent.
+func scanShop(rows *stdsql.Rows) (s Shop, err error) {
+	var images []byte
+	err = rows.Scan(&s.ID, &s.TypeID, &s.OwnerID, &s.Name, &images, &s.Area, &s.Address, &s.At.Lat, &s.At.Lng, &s.AvgPrice,
+		&s.Sold, &s.CommentCount, &s.Score, &s.OpenHours, &s.Version)
+	if err == nil {
+		s.Images, err = mediapath.ImagesOf(images)
+	}
+	return s, err
+}
 
 func fromRow(r *ent.Shop) *Shop {
 	s := &Shop{
@@ -26,10 +55,6 @@ func fromRow(r *ent.Shop) *Shop {
 		s.Images = append(s.Images, mediapath.ImageOf(i.URL, i.Width, i.Height))
 	}
 	return s
-}
-
-func typeFromRow(r *ent.ShopType) *Type {
-	return &Type{ID: r.ID, Name: r.Name, IconURL: r.IconURL, Sort: r.Sort}
 }
 
 // Types returns all types, in the order in which they are listed.

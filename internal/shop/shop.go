@@ -57,6 +57,7 @@ type Type struct {
 type Service struct {
 	db      *ent.Client
 	dialect string // of db
+	sql     lookups
 	shops   *cache.Cache[int64, Shop]
 	types   *cache.Cache[int64, Type]
 	heads   *cache.Queries[head, key]           // of lists of shops
@@ -86,7 +87,7 @@ type Pictures interface {
 // begin with prefix; dialect is that of db, as ent calls it.
 func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, pictures, icons Pictures, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
 	s := &Service{
-		db: db, dialect: dialect, cells: newCells(db, rdb, keys{prefix}, reg, log), outbox: box, pictures: pictures, icons: icons, log: log,
+		db: db, dialect: dialect, sql: openLookups(dialect), cells: newCells(db, rdb, keys{prefix}, reg, log), outbox: box, pictures: pictures, icons: icons, log: log,
 		maxByGEO: maxByGEO, nearestSorted: nearestSorted,
 	}
 	s.openCaches(hub)

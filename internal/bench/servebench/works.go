@@ -90,7 +90,7 @@ func (b *bench) works() []*work {
 	return []*work{
 		b.reading("cached shop", "shop", func(b *bench, n int) map[string]any { return vars{"id": b.shops[n%len(b.shops)]} }, 1, work{goal: 0.60, cpu: 30}),
 		{name: "uncached shop", most: [2]float64{210, 80}, bytes: 360, requests: b.shopsOnce},
-		{name: "uncached shop, cache off", most: [2]float64{150, 80}, bytes: 360, requests: b.shopsOnce, off: []string{"cache"}, own: true},
+		{name: "uncached shop without cache", most: [2]float64{150, 80}, bytes: 360, requests: b.shopsOnce, off: []string{"cache"}, own: true},
 		b.reading("page of 20 shops", "shops", func(b *bench, n int) map[string]any { return vars{"type": b.types[n%len(b.types)]} }, 20, work{goal: 0.30}),
 		b.reading("shops near", "near", func(_ *bench, n int) map[string]any {
 			rnd := mathrand.New(mathrand.NewPCG(uint64(n%100), 1)) //nolint:gosec // a load is no secret

@@ -15,7 +15,8 @@ import (
 // Driver returns the database as ent wants it, with every statement counted
 // and timed, and with a span below the one in its context.
 func (s *SQL) Driver(m *SQLMetrics) dialect.Driver {
-	return &driver{Driver: entsql.NewDriver(s.Dialect, entsql.Conn{ExecQuerier: observed{s.DB, m, s.Dialect}}), db: s, m: m}
+	pool := observed{next: s.DB, m: m, dialect: s.Dialect, prepared: newPrepared(s.DB)}
+	return &driver{Driver: entsql.NewDriver(s.Dialect, entsql.Conn{ExecQuerier: pool}), db: s, m: m}
 }
 
 // driver is ent's own driver, whose transactions are observed too.
@@ -32,7 +33,7 @@ func (d *driver) BeginTx(ctx context.Context, opts *entsql.TxOptions) (dialect.T
 	if err != nil {
 		return nil, err
 	}
-	conn := entsql.NewDriver(d.db.Dialect, entsql.Conn{ExecQuerier: observed{tx, d.m, d.db.Dialect}}).Conn
+	conn := entsql.NewDriver(d.db.Dialect, entsql.Conn{ExecQuerier: observed{next: tx, m: d.m, dialect: d.db.Dialect}}).Conn
 	return &entsql.Tx{Conn: conn, Tx: tx}, nil
 }
 
@@ -40,9 +41,10 @@ func (d *driver) Close() error { return d.db.Close() }
 
 // observed counts, times and traces the statements of a pool or a transaction.
 type observed struct {
-	next    entsql.ExecQuerier
-	m       *SQLMetrics
-	dialect string
+	next     entsql.ExecQuerier
+	m        *SQLMetrics
+	dialect  string
+	prepared *prepared // nil in a transaction
 }
 
 func (o observed) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
@@ -55,10 +57,17 @@ func (o observed) ExecContext(ctx context.Context, query string, args ...any) (s
 
 func (o observed) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	begin, span := time.Now(), statementSpan(ctx, o.dialect, query)
-	rows, err := o.next.QueryContext(ctx, query, args...)
+	rows, err := o.query(ctx, query, args)
 	o.m.observe(ctx, verb(query), time.Since(begin), err)
 	observe.End(span, err)
 	return rows, err
+}
+
+func (o observed) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+	if o.prepared != nil && ctx.Value(asPrepared{}) != nil {
+		return o.prepared.query(ctx, query, args)
+	}
+	return o.next.QueryContext(ctx, query, args...)
 }
 
 // verb is the label of a statement: few values, whatever the statement.

@@ -1,0 +1,61 @@
+package account
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/ent"
+	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+func TestTheLookupOfUsersReadsWhatEntReads(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		s, ctx := open(t, on, Config{}), t.Context()
+		rows := []*ent.User{
+			s.db.User.Create().SetNickname("all is null").SaveX(ctx),
+			s.db.User.Create().SetNickname("all is set").SetPhone(ann.E164()).SetExternalID("x:1").SetPasswordHash("$argon2id$").
+				SetAvatarURL("/media/a.png").SetRole(entuser.RoleADMIN).SetCity("").SetBio("\"火锅\"\n\\").SetGender(entuser.GenderFEMALE).
+				SetPoints(1 << 30).SetFollowerCount(1).SetFolloweeCount(2).SetNoteCount(3).SetFollowVersion(4).SetVersion(1 << 60).
+				SetBirthday("2000-02-29").SaveX(ctx),
+			s.db.User.Create().SetNickname("a birthday that is none").SetCity("Hà Nội").SetBirthday("2001-02-29").SaveX(ctx),
+		}
+		want, ids := map[int64]User{}, []int64{1 << 40}
+		for _, r := range rows {
+			want[r.ID], ids = *fromRow(s.db.User.GetX(ctx, r.ID)), append(ids, r.ID)
+			got, err := s.loadUsers(ctx, []int64{r.ID})
+			if d := cmp.Diff(map[int64]User{r.ID: want[r.ID]}, got); d != "" || err != nil {
+				t.Errorf("%s alone: %v (-want +got)\n%s", r.Nickname, err, d)
+			}
+		}
+		got, err := s.loadUsers(ctx, ids)
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("all: %v (-want +got)\n%s", err, d)
+		}
+	})
+}
+
+func TestASessionsRowIsReadAsEntReadsIt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		s, ctx, now := open(t, on, Config{}), t.Context(), time.Now()
+		user := s.db.User.Create().SetNickname("somebody").SaveX(ctx)
+		until := now.Add(sessionLife - time.Minute).UTC()
+		create := func(id string) *ent.SessionCreate { return s.db.Session.Create().SetID(id).SetUserID(user.ID) }
+		row := create("runs").SetExpiresAt(until).SaveX(ctx)
+		create("over").SetExpiresAt(now.Add(-time.Millisecond).UTC()).SaveX(ctx)
+		create("ended").SetExpiresAt(until).SetEndedAt(now.UTC()).SaveX(ctx)
+		who, ends, err := s.sessions.row(ctx, "runs", now)
+		if want := s.db.Session.GetX(ctx, row.ID); err != nil || who != user.ID || !ends.Equal(want.ExpiresAt) {
+			t.Errorf("user %d until %v (%v), want %d until %v", who, ends, err, user.ID, want.ExpiresAt)
+		}
+		for _, id := range []string{"over", "ended", "none"} {
+			if who, _, err := s.sessions.row(ctx, id, now); !errors.Is(err, fault.ErrNotFound) {
+				t.Errorf("session %q is of user %d, %v", id, who, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,453 @@
+package app_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"entgo.io/ent/dialect"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/order"
+	"github.com/tandian-dev/tandian/internal/shop"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+	"github.com/tandian-dev/tandian/internal/voucher"
+)
+
+// small is the size of a table up to which reading it all is as good as any index.
+const small = 500
+
+// excused are the statements that may read all of a table, by what stands in their text, and
+// why that is right.
+var excused = map[string]struct { //nolint:gochecknoglobals // a constant that Go cannot say
+	generic, sent bool // of which plan that is so
+	why           string
+}{
+	`("orders"."pay_before" < $3 OR (NOT (EXISTS`: {
+		generic: true,
+		why:     "the index of unpaid orders is for that status alone, which a plan for any does not know; what ent writes is not kept prepared",
+	},
+	`AND NOT EXISTS (SELECT "picture_uses"."id"`: {
+		generic: true, sent: true,
+		why: "the collector looks at all pictures, once an hour",
+	},
+	`EXISTS (SELECT 1 FROM users AS u WHERE u.id = f.follower_id)`: {
+		generic: true, sent: true,
+		why: "reconciling goes through all follows; who the users are it may as well read once for a page",
+	},
+	`done_at >= (extract(epoch FROM statement_timestamp()) * 1000)::bigint - $2::bigint`: {
+		generic: true, sent: true,
+		why: "what a Redis lost is done again: rare, and rows of jobs that are done are soon swept",
+	},
+}
+
+// A recorder keeps every statement that is sent through it, with the arguments that it came
+// with first. So a test knows what is really sent, whoever wrote it.
+type recorder struct {
+	dialect.Driver
+	mu   sync.Mutex
+	seen map[string][]any
+}
+
+func (r *recorder) note(text string, args any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, there := r.seen[text]; !there {
+		r.seen[text], _ = args.([]any)
+	}
+}
+
+func (r *recorder) Query(ctx context.Context, text string, args, v any) error {
+	r.note(text, args)
+	return r.Driver.Query(ctx, text, args, v)
+}
+
+func (r *recorder) Exec(ctx context.Context, text string, args, v any) error {
+	r.note(text, args)
+	return r.Driver.Exec(ctx, text, args, v)
+}
+
+func (r *recorder) Tx(ctx context.Context) (dialect.Tx, error) { return r.BeginTx(ctx, nil) }
+
+func (r *recorder) BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx, error) {
+	tx, err := r.Driver.(interface { //nolint:forcetypeassert // ent asks for it too
+		BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx, error)
+	}).BeginTx(ctx, opts)
+	return recordedTx{tx, r}, err
+}
+
+func (r *recorder) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	r.note(text, args)
+	return r.Driver.(sqlfile.Querier).QueryContext(ctx, text, args...) //nolint:forcetypeassert // ent asks for it too
+}
+
+type recordedTx struct {
+	dialect.Tx
+	r *recorder
+}
+
+func (t recordedTx) Query(ctx context.Context, text string, args, v any) error {
+	t.r.note(text, args)
+	return t.Tx.Query(ctx, text, args, v)
+}
+
+func (t recordedTx) Exec(ctx context.Context, text string, args, v any) error {
+	t.r.note(text, args)
+	return t.Tx.Exec(ctx, text, args, v)
+}
+
+func (t recordedTx) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	t.r.note(text, args)
+	return t.Tx.(sqlfile.Querier).QueryContext(ctx, text, args...) //nolint:forcetypeassert // ent asks for it too
+}
+
+func (t recordedTx) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	t.r.note(text, args)
+	return t.Tx.(interface { //nolint:forcetypeassert // ent asks for it too
+		ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
+	}).ExecContext(ctx, text, args...)
+}
+
+// Every statement that a reader waits for, or that runs all the time, finds its rows by an
+// index: with the plan that serves any arguments, as what is kept prepared may be run, and
+// with the one that is made for those that it was sent with. Of the statements in files it
+// is each one; of those that ent writes, those that are sent for the calls below.
+func TestStatementsFindTheirRowsByAnIndex(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	cfg := config.Default()
+	cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.CodeSender = storetest.Postgres(t), storetest.Redis(t), "off", "console"
+	cfg.DataDir, cfg.DemoPictures, cfg.L1Bytes, cfg.Off = t.TempDir(), false, 0, []string{"cache"}
+	var sent *recorder
+	house, err := app.OpenThrough(ctx, &cfg, prometheus.NewRegistry(), slog.New(slog.DiscardHandler), func(d dialect.Driver) dialect.Driver {
+		sent = &recorder{Driver: d, seen: map[string][]any{}}
+		return sent
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := house.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	bulk, err := os.ReadFile("testdata/town.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := house.DB.ExecContext(ctx, string(bulk)); err != nil {
+		t.Fatal(err)
+	}
+	big := bigTables(t, house.DB.DB)
+	for _, name := range []string{"shops", "users", "notes", "note_counts", "note_events", "comments", "likes", "follows", "orders", "payments", "vouchers", "flash_sales", "outbox_jobs", "sessions", "visit_days", "pictures", "picture_uses", "check_ins"} {
+		if !big[name] {
+			t.Errorf("the town has too few %s for a plan to matter", name)
+		}
+	}
+	clear(sent.seen)
+	for name, call := range reads(house) {
+		if err := call(ctx); err != nil && !errors.Is(err, fault.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	texts := fileStatements(t)
+	maps.Copy(texts, sent.seen)
+	conn, err := house.DB.Conn(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	checked := 0
+	for _, text := range slices.Sorted(maps.Keys(texts)) {
+		anyPlan, sentPlan := excuses(text)
+		plans := map[string]string{}
+		if !anyPlan {
+			plans["any arguments"] = generic(t, conn, text)
+		}
+		if args := texts[text]; len(args) > 0 && !sentPlan {
+			plans["its arguments"] = explained(t, conn, "EXPLAIN (FORMAT JSON) "+text, args...)
+		}
+		for of, plan := range plans {
+			checked++
+			if scanned := scans(t, plan, big); len(scanned) > 0 {
+				t.Errorf("with a plan for %s it reads all of %v:\n%s\n%s", of, scanned, text, plan)
+			}
+		}
+	}
+	all := strings.Join(slices.Collect(maps.Keys(texts)), "\n")
+	for part, e := range excused {
+		if !strings.Contains(all, part) {
+			t.Errorf("no statement has %q any more, which is excused: %s", part, e.why)
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d plans were looked at", checked)
+	}
+	t.Logf("%d plans of %d statements", checked, len(texts))
+}
+
+// reads are the calls of the rooms by which clients and workers read.
+func reads(h *app.House) map[string]func(context.Context) error {
+	calls := map[string]func(context.Context) error{}
+	add := func(name string, call func(context.Context) error) { calls[name] = call }
+	some := []int64{11, 12, 13}
+	near := &geo.Circle{Center: geo.Point{Lat: 21.05, Lng: 105.05}, Radius: 3000}
+	for i, q := range []shop.Query{
+		{Order: shop.ByScore},
+		{Order: shop.BySold},
+		{Order: shop.ByNewest},
+		{Order: shop.ByScore, OwnerID: 5},
+		{Order: shop.BySold, OwnerID: 5},
+		{Order: shop.ByNewest, OwnerID: 5},
+		{Near: near},
+		{Near: near, Order: shop.ByScore},
+		{Search: "shop 1234"},
+		{Search: "shop 1234", Near: near},
+		{Search: "shop 1234", Order: shop.BySold},
+	} {
+		for _, kind := range []int64{0, 2} {
+			q.TypeID, q.First = kind, 20
+			add(fmt.Sprintf("list of shops %d of type %d", i, kind), func(ctx context.Context) error {
+				for range 3 { // page by page
+					p, err := h.Shops.List(ctx, q)
+					if err != nil || p.Info.EndCursor == nil {
+						return err
+					}
+					q.After = *p.Info.EndCursor
+				}
+				return nil
+			})
+		}
+	}
+	orders := func(status ...order.Status) order.Filter { return order.Filter{Status: status, First: 20} }
+	after := func(p order.Filter, number int64) order.Filter {
+		p.After = page.Encode("orders", int64(1_700_000_000_000), number)
+		return p
+	}
+	from, to := calendar.Date{Year: 2026, Month: 1, Day: 1}, calendar.Date{Year: 2026, Month: 1, Day: 31}
+	add("a shop", func(ctx context.Context) error { _, err := h.Shops.ByID(ctx, 11); return err })
+	add("shops", func(ctx context.Context) error { _, err := h.Shops.ByIDs(ctx, some); return err })
+	add("shop types", func(ctx context.Context) error { _, err := h.Shops.Types(ctx); return err })
+	add("a user", func(ctx context.Context) error { _, err := h.Accounts.ByID(ctx, 11); return err })
+	add("users", func(ctx context.Context) error { _, err := h.Accounts.ByIDs(ctx, some); return err })
+	add("a session", func(ctx context.Context) error { h.Accounts.Authenticate(ctx, strings.Repeat("A", 43)); return nil })
+	add("a login", func(ctx context.Context) error {
+		_, err := h.Accounts.Login(ctx, account.Credentials{Phone: "+8613900000011", Password: new("wrong horse")})
+		if _, refused := errors.AsType[fault.UserErrors](err); refused {
+			return nil
+		}
+		return err
+	})
+	add("a note", func(ctx context.Context) error { _, err := h.Notes.ByID(ctx, 11); return err })
+	add("notes", func(ctx context.Context) error { _, err := h.Notes.ByIDs(ctx, some); return err })
+	add("counts of notes", func(ctx context.Context) error { _, err := h.Notes.Counts(ctx, some); return err })
+	add("an author's notes", func(ctx context.Context) error { _, err := h.Notes.OfAuthors(ctx, some, 20, ""); return err })
+	add("a shop's notes", func(ctx context.Context) error { _, err := h.Notes.OfShops(ctx, some, 20, ""); return err })
+	add("notes that are alive", func(ctx context.Context) error { _, err := h.Notes.Live(ctx, some); return err })
+	add("notes past the cache", func(ctx context.Context) error { _, err := h.Notes.Even(ctx, some); return err })
+	add("hot notes", func(ctx context.Context) error { _, err := h.Notes.Hot(ctx, 20, ""); return err })
+	add("comments", func(ctx context.Context) error { _, err := h.Comments.ByIDs(ctx, some); return err })
+	add("comments of notes", func(ctx context.Context) error { _, err := h.Comments.OfNotes(ctx, some, 20, ""); return err })
+	add("replies", func(ctx context.Context) error { _, err := h.Comments.Replies(ctx, some, 20, ""); return err })
+	add("what a user likes", func(ctx context.Context) error { _, err := h.NoteLikes.Liked(ctx, 11, some); return err })
+	add("old notes that a user likes", func(ctx context.Context) error { _, err := h.NoteLikes.Liked(ctx, 1, []int64{1, 2, 3}); return err })
+	add("who liked first", func(ctx context.Context) error { _, err := h.NoteLikes.First(ctx, some, 10); return err })
+	add("whom a user follows, of some", func(ctx context.Context) error { _, err := h.Follows.Followed(ctx, 1, some); return err })
+	add("followers", func(ctx context.Context) error { _, err := h.Follows.Followers(ctx, some, 20, ""); return err })
+	add("followees", func(ctx context.Context) error { _, err := h.Follows.Followees(ctx, some, 20, ""); return err })
+	add("followees in common", func(ctx context.Context) error { _, err := h.Follows.Common(ctx, 11, 12, 20, ""); return err })
+	add("the newest notes", func(ctx context.Context) error { return h.Feed.Look(ctx) })
+	add("a feed", func(ctx context.Context) error { _, err := h.Feed.Page(ctx, 11, 20, ""); return err })
+	add("a feed of one who follows many", func(ctx context.Context) error { _, err := h.Feed.Page(ctx, 1, 20, ""); return err })
+	add("vouchers", func(ctx context.Context) error { _, err := h.Vouchers.ByIDs(ctx, some); return err })
+	add("vouchers of shops", func(ctx context.Context) error {
+		_, err := h.Vouchers.OfShops(ctx, some, func(id int64) bool { return id == 11 })
+		return err
+	})
+	add("flash sales", func(ctx context.Context) error {
+		_, err := h.Vouchers.FlashSales(ctx, voucher.Query{First: 20})
+		return err
+	})
+	add("an order", func(ctx context.Context) error {
+		_, err := h.Orders.ByID(ctx, order.Viewer{UserID: 11, Any: true}, 11)
+		return err
+	})
+	add("orders of a user", func(ctx context.Context) error { _, err := h.Orders.OfUser(ctx, 11, orders()); return err })
+	add("old orders of a user", func(ctx context.Context) error { _, err := h.Orders.OfUser(ctx, 11, after(orders(), 5000)); return err })
+	add("unpaid orders of a user", func(ctx context.Context) error { _, err := h.Orders.OfUser(ctx, 11, orders(order.Unpaid)); return err })
+	add("orders of a shop", func(ctx context.Context) error { _, err := h.Orders.OfShop(ctx, 11, orders()); return err })
+	add("paid orders of a shop", func(ctx context.Context) error {
+		_, err := h.Orders.OfShop(ctx, 11, after(orders(order.Paid), 5000))
+		return err
+	})
+	add("sales of a shop", func(ctx context.Context) error {
+		_, err := h.Orders.SalesByDay(ctx, new(int64(11)), from, to)
+		return err
+	})
+	add("unpaid orders whose time is over", aMoment(h.Orders.Expire))
+	add("paid orders to be counted", aMoment(h.Orders.Tally))
+	add("visits of a shop", func(ctx context.Context) error { _, err := h.Visits.OfShopByDay(ctx, 11, from, to); return err })
+	add("check-ins", func(ctx context.Context) error { _, err := h.CheckIns.Month(ctx, 11, ""); return err })
+	add("pictures that nothing shows", func(ctx context.Context) error { _, err := h.Media.Collect(ctx); return err })
+	add("checking in", func(ctx context.Context) error { _, _, err := h.CheckIns.CheckIn(ctx, 13); return err })
+	add("liking", func(ctx context.Context) error { return h.NoteLikes.Like(ctx, 13, 14) })
+	add("following", func(ctx context.Context) error { return h.Follows.Follow(ctx, 13, 19_999) })
+	return calls
+}
+
+// aMoment runs a worker for long enough that it looks at what is due.
+func aMoment(worker func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 2500*time.Millisecond)
+		defer cancel()
+		return worker(ctx)
+	}
+}
+
+// fileStatements are the statements of all files that Postgres is sent.
+func fileStatements(t *testing.T) map[string][]any {
+	t.Helper()
+	texts := map[string][]any{}
+	for _, pattern := range []string{"../*/sql/*.sql", "../kit/{outbox,schedule,sequence}/sql/*.sql"} {
+		for _, in := range expand(pattern) {
+			paths, err := filepath.Glob(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range paths {
+				if strings.Contains(path, ".sqlite.") || strings.HasPrefix(path, "../bench/") || strings.HasPrefix(path, "../faulttest/") {
+					continue
+				}
+				text, err := os.ReadFile(path) //nolint:gosec // of this repository
+				if err != nil {
+					t.Fatal(err)
+				}
+				texts[sqlfile.Statement(string(text))] = nil
+			}
+		}
+	}
+	if len(texts) < 40 {
+		t.Fatalf("only %d statements were found in files", len(texts))
+	}
+	return texts
+}
+
+// expand is a pattern for each word in braces.
+func expand(pattern string) (all []string) {
+	before, rest, found := strings.Cut(pattern, "{")
+	words, after, _ := strings.Cut(rest, "}")
+	if !found {
+		return []string{pattern}
+	}
+	for word := range strings.SplitSeq(words, ",") {
+		all = append(all, before+word+after)
+	}
+	return all
+}
+
+// excuses says which plans of a statement are not looked at.
+func excuses(text string) (generic, sent bool) {
+	for part, e := range excused {
+		if strings.Contains(text, part) {
+			return e.generic, e.sent
+		}
+	}
+	return false, false
+}
+
+func bigTables(t *testing.T, db *sql.DB) map[string]bool {
+	t.Helper()
+	big := map[string]bool{}
+	err := sqlfile.Each(t.Context(), db, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND reltuples > $1", []any{small}, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		big[name] = true
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return big
+}
+
+var placeholder = regexp.MustCompile(`\$(\d+)`) //nolint:gochecknoglobals // a constant that Go cannot say
+
+// generic is the plan of a statement that serves any arguments.
+func generic(t *testing.T, conn *sql.Conn, text string) string {
+	t.Helper()
+	args := 0
+	for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(m[1])
+		args = max(args, n)
+	}
+	for _, statement := range []string{"SET plan_cache_mode = force_generic_plan", "DEALLOCATE ALL", "PREPARE looked_at AS " + text} {
+		if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+			t.Errorf("%v: %s", err, statement)
+			return ""
+		}
+	}
+	call := ""
+	if args > 0 {
+		call = "(NULL" + strings.Repeat(", NULL", args-1) + ")"
+	}
+	return explained(t, conn, "EXPLAIN (FORMAT JSON) EXECUTE looked_at"+call)
+}
+
+func explained(t *testing.T, conn *sql.Conn, explain string, args ...any) (plan string) {
+	t.Helper()
+	if err := conn.QueryRowContext(t.Context(), explain, args...).Scan(&plan); err != nil {
+		t.Errorf("%v: %s", err, explain)
+	}
+	return plan
+}
+
+// scans are the big tables that a plan reads as a whole.
+func scans(t *testing.T, plan string, big map[string]bool) (tables []string) {
+	t.Helper()
+	if plan == "" {
+		return nil // that it has none was told
+	}
+	var all any
+	if err := json.Unmarshal([]byte(plan), &all); err != nil {
+		t.Fatal(err)
+	}
+	var walk func(any)
+	walk = func(node any) {
+		switch n := node.(type) {
+		case []any:
+			for _, child := range n {
+				walk(child)
+			}
+		case map[string]any:
+			if table, _ := n["Relation Name"].(string); n["Node Type"] == "Seq Scan" && big[table] {
+				tables = append(tables, table)
+			}
+			for _, child := range n {
+				walk(child)
+			}
+		}
+	}
+	walk(all)
+	return tables
+}

@@ -1,0 +1,7 @@
+-- notes: notes that are not deleted.
+--
+-- $1  their ids
+--
+-- returns  the columns in the order of scanNote in rows.go
+SELECT id, author_id, shop_id, title, content, images, seq, created_at FROM notes
+WHERE id = ANY($1) AND deleted_at IS NULL
