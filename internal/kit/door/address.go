@@ -110,8 +110,11 @@ func parseHop(s string) (netip.Addr, bool) {
 	if len(s) > maxHopLen {
 		return netip.Addr{}, false
 	}
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return plain(ap.Addr()), true
+	// Only these can have a port, and what has none would be an error to read as if it had.
+	if strings.HasPrefix(s, "[") || strings.Count(s, ":") == 1 {
+		if ap, err := netip.ParseAddrPort(s); err == nil {
+			return plain(ap.Addr()), true
+		}
 	}
 	inner, bracketed := strings.CutPrefix(s, "[")
 	if bracketed {

@@ -162,8 +162,19 @@ func TestPointsOfTooManyOrTooLongValuesAreCalculatedEachTime(t *testing.T) {
 
 func TestValuesHaveOneKeyEach(t *testing.T) {
 	values := []any{
-		nil, true, false, "", "n", "t", "1", json.Number("1"), json.Number("1.0"), 1, int64(1), 1.0, 0, -1, int64(-1), []any{}, []any{nil}, []any{"", ""}, []any{"a", "b"}, []any{"ab"},
-		[]any{[]any{}, "a"}, []any{[]any{"a"}}, map[string]any{}, map[string]any{"a": "b"}, map[string]any{"a": "b", "c": nil}, map[string]any{"ab": ""}, map[string]any{"a": map[string]any{"b": "c"}},
+		nil, true, false, "", "n", "t", "1", json.Number("1"), json.Number("1.0"), 1, int64(1), 1.0, 0, -1, int64(-1),
+		[]any{},
+		[]any{nil},
+		[]any{"", ""},
+		[]any{"a", "b"},
+		[]any{"ab"},
+		[]any{[]any{}, "a"},
+		[]any{[]any{"a"}},
+		map[string]any{},
+		map[string]any{"a": "b"},
+		map[string]any{"a": "b", "c": nil},
+		map[string]any{"ab": ""},
+		map[string]any{"a": map[string]any{"b": "c"}},
 	}
 	seen := map[string]any{}
 	c := &cost{deciding: []string{"v", "w"}}

@@ -126,6 +126,8 @@ type callerContext struct {
 
 type callerKey struct{}
 
+func withCaller(ctx context.Context, c caller) context.Context { return &callerContext{ctx, c} }
+
 // Value implements context.Context.
 func (c *callerContext) Value(key any) any {
 	if _, ok := key.(callerKey); ok {
@@ -148,10 +150,11 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{refused}}, mediaJSON), refused)
 		return
 	}
-	r = r.WithContext(&callerContext{r.Context(), c})
+	ctx := withCaller(r.Context(), c)
+	r = r.WithContext(ctx)
 	defer func() {
 		if p := recover(); p != nil {
-			text, _ := json.Marshal(&graphql.Response{Errors: d.caught(r.Context(), p)})
+			text, _ := json.Marshal(&graphql.Response{Errors: d.caught(ctx, p)})
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = w.Write(text)
 		}
@@ -221,7 +224,7 @@ func (d *Door) admit(ctx context.Context, c caller, token string) (now caller, o
 	if c.addr.IsValid() {
 		asks.Network = strings.TrimPrefix(c.network, "a:")
 	}
-	now.admission = d.cfg.Admit(bounded, asks)
+	now.admission = d.cfg.Admit(bounded, asks) //nolint:contextcheck // it is made of ctx
 	now.key = c.network
 	if now.admission.User != "" {
 		now.key = "u:" + now.admission.User

@@ -67,7 +67,7 @@ func (d *Door) start(ctx context.Context, exec graphql.GraphExecutor, c caller, 
 	if of, ok := ctx.(*callerContext); ok { // the request's own, which nobody else has yet
 		of.caller = c
 	} else {
-		ctx = &callerContext{ctx, c}
+		ctx = withCaller(ctx, c)
 	}
 	if c.admission.Enter != nil {
 		ctx = c.admission.Enter(ctx)

@@ -63,7 +63,7 @@ func (t *texts) quoted(value []byte) (text string, ok bool) {
 // client.
 func (t *texts) params(found pieces) (*graphql.RawParams, error) {
 	p := new(graphql.RawParams)
-	ok := true
+	var ok bool
 	if found.query != nil {
 		if p.Query, ok = t.quoted(found.query); !ok {
 			return nil, errors.New("query is not a string")

@@ -101,7 +101,7 @@ func HTTP(next http.Handler, reg prometheus.Registerer, log *slog.Logger) http.H
 		}
 		w.Header().Set("X-Request-Id", e.request.id)
 		outer := r
-		r = r.WithContext(e)
+		r = r.WithContext(e)                         //nolint:contextcheck // it is made of the request's
 		defer func() { outer.Pattern = r.Pattern }() // for who is further out
 		inFlight.Inc()
 		defer inFlight.Dec()
