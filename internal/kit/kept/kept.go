@@ -94,11 +94,10 @@ func (b *Bytes) Append(out []byte, key *Key) (_ []byte, ok bool) {
 }
 
 // Keep keeps a copy of a piece, unless that is more than the object or the budget may have.
-// A piece that is asked for less gives way.
+// Pieces that are asked for less give way.
 func (b *Bytes) Keep(key *Key, text []byte) {
 	cost := int64(len(text) + overhead)
-	budget := b.held.budget
-	if cost > mostBytes || budget.used.Load()+cost > budget.most {
+	if cost > mostBytes || b.held.budget.used.Load()+cost > b.held.budget.most+b.held.bytes.Load() {
 		return
 	}
 	b.mu.Lock()
@@ -110,26 +109,42 @@ func (b *Bytes) Keep(key *Key, text []byte) {
 	if slices.ContainsFunc(list, func(p *piece) bool { return p.key == *key }) {
 		return
 	}
-	for len(list) == mostPieces || b.held.bytes.Load()+cost > mostBytes {
+	more := cost // than now
+	for len(list) == mostPieces || b.held.bytes.Load()+more > mostBytes {
 		least := leastOf(list)
 		if least < 0 {
 			return
 		}
-		b.count(-int64(len(list[least].text) + overhead))
+		more -= list[least].cost()
 		list = slices.Delete(list, least, least+1)
 	}
-	if list == nil {
-		runtime.AddCleanup(b, func(h *held) { h.budget.used.Add(-h.bytes.Load()) }, b.held)
+	if !b.held.take(more) {
+		return
 	}
-	b.count(cost)
+	if b.pieces.Load() == nil {
+		runtime.AddCleanup(b, (*held).giveBack, b.held)
+	}
 	list = append(list, &piece{key: *key, text: slices.Clone(text)})
 	b.pieces.Store(&list)
 }
 
-func (b *Bytes) count(bytes int64) {
-	b.held.bytes.Add(bytes)
-	b.held.budget.used.Add(bytes)
+func (p *piece) cost() int64 { return int64(len(p.text) + overhead) }
+
+// take takes bytes of the budget, or gives some back, unless it has too few.
+func (h *held) take(bytes int64) bool {
+	for {
+		used := h.budget.used.Load()
+		if bytes > 0 && used+bytes > h.budget.most {
+			return false
+		}
+		if h.budget.used.CompareAndSwap(used, used+bytes) {
+			h.bytes.Add(bytes)
+			return true
+		}
+	}
 }
+
+func (h *held) giveBack() { h.budget.used.Add(-h.bytes.Load()) }
 
 // leastOf is the piece that nobody asked for since the last time, -1 if all were asked
 // for: then each of them has to be asked for again, half as often, to stay.

@@ -14,8 +14,10 @@ import (
 type set struct {
 	typ   *Type
 	parts []part
-	deep  bool         // something is loaded in it or below
-	bytes atomic.Int64 // of the last answer, of a whole operation
+	deep  bool          // something is loaded in it or below
+	last  int           // part that is read
+	quick []atomic.Bool // of each part: it was, the last time that it was read
+	bytes atomic.Int64  // of the last answer, of a whole operation
 }
 
 // A part is a run of fields that depend on their objects alone, or one other field.
@@ -62,7 +64,11 @@ func (c compiler) set(typ *Type, selections ast.SelectionSet) (*set, bool) {
 				break
 			}
 		}
+		if p.same < 0 {
+			s.last = i
+		}
 	}
+	s.quick = make([]atomic.Bool, len(s.parts))
 	return s, true
 }
 

@@ -89,7 +89,14 @@ func (s *Schema) planOf(op *ast.OperationDefinition) *set {
 	return plan
 }
 
-func (s *Schema) compile(op *ast.OperationDefinition) *set {
+// compile makes the plan of an operation, nil if there is none: also of one whose arguments
+// cannot be read, such as a number of twenty digits, at which gqlparser panics.
+func (s *Schema) compile(op *ast.OperationDefinition) (plan *set) {
+	defer func() {
+		if recover() != nil {
+			plan = nil
+		}
+	}()
 	if len(op.Directives) > 0 {
 		return nil
 	}

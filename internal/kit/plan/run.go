@@ -32,10 +32,12 @@ type result struct {
 // not wait.
 const slow = 50 * time.Microsecond
 
-// fill reads what a batch and all below it need.
+// fill reads what a batch and all below it need: what was slow the last time, or was never
+// read yet, beside the rest.
 func (b *batch) fill(ctx context.Context, vars map[string]any) error {
 	b.parts = make([]result, len(b.set.parts))
 	var beside sync.WaitGroup
+	defer beside.Wait() // also after an error or a panic of what is read here
 	var errs []error
 	apart, begin := false, time.Time{}
 	for i := range b.set.parts {
@@ -49,7 +51,7 @@ func (b *batch) fill(ctx context.Context, vars map[string]any) error {
 			}
 			continue
 		}
-		if apart {
+		if i < b.set.last && (apart || !b.set.quick[i].Load()) {
 			if errs == nil {
 				errs = make([]error, len(b.set.parts))
 			}
@@ -59,7 +61,7 @@ func (b *batch) fill(ctx context.Context, vars map[string]any) error {
 		if begin.IsZero() {
 			begin = time.Now()
 		}
-		if err := b.part(ctx, vars, i); err != nil {
+		if err := b.timed(ctx, vars, i); err != nil {
 			return err
 		}
 		apart = time.Since(begin) > slow
@@ -80,7 +82,17 @@ func (b *batch) safely(ctx context.Context, vars map[string]any, i int) (err err
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return b.part(ctx, vars, i)
+	return b.timed(ctx, vars, i)
+}
+
+// timed is part, and remembers whether it was quick.
+func (b *batch) timed(ctx context.Context, vars map[string]any, i int) error {
+	begin := time.Now()
+	err := b.part(ctx, vars, i)
+	if quick, known := time.Since(begin) <= slow, &b.set.quick[i]; known.Load() != quick {
+		known.Store(quick)
+	}
+	return err
 }
 
 // part reads one part, and what is below it.
@@ -89,12 +101,14 @@ func (b *batch) part(ctx context.Context, vars map[string]any, i int) error {
 	if p.field.load == nil {
 		return b.inner(ctx, vars, i)
 	}
-	args, err := p.fixed, error(nil)
+	args := p.fixed
 	if p.vary {
+		var err error
 		if args, err = p.field.args(p.def.ArgumentMap(vars)); err != nil {
 			return err
 		}
 	}
+	var err error
 	if r.values, err = p.field.load.load(ctx, b.objs, args); err != nil || p.sub == nil {
 		return err
 	}
@@ -112,7 +126,7 @@ func (b *batch) inner(ctx context.Context, vars map[string]any, i int) error {
 func (r *result) descend(ctx context.Context, vars map[string]any, p *part) error {
 	r.of = p.field.children(r.values)
 	r.below = &batch{set: p.sub, objs: r.of.objs, n: r.of.n}
-	if !p.field.nullable && r.of.one != nil && r.of.n < len(r.of.one) {
+	if r.of.null || !p.field.nullable && r.of.one != nil && r.of.n < len(r.of.one) {
 		return errNull
 	}
 	if r.of.n == 0 {
@@ -200,6 +214,9 @@ func writeMembers(out []byte, typ *Type, run []member, objs any, i int) []byte {
 func (m *member) writeInner(out []byte, objs any, i int) []byte {
 	of := m.field.children(m.field.inner(objs, i))
 	run := m.sub.parts[0].run
+	if of.null || of.many == nil && of.n == 0 && !m.field.nullable {
+		panic(errNull) // for gqlgen, which says where
+	}
 	if of.many == nil {
 		if of.n == 0 {
 			return append(out, "null"...)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tandian-dev/tandian/internal/kit/kept"
 )
@@ -66,6 +67,7 @@ type children struct {
 	n    int
 	one  []int32 // of each parent: the place of its child, -1 for null
 	many []int32 // of each parent and one more: the place of its first child
+	null bool    // one of many is not there, which no list of ours allows
 }
 
 // Plain is a field whose value is written from its object.
@@ -176,7 +178,7 @@ func many[C any](to *Type) *Field {
 				c.many = append(c.many, int32(len(objs))) //nolint:gosec // an answer has fewer
 			}
 		}
-		c.objs, c.n = objs, len(objs)
+		c.objs, c.n, c.null = objs, len(objs), slices.Contains(objs, nil)
 		return c
 	}}
 }

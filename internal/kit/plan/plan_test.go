@@ -1,0 +1,619 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/go-cmp/cmp"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/validator"
+	"github.com/vektah/gqlparser/v2/validator/rules"
+
+	"github.com/tandian-dev/tandian/internal/kit/kept"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+const schema = `
+directive @told on FIELD | FRAGMENT_SPREAD | INLINE_FRAGMENT | QUERY | FRAGMENT_DEFINITION
+interface Being { name: String! }
+type Query {
+  people(first: Int! = 2, by: Order, behind: Mark): [Person!]!
+  person(name: String!): Person
+  first: Person!
+  secret: String!
+}
+type Mutation { first: Person! }
+input Order { up: Boolean! = true, limit: Int }
+scalar Mark
+type Home { street: String!, owner: Being! }
+type Person implements Being {
+  name: String!
+  age: Int!
+  home: Home
+  den: Home!
+  pets: [Pet!]!
+  luck: Int!
+  more: Int!
+  friend: Person
+  friends(first: Int! = 1): [Person!]!
+  secret: String!
+}
+type Pet { name: String! }
+`
+
+type (
+	home   struct{ street string }
+	pet    struct{ name string }
+	person struct {
+		name string
+		age  int
+		home *home
+		pets []*pet
+		kept *kept.Bytes
+	}
+)
+
+// A town is what the queries of these tests ask: people by name.
+type town struct {
+	people  map[string]*person
+	friends map[string]string
+	loads   atomic.Int64
+	wrong   func(field string, n int) error // what goes wrong with the field of so many people; may panic
+	fewer   string                          // a field whose loader forgets the last one
+	slow    func(field string)              // what a loader does first
+	ages    atomic.Int64                    // how often one was written
+}
+
+func newTown() *town {
+	t := &town{people: map[string]*person{}, friends: map[string]string{"ann": "ben", "ben": "cid", "cid": "dan"}}
+	for i, name := range []string{"ann", "ben", "cid", "dan"} {
+		p := &person{name: name, age: 20 + i, home: &home{name + "'s street"}}
+		for n := range i {
+			p.pets = append(p.pets, &pet{fmt.Sprint(name, "'s pet ", n)})
+		}
+		t.people[name] = p
+	}
+	t.people["ben"].home = nil
+	return t
+}
+
+// begin is what every loader does first.
+func (t *town) begin(field string, n int) error {
+	t.loads.Add(1)
+	if t.slow != nil {
+		t.slow(field)
+	}
+	if t.wrong != nil {
+		return t.wrong(field, n)
+	}
+	return nil
+}
+
+// cut leaves the last value out, of the field of which one is missing.
+func cut[V any](t *town, field string, values []V) []V {
+	if t.fewer == field {
+		return values[:len(values)-1]
+	}
+	return values
+}
+
+type firstOf struct{ n int }
+
+func firstArgs(args map[string]any) (any, error) {
+	n, err := strconv.Atoi(fmt.Sprint(args["first"]))
+	if err == nil && n < 0 {
+		err = errors.New("fewer than none")
+	}
+	return firstOf{n}, err
+}
+
+func (t *town) query() *Type {
+	homeType := &Type{Name: "Home", Fields: map[string]*Field{
+		"street": Plain(func(out []byte, h *home) []byte { return String(out, h.street) }),
+	}}
+	petType := &Type{Name: "Pet", Fields: map[string]*Field{
+		"name": Plain(func(out []byte, p *pet) []byte { return String(out, p.name) }),
+	}}
+	personType := &Type{Name: "Person", Kept: Keeps(func(p *person) *kept.Bytes { return p.kept })}
+	luck := Leaves(func(_ context.Context, objs []*person) ([]int, error) {
+		err := t.begin("luck", len(objs))
+		return cut(t, "luck", mapped(objs, func(p *person) int { return len(p.name) + p.age })), err
+	})
+	number := func(out []byte, n int) []byte { return strconv.AppendInt(out, int64(n), 10) }
+	personType.Fields = map[string]*Field{
+		"name": Plain(func(out []byte, p *person) []byte { return String(out, p.name) }),
+		"age": Plain(func(out []byte, p *person) []byte {
+			t.ages.Add(1)
+			return number(out, p.age)
+		}),
+		"home": Inner(homeType, func(p *person) *home { return p.home }).Nullable(),
+		"den":  Inner(homeType, func(p *person) *home { return p.home }),
+		"pets": Inners(petType, func(p *person) []*pet { return p.pets }),
+		"luck": luck(number),
+		"more": luck(func(out []byte, n int) []byte { return number(out, n+1) }),
+		"friend": Link(personType, func(_ context.Context, objs []*person, _ struct{}) ([]*person, error) {
+			err := t.begin("friend", len(objs))
+			return cut(t, "friend", mapped(objs, func(p *person) *person { return t.people[t.friends[p.name]] })), err
+		}).Nullable(),
+		"friends": Links(personType, func(_ context.Context, objs []*person, args firstOf) ([][]*person, error) {
+			err := t.begin("friends", len(objs))
+			return cut(t, "friends", mapped(objs, func(p *person) (list []*person) {
+				for p = t.people[t.friends[p.name]]; p != nil && len(list) < args.n; p = t.people[t.friends[p.name]] {
+					list = append(list, p)
+				}
+				return list
+			})), err
+		}).With(firstArgs),
+	}
+	return &Type{Name: "Query", Fields: map[string]*Field{
+		"people": Links(personType, func(_ context.Context, _ []struct{}, args firstOf) ([][]*person, error) {
+			err := t.begin("people", 1)
+			list := []*person{t.people["ann"], t.people["ben"], t.people["cid"], t.people["dan"]}
+			return [][]*person{list[:args.n]}, err
+		}).With(firstArgs),
+		"person": Link(personType, func(_ context.Context, _ []struct{}, name string) ([]*person, error) {
+			return []*person{t.people[name]}, t.begin("person", 1)
+		}).With(func(args map[string]any) (any, error) { return args["name"], nil }).Nullable(),
+		"first": Link(personType, func(_ context.Context, _ []struct{}, _ struct{}) ([]*person, error) {
+			return []*person{t.people["ann"]}, t.begin("first", 1)
+		}),
+	}}
+}
+
+// gqlgen stands for the executor of gqlgen.
+type gqlgen struct{ graphql.ExecutableSchema }
+
+const byGqlgen = `"answered by gqlgen"`
+
+func (gqlgen) Exec(context.Context) graphql.ResponseHandler {
+	return graphql.OneShot(&graphql.Response{Data: json.RawMessage(byGqlgen)})
+}
+
+// A world is a schema that is asked, and what it said of plans that failed.
+type world struct {
+	*Schema
+
+	parsed *ast.Schema
+	mu     sync.Mutex
+	failed []error
+	roots  []string
+}
+
+func newWorld(town *town) *world {
+	w := &world{parsed: gqlparser.MustLoadSchema(&ast.Source{Input: schema})}
+	w.Schema = New(gqlgen{}, town.query(), Options{
+		Failed: func(_ context.Context, err error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.failed = append(w.failed, err)
+		},
+		Root: func(field string, _ time.Duration) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.roots = append(w.roots, field)
+		},
+	})
+	return w
+}
+
+func (w *world) parse(t *testing.T, query string) *ast.QueryDocument {
+	t.Helper()
+	doc, err := gqlparser.LoadQueryWithRules(w.parsed, query, rules.NewDefaultRules())
+	if err != nil {
+		t.Fatalf("%s\n%v", query, err)
+	}
+	return doc
+}
+
+// run executes an operation and returns its data.
+func (w *world) run(t *testing.T, doc *ast.QueryDocument, vars map[string]any) string {
+	t.Helper()
+	vars, err := validator.VariableValues(w.parsed, doc.Operations[0], vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	oc := &graphql.OperationContext{Doc: doc, Operation: doc.Operations[0], Variables: vars}
+	ctx := graphql.WithOperationContext(t.Context(), oc)
+	answers := w.Exec(ctx)
+	res := answers(ctx)
+	if len(res.Errors) > 0 {
+		t.Errorf("a plan answers with errors: %v", res.Errors)
+	}
+	if again := answers(ctx); again != nil {
+		t.Errorf("a second answer came: %s", again.Data)
+	}
+	return string(res.Data)
+}
+
+func (w *world) ask(t *testing.T, query string, vars map[string]any) string {
+	t.Helper()
+	return w.run(t, w.parse(t, query), vars)
+}
+
+func TestWhatAPlanAnswers(t *testing.T) {
+	tests := []struct {
+		name, query string
+		vars        map[string]any
+		want        string
+	}{
+		{"fields in the order of the query", `{ first { age name } }`, nil, `{"first":{"age":20,"name":"ann"}}`},
+		{"aliases", `{ a: first { n: name m: name } b: first { name } }`, nil, `{"a":{"n":"ann","m":"ann"},"b":{"name":"ann"}}`},
+		{"__typename everywhere", `{ __typename first { t: __typename home { __typename } } }`, nil, `{"__typename":"Query","first":{"t":"Person","home":{"__typename":"Home"}}}`},
+		{"nothing but __typename", `{ __typename }`, nil, `{"__typename":"Query"}`},
+		{"null of what may be null", `{ person(name: "nobody") { name } }`, nil, `{"person":null}`},
+		{"null of a part of an object", `{ person(name: "ben") { home { street } } }`, nil, `{"person":{"home":null}}`},
+		{"an object that is a part of another one", `{ first { home { street } den { street } } }`, nil, `{"first":{"home":{"street":"ann's street"},"den":{"street":"ann's street"}}}`},
+		{"lists of parts", `{ people(first: 3) { pets { name } } }`, nil, `{"people":[{"pets":[]},{"pets":[{"name":"ben's pet 0"}]},{"pets":[{"name":"cid's pet 0"},{"name":"cid's pet 1"}]}]}`},
+		{"a default", `{ people { name } }`, nil, `{"people":[{"name":"ann"},{"name":"ben"}]}`},
+		{"an empty list", `{ people(first: 0) { name friend { name } friends { luck } } }`, nil, `{"people":[]}`},
+		{"some that are null", `{ people(first: 4) { friend { name luck } } }`, nil, `{"people":[{"friend":{"name":"ben","luck":24}},{"friend":{"name":"cid","luck":25}},{"friend":{"name":"dan","luck":26}},{"friend":null}]}`},
+		{"levels", `{ people { friends(first: 2) { name friends { name } } } }`, nil, `{"people":[{"friends":[{"name":"ben","friends":[{"name":"cid"}]},{"name":"cid","friends":[{"name":"dan"}]}]},{"friends":[{"name":"cid","friends":[{"name":"dan"}]},{"name":"dan","friends":[]}]}]}`},
+		{"runs around what is read", `{ first { name luck age more pets { name } friend { name } __typename } }`, nil, `{"first":{"name":"ann","luck":23,"age":20,"more":24,"pets":[],"friend":{"name":"ben"},"__typename":"Person"}}`},
+		{"one loader twice", `{ first { luck l: luck more m: more } }`, nil, `{"first":{"luck":23,"l":23,"more":24,"m":24}}`},
+		{"one loader with other arguments", `{ first { friends { name } two: friends(first: 2) { name } } }`, nil, `{"first":{"friends":[{"name":"ben"}],"two":[{"name":"ben"},{"name":"cid"}]}}`},
+		{"an inline fragment", `{ first { ... on Person { name } ... { age } } }`, nil, `{"first":{"name":"ann","age":20}}`},
+		{"a named fragment", `{ first { ...P } } fragment P on Person { name friend { ...Q } } fragment Q on Person { age }`, nil, `{"first":{"name":"ann","friend":{"age":21}}}`},
+		{"a fragment on Query", `{ ...R } fragment R on Query { first { name } }`, nil, `{"first":{"name":"ann"}}`},
+		{"fields twice", `{ first { name age name luck luck ... on Person { name } } }`, nil, `{"first":{"name":"ann","age":20,"luck":23}}`},
+		{"a variable", `query($n: String!) { person(name: $n) { name } }`, map[string]any{"n": "cid"}, `{"person":{"name":"cid"}}`},
+		{"a variable that is left out", `query($n: Int! = 1) { people(first: $n) { name } }`, nil, `{"people":[{"name":"ann"}]}`},
+		{"a variable without a value, where there is a default", `query($n: Int) { people(first: $n) { name } }`, nil, `{"people":[{"name":"ann"},{"name":"ben"}]}`},
+		{"a variable in an object", `query($l: Int) { people(by: {limit: $l}, first: 1) { name } }`, map[string]any{"l": 3}, `{"people":[{"name":"ann"}]}`},
+		{"names with quotes", `{ person(name: "a\"\n\\") { name } }`, nil, `{"person":{"name":"a\"\n\\"}}`},
+	}
+	town := newTown()
+	town.people["a\"\n\\"] = &person{name: "a\"\n\\"}
+	w := newWorld(town)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for range 2 { // the second time from a plan that is known
+				if d := cmp.Diff(tt.want, w.ask(t, tt.query, tt.vars)); d != "" {
+					t.Errorf("%s\n(-want +got)\n%s", tt.query, d)
+				}
+			}
+		})
+	}
+	if len(w.failed) > 0 {
+		t.Errorf("plans failed: %v", w.failed)
+	}
+}
+
+func TestWhatIsLeftToGqlgen(t *testing.T) {
+	tests := []struct {
+		name, query string
+		vars        map[string]any
+		fails       bool // while it runs; otherwise there is no plan
+	}{
+		{name: "a mutation", query: `mutation { first { name } }`},
+		{name: "a field that no plan knows", query: `{ first { name secret } }`},
+		{name: "one far below", query: `{ people { friend { friends { secret } } } }`},
+		{name: "a root field that no plan knows", query: `{ first { name } secret }`},
+		{name: "the schema", query: `{ first { name } __schema { types { name } } }`},
+		{name: "a directive of a field", query: `{ first { name @skip(if: false) } }`},
+		{name: "a directive of another name", query: `{ first @told { name } }`},
+		{name: "a directive of a spread", query: `{ first { ...P @include(if: true) } } fragment P on Person { name }`},
+		{name: "a directive of a fragment", query: `{ first { ...P } } fragment P on Person @told { name }`},
+		{name: "a directive of an inline fragment", query: `{ first { ... @include(if: true) { name } } }`},
+		{name: "a directive of the operation", query: `query @told { first { name } }`},
+		{name: "a fragment on an interface", query: `{ first { ... on Being { name } } }`},
+		{name: "a named fragment on an interface", query: `{ first { ...B } } fragment B on Being { name }`},
+		{name: "an object twice", query: `{ first { home { street } home { street } } }`},
+		{name: "an object twice, by a fragment", query: `{ first { friend { name } ...F } } fragment F on Person { friend { age } }`},
+		{name: "a number of twenty digits, which the scalar does not forbid", query: `{ people(behind: 99999999999999999999) { name } }`},
+		{name: "an argument that is wrong", query: `{ people(first: -1) { name } }`},
+		{name: "a variable that is wrong", query: `query($n: Int!) { people(first: $n) { name } }`, vars: map[string]any{"n": -1}, fails: true},
+		{name: "null where there must be something", query: `query($n: Int) { people(first: $n) { name } }`, vars: map[string]any{"n": nil}, fails: true},
+		{name: "more than there are, at which the loader panics", query: `{ people(first: 5) { name } }`, fails: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(newTown())
+			if got := w.ask(t, tt.query, tt.vars); got != byGqlgen {
+				t.Errorf("%s: %s", tt.query, got)
+			}
+			if failed := len(w.failed) == 1; failed != tt.fails {
+				t.Errorf("%s: plans failed: %v", tt.query, w.failed)
+			}
+			if len(w.roots) > 0 {
+				t.Errorf("%s: %q are counted, which gqlgen counts", tt.query, w.roots)
+			}
+		})
+	}
+}
+
+func TestWhatFailsIsLeftToGqlgen(t *testing.T) {
+	broken := errors.New("broken")
+	const all = `{ people(first: 3) { name luck friend { age } friends { luck more } } }`
+	tests := []struct {
+		name, query string
+		harm        func(*town)
+		want        string
+	}{
+		{"an error of the first loader", all, func(t *town) { t.wrong = failing("people", broken) }, "broken"},
+		{"an error of a leaf", all, func(t *town) { t.wrong = failing("luck", broken) }, "broken"},
+		{"an error of a link", all, func(t *town) { t.wrong = failing("friend", broken) }, "broken"},
+		{"an error of many", all, func(t *town) { t.wrong = failing("friends", broken) }, "broken"},
+		{"a panic", all, func(t *town) { t.wrong = func(string, int) error { panic("oh") } }, "panic: oh"},
+		{"a panic of a leaf", all, func(t *town) { t.wrong = panicking("luck") }, "panic: oh"},
+		{"a panic of a link", all, func(t *town) { t.wrong = panicking("friend") }, "panic: oh"},
+		{"a panic of the last one", all, func(t *town) { t.wrong = panicking("friends") }, "panic: oh"},
+		{"a leaf that forgets somebody", all, func(t *town) { t.fewer = "luck" }, errCount.Error()},
+		{"a link that forgets somebody", all, func(t *town) { t.fewer = "friend" }, errCount.Error()},
+		{"many that forget somebody", all, func(t *town) { t.fewer = "friends" }, errCount.Error()},
+		{"nothing where there must be something", `{ first { name } }`, func(t *town) { delete(t.people, "ann") }, errNull.Error()},
+		{"nothing in a list", `{ people { __typename } }`, func(t *town) { delete(t.people, "ben") }, errNull.Error()},
+		{"nothing in a list of parts", `{ person(name: "cid") { pets { __typename } } }`, func(t *town) { t.people["cid"].pets[1] = nil }, errNull.Error()},
+		{"no part where there must be one", `{ people { den { __typename } } }`, func(*town) {}, errNull.Error()},
+		{"no part where there must be one, and things below", `{ people { den { street } luck } }`, func(*town) {}, errNull.Error()},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			fresh := newTown() // of which nothing was read yet, so that it is read beside the rest
+			tt.harm(fresh)
+			town := newTown()
+			known := newWorld(town)
+			doc := known.parse(t, tt.query)
+			if !strings.Contains(tt.query, "den") {
+				if got := known.run(t, doc, nil); got == byGqlgen {
+					t.Fatalf("gqlgen answers before anything is wrong: %v", known.failed)
+				}
+			}
+			tt.harm(town)
+			for what, w := range map[string]*world{"a plan that was run": known, "a plan that was not": newWorld(fresh)} {
+				if got := w.run(t, doc, nil); got != byGqlgen {
+					t.Errorf("%s: the answer is %s", what, got)
+				}
+				if len(w.failed) != 1 || !strings.Contains(w.failed[0].Error(), tt.want) {
+					t.Errorf("%s says %v, want %q", what, w.failed, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func failing(name string, err error) func(string, int) error {
+	return func(field string, _ int) error {
+		if field == name {
+			return err
+		}
+		return nil
+	}
+}
+
+func panicking(name string) func(string, int) error {
+	return func(field string, _ int) error {
+		if field == name {
+			panic("oh")
+		}
+		return nil
+	}
+}
+
+func TestAPlanAsksOnceForAllThatStandInOnePlace(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	town := newTown()
+	town.wrong = func(field string, n int) error {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, fmt.Sprint(field, " of ", n))
+		return nil
+	}
+	newWorld(town).ask(t, `{ people(first: 4) { luck more again: luck friend { luck } friends(first: 2) { luck } } }`, nil)
+	slices.Sort(asked)
+	want := []string{"friend of 4", "friends of 4", "luck of 3", "luck of 4", "luck of 5", "people of 1"}
+	if d := cmp.Diff(want, asked); d != "" {
+		t.Errorf("loads (-want +got)\n%s", d)
+	}
+}
+
+func TestOffAndApartLeaveEverythingToGqlgen(t *testing.T) {
+	for name, o := range map[string]Options{
+		"off":   {Off: true},
+		"apart": {Apart: func(context.Context) bool { return true }},
+	} {
+		w := newWorld(newTown())
+		w.Schema = New(gqlgen{}, newTown().query(), o)
+		if got := w.ask(t, `{ first { name } }`, nil); got != byGqlgen {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestRootFieldsAreTimed(t *testing.T) {
+	w := newWorld(newTown())
+	w.ask(t, `{ __typename a: first { name } people { name } }`, nil)
+	if d := cmp.Diff([]string{"first", "people"}, w.roots); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// What an object keeps is asked for by who asks for the same fields under the same names.
+func TestTheBytesOfAnObjectAreWrittenOnce(t *testing.T) {
+	town, budget := newTown(), kept.NewBudget(1<<20)
+	for _, p := range town.people {
+		p.kept = kept.New(budget)
+	}
+	w := newWorld(town)
+	tests := []struct {
+		name, query, want string
+		writes            int64 // of ages
+	}{
+		{"the first time", `{ first { name age luck } }`, `{"first":{"name":"ann","age":20,"luck":23}}`, 1},
+		{"again", `{ first { name age luck } }`, `{"first":{"name":"ann","age":20,"luck":23}}`, 0},
+		{"in another query", `{ people(first: 1) { luck name age } }`, `{"people":[{"luck":23,"name":"ann","age":20}]}`, 0},
+		{"by a fragment", `{ first { ...P luck } } fragment P on Person { name age }`, `{"first":{"name":"ann","age":20,"luck":23}}`, 0},
+		{"of another object", `{ people { name age } }`, `{"people":[{"name":"ann","age":20},{"name":"ben","age":21}]}`, 1},
+		{"another order", `{ first { age name } }`, `{"first":{"age":20,"name":"ann"}}`, 1},
+		{"another name", `{ first { name years: age } }`, `{"first":{"name":"ann","years":20}}`, 1},
+		{"names that are swapped", `{ first { age: name name: age } }`, `{"first":{"age":"ann","name":20}}`, 1},
+		{"a part of it", `{ first { name age home { street } } }`, `{"first":{"name":"ann","age":20,"home":{"street":"ann's street"}}}`, 1},
+		{"another part of it", `{ first { name age home { s: street } } }`, `{"first":{"name":"ann","age":20,"home":{"s":"ann's street"}}}`, 1},
+		{"the same part under another field", `{ first { name age home: den { street } } }`, `{"first":{"name":"ann","age":20,"home":{"street":"ann's street"}}}`, 1},
+		{"after it was changed elsewhere", `{ person(name: "new ann") { name age } }`, `{"person":{"name":"ann","age":99}}`, 1},
+	}
+	town.people["new ann"] = &person{name: "ann", age: 99, kept: kept.New(budget)}
+	for _, tt := range tests {
+		before := town.ages.Load()
+		if d := cmp.Diff(tt.want, w.ask(t, tt.query, nil)); d != "" {
+			t.Errorf("%s: %s (-want +got)\n%s", tt.name, tt.query, d)
+		}
+		if n := town.ages.Load() - before; n != tt.writes {
+			t.Errorf("%s: %s: written %d times, want %d", tt.name, tt.query, n, tt.writes)
+		}
+	}
+}
+
+// What fails on the way is no piece of anybody.
+func TestNothingIsKeptOfWhatFailed(t *testing.T) {
+	town, budget := newTown(), kept.NewBudget(1<<20)
+	ben := town.people["ben"]
+	ben.kept = kept.New(budget)
+	w := newWorld(town)
+	const query = `{ person(name: "ben") { name den { street } } }`
+	if got := w.ask(t, query, nil); got != byGqlgen || budget.Stats().Bytes != 0 {
+		t.Errorf("%s, and %+v", got, budget.Stats())
+	}
+	runtime.KeepAlive(ben)
+}
+
+// Two that wait for each other are read side by side, the first time and later.
+func TestWhatIsSlowIsReadSideBySide(t *testing.T) {
+	for _, tt := range []struct {
+		query  string
+		levels int // that are read one after the other
+	}{
+		{`{ first { age } people { name } }`, 1},
+		{`{ first { friend { name } friends { name } } }`, 2},
+		{`{ people { name friends { friend { name } luck } } }`, 3},
+		{`{ a: first { friend { name } } b: first { luck friends { age } } }`, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			town := newTown()
+			town.slow = func(string) { time.Sleep(time.Second) }
+			w := newWorld(town)
+			doc := w.parse(t, tt.query)
+			for n := range 3 {
+				begin := time.Now()
+				if got := w.run(t, doc, nil); got == byGqlgen {
+					t.Fatal(w.failed)
+				}
+				if took := time.Since(begin); took != time.Duration(tt.levels)*time.Second {
+					t.Errorf("%s: time %d: took %v, of %d levels of a second", tt.query, n, took, tt.levels)
+				}
+			}
+		})
+	}
+}
+
+// What was quick the last time holds nothing up, whatever it takes now.
+func TestWhatBecomesSlowHoldsUpNobodyForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		w := newWorld(town)
+		doc := w.parse(t, `{ first { age } a: people { name } b: people { name } c: people { name } }`)
+		w.run(t, doc, nil)
+		town.slow = func(string) { time.Sleep(time.Second) }
+		for _, want := range []time.Duration{2 * time.Second, time.Second} { // it is not known yet, and known
+			begin := time.Now()
+			w.run(t, doc, nil)
+			if took := time.Since(begin); took != want {
+				t.Errorf("took %v, want %v", took, want)
+			}
+		}
+	})
+}
+
+// An answer waits for all that it began, also after one of them failed.
+func TestNothingRunsOnBehindAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		town := newTown()
+		var running atomic.Int64
+		town.slow = func(field string) {
+			if field == "first" {
+				running.Add(1)
+				time.Sleep(time.Second)
+				running.Add(-1)
+			}
+		}
+		w := newWorld(town)
+		for _, wrong := range []func(string, int) error{failing("people", errors.New("broken")), panicking("people")} {
+			town.wrong = wrong
+			if got := w.ask(t, `{ first { age } people { name } }`, nil); got != byGqlgen || running.Load() != 0 {
+				t.Errorf("%s, and %d run on", got, running.Load())
+			}
+		}
+	})
+}
+
+func TestAPlanGoesWithItsDocument(t *testing.T) {
+	w := newWorld(newTown())
+	plans := func() (n int) {
+		w.plans.Range(func(any, any) bool { n++; return true })
+		return n
+	}
+	kept := w.parse(t, `{ first { name } }`)
+	w.run(t, kept, nil)
+	for i := range 20 {
+		w.ask(t, fmt.Sprintf(`query Q%d($n: Int! = 1) { people(first: $n) { name friends { name } } }`, i), nil)
+		w.ask(t, fmt.Sprintf(`query Q%d { secret }`, i), nil) // of which there is none
+	}
+	for i := range 3 {
+		w.run(t, kept, nil)
+		if n := plans(); i == 0 && n < 2 {
+			t.Fatalf("there are %d plans: this test tests nothing", n)
+		}
+	}
+	testkit.Eventually(t, 10*time.Second, func() bool {
+		runtime.GC()
+		return plans() == 1
+	})
+	runtime.KeepAlive(kept)
+	testkit.Eventually(t, 10*time.Second, func() bool {
+		runtime.GC()
+		return plans() == 0
+	})
+}
+
+func TestOnePlanServesManyAtOnce(t *testing.T) {
+	town, budget := newTown(), kept.NewBudget(1<<20)
+	for _, p := range town.people {
+		p.kept = kept.New(budget)
+	}
+	w := newWorld(town)
+	docs := []*ast.QueryDocument{
+		w.parse(t, `query($n: Int!) { people(first: $n) { name age luck friends(first: $n) { name luck more } } }`),
+		w.parse(t, `query($n: Int!) { first { name } people(first: $n) { friend { age } name } }`),
+	}
+	alone := map[[2]int]string{}
+	for d := range docs {
+		for n := range 5 {
+			alone[[2]int{d, n}] = w.run(t, docs[d], map[string]any{"n": n})
+		}
+	}
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			for i := range 200 {
+				d, n := (worker+i)%2, i%5
+				if got := w.run(t, docs[d], map[string]any{"n": n}); got != alone[[2]int{d, n}] {
+					t.Errorf("of document %d for %d\n%s\nalone it was\n%s", d, n, got, alone[[2]int{d, n}])
+				}
+			}
+		})
+	}
+	all.Wait()
+}
