@@ -27,6 +27,10 @@ run: ## start Tandian with nothing else installed
 dev: ## the same, built and started anew whenever a file changes
 	go run $(AIR)
 
+# A program that is built by default.pgo is compiled anew as a whole: what only tests it does
+# without.
+test go-test e2e deploytest race check faulttest mutants livetest test-cluster: export GOFLAGS := $(GOFLAGS) -pgo=off
+
 build: ## the binary ./tandian
 	go build -buildvcs=auto -o tandian .
 
