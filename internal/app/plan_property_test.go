@@ -270,7 +270,7 @@ func compare(t *testing.T, text string, vars map[string]any, token string, a, b,
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		want, of, other := ask(t, plain, token, text, vars), ask(t, a, token, text, vars), ask(t, b, token, text, vars)
-		if want == of && want == other {
+		if of == want && other == want {
 			return
 		}
 		if time.Since(begin) > 5*time.Second {

@@ -207,8 +207,8 @@ func (f *figure) note(o *outcomes) {
 // discard leaves out rounds in which the machine was busy with something else.
 func (f *figure) discard() {
 	best := slices.Max(f.bare)
-	for i := len(f.bare) - 1; i >= 0; i-- {
-		if f.bare[i] >= best/2 || len(f.bare) == 1 {
+	for i, bare := range slices.Backward(slices.Clone(f.bare)) {
+		if bare >= best/2 || len(f.bare) == 1 {
 			continue
 		}
 		f.discarded++
@@ -288,14 +288,14 @@ func report(out io.Writer, figures []*figure, ceiling []measure.Row) error {
 
 func reportTails(out io.Writer, figures []*figure) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	any := false
+	begun := false
 	for _, f := range figures {
 		if f.tail == nil {
 			continue
 		}
-		if !any {
+		if !begun {
 			_, _ = fmt.Fprintln(table, "\nat half of the rate\ta second\treached\tp50 ms\tp90 ms\tp99 ms\tlongest ms\t")
-			any = true
+			begun = true
 		}
 		t := f.tail.took
 		_, _ = fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", f.work.name, f.tailRate, f.tail.rate(),

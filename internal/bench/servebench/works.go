@@ -58,7 +58,7 @@ func (w *work) without(b *bench) string {
 
 // verdict says what a work has to reach, and whether it does.
 func (w *work) verdict(f *figure) (goal, met string) {
-	ok := true
+	var ok bool
 	switch {
 	case w.goal > 0 && w.cpu > 0:
 		goal, ok = fmt.Sprintf("≥ %.2f or ≤ %.0f µs", w.goal, w.cpu), median(f.share) >= w.goal || median(f.cpu) <= w.cpu

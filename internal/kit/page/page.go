@@ -10,11 +10,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
 // Max is the largest page.

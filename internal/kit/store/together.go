@@ -166,7 +166,7 @@ func (t *together) join(ctx context.Context, cmds ...redis.Cmder) {
 func (t *together) send(ctx context.Context, c *company) {
 	defer t.leave()
 	defer close(c.done)
-	_ = t.pipeline(until{context.WithoutCancel(ctx), c.ends}, c.cmds) // each command has its own error
+	_ = t.pipeline(until{context.WithoutCancel(ctx), c.ends}, c.cmds) //nolint:contextcheck // it is of the context; each command has its own error
 }
 
 // until is a context that says a deadline and does not act on it: a client puts it on its
