@@ -28,6 +28,7 @@ type Field struct {
 	load     *loader
 	leaf     func(out []byte, values any, i int) []byte // of what was loaded
 	to       *Type                                      // of an object or of many
+	list     bool                                       // of many
 	nullable bool
 	children func(values any) children
 	inner    func(objs any, i int) (values any) // of an object that is a part of another one: as load has them
@@ -37,6 +38,17 @@ type Field struct {
 
 // Viewerless says whether a field depends on its object alone.
 func (f *Field) Viewerless() bool { return f.load == nil }
+
+// A Shape is what a table and a schema both say of a field.
+type Shape struct {
+	To       *Type // nil: a leaf
+	List     bool  // of objects
+	Nullable bool  // an object
+	Args     bool  // there are some
+}
+
+// Shape returns it, for tests that compare both.
+func (f *Field) Shape() Shape { return Shape{f.to, f.list, f.nullable, f.args != nil} }
 
 // Nullable says that the field may be null.
 func (f *Field) Nullable() *Field { f.nullable = true; return f }
@@ -159,7 +171,7 @@ func one[C any](to *Type) *Field {
 }
 
 func many[C any](to *Type) *Field {
-	return &Field{to: to, children: func(values any) children {
+	return &Field{to: to, list: true, children: func(values any) children {
 		lists := values.([][]*C) //nolint:forcetypeassert // of this field
 		c := children{many: make([]int32, 1, len(lists)+1)}
 		var objs []*C
