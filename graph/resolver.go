@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/checkin"
@@ -17,6 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -69,22 +68,16 @@ func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (
 	}
 	v, err := read(ctx, key)
 	if errors.Is(err, fault.ErrNotFound) {
-		door.CountAbsent(ctx, 1)
+		plan.After(ctx, func() { door.CountAbsent(ctx, 1) })
 		return nil, nil //nolint:nilnil // null is how the schema says it
 	}
 	return v, err
 }
 
-// errLeave is what a plan fails with that leaves an error to gqlgen, which is asked next: what
-// is counted is counted once.
-var errLeave = errors.New("left to gqlgen")
-
 // mayRead returns a fault for a client that kept naming what there is not.
 func mayRead(ctx context.Context) error {
-	if graphql.GetFieldContext(ctx) == nil && !door.MightRead(ctx) {
-		return errLeave
-	}
 	if wait, ok := door.MayRead(ctx); !ok {
+		plan.After(ctx, func() { door.CountRefusal(ctx, wait) })
 		return fault.New(fault.RateLimited, "Too many of the ids that you asked for name nothing. Try again later.").In(wait)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -46,7 +47,7 @@ func (r *queryResolver) Shop(ctx context.Context, id scalar.ID) (*shop.Shop, err
 	}
 	found, err := byKey(ctx, n, r.rooms.Shops.ByID)
 	if found != nil {
-		r.rooms.Visits.SawShop(ctx, n)
+		plan.After(ctx, func() { r.rooms.Visits.SawShop(ctx, n) })
 	}
 	return found, err
 }

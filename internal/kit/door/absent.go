@@ -14,6 +14,7 @@ import (
 // afterwards what was absent:
 //
 //	if wait, ok := door.MayRead(ctx); !ok {
+//		door.CountRefusal(ctx, wait)
 //		return nil, rateLimited(wait)
 //	}
 //	v, err := read(ctx, id)
@@ -25,8 +26,8 @@ import (
 // by an id that it names, and if not, how long until it may. It may not while as
 // many of its reads as [Limits].AbsentReads ended in nothing within a minute. Reads
 // that run at once may go beyond that together; the surplus, up to as many again, is
-// waited for too. A caller is a user, or else a client network. A refusal is counted
-// by tandian_door_refused_total. Where there is no operation, everything may be read.
+// waited for too. A caller is a user, or else a client network. Where there is no
+// operation, everything may be read.
 func MayRead(ctx context.Context) (wait time.Duration, ok bool) {
 	c := callerOf(ctx)
 	if c.door == nil {
@@ -35,20 +36,16 @@ func MayRead(ctx context.Context) (wait time.Duration, ok bool) {
 	wait, ok = c.door.absent.left(c.key)
 	if !ok {
 		live.Personal(ctx) // another caller may
-		c.door.metrics.refuse(tooMany(wait))
 	}
 	return wait, ok
 }
 
-// MightRead says what MayRead would, and counts nothing: for who leaves the answer to
-// somebody who will ask.
-func MightRead(ctx context.Context) bool {
-	c := callerOf(ctx)
-	if c.door == nil {
-		return true
+// CountRefusal counts, in tandian_door_refused_total, that the caller of the operation that
+// ctx belongs to was told that it may not.
+func CountRefusal(ctx context.Context, wait time.Duration) {
+	if c := callerOf(ctx); c.door != nil {
+		c.door.metrics.refuse(tooMany(wait))
 	}
-	_, ok := c.door.absent.left(c.key)
-	return ok
 }
 
 // CountAbsent says that n reads of the caller of the operation that ctx belongs to

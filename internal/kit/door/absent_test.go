@@ -141,6 +141,7 @@ func guard(d *Door) *atomic.Int64 {
 			return next(ctx)
 		}
 		if wait, ok := MayRead(ctx); !ok {
+			CountRefusal(ctx, wait)
 			return nil, later(codeRate, "Too many.", wait)
 		}
 		reads.Add(1)

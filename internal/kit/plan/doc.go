@@ -12,5 +12,6 @@
 // A plan never answers with an error. What it does not know (a directive, an interface, a
 // field that is in no table), and whatever fails while it runs, is executed by gqlgen from
 // the beginning, which says what is wrong. So there is one place that knows how errors look,
-// and a query that fails is read twice.
+// and a query that fails is read twice: what a loader does besides reading goes through
+// [After].
 package plan

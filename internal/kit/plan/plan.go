@@ -115,12 +115,17 @@ func (s *Schema) answer(ctx context.Context, plan *set, vars map[string]any) (da
 		}
 	}()
 	begin := time.Now()
+	run := &running{Context: ctx}
+	ctx = run
 	root := batch{set: plan, objs: []struct{}{{}}, n: 1}
 	if err := root.fill(ctx, vars); err != nil {
 		return nil, err
 	}
 	data = root.write(make([]byte, 0, plan.bytes.Load()*9/8+64), 0)
 	plan.bytes.Store(int64(len(data)))
+	for _, do := range run.after {
+		do()
+	}
 	if s.o.Root != nil {
 		took := time.Since(begin)
 		for i := range plan.parts {

@@ -617,3 +617,26 @@ func TestOnePlanServesManyAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// What is done besides reading is done once, whoever answers.
+func TestWhatIsDoneBesidesIsDoneOnce(t *testing.T) {
+	var done atomic.Int64
+	count := func(ctx context.Context) { After(ctx, func() { done.Add(1) }) }
+	if count(t.Context()); done.Load() != 1 {
+		t.Errorf("without a plan it was done %d times", done.Load())
+	}
+	w, wrong := newWorld(newTown()), error(nil)
+	w.query.Fields["first"] = Link(w.query.Fields["first"].to, func(ctx context.Context, _ []struct{}, _ struct{}) ([]*person, error) {
+		count(ctx)
+		return []*person{{name: "ann"}}, wrong
+	})
+	done.Store(0)
+	if w.ask(t, `{ first { name } b: first { name } people { name } }`, nil); done.Load() != 2 {
+		t.Errorf("by a plan it was done %d times, of two fields", done.Load())
+	}
+	done.Store(0)
+	wrong = errors.New("broken")
+	if got := w.ask(t, `{ first { name } }`, nil); got != byGqlgen || done.Load() != 0 {
+		t.Errorf("by a plan that failed it was done %d times; gqlgen will do it", done.Load())
+	}
+}

@@ -28,6 +28,7 @@ type Field struct {
 	load     *loader
 	leaf     func(out []byte, values any, i int) []byte // of what was loaded
 	to       *Type                                      // of an object or of many
+	list     bool                                       // of many
 	nullable bool
 	children func(values any) children
 	inner    func(objs any, i int) (values any) // of an object that is a part of another one: as load has them
@@ -38,20 +39,22 @@ type Field struct {
 // Viewerless says whether a field depends on its object alone.
 func (f *Field) Viewerless() bool { return f.load == nil }
 
+// A Shape is what a table and a schema both say of a field.
+type Shape struct {
+	To       *Type // nil: a leaf
+	List     bool  // of objects
+	Nullable bool  // an object
+	Args     bool  // there are some
+}
+
+// Shape returns it, for tests that compare both.
+func (f *Field) Shape() Shape { return Shape{f.to, f.list, f.nullable, f.args != nil} }
+
 // Nullable says that the field may be null.
 func (f *Field) Nullable() *Field { f.nullable = true; return f }
 
 // With says how the arguments are read. An error leaves the query to gqlgen.
 func (f *Field) With(args func(map[string]any) (any, error)) *Field { f.args = args; return f }
-
-// To is the type of the objects that a field leads to; nil for a value.
-func (f *Field) To() *Type { return f.to }
-
-// IsNullable is what [Field.Nullable] said.
-func (f *Field) IsNullable() bool { return f.nullable }
-
-// HasArguments says whether there are arguments, see [Field.With].
-func (f *Field) HasArguments() bool { return f.args != nil }
 
 // A loader reads something of all objects that stand in one place.
 type loader struct {
@@ -165,7 +168,7 @@ func one[C any](to *Type) *Field {
 }
 
 func many[C any](to *Type) *Field {
-	return &Field{to: to, children: func(values any) children {
+	return &Field{to: to, list: true, children: func(values any) children {
 		lists := values.([][]*C) //nolint:forcetypeassert // of this field
 		c := children{many: make([]int32, 1, len(lists)+1)}
 		var objs []*C
