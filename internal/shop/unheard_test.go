@@ -108,9 +108,9 @@ func TestAnUnannouncedRowDoesNotEndTheList(t *testing.T) {
 		s := alone(t, storetest.Open(t, on))
 		put(t, s, many(10, Catalogue()[0].Key)...)
 		deadline := time.Now().Add(5 * time.Second)
-		for { // until the guard is built
-			if _, err := s.ByID(t.Context(), 999); err == nil {
-				t.Fatal("there is 999")
+		for id := int64(1000); ; id++ { // until the guard is built; that there is no such shop stays in memory
+			if _, err := s.ByID(t.Context(), id); err == nil {
+				t.Fatalf("there is %d", id)
 			}
 			excluded := int64(0)
 			for _, st := range s.hubStats() {
