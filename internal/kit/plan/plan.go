@@ -118,7 +118,7 @@ func (s *Schema) answer(ctx context.Context, plan *set, vars map[string]any) (da
 	run := &running{Context: ctx}
 	ctx = run
 	root := batch{set: plan, objs: []struct{}{{}}, n: 1}
-	if err := root.fill(ctx, vars); err != nil {
+	if err := root.fill(ctx, vars); err != nil { //nolint:contextcheck // it is of the context, with what is done afterwards
 		return nil, err
 	}
 	data = root.write(make([]byte, 0, plan.bytes.Load()*9/8+64), 0)
