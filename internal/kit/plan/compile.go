@@ -17,7 +17,7 @@ type set struct {
 	deep  bool          // something is loaded in it or below
 	last  int           // part that is read
 	quick []atomic.Bool // of each part: it was, the last time that it was read
-	bytes atomic.Int64  // of the last answer, of a whole operation
+	bytes atomic.Int64  // of the last answer, of a whole operation; mostAhead at most
 }
 
 // A part is a run of fields that depend on their objects alone, or one other field.
@@ -40,14 +40,11 @@ type member struct {
 	sub   *set   // of an inner object, which is a run as a whole
 }
 
-// compiler makes a set of a selection set. It gives up at what no plan knows.
-type compiler struct{}
-
-// set compiles a selection set; ok is false if there is no plan for it.
-func (c compiler) set(typ *Type, selections ast.SelectionSet) (*set, bool) {
+// compile makes a set of a selection set; ok is false if something is in it that no plan
+// knows.
+func compile(typ *Type, selections ast.SelectionSet) (_ *set, ok bool) {
 	s := &set{typ: typ}
-	seen := map[string]*ast.Field{}
-	if !c.add(s, selections, seen) || len(s.parts) == 0 {
+	if !s.add(selections, map[string]*ast.Field{}) || len(s.parts) == 0 {
 		return nil, false
 	}
 	for i := range s.parts {
@@ -72,18 +69,19 @@ func (c compiler) set(typ *Type, selections ast.SelectionSet) (*set, bool) {
 	return s, true
 }
 
-// add adds the fields of a selection set, and of its fragments, to a set.
-func (c compiler) add(s *set, selections ast.SelectionSet, seen map[string]*ast.Field) bool {
+// add adds the fields of a selection set, and of its fragments; seen are those that are
+// there, by alias.
+func (s *set) add(selections ast.SelectionSet, seen map[string]*ast.Field) bool {
 	for _, selection := range selections {
 		ok := false
 		switch f := selection.(type) {
 		case *ast.Field:
-			ok = len(f.Directives) == 0 && c.field(s, f, seen)
+			ok = len(f.Directives) == 0 && s.field(f, seen)
 		case *ast.InlineFragment:
-			ok = len(f.Directives) == 0 && (f.TypeCondition == "" || f.TypeCondition == s.typ.Name) && c.add(s, f.SelectionSet, seen)
+			ok = len(f.Directives) == 0 && (f.TypeCondition == "" || f.TypeCondition == s.typ.Name) && s.add(f.SelectionSet, seen)
 		case *ast.FragmentSpread:
 			ok = len(f.Directives) == 0 && f.Definition != nil && f.Definition.TypeCondition == s.typ.Name && len(f.Definition.Directives) == 0 &&
-				c.add(s, f.Definition.SelectionSet, seen)
+				s.add(f.Definition.SelectionSet, seen)
 		}
 		if !ok {
 			return false
@@ -93,7 +91,7 @@ func (c compiler) add(s *set, selections ast.SelectionSet, seen map[string]*ast.
 }
 
 // field adds one field.
-func (c compiler) field(s *set, f *ast.Field, seen map[string]*ast.Field) bool {
+func (s *set) field(f *ast.Field, seen map[string]*ast.Field) bool {
 	if twin := seen[f.Alias]; twin != nil { // the same again says nothing new; what has fields would have to be merged
 		return twin.Name == f.Name && len(f.SelectionSet) == 0 && len(f.Arguments) == 0 && len(twin.Arguments) == 0
 	}
@@ -110,7 +108,7 @@ func (c compiler) field(s *set, f *ast.Field, seen map[string]*ast.Field) bool {
 	var sub *set
 	if field.to != nil {
 		var ok bool
-		if sub, ok = c.set(field.to, f.SelectionSet); !ok {
+		if sub, ok = compile(field.to, f.SelectionSet); !ok {
 			return false
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/kept"
 )
 
 var (
@@ -39,7 +41,7 @@ func (b *batch) fill(ctx context.Context, vars map[string]any) error {
 	var beside sync.WaitGroup
 	defer beside.Wait() // also after an error or a panic of what is read here
 	var errs []error
-	apart, begin := false, time.Time{}
+	apart := false // something was slow just now
 	for i := range b.set.parts {
 		p := &b.set.parts[i]
 		if p.run != nil || p.same >= 0 {
@@ -58,13 +60,10 @@ func (b *batch) fill(ctx context.Context, vars map[string]any) error {
 			beside.Go(func() { errs[i] = b.safely(ctx, vars, i) })
 			continue
 		}
-		if begin.IsZero() {
-			begin = time.Now()
-		}
 		if err := b.timed(ctx, vars, i); err != nil {
 			return err
 		}
-		apart = time.Since(begin) > slow
+		apart = apart || !b.set.quick[i].Load()
 	}
 	beside.Wait()
 	for i := range b.set.parts {
@@ -98,8 +97,9 @@ func (b *batch) timed(ctx context.Context, vars map[string]any, i int) error {
 // part reads one part, and what is below it.
 func (b *batch) part(ctx context.Context, vars map[string]any, i int) error {
 	p, r := &b.set.parts[i], &b.parts[i]
-	if p.field.load == nil {
-		return b.inner(ctx, vars, i)
+	if p.field.load == nil { // a part of the objects
+		r.values = p.field.gather(b.objs)
+		return r.descend(ctx, vars, p)
 	}
 	args := p.fixed
 	if p.vary {
@@ -112,13 +112,6 @@ func (b *batch) part(ctx context.Context, vars map[string]any, i int) error {
 	if r.values, err = p.field.load.load(ctx, b.objs, args); err != nil || p.sub == nil {
 		return err
 	}
-	return r.descend(ctx, vars, p)
-}
-
-// inner takes objects out of those that they are a part of.
-func (b *batch) inner(ctx context.Context, vars map[string]any, i int) error {
-	p, r := &b.set.parts[i], &b.parts[i]
-	r.values = p.field.gather(b.objs)
 	return r.descend(ctx, vars, p)
 }
 
@@ -174,10 +167,10 @@ func (b *batch) write(out []byte, i int) []byte {
 
 // writeRun writes the run of an object, from its bytes if it keeps them.
 func (p *part) writeRun(out []byte, typ *Type, objs any, i int) []byte {
-	if typ.Kept == nil {
-		return writeMembers(out, typ, p.run, objs, i)
+	var bytes *kept.Bytes
+	if typ.Kept != nil {
+		bytes = typ.Kept(objs, i)
 	}
-	bytes := typ.Kept(objs, i)
 	if bytes == nil {
 		return writeMembers(out, typ, p.run, objs, i)
 	}
