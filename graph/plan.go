@@ -29,20 +29,20 @@ import (
 // Query is the type of queries, as plans know it.
 func Query(rooms Rooms) *plan.Type {
 	r := &Resolver{rooms}
+	of := &queryResolver{r}
 	t := &planned{r: r}
 	t.link()
 	return &plan.Type{Name: "Query", Fields: map[string]*plan.Field{
-		"shopTypes": plan.Links(&t.shopType, rootList(func(ctx context.Context, _ none) ([]*shop.Type, error) {
-			return pointers((&queryResolver{r}).ShopTypes(ctx))
-		})),
-		"shop":     plan.Link(&t.shop, root((&queryResolver{r}).Shop)).With(idArgs).Nullable(),
-		"shops":    plan.Link(&t.shops, root(t.listShops)).With(shopsArgs),
-		"note":     plan.Link(&t.note, root((&queryResolver{r}).Note)).With(idArgs).Nullable(),
-		"hotNotes": plan.Link(&t.notes, root(t.hotNotes)).With(pageArgs),
-		"user":     plan.Link(&t.user, root((&queryResolver{r}).User)).With(idArgs).Nullable(),
-		"me": plan.Link(&t.user, root(func(ctx context.Context, _ none) (*account.User, error) {
-			return (&queryResolver{r}).Me(ctx)
-		})).Nullable(),
+		"shopTypes": plan.Links(&t.shopType, func(ctx context.Context, _ []struct{}, _ none) ([][]*shop.Type, error) {
+			types, err := of.ShopTypes(ctx)
+			return [][]*shop.Type{pointersTo(types)}, err
+		}),
+		"shop":     plan.Link(&t.shop, root(of.Shop)).With(idArgs).Nullable(),
+		"shops":    plan.Link(&t.shops, root(rooms.Shops.List)).With(shopsArgs),
+		"note":     plan.Link(&t.note, root(of.Note)).With(idArgs).Nullable(),
+		"hotNotes": plan.Link(&t.notes, root(func(ctx context.Context, p paging) (*note.Page, error) { return of.HotNotes(ctx, p.first, p.after) })).With(pageArgs),
+		"user":     plan.Link(&t.user, root(of.User)).With(idArgs).Nullable(),
+		"me":       plan.Link(&t.user, root(func(ctx context.Context, _ none) (*account.User, error) { return of.Me(ctx) })).Nullable(),
 	}}
 }
 
@@ -57,20 +57,13 @@ func root[A, V any](resolve func(context.Context, A) (*V, error)) func(context.C
 	}
 }
 
-func rootList[A, V any](resolve func(context.Context, A) ([]*V, error)) func(context.Context, []struct{}, A) ([][]*V, error) {
-	return func(ctx context.Context, _ []struct{}, args A) ([][]*V, error) {
-		v, err := resolve(ctx, args)
-		return [][]*V{v}, err
-	}
-}
-
-// pointers are those to the elements of a list.
-func pointers[V any](list []V, err error) ([]*V, error) {
+// pointersTo are those to the elements of a list.
+func pointersTo[V any](list []V) []*V {
 	out := make([]*V, len(list))
 	for i := range list {
 		out[i] = &list[i]
 	}
-	return out, err
+	return out
 }
 
 // planned are the types that plans know. They name each other.
@@ -128,15 +121,10 @@ func (t *planned) ofShops() {
 		"location":     plan.Inner(&t.location, func(s *shop.Shop) *geo.Point { return &s.At }),
 		"images":       plan.Inners(&t.image, func(s *shop.Shop) []*mediapath.Image { return pointersTo(s.Images) }),
 		"type":         plan.Link(&t.shopType, ofNone(of.Type)),
-		"notes": plan.Link(&t.notes, func(ctx context.Context, objs []*shop.Shop, p paging) ([]*note.Page, error) {
-			return of.Notes(ctx, objs, p.first, p.after)
-		}).With(pageArgs),
+		"notes":        plan.Link(&t.notes, paged(of.Notes)).With(pageArgs),
 	}}
-	t.shopEdge = plan.Type{Name: "ShopEdge", Fields: map[string]*plan.Field{
-		"cursor":   plan.Plain(func(out []byte, e *shop.Edge) []byte { return writeCursor(out, e.Cursor) }),
-		"distance": plan.Plain(func(out []byte, e *shop.Edge) []byte { return orNull(out, e.Distance, writeFloat) }),
-		"node":     plan.Inner(&t.shop, func(e *shop.Edge) *shop.Shop { return e.Node }),
-	}}
+	t.shopEdge = edge("ShopEdge", &t.shop, func(e *shop.Edge) page.Cursor { return e.Cursor }, func(e *shop.Edge) *shop.Shop { return e.Node })
+	t.shopEdge.Fields["distance"] = plan.Plain(func(out []byte, e *shop.Edge) []byte { return orNull(out, e.Distance, writeFloat) })
 	t.shops = connection("ShopConnection", &t.shopEdge, &t.pageInfo,
 		func(p *shop.Page) []*shop.Edge { return pointersTo(p.Edges) }, func(p *shop.Page) *page.Info { return &p.Info })
 }
@@ -159,20 +147,12 @@ func (t *planned) ofNotes() {
 			lists, err := of.FirstLikers(ctx, objs, p.first)
 			return convert(lists, pointersTo), err
 		}).With(firstArgs),
-		"comments": plan.Link(&t.comments, func(ctx context.Context, objs []*note.Note, p paging) ([]*comment.Page, error) {
-			return of.Comments(ctx, objs, p.first, p.after)
-		}).With(pageArgs),
+		"comments": plan.Link(&t.comments, paged(of.Comments)).With(pageArgs),
 	}}
-	t.noteEdge = plan.Type{Name: "NoteEdge", Fields: map[string]*plan.Field{
-		"cursor": plan.Plain(func(out []byte, e *note.Edge) []byte { return writeCursor(out, e.Cursor) }),
-		"node":   plan.Inner(&t.note, func(e *note.Edge) *note.Note { return e.Node }),
-	}}
+	t.noteEdge = edge("NoteEdge", &t.note, func(e *note.Edge) page.Cursor { return e.Cursor }, func(e *note.Edge) *note.Note { return e.Node })
 	t.notes = connection("NoteConnection", &t.noteEdge, &t.pageInfo,
 		func(p *note.Page) []*note.Edge { return p.Edges }, func(p *note.Page) *page.Info { return &p.Info })
-	t.feedEdge = plan.Type{Name: "FeedEdge", Fields: map[string]*plan.Field{
-		"cursor": plan.Plain(func(out []byte, e *feed.Edge) []byte { return writeCursor(out, e.Cursor) }),
-		"node":   plan.Inner(&t.note, noteOf),
-	}}
+	t.feedEdge = edge("FeedEdge", &t.note, func(e *feed.Edge) page.Cursor { return e.Cursor }, noteOf)
 	t.feed = connection("FeedConnection", &t.feedEdge, &t.pageInfo,
 		func(p *feed.Page) []*feed.Edge { return p.Edges }, func(p *feed.Page) *page.Info { return &p.Info })
 	t.feed.Fields["liveCursor"] = plan.Plain(func(out []byte, p *feed.Page) []byte { return writeCursor(out, p.Live) })
@@ -190,25 +170,15 @@ func (t *planned) ofComments() {
 		"author":     plan.Link(&t.user, ofNone(of.Author)),
 		"note":       plan.Link(&t.note, ofNone(of.Note)),
 		"parent":     plan.Link(&t.comment, ofNone(of.Parent)).Nullable(),
-		"replies": plan.Link(&t.comments, func(ctx context.Context, objs []*comment.Comment, p paging) ([]*comment.Page, error) {
-			return of.Replies(ctx, objs, p.first, p.after)
-		}).With(pageArgs),
+		"replies":    plan.Link(&t.comments, paged(of.Replies)).With(pageArgs),
 	}}
-	t.commentEdge = plan.Type{Name: "CommentEdge", Fields: map[string]*plan.Field{
-		"cursor": plan.Plain(func(out []byte, e *comment.Edge) []byte { return writeCursor(out, e.Cursor) }),
-		"node":   plan.Inner(&t.comment, func(e *comment.Edge) *comment.Comment { return e.Node }),
-	}}
+	t.commentEdge = edge("CommentEdge", &t.comment, func(e *comment.Edge) page.Cursor { return e.Cursor }, func(e *comment.Edge) *comment.Comment { return e.Node })
 	t.comments = connection("CommentConnection", &t.commentEdge, &t.pageInfo,
 		func(p *comment.Page) []*comment.Edge { return p.Edges }, func(p *comment.Page) *page.Info { return &p.Info })
 }
 
 func (t *planned) ofUsers() {
 	of := &userResolver{t.r}
-	list := func(read func(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*account.Page, error)) *plan.Field {
-		return plan.Link(&t.users, func(ctx context.Context, objs []*account.User, p paging) ([]*account.Page, error) {
-			return read(ctx, objs, p.first, p.after)
-		}).With(pageArgs)
-	}
 	t.user = plan.Type{Name: "User", Kept: plan.Keeps(func(u *account.User) *kept.Bytes { return u.Kept }), Fields: map[string]*plan.Field{
 		"id":            plan.Plain(func(out []byte, u *account.User) []byte { return writeID(out, "User", u.ID) }),
 		"nickname":      plan.Plain(func(out []byte, u *account.User) []byte { return plan.String(out, u.Nickname) }),
@@ -222,21 +192,22 @@ func (t *planned) ofUsers() {
 		"followeeCount": plan.Plain(func(out []byte, u *account.User) []byte { return writeInt(out, u.FolloweeCount) }),
 		"noteCount":     plan.Plain(func(out []byte, u *account.User) []byte { return writeInt(out, u.NoteCount) }),
 		"isFollowed":    plan.Leaf(strconv.AppendBool, of.IsFollowed),
-		"followers":     list(of.Followers),
-		"followees":     list(of.Followees),
-		"notes": plan.Link(&t.notes, func(ctx context.Context, objs []*account.User, p paging) ([]*note.Page, error) {
-			return of.Notes(ctx, objs, p.first, p.after)
-		}).With(pageArgs),
-		"feed": plan.Link(&t.feed, func(ctx context.Context, objs []*account.User, p paging) ([]*feed.Page, error) {
-			return of.Feed(ctx, objs, p.first, p.after)
-		}).With(pageArgs).Nullable(),
+		"followers":     plan.Link(&t.users, paged(of.Followers)).With(pageArgs),
+		"followees":     plan.Link(&t.users, paged(of.Followees)).With(pageArgs),
+		"notes":         plan.Link(&t.notes, paged(of.Notes)).With(pageArgs),
+		"feed":          plan.Link(&t.feed, paged(of.Feed)).With(pageArgs).Nullable(),
 	}}
-	t.userEdge = plan.Type{Name: "UserEdge", Fields: map[string]*plan.Field{
-		"cursor": plan.Plain(func(out []byte, e *account.Edge) []byte { return writeCursor(out, e.Cursor) }),
-		"node":   plan.Inner(&t.user, func(e *account.Edge) *account.User { return e.Node }),
-	}}
+	t.userEdge = edge("UserEdge", &t.user, func(e *account.Edge) page.Cursor { return e.Cursor }, func(e *account.Edge) *account.User { return e.Node })
 	t.users = connection("UserConnection", &t.userEdge, &t.pageInfo,
 		func(p *account.Page) []*account.Edge { return p.Edges }, func(p *account.Page) *page.Info { return &p.Info })
+}
+
+// edge is a type of places in lists.
+func edge[E, N any](name string, node *plan.Type, cursor func(*E) page.Cursor, of func(*E) *N) plan.Type {
+	return plan.Type{Name: name, Fields: map[string]*plan.Field{
+		"cursor": plan.Plain(func(out []byte, e *E) []byte { return writeCursor(out, cursor(e)) }),
+		"node":   plan.Inner(node, of),
+	}}
 }
 
 // connection is a type of pages.
@@ -252,19 +223,11 @@ func ofNone[P, V any](resolve func(context.Context, []P) ([]*V, error)) func(con
 	return func(ctx context.Context, objs []P, _ none) ([]*V, error) { return resolve(ctx, objs) }
 }
 
-func pointersTo[V any](list []V) []*V {
-	out, _ := pointers(list, nil)
-	return out
-}
-
-// listShops is the field shops of Query.
-func (t *planned) listShops(ctx context.Context, q shop.Query) (*shop.Page, error) {
-	return t.r.rooms.Shops.List(ctx, q)
-}
-
-// hotNotes is the field hotNotes of Query.
-func (t *planned) hotNotes(ctx context.Context, p paging) (*note.Page, error) {
-	return (&queryResolver{t.r}).HotNotes(ctx, p.first, p.after)
+// paged makes a loader of a resolver of pages.
+func paged[P, V any](resolve func(ctx context.Context, objs []P, first int, after *page.Cursor) ([]*V, error)) func(context.Context, []P, paging) ([]*V, error) {
+	return func(ctx context.Context, objs []P, p paging) ([]*V, error) {
+		return resolve(ctx, objs, p.first, p.after)
+	}
 }
 
 // paging are the arguments of a list.

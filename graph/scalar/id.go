@@ -35,7 +35,7 @@ func (id ID) Of(typ string) (int64, error) {
 
 // String is the id as clients see it.
 func (id ID) String() string {
-	return base64.RawURLEncoding.EncodeToString([]byte(id.Type + ":" + strconv.FormatInt(id.N, 10)))
+	return string(AppendID(nil, []byte(id.Type+":"), id.N))
 }
 
 // ParseID reads an id that a client gave. Only what [ID.String] makes is one:
