@@ -233,7 +233,7 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 	c := store.RedisConfig{
 		URL: cfg.RedisURL, Role: "state",
 		PoolSize: cfg.RedisPoolSize, MinIdle: cfg.RedisMinIdle, PoolTimeout: cfg.RedisPoolTimeout,
-		Log: log, TLS: cfg.RedisTLS(), Together: !slices.Contains(cfg.Off, "together"),
+		Log: log, TLS: cfg.RedisTLS(),
 	}
 	if cfg.RedisURL == "" {
 		embedded, err := embedredis.Start(embedredis.Options{})
@@ -249,14 +249,16 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 	}
 	var err error
 	h.state, h.metrics = c, metrics
-	if h.State, err = store.OpenRedis(c, metrics); err != nil {
+	shared := c // those of requests; admissions to sales gather by themselves, and what watches goes alone
+	shared.Together = !slices.Contains(cfg.Off, "together")
+	if h.State, err = store.OpenRedis(shared, metrics); err != nil {
 		return err
 	}
 	h.closers = append(h.closers, h.State.Close)
 	h.Cache = h.State
 	if cfg.RedisCacheURL != "" {
-		c.URL, c.Role = cfg.RedisCacheURL, "cache"
-		if h.Cache, err = store.OpenRedis(c, metrics); err != nil {
+		shared.URL, shared.Role = cfg.RedisCacheURL, "cache"
+		if h.Cache, err = store.OpenRedis(shared, metrics); err != nil {
 			return err
 		}
 		h.closers = append(h.closers, h.Cache.Close)
@@ -265,7 +267,6 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 		// A connection of its own: what watches must not wait behind what it watches.
 		for role, url := range map[string]string{stateRole: cfg.RedisURL, cacheRole: cmp.Or(cfg.RedisCacheURL, cfg.RedisURL)} {
 			watch := c
-			watch.Together = false
 			watch.URL, watch.Role, watch.PoolSize, watch.MinIdle = url, role+"-watch", 2, 0
 			client, err := store.OpenRedis(watch, metrics)
 			if err != nil {

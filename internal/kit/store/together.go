@@ -68,11 +68,10 @@ func (t *together) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if t.apart(ctx, cmd) {
 			return next(ctx, cmd)
 		}
-		if t.enter() {
+		if t.alone(ctx, cmd) {
 			defer t.leave()
 			return next(ctx, cmd)
 		}
-		t.join(ctx, cmd)
 		return cmd.Err()
 	}
 }
@@ -88,11 +87,10 @@ func (t *together) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		if len(cmds) > mostApart || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return t.apart(ctx, cmd) }) {
 			return next(ctx, cmds)
 		}
-		if t.enter() {
+		if t.alone(ctx, cmds...) {
 			defer t.leave()
 			return next(ctx, cmds)
 		}
-		t.join(ctx, cmds...)
 		for _, cmd := range cmds {
 			if err := cmd.Err(); err != nil {
 				return err //nolint:wrapcheck // as go-redis has it
@@ -114,17 +112,6 @@ func (t *together) apart(ctx context.Context, cmd redis.Cmder) bool {
 	return limited && time.Until(ends) < t.timeout
 }
 
-// enter takes a place under way, if there is one and nobody waits for it.
-func (t *together) enter() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.running == t.most {
-		return false
-	}
-	t.running++
-	return true
-}
-
 // leave gives a place to those who wait longest.
 func (t *together) leave() {
 	t.mu.Lock()
@@ -137,29 +124,28 @@ func (t *together) leave() {
 	t.waiting = slices.Delete(t.waiting, 0, 1)
 }
 
-// join adds commands to a company that waits, and returns when they are answered.
-func (t *together) join(ctx context.Context, cmds ...redis.Cmder) {
+// alone takes a place under way, if there is one, for commands that go by themselves: the
+// caller has to leave it. Else they go with a company, and are answered when it returns.
+func (t *together) alone(ctx context.Context, cmds ...redis.Cmder) bool {
 	t.mu.Lock()
-	if t.running < t.most { // a place became free meanwhile
+	if t.running < t.most {
 		t.running++
 		t.mu.Unlock()
-		c := &company{cmds: cmds, ends: time.Now().Add(t.timeout), done: make(chan struct{})}
-		t.send(ctx, c)
-		return
+		return true
 	}
 	if n := len(t.waiting); n > 0 && len(t.waiting[n-1].cmds)+len(cmds) <= mostTogether {
 		c := t.waiting[n-1]
 		c.cmds = append(c.cmds, cmds...)
 		t.mu.Unlock()
 		<-c.done
-		return
+		return false
 	}
-	c := &company{ends: time.Now().Add(t.timeout), turn: make(chan struct{}), done: make(chan struct{})}
-	c.cmds = append(c.cmds, cmds...)
+	c := &company{cmds: slices.Clone(cmds), ends: time.Now().Add(t.timeout), turn: make(chan struct{}), done: make(chan struct{})}
 	t.waiting = append(t.waiting, c)
 	t.mu.Unlock()
 	<-c.turn
 	t.send(ctx, c)
+	return false
 }
 
 // send sends a company on its place, which it gives back.
