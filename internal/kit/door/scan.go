@@ -35,7 +35,7 @@ const longestProperty = 6 * len("operationName")
 func scanRequest(text []byte, maxDepth, maxValues int) (p pieces, ok bool) {
 	s := scan{text: text, values: 1, maxDepth: min(maxDepth, maxNesting), maxValues: maxValues}
 	s.space()
-	if s.peek() != '{' || !s.object(&p) {
+	if s.peek() != '{' || !s.list('}', &p) {
 		return p, false
 	}
 	s.space()
@@ -89,9 +89,9 @@ func (s *scan) value() bool {
 	case c == '"':
 		return s.quoted()
 	case c == '{':
-		return s.object(nil)
+		return s.list('}', nil)
 	case c == '[':
-		return s.array()
+		return s.list(']', nil)
 	case c == '-' || '0' <= c && c <= '9':
 		return s.number()
 	case c == 't':
@@ -104,30 +104,26 @@ func (s *scan) value() bool {
 	return false
 }
 
-// object goes over an object, and keeps its properties in p if it is that of a
-// request.
-func (s *scan) object(p *pieces) bool {
+// list goes over an object or an array, up to its end, and keeps properties in p if that is
+// the object of a request.
+func (s *scan) list(end byte, p *pieces) bool {
 	if !s.open() {
 		return false
 	}
 	s.space()
-	if s.skip('}') {
+	if s.skip(end) {
 		s.depth--
 		return true
 	}
 	for {
 		s.space()
+		var name []byte
+		if end == '}' {
+			if name = s.name(); name == nil {
+				return false
+			}
+		}
 		begin := s.at
-		if s.peek() != '"' || !s.quoted() {
-			return false
-		}
-		name := s.text[begin:s.at]
-		s.space()
-		if !s.skip(':') {
-			return false
-		}
-		s.space()
-		begin = s.at
 		if !s.value() {
 			return false
 		}
@@ -143,7 +139,23 @@ func (s *scan) object(p *pieces) bool {
 		}
 	}
 	s.depth--
-	return s.skip('}')
+	return s.skip(end)
+}
+
+// name goes over the name of a property and its colon, and returns it with its quotes; nil
+// if there is none.
+func (s *scan) name() []byte {
+	begin := s.at
+	if s.peek() != '"' || !s.quoted() {
+		return nil
+	}
+	name := s.text[begin:s.at]
+	s.space()
+	if !s.skip(':') {
+		return nil
+	}
+	s.space()
+	return name
 }
 
 // keep keeps a property of a request, whose name has its quotes.
@@ -167,32 +179,6 @@ func (p *pieces) keep(name, value []byte) {
 	case "extensions":
 		p.extensions = value
 	}
-}
-
-func (s *scan) array() bool {
-	if !s.open() {
-		return false
-	}
-	s.space()
-	if s.skip(']') {
-		s.depth--
-		return true
-	}
-	for {
-		s.space()
-		if !s.value() {
-			return false
-		}
-		s.space()
-		if !s.more() {
-			break
-		}
-		if s.values > s.maxValues {
-			return false
-		}
-	}
-	s.depth--
-	return s.skip(']')
 }
 
 func (s *scan) word(w string) bool {
