@@ -2,9 +2,7 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 
@@ -40,18 +38,8 @@ func (c *commands) benchLiveProcess(ctx context.Context, _ *cli.Command) error {
 		cfg.Addr, cfg.Run = "127.0.0.1:0", []string{"api"}
 		cfg.RateAnonymous, cfg.RateUser, cfg.ConnsPerAddress, cfg.Conns = 0, 0, 0, 0 // all users have one address
 		cfg.Limits = []string{"looks=off"}
-		a, err := New(&cfg, log, io.Discard)
-		if err != nil {
-			return nil, err
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- a.Run(ctx) }() // until the process ends
-		select {
-		case err := <-ended:
-			return nil, errors.Join(errors.New("the server ended"), err)
-		case <-a.Ready():
-			return &livebench.Server{Addr: a.Addr()}, nil
-		}
+		addr, err := startMeasured(ctx, &cfg, log)
+		return &livebench.Server{Addr: addr}, err
 	})
 }
 

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -42,18 +41,7 @@ func (c *commands) benchSaleProcess(ctx context.Context, _ *cli.Command) error {
 		if len(s.Run) > 0 {
 			cfg.Run = s.Run
 		}
-		a, err := New(&cfg, observe.NewLogger(c.stderr, "auto", slog.LevelError), io.Discard)
-		if err != nil {
-			return "", err
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- a.Run(ctx) }() // until the process ends
-		select {
-		case err := <-ended:
-			return "", errors.Join(errors.New("the server ended"), err)
-		case <-a.Ready():
-			return a.Addr(), nil
-		}
+		return startMeasured(ctx, &cfg, observe.NewLogger(c.stderr, "auto", slog.LevelError))
 	})
 }
 

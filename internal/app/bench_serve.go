@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/bench/rig"
 	"github.com/tandian-dev/tandian/internal/bench/servebench"
+	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/measure"
 )
 
@@ -53,6 +53,11 @@ func (c *commands) benchServe(ctx context.Context, cmd *cli.Command) error {
 	if cmd.Int("rounds") < 1 || cmd.Duration("dur") <= 0 || cmd.Int("connections") < 1 {
 		return usageError{errors.New("--rounds and --connections are 1 or more, --dur is above 0")}
 	}
+	for _, means := range words(cmd.String("off")) {
+		if !slices.Contains(config.Means(), means) {
+			return usageError{fmt.Errorf("there is no --off %q; there are %v", means, config.Means())}
+		}
+	}
 	var factors []int
 	for _, text := range words(cmd.String("growth")) {
 		n, err := strconv.Atoi(text)
@@ -64,9 +69,9 @@ func (c *commands) benchServe(ctx context.Context, cmd *cli.Command) error {
 	if cmd.String("at") != "" && cmd.String("tokens") == "" {
 		return usageError{errors.New("--at needs --tokens, the file that tandian seed --tokens wrote for it")}
 	}
-	program, err := os.Executable()
+	again, err := program(ctx)
 	if err != nil {
-		return fmt.Errorf("find this program, to start it again: %w", err)
+		return err
 	}
 	dir, err := os.MkdirTemp("", "tandian-bench-serve-")
 	if err != nil {
@@ -79,11 +84,9 @@ func (c *commands) benchServe(ctx context.Context, cmd *cli.Command) error {
 		}
 	}
 	o := servebench.Options{
-		Again: func(args ...string) *exec.Cmd {
-			return exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // it is this program
-		},
-		Users: cmd.Int("users"), Shops: cmd.Int("shops"), Notes: cmd.Int("notes"), Follows: cmd.Int("follows"), Seed: cmd.Uint64("seed"),
-		Only: words(cmd.String("only")), Connections: cmd.Int("connections"), Rounds: cmd.Int("rounds"), Dur: cmd.Duration("dur"), Tail: cmd.Duration("tail"),
+		Again: again,
+		Town:  rig.Town{Users: cmd.Int("users"), Shops: cmd.Int("shops"), Notes: cmd.Int("notes"), Follows: cmd.Int("follows"), Seed: cmd.Uint64("seed")},
+		Only:  words(cmd.String("only")), Connections: cmd.Int("connections"), Rounds: cmd.Int("rounds"), Dur: cmd.Duration("dur"), Tail: cmd.Duration("tail"),
 		Off: words(cmd.String("off")), Profiles: cmd.String("profiles"), Dir: dir, Progress: c.stderr,
 		At: cmd.String("at"), Tokens: cmd.String("tokens"),
 	}
@@ -113,18 +116,7 @@ func (c *commands) benchServeProcess(ctx context.Context, cmd *cli.Command) erro
 	boundMemory()
 	return rig.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, _ rig.Setting) (string, error) {
 		c.cfg.Off = words(cmd.String("off"))
-		a, err := New(&c.cfg, c.log, io.Discard)
-		if err != nil {
-			return "", err
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- a.Run(ctx) }() // until the process ends
-		select {
-		case err := <-ended:
-			return "", errors.Join(errors.New("the server ended"), err)
-		case <-a.Ready():
-			return a.Addr(), nil
-		}
+		return startMeasured(ctx, &c.cfg, c.log)
 	})
 }
 

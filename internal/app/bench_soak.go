@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -52,14 +50,12 @@ func (c *commands) benchSoak(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return fmt.Errorf("built pages: %w", err)
 	}
-	program, err := os.Executable()
+	again, err := program(ctx)
 	if err != nil {
-		return fmt.Errorf("find this program, to start it again: %w", err)
+		return err
 	}
 	return soak.Run(ctx, soak.Options{
-		Again: func(args ...string) *exec.Cmd {
-			return exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // it is this program
-		},
+		Again:     again,
 		Documents: site.Documents(), Dir: cmd.String("out"), Dur: cmd.Duration("dur"), Rate: cmd.Float("rate"), Seed: cmd.Uint64("seed"),
 		Users: cmd.Int("users"), Shops: cmd.Int("shops"), Notes: cmd.Int("notes"), Follows: cmd.Int("follows"), Sockets: cmd.Int("sockets"),
 		Faults: faults, Progress: c.stderr,
@@ -69,23 +65,6 @@ func (c *commands) benchSoak(ctx context.Context, cmd *cli.Command) error {
 // benchSoakProcess is one of the servers: as the settings say, until its input ends.
 func (c *commands) benchSoakProcess(ctx context.Context, _ *cli.Command) error {
 	return soak.Process(os.Stdin, c.stdout, func() (string, error) {
-		a, err := New(&c.cfg, c.log, io.Discard)
-		if err != nil {
-			return "", err
-		}
-		ended := make(chan error, 1)
-		go func() {
-			err := a.Run(ctx) // until the process ends
-			if err != nil {
-				c.log.ErrorContext(ctx, "the server ended", "err", err)
-			}
-			ended <- err
-		}()
-		select {
-		case err := <-ended:
-			return "", errors.Join(errors.New("the server ended"), err)
-		case <-a.Ready():
-			return a.Addr(), nil
-		}
+		return startMeasured(ctx, &c.cfg, c.log)
 	})
 }

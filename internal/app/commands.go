@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -422,19 +421,6 @@ func (c *commands) benchSequence(ctx context.Context, cmd *cli.Command) error {
 // benchLockProcess is one of its processes.
 func (c *commands) benchLockProcess(ctx context.Context, _ *cli.Command) error {
 	return lockbench.Process(ctx, os.Stdin, c.stdout)
-}
-
-// again is what makes commands that run this program once more.
-func (c *commands) again(ctx context.Context, args ...string) (func() *exec.Cmd, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program, to start it again: %w", err)
-	}
-	return func() *exec.Cmd {
-		child := exec.CommandContext(context.WithoutCancel(ctx), program, args...)
-		child.Stderr = c.stderr
-		return child
-	}, nil
 }
 
 // withHouse opens the stores for one piece of work.

@@ -87,8 +87,12 @@ type Config struct {
 	LogFormat     string        // auto, json, text
 	LogLevel      string        // debug, info, warn, error
 
-	Off []string // means of being fast that the server does without: no flag, to measure by
+	Off []string // means of being fast that the server does without, of Means: no flag, to measure by
 }
+
+// Means are what a Config.Off may name: the cache of shops, plans of queries, the bytes of
+// objects in memory, round trips to Redis that are shared.
+func Means() []string { return []string{"cache", "plans", "bytes", "together"} }
 
 // Default returns the settings of a start without flags and environment.
 func Default() Config {

@@ -25,13 +25,13 @@ func Growth(ctx context.Context, o Options, factors []int, picture string, out i
 	var sizes []size
 	for _, factor := range factors {
 		now := o
-		now.Shops, now.Notes, now.Tail = factor*o.Shops, factor*o.Notes, 0
-		fmt.Fprintf(o.Progress, "bench serve: %d shops, %d notes\n", now.Shops, now.Notes)
+		now.Town.Shops, now.Town.Notes, now.Tail = factor*o.Town.Shops, factor*o.Town.Notes, 0
+		fmt.Fprintf(o.Progress, "bench serve: %d shops, %d notes\n", now.Town.Shops, now.Town.Notes)
 		figures, _, err := run(ctx, now)
 		if err != nil {
-			return fmt.Errorf("%d shops and %d notes: %w", now.Shops, now.Notes, err)
+			return fmt.Errorf("%d shops and %d notes: %w", now.Town.Shops, now.Town.Notes, err)
 		}
-		sizes = append(sizes, size{now.Shops, now.Notes, figures})
+		sizes = append(sizes, size{now.Town.Shops, now.Town.Notes, figures})
 	}
 	if picture != "" {
 		if err := os.WriteFile(picture, chart(sizes), 0o600); err != nil {

@@ -32,8 +32,7 @@ type Options struct {
 	At, Tokens            string
 	DatabaseURL, RedisURL string
 
-	Users, Shops, Notes, Follows int // of a town of its own
-	Seed                         uint64
+	Town rig.Town // of a server of its own
 
 	Only        []string // names of works; empty is all
 	Connections int

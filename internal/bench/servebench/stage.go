@@ -1,7 +1,6 @@
 package servebench
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	_ "embed" // statements
@@ -11,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -49,7 +47,10 @@ type bench struct {
 }
 
 // A person has a session.
-type person struct{ id, role, token, address string }
+type person struct {
+	rig.Session
+	address string
+}
 
 // A target is a server that is measured.
 type target struct {
@@ -98,16 +99,13 @@ func (b *bench) openOwn(ctx context.Context) error {
 		return err
 	}
 	b.Tokens = filepath.Join(b.Dir, "tokens")
-	cmd := b.command("seed", "--users", strconv.Itoa(b.Users), "--shops", strconv.Itoa(b.Shops), "--notes", strconv.Itoa(b.Notes),
-		"--follows", strconv.Itoa(b.Follows), "--pictures=false", "--seed", strconv.FormatUint(b.Seed, 10), "--tokens", b.Tokens)
+	cmd := b.command(b.Town.Arguments(b.Tokens)...)
 	cmd.Stdout, cmd.Stderr = b.Progress, b.Progress
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("seed the town: %w", err)
 	}
-	for _, settle := range []string{"VACUUM ANALYZE", "CHECKPOINT"} { // or it happens while something is measured
-		if _, err := b.db.ExecContext(ctx, settle); err != nil {
-			return fmt.Errorf("settle the tables: %w", err)
-		}
+	if err := rig.Settle(ctx, b.db); err != nil {
+		return err
 	}
 	b.server, err = b.start(ctx, b.Off...)
 	return err
@@ -167,13 +165,7 @@ func (b *bench) command(args ...string) *exec.Cmd {
 		"--media-url", "file://" + filepath.Join(b.Dir, "media"), "--code-sender", "webhook", "--code-webhook-url", b.codes.URL,
 		"--zone", "UTC", "--l1-bytes", strconv.Itoa(256 << 20), "--log-format", "json", "--log-level", "warn",
 	}, args...)...)
-	for _, v := range os.Environ() {
-		name, _, _ := strings.Cut(v, "=")
-		if !strings.HasPrefix(name, "TANDIAN_") && name != "DATABASE_URL" && name != "REDIS_URL" && name != "REDIS_CACHE_URL" {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	cmd.Env = append(cmd.Env, "TANDIAN_CODE_WEBHOOK_SECRET="+b.codes.Secret)
+	cmd.Env = append(rig.Environment(), "TANDIAN_CODE_WEBHOOK_SECRET="+b.codes.Secret)
 	cmd.Stderr = b.Progress
 	return cmd
 }
@@ -210,7 +202,7 @@ func (b *bench) openStores() (err error) {
 // look reads who and what there is.
 func (b *bench) look(ctx context.Context) (err error) {
 	if b.people, err = readPeople(b.Tokens); err != nil {
-		return fmt.Errorf("read the sessions of the town: %w", err)
+		return err
 	}
 	if b.db != nil {
 		var first, last, all int64
@@ -250,20 +242,14 @@ func (b *bench) look(ctx context.Context) (err error) {
 
 // readPeople reads the file that tandian seed writes.
 func readPeople(path string) (people []person, err error) {
-	file, err := os.Open(path) //nolint:gosec // it is asked for
+	sessions, err := rig.ReadSessions(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		fields := strings.Split(lines.Text(), "\t")
-		if len(fields) != 3 {
-			return nil, errors.New("a line has not three fields")
-		}
-		n := len(people) + 1
-		people = append(people, person{fields[0], fields[1], fields[2], fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)})
+	for i, s := range sessions {
+		people = append(people, person{s, rig.Address(i + 1)})
 	}
-	if len(people) < 100 || people[0].role != "ADMIN" || people[1].role != "MERCHANT" {
+	if len(people) < 100 || people[0].Role != "ADMIN" || people[1].Role != "MERCHANT" {
 		return nil, errors.New("these are not an administrator, a merchant and some hundred customers")
 	}
 	return people, nil
@@ -301,7 +287,7 @@ func wire(to *target, who person, document string, variables map[string]any) []b
 		panic(err) // strings and numbers
 	}
 	return fmt.Appendf(nil, "POST /graphql HTTP/1.1\r\nHost: %s\r\nUser-Agent: servebench\r\nAccept: application/json\r\nContent-Type: application/json\r\n"+
-		"Authorization: Bearer %s\r\nX-Forwarded-For: %s\r\nContent-Length: %d\r\n\r\n%s", to.url.Host, who.token, who.address, len(body), body)
+		"Authorization: Bearer %s\r\nX-Forwarded-For: %s\r\nContent-Length: %d\r\n\r\n%s", to.url.Host, who.Token, who.address, len(body), body)
 }
 
 // cost is what was used so far.

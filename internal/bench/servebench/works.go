@@ -210,7 +210,7 @@ func (b *bench) notePages(ctx context.Context, s *target) ([]request, error) {
 func (b *bench) greet(ctx context.Context, s *target, people []person) error {
 	all := make([]request, len(people))
 	for i, p := range people {
-		all[i] = request{wire: wire(s, p, "{ me { id } }", nil), want: []byte(p.id)}
+		all[i] = request{wire: wire(s, p, "{ me { id } }", nil), want: []byte(p.ID)}
 	}
 	if o := (load{s.addr(), b.Connections, all}).closed(ctx, time.Minute, false); o.wrong > 0 {
 		return fmt.Errorf("%d of %d are not known: %s", o.wrong, len(people), o.example)
@@ -279,7 +279,7 @@ func (b *bench) logIn(ctx context.Context, s *target) ([]request, error) {
 	for i := range all {
 		b.phones++
 		phone, who := fmt.Sprintf("+86139%08d", b.phones), b.someone(b.phones)
-		who.token = ""
+		who.Token = ""
 		message := b.codes.Expect(phone)
 		var sent struct{ SendLoginCode struct{ UserErrors []any } }
 		if err := b.ask(ctx, who, document("sendcode"), vars{"phone": phone}, &sent); err != nil || len(sent.SendLoginCode.UserErrors) > 0 {

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/bench/rig"
 )
 
 const (
@@ -52,8 +54,8 @@ type person struct {
 	visitor string // the cookie
 }
 
-// address is one of a private network, as a proxy would tell it.
-func (p person) address() string { return fmt.Sprintf("10.%d.%d.%d", p.n>>16&255, p.n>>8&255, p.n&255) }
+// address is that of one of a private network.
+func (p person) address() string { return rig.Address(p.n) }
 
 // vars are the variables of a document.
 type vars map[string]any

@@ -1,11 +1,9 @@
 package soak
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	_ "embed" // statements
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/bench/rig"
@@ -106,49 +103,31 @@ func (s *stage) settings(dir string) []string {
 // command runs this program once more; its settings come from nowhere else.
 func (s *stage) command(again func(args ...string) *exec.Cmd, dir string, args ...string) *exec.Cmd {
 	cmd := again(append(s.settings(dir), args...)...)
-	for _, v := range os.Environ() {
-		name, _, _ := strings.Cut(v, "=")
-		if !strings.HasPrefix(name, "TANDIAN_") && name != "DATABASE_URL" && name != "REDIS_URL" && name != "REDIS_CACHE_URL" {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	cmd.Env = append(cmd.Env, "TANDIAN_CODE_WEBHOOK_SECRET="+s.codes.Secret)
+	cmd.Env = append(rig.Environment(), "TANDIAN_CODE_WEBHOOK_SECRET="+s.codes.Secret)
 	return cmd
 }
 
 // seed fills the stores with a town, and returns its people.
 func (s *stage) seed(ctx context.Context, o Options, dir string) ([]person, error) {
 	tokens := filepath.Join(dir, "tokens")
-	cmd := s.command(o.Again, dir, "seed", "--users", strconv.Itoa(o.Users), "--shops", strconv.Itoa(o.Shops), "--notes", strconv.Itoa(o.Notes),
-		"--follows", strconv.Itoa(o.Follows), "--pictures=false", "--seed", strconv.FormatUint(o.Seed, 10), "--tokens", tokens)
+	town := rig.Town{Users: o.Users, Shops: o.Shops, Notes: o.Notes, Follows: o.Follows, Seed: o.Seed}
+	cmd := s.command(o.Again, dir, town.Arguments(tokens)...)
 	cmd.Stdout, cmd.Stderr = o.Progress, o.Progress
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("seed the town: %w", err)
 	}
-	file, err := os.Open(tokens) //nolint:gosec // the path is ours
+	sessions, err := rig.ReadSessions(tokens)
 	if err != nil {
-		return nil, fmt.Errorf("read the sessions of the town: %w", err)
+		return nil, err
 	}
-	defer func() { _ = file.Close() }()
 	var people []person
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		fields := strings.Split(lines.Text(), "\t")
-		if len(fields) != 3 {
-			return nil, errors.New("read the sessions of the town: a line has not three fields")
-		}
-		people = append(people, person{
-			n: len(people) + 1, id: fields[0], token: fields[2], visitor: fmt.Sprintf("tandian_visitor=%022d", len(people)),
-		})
+	for i, at := range sessions {
+		people = append(people, person{n: i + 1, id: at.ID, token: at.Token, visitor: fmt.Sprintf("tandian_visitor=%022d", i)})
 	}
 	if len(people) != o.Users {
 		return nil, fmt.Errorf("read the sessions of the town: there are %d of %d", len(people), o.Users)
 	}
-	for _, settle := range []string{"VACUUM ANALYZE", "CHECKPOINT"} { // or it happens while something is measured
-		if _, err := s.db.ExecContext(ctx, settle); err != nil {
-			return nil, fmt.Errorf("settle the tables: %w", err)
-		}
-	}
-	return people, nil
+	return people, rig.Settle(ctx, s.db)
 }
 
 // startServers starts them, one after the other: the first migrates.
