@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/bench/rig"
 	"github.com/tandian-dev/tandian/internal/bench/servebench"
-	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/measure"
 )
 
@@ -36,15 +34,11 @@ func (c *commands) serveBenchCommand() *cli.Command {
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that the town is made of", Local: true},
 			&cli.StringFlag{Name: "growth", Usage: "`FACTORS` between commas, such as 1,10,100, by which shops and notes are multiplied: what a request costs then, instead of the table", Local: true},
 			&cli.StringFlag{Name: "picture", Usage: "`FILE` for a picture of that, in SVG", Local: true},
-			&cli.StringFlag{Name: "off", Usage: "`MEANS` that the server does without, between commas: cache (of shops), plans, bytes, together", Local: true},
 			&cli.StringFlag{Name: "profiles", Usage: "`FOLDER` for profiles of the server in the last rounds", Local: true},
 			&cli.StringFlag{Name: "at", Usage: "`URL` of a server that runs, whose stores --database-url and --redis-url name", Local: true},
 			&cli.StringFlag{Name: "tokens", Usage: "`FILE` of sessions there, as tandian seed --tokens writes it", Local: true},
 		},
-		Commands: []*cli.Command{{
-			Name: "process", Hidden: true, Action: c.benchServeProcess,
-			Flags: []cli.Flag{&cli.StringFlag{Name: "off", Local: true}},
-		}},
+		Commands: []*cli.Command{{Name: "process", Hidden: true, Action: c.benchServeProcess}},
 	}
 }
 
@@ -52,11 +46,6 @@ func (c *commands) serveBenchCommand() *cli.Command {
 func (c *commands) benchServe(ctx context.Context, cmd *cli.Command) error {
 	if cmd.Int("rounds") < 1 || cmd.Duration("dur") <= 0 || cmd.Int("connections") < 1 {
 		return usageError{errors.New("--rounds and --connections are 1 or more, --dur is above 0")}
-	}
-	for _, means := range words(cmd.String("off")) {
-		if !slices.Contains(config.Means(), means) {
-			return usageError{fmt.Errorf("there is no --off %q; there are %v", means, config.Means())}
-		}
 	}
 	var factors []int
 	for _, text := range words(cmd.String("growth")) {
@@ -87,7 +76,7 @@ func (c *commands) benchServe(ctx context.Context, cmd *cli.Command) error {
 		Again: again,
 		Town:  rig.Town{Users: cmd.Int("users"), Shops: cmd.Int("shops"), Notes: cmd.Int("notes"), Follows: cmd.Int("follows"), Seed: cmd.Uint64("seed")},
 		Only:  words(cmd.String("only")), Connections: cmd.Int("connections"), Rounds: cmd.Int("rounds"), Dur: cmd.Duration("dur"), Tail: cmd.Duration("tail"),
-		Off: words(cmd.String("off")), Profiles: cmd.String("profiles"), Dir: dir, Progress: c.stderr,
+		Without: c.cfg.Without, Profiles: cmd.String("profiles"), Dir: dir, Progress: c.stderr,
 		At: cmd.String("at"), Tokens: cmd.String("tokens"),
 	}
 	if o.At != "" {
@@ -112,10 +101,9 @@ func words(list string) []string {
 
 // benchServeProcess is one of the servers, or the bare one: both with the memory that serve
 // takes.
-func (c *commands) benchServeProcess(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchServeProcess(ctx context.Context, _ *cli.Command) error {
 	boundMemory()
 	return rig.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, _ rig.Setting) (string, error) {
-		c.cfg.Off = words(cmd.String("off"))
 		return startMeasured(ctx, &c.cfg, c.log)
 	})
 }

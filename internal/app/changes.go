@@ -33,11 +33,11 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 		h.bus = stream.New(h.Cache, store.Blocking, stream.Options{Prefix: cfg.RedisPrefix, Registerer: reg, Log: log})
 	}
 	var off []string
-	if slices.Contains(cfg.Off, "cache") {
+	if slices.Contains(cfg.Without, "cache") {
 		off = []string{"shop"} // what is measured without
 	}
 	h.hub, err = cache.NewHub(h.Cache, cache.Options{
-		Off: off, Unwritten: slices.Contains(cfg.Off, "bytes"),
+		Off: off, Unwritten: slices.Contains(cfg.Without, "bytes"),
 		Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit, Bus: h.bus, LocalBytes: cfg.LocalBytes(),
 	})
 	if err != nil {

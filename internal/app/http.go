@@ -177,7 +177,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 	observed := observe.NewGraphQL(a.reg)
 	present := graph.Present(a.log, observe.RequestID, store.Away)
 	planned := plan.New(generated.NewExecutableSchema(graph.New(house.Rooms)), graph.Query(house.Rooms), plan.Options{
-		Off: slices.Contains(a.cfg.Off, "plans"), Apart: observe.Traced, Root: observed.RootField,
+		Off: slices.Contains(a.cfg.Without, "plans"), Apart: observe.Traced, Root: observed.RootField,
 		Failed: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },
 	})
 	d, err := door.New(planned, door.Config{

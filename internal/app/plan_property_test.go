@@ -197,7 +197,7 @@ func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
 	people := tokens(t, path)
 	stack.Config.RateUser, stack.Config.RateAnonymous, stack.Config.AbsentReads = 0, 0, 0
 	a, b := stack.Start(t), stack.Start(t)
-	stack.Config.Off = []string{"plans", "bytes"}
+	stack.Config.Without = []string{"plans", "bytes"}
 	plain := stack.Start(t)
 	for _, s := range []*apptest.Server{a, b, plain} {
 		quiet(t, s)

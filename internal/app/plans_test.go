@@ -138,7 +138,7 @@ func TestStatementsFindTheirRowsByAnIndex(t *testing.T) {
 	ctx := t.Context()
 	cfg := config.Default()
 	cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.CodeSender = storetest.Postgres(t), storetest.Redis(t), "off", "console"
-	cfg.DataDir, cfg.DemoPictures, cfg.L1Bytes, cfg.Off = t.TempDir(), false, 0, []string{"cache"}
+	cfg.DataDir, cfg.DemoPictures, cfg.L1Bytes, cfg.Without = t.TempDir(), false, 0, []string{"cache"}
 	var sent *recorder
 	house, err := app.OpenThrough(ctx, &cfg, prometheus.NewRegistry(), slog.New(slog.DiscardHandler), func(d dialect.Driver) dialect.Driver {
 		sent = &recorder{Driver: d, seen: map[string][]any{}}

@@ -81,16 +81,15 @@ type Config struct {
 	Limits          []string // NAME=VALUE of other limits, see door.Limits.Set
 
 	Run           []string      // what this process does: api, workers
+	Without       []string      // means of being fast, of Means, that the server does without
 	Introspection bool          // whether clients may read the schema
 	StartTimeout  time.Duration // how long to wait for the stores at the start
 	StopTimeout   time.Duration // how long to wait for requests at the end
 	LogFormat     string        // auto, json, text
 	LogLevel      string        // debug, info, warn, error
-
-	Off []string // means of being fast that the server does without, of Means: no flag, to measure by
 }
 
-// Means are what a Config.Off may name: the cache of shops, plans of queries, the bytes of
+// Means are what Config.Without may name: the cache of shops, plans of queries, the bytes of
 // objects in memory, round trips to Redis that are shared.
 func Means() []string { return []string{"cache", "plans", "bytes", "together"} }
 
@@ -170,6 +169,7 @@ func (c *Config) Flags() []cli.Flag {
 		number("conns", "connections at most; 0 is no limit", &c.Conns),
 		list("limit", "other limits of requests, as `NAME=VALUE`, such as depth=20; docs/security.md lists them", &c.Limits),
 		list("run", "what this process does: api, workers or both", &c.Run),
+		list("without", "`MEANS` of being fast that the server does without, to measure by or when in doubt: cache (of shops), plans, bytes, together", &c.Without),
 		&cli.BoolFlag{
 			Name: "introspection", Value: c.Introspection, Usage: "let clients read the schema (the playground needs it)",
 			Destination: &c.Introspection, Sources: env("introspection"),
@@ -268,6 +268,11 @@ func (c *Config) Check() error {
 	for _, r := range c.Run {
 		if r != "api" && r != "workers" {
 			refuse("run", "%q is neither api nor workers", r)
+		}
+	}
+	for _, means := range c.Without {
+		if !slices.Contains(Means(), means) {
+			refuse("without", "%q is none of %s", means, strings.Join(Means(), ", "))
 		}
 	}
 	if c.LogFormat != "auto" && c.LogFormat != "json" && c.LogFormat != "text" {

@@ -140,6 +140,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"limit":             {"depth=5,body=2MB", "depth=6"},
 
 		"run":           {"api", "workers"},
+		"without":       {"plans,bytes", "together"},
 		"introspection": {"false", "true"},
 		"start-timeout": {"3s", "4s"},
 		"stop-timeout":  {"5s", "6s"},
@@ -156,7 +157,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		CORSOrigins: []string{"https://a.example", "https://b.example"}, Limits: []string{"depth=5", "body=2MB"},
 		MediaURL: "file:///m1", UploadsPerUser: 151,
 		RateAnonymous: 51, RateUser: 61, AbsentReads: 101, ConnsPerAddress: 71, ConnsPerUser: 81, Conns: 91,
-		Run: []string{"api"}, Introspection: false, StartTimeout: 3 * time.Second, StopTimeout: 5 * time.Second,
+		Run: []string{"api"}, Without: []string{"plans", "bytes"}, Introspection: false, StartTimeout: 3 * time.Second, StopTimeout: 5 * time.Second,
 		LogFormat: "json", LogLevel: "debug",
 	}
 	fromFlags := config.Config{
@@ -170,7 +171,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		CORSOrigins: []string{"https://c.example"}, Limits: []string{"depth=6"},
 		FeedPushThreshold: 1002, MediaURL: "s3://m2", UploadsPerUser: 152, DemoPictures: true,
 		RateAnonymous: 52, RateUser: 62, AbsentReads: 102, ConnsPerAddress: 72, ConnsPerUser: 82, Conns: 92,
-		Run: []string{"workers"}, Introspection: true, StartTimeout: 4 * time.Second, StopTimeout: 6 * time.Second,
+		Run: []string{"workers"}, Without: []string{"together"}, Introspection: true, StartTimeout: 4 * time.Second, StopTimeout: 6 * time.Second,
 		LogFormat: "text", LogLevel: "error",
 	}
 	env, flags := map[string]string{}, []string{}

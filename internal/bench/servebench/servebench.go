@@ -39,7 +39,7 @@ type Options struct {
 	Rounds      int
 	Dur         time.Duration // of each load of a round
 	Tail        time.Duration // of the open load at half of the rate; 0 is none
-	Off         []string      // means that the server does without, as "bench serve process" has them
+	Without     []string      // means that the server does without, as --without has them
 	Profiles    string        // a folder for profiles of the server; "" is none
 	Dir         string        // for files that are of no use afterwards
 	Progress    io.Writer
@@ -88,7 +88,7 @@ func run(ctx context.Context, o Options) (figures []*figure, ceiling []measure.R
 		if len(o.Only) > 0 && !slices.Contains(o.Only, w.name) {
 			continue
 		}
-		if why := w.without(b); why != "" {
+		if why := w.unmeasured(b); why != "" {
 			fmt.Fprintf(o.Progress, "bench serve: %s is not measured: %s\n", w.name, why)
 			continue
 		}

@@ -107,7 +107,7 @@ func (b *bench) openOwn(ctx context.Context) error {
 	if err := rig.Settle(ctx, b.db); err != nil {
 		return err
 	}
-	b.server, err = b.start(ctx, b.Off...)
+	b.server, err = b.start(ctx, b.Without...)
 	return err
 }
 
@@ -145,10 +145,12 @@ const (
 )
 
 // start starts a server that does without some of its means.
-func (b *bench) start(ctx context.Context, off ...string) (*target, error) {
-	p, err := rig.Start(ctx, func() *exec.Cmd {
-		return b.command("bench", "serve", "process", "--off", strings.Join(off, ","))
-	}, rig.Setting{})
+func (b *bench) start(ctx context.Context, without ...string) (*target, error) {
+	args := []string{"bench", "serve", "process"}
+	if len(without) > 0 {
+		args = append([]string{"--without", strings.Join(without, ",")}, args...)
+	}
+	p, err := rig.Start(ctx, func() *exec.Cmd { return b.command(args...) }, rig.Setting{})
 	if err != nil {
 		return nil, err
 	}

@@ -31,20 +31,20 @@ func document(name string) string {
 
 // A work is one kind of request.
 type work struct {
-	name  string
-	goal  float64 // of what the bare handler answers; 0 is none
-	cpu   float64 // microseconds of the server by which it is met too; 0: the ratio stands
-	most  [2]float64
-	bytes int      // of an answer that is not compared as a whole
-	off   []string // means that its server does without: one of its own
-	own   bool     // has to have stores of our own
+	name    string
+	goal    float64 // of what the bare handler answers; 0 is none
+	cpu     float64 // microseconds of the server by which it is met too; 0: the ratio stands
+	most    [2]float64
+	bytes   int      // of an answer that is not compared as a whole
+	without []string // means that its server does without: one of its own
+	own     bool     // has to have stores of our own
 
 	repeats  bool // requests may be sent again
 	requests func(ctx context.Context, s *target) ([]request, error)
 }
 
-// without says why a work is not measured, "" if it is.
-func (w *work) without(b *bench) string {
+// unmeasured says why a work is not measured, "" if it is.
+func (w *work) unmeasured(b *bench) string {
 	switch {
 	case w.own && b.At != "":
 		return "it needs a server of its own"
@@ -90,7 +90,7 @@ func (b *bench) works() []*work {
 	return []*work{
 		b.reading("cached shop", "shop", func(b *bench, n int) map[string]any { return vars{"id": b.shops[n%len(b.shops)]} }, 1, work{goal: 0.60, cpu: 30}),
 		{name: "uncached shop", most: [2]float64{210, 80}, bytes: 360, requests: b.shopsOnce},
-		{name: "uncached shop without cache", most: [2]float64{150, 80}, bytes: 360, requests: b.shopsOnce, off: []string{"cache"}, own: true},
+		{name: "uncached shop without cache", most: [2]float64{150, 80}, bytes: 360, requests: b.shopsOnce, without: []string{"cache"}, own: true},
 		b.reading("page of 20 shops", "shops", func(b *bench, n int) map[string]any { return vars{"type": b.types[n%len(b.types)]} }, 20, work{goal: 0.30}),
 		b.reading("shops near", "near", func(_ *bench, n int) map[string]any {
 			rnd := mathrand.New(mathrand.NewPCG(uint64(n%100), 1)) //nolint:gosec // a load is no secret
@@ -299,8 +299,8 @@ func (b *bench) logIn(ctx context.Context, s *target) ([]request, error) {
 
 // serverFor is the server of a work.
 func (b *bench) serverFor(ctx context.Context, w *work) (*target, error) {
-	if len(w.off) == 0 {
+	if len(w.without) == 0 {
 		return b.server, nil
 	}
-	return b.start(ctx, append(w.off, b.Off...)...)
+	return b.start(ctx, append(w.without, b.Without...)...)
 }
