@@ -26,12 +26,15 @@ import (
 // A field that is in no table is executed by gqlgen, with the whole query around it; the
 // list of them is in plan_test.go.
 
-// Query is the type of queries, as plans know it.
-func Query(rooms Rooms) *plan.Type {
-	r := &Resolver{rooms}
-	of := &queryResolver{r}
-	t := &planned{r: r}
+// Plans are the tables of all types that plans know.
+func Plans(rooms Rooms) plan.Tables {
+	t := &planned{r: &Resolver{rooms}}
 	t.link()
+	return plan.Tables{Query: t.query(), Events: map[string]plan.Event{"feedUpdates": t.feedUpdate}}
+}
+
+func (t *planned) query() *plan.Type {
+	of, rooms := &queryResolver{t.r}, t.r.rooms
 	return &plan.Type{Name: "Query", Fields: map[string]*plan.Field{
 		"shopTypes": plan.Links(&t.shopType, func(ctx context.Context, _ []struct{}, _ none) ([][]*shop.Type, error) {
 			types, err := of.ShopTypes(ctx)
@@ -72,6 +75,7 @@ type planned struct {
 
 	shop, shopType, shops, shopEdge, location, image plan.Type
 	note, notes, noteEdge, feed, feedEdge            plan.Type
+	added, removed, ready, resync                    plan.Type
 	comment, comments, commentEdge                   plan.Type
 	user, users, userEdge                            plan.Type
 	pageInfo                                         plan.Type
@@ -82,6 +86,7 @@ func (t *planned) link() {
 	t.ofNotes()
 	t.ofComments()
 	t.ofUsers()
+	t.ofEvents()
 	t.pageInfo = plan.Type{Name: "PageInfo", Fields: map[string]*plan.Field{
 		"hasNextPage":     plan.Plain(func(out []byte, i *page.Info) []byte { return strconv.AppendBool(out, i.HasNextPage) }),
 		"hasPreviousPage": plan.Plain(func(out []byte, i *page.Info) []byte { return strconv.AppendBool(out, i.HasPreviousPage) }),
@@ -200,6 +205,39 @@ func (t *planned) ofUsers() {
 	t.userEdge = edge("UserEdge", &t.user, func(e *account.Edge) page.Cursor { return e.Cursor }, func(e *account.Edge) *account.User { return e.Node })
 	t.users = connection("UserConnection", &t.userEdge, &t.pageInfo,
 		func(p *account.Page) []*account.Edge { return p.Edges }, func(p *account.Page) *page.Info { return &p.Info })
+}
+
+// ofEvents are the types of which feedUpdates tells.
+func (t *planned) ofEvents() {
+	t.added = plan.Type{Name: "FeedNoteAdded", Fields: map[string]*plan.Field{
+		"cursor": plan.Plain(func(out []byte, u *feed.Added) []byte { return writeCursor(out, u.Cursor) }),
+		"note":   plan.Inner(&t.note, addedNote),
+	}}
+	t.removed = plan.Type{Name: "FeedNoteRemoved", Fields: map[string]*plan.Field{
+		"cursor": plan.Plain(func(out []byte, u *feed.Removed) []byte { return writeCursor(out, u.Cursor) }),
+		"noteId": plan.Plain(func(out []byte, u *feed.Removed) []byte { return writeID(out, "Note", u.Note) }),
+	}}
+	t.ready = plan.Type{Name: "FeedReady", Fields: map[string]*plan.Field{
+		"cursor": plan.Plain(func(out []byte, u *feed.Ready) []byte { return writeCursor(out, u.Cursor) }),
+	}}
+	t.resync = plan.Type{Name: "FeedResync", Fields: map[string]*plan.Field{
+		"cursor": plan.Plain(func(out []byte, u *feed.Resync) []byte { return writeCursor(out, u.Cursor) }),
+	}}
+}
+
+// feedUpdate is a [plan.Event].
+func (t *planned) feedUpdate(v any) (*plan.Type, any) {
+	switch u := v.(type) {
+	case *feed.Added:
+		return &t.added, []*feed.Added{u}
+	case *feed.Removed:
+		return &t.removed, []*feed.Removed{u}
+	case *feed.Ready:
+		return &t.ready, []*feed.Ready{u}
+	case *feed.Resync:
+		return &t.resync, []*feed.Resync{u}
+	}
+	return nil, nil
 }
 
 // edge is a type of places in lists.

@@ -14,6 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 )
@@ -69,6 +70,10 @@ var alone = map[string]string{
 	"UserEdge":          "cursor node",
 	"FeedConnection":    "edges pageInfo liveCursor",
 	"FeedEdge":          "cursor node",
+	"FeedNoteAdded":     "cursor note",
+	"FeedNoteRemoved":   "cursor noteId",
+	"FeedReady":         "cursor",
+	"FeedResync":        "cursor",
 }
 
 // keeping are the types of objects that lie in the process's memory, as rows.
@@ -108,8 +113,27 @@ func planTypes(t *testing.T) map[string]*plan.Type {
 			}
 		}
 	}
-	walk(Query(Rooms{}))
+	tables := Plans(Rooms{})
+	walk(tables.Query)
+	for _, v := range told {
+		typ, _ := tables.Events["feedUpdates"](v)
+		walk(typ)
+	}
 	return known
+}
+
+// told is one value of each type of which feedUpdates tells.
+var told = []feed.Update{&feed.Added{}, &feed.Removed{}, &feed.Ready{}, &feed.Resync{}}
+
+func TestPlansKnowAllOfWhichFeedUpdatesTells(t *testing.T) {
+	var got []string
+	for _, v := range told {
+		typ, _ := Plans(Rooms{}).Events["feedUpdates"](v)
+		got = append(got, typ.Name)
+	}
+	if d := cmp.Diff(executable().Schema().Types["FeedUpdate"].Types, got); d != "" {
+		t.Errorf("(-schema +tables)\n%s", d)
+	}
 }
 
 func words(text string) []string {

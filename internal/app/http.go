@@ -21,6 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -176,8 +177,9 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 	}
 	observed := observe.NewGraphQL(a.reg)
 	present := graph.Present(a.log, observe.RequestID, store.Away)
-	planned := plan.New(generated.NewExecutableSchema(graph.New(house.Rooms)), graph.Query(house.Rooms), plan.Options{
-		Off: slices.Contains(a.cfg.Without, "plans"), Apart: observe.Traced, Root: observed.RootField,
+	planned := plan.New(generated.NewExecutableSchema(graph.New(house.Rooms)), graph.Plans(house.Rooms), plan.Options{
+		Told: live.Fed,
+		Off:  slices.Contains(a.cfg.Without, "plans"), Apart: observe.Traced, Root: observed.RootField,
 		Failed: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },
 	})
 	d, err := door.New(planned, door.Config{

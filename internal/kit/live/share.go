@@ -60,12 +60,14 @@ type Following interface {
 
 // A Joint is where an operation meets its subscription: the door puts one into the
 // context of each, and [Broadcast], called by the resolver of its field, the source.
-// Feed and Personal belong to whoever runs the operation, one call at a time.
+// Feed, Personal and [Fed] belong to whoever runs the operation, one call at a time.
 type Joint struct {
 	LastEvent string // of an event stream that was interrupted: the cursor that it ended with
 
 	source   Source
 	feed     func(v any) error
+	fed      any    // that was not taken yet, but perhaps from the channel
+	take     func() // takes it from the channel
 	personal atomic.Bool
 }
 
@@ -87,7 +89,25 @@ func (j *Joint) Source() Source { return j.source }
 
 // Feed has the operation's next response be that of a value, which an [Update] was
 // loaded as.
-func (j *Joint) Feed(v any) error { return j.feed(v) }
+func (j *Joint) Feed(v any) error {
+	err := j.feed(v)
+	if j.fed = v; err != nil {
+		j.fed = nil
+	}
+	return err
+}
+
+// Fed returns, to who makes an operation's response in gqlgen's place, the value that the
+// response is to be that of. take is to be called before the next one is fed, and only if
+// the response was made: then gqlgen does not see the value.
+func Fed(ctx context.Context) (v any, take func(), ok bool) {
+	j := jointOf(ctx)
+	if j == nil || j.fed == nil {
+		return nil, nil, false
+	}
+	v, j.fed = j.fed, nil
+	return v, j.take, true
+}
 
 // Personal reports whether something asked [Personal] since the last call.
 func (j *Joint) Personal() bool { return j.personal.Swap(false) }
@@ -131,6 +151,12 @@ func Broadcast[T any](ctx context.Context, s Source) (<-chan T, error) {
 			return nil
 		default:
 			return errors.New("the update before was not executed")
+		}
+	}
+	j.take = func() {
+		select {
+		case <-values:
+		default:
 		}
 	}
 	return values, nil

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -13,6 +14,7 @@ import (
 // A set is a selection set of one type, ready to be executed.
 type set struct {
 	typ   *Type
+	union *ast.Definition // that an event is of, and typ is one of; or nil
 	parts []part
 	deep  bool          // something is loaded in it or below
 	last  int           // part that is read
@@ -41,9 +43,9 @@ type member struct {
 }
 
 // compile makes a set of a selection set; ok is false if something is in it that no plan
-// knows.
-func compile(typ *Type, selections ast.SelectionSet) (_ *set, ok bool) {
-	s := &set{typ: typ}
+// knows. With a union, of which the type is one, it is one of that.
+func compile(typ *Type, selections ast.SelectionSet, union *ast.Definition) (_ *set, ok bool) {
+	s := &set{typ: typ, union: union}
 	if !s.add(selections, map[string]*ast.Field{}) || len(s.parts) == 0 {
 		return nil, false
 	}
@@ -78,16 +80,26 @@ func (s *set) add(selections ast.SelectionSet, seen map[string]*ast.Field) bool 
 		case *ast.Field:
 			ok = len(f.Directives) == 0 && s.field(f, seen)
 		case *ast.InlineFragment:
-			ok = len(f.Directives) == 0 && (f.TypeCondition == "" || f.TypeCondition == s.typ.Name) && s.add(f.SelectionSet, seen)
+			ok = len(f.Directives) == 0 && s.fragment(f.TypeCondition, f.SelectionSet, seen)
 		case *ast.FragmentSpread:
-			ok = len(f.Directives) == 0 && f.Definition != nil && f.Definition.TypeCondition == s.typ.Name && len(f.Definition.Directives) == 0 &&
-				s.add(f.Definition.SelectionSet, seen)
+			ok = len(f.Directives) == 0 && f.Definition != nil && len(f.Definition.Directives) == 0 &&
+				s.fragment(f.Definition.TypeCondition, f.Definition.SelectionSet, seen)
 		}
 		if !ok {
 			return false
 		}
 	}
 	return true
+}
+
+// fragment adds the fields of a fragment, if it is one on the set's type.
+func (s *set) fragment(on string, selections ast.SelectionSet, seen map[string]*ast.Field) bool {
+	switch {
+	case on == "", on == s.typ.Name, s.union != nil && on == s.union.Name:
+		return s.add(selections, seen)
+	default:
+		return s.union != nil && slices.Contains(s.union.Types, on) // another one of it
+	}
 }
 
 // field adds one field.
@@ -108,7 +120,7 @@ func (s *set) field(f *ast.Field, seen map[string]*ast.Field) bool {
 	var sub *set
 	if field.to != nil {
 		var ok bool
-		if sub, ok = compile(field.to, f.SelectionSet); !ok {
+		if sub, ok = compile(field.to, f.SelectionSet, nil); !ok {
 			return false
 		}
 	}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -25,33 +24,60 @@ type Options struct {
 	// Failed is told why a plan could not be run to its end, before gqlgen executes the
 	// operation. May be nil.
 	Failed func(context.Context, error)
+	// Told returns what the next response of a subscription's operation is to tell, within
+	// its context, and what takes it so that gqlgen is not told it too. It has one for each
+	// response of a subscription that a plan may answer. May be nil: then gqlgen answers all.
+	Told func(context.Context) (v any, take func(), ok bool)
 }
 
-// A Schema is an executable schema whose queries are answered by plans where there are some.
-// It is safe for concurrent use.
+// Tables are what plans know.
+type Tables struct {
+	Query  *Type            // the type of queries, with struct{} as its only object
+	Events map[string]Event // by the field of Subscription
+}
+
+// An Event says what a subscription's field is for one thing that is told: the type of the
+// object, and a list that has it alone. A nil type leaves it to gqlgen.
+type Event func(v any) (typ *Type, objs any)
+
+// A Schema is an executable schema whose queries, and events of subscriptions, are answered
+// by plans where there are some. It is safe for concurrent use.
 type Schema struct {
 	graphql.ExecutableSchema
-	query *Type
-	o     Options
-	plans sync.Map // weak.Pointer[ast.OperationDefinition] → *set; nil: none
+	tables Tables
+	o      Options
+	plans  sync.Map // weak.Pointer[ast.OperationDefinition] → *planned
 }
 
-// New returns a schema over gqlgen's. query is the type of its queries, with struct{} as its
-// only object.
-func New(inner graphql.ExecutableSchema, query *Type, o Options) *Schema {
-	return &Schema{ExecutableSchema: inner, query: query, o: o}
+// planned is the plan of an operation.
+type planned struct {
+	query  *set   // nil: none
+	events *stage // nil: none
+}
+
+// New returns a schema over gqlgen's.
+func New(inner graphql.ExecutableSchema, tables Tables, o Options) *Schema {
+	return &Schema{ExecutableSchema: inner, tables: tables, o: o}
 }
 
 // Exec implements graphql.ExecutableSchema.
 func (s *Schema) Exec(ctx context.Context) graphql.ResponseHandler {
 	oc := graphql.GetOperationContext(ctx)
-	if s.o.Off || oc.Operation.Operation != ast.Query || s.o.Apart != nil && s.o.Apart(ctx) {
+	if s.o.Off || s.o.Apart != nil && s.o.Apart(ctx) {
 		return s.ExecutableSchema.Exec(ctx)
 	}
-	plan := s.planOf(oc.Operation)
-	if plan == nil {
+	switch plans := s.planOf(oc.Operation); {
+	case plans.query != nil:
+		return s.execQuery(plans.query, oc)
+	case plans.events != nil:
+		return s.execEvents(ctx, plans.events, oc)
+	default:
 		return s.ExecutableSchema.Exec(ctx)
 	}
+}
+
+// execQuery answers a query.
+func (s *Schema) execQuery(plan *set, oc *graphql.OperationContext) graphql.ResponseHandler {
 	var after graphql.ResponseHandler // gqlgen's, if it had to be asked
 	first := true
 	return func(ctx context.Context) *graphql.Response {
@@ -66,21 +92,24 @@ func (s *Schema) Exec(ctx context.Context) graphql.ResponseHandler {
 		if err == nil {
 			return &graphql.Response{Data: data}
 		}
-		if s.o.Failed != nil {
-			s.o.Failed(ctx, err)
-		}
+		s.failed(ctx, err)
 		after = s.ExecutableSchema.Exec(ctx)
 		return after(ctx)
 	}
 }
 
-// planOf is the plan of an operation, nil if there is none. Operations are those of
-// documents that are kept for many requests; with them their plans go.
-func (s *Schema) planOf(op *ast.OperationDefinition) *set {
+func (s *Schema) failed(ctx context.Context, err error) {
+	if s.o.Failed != nil {
+		s.o.Failed(ctx, err)
+	}
+}
+
+// planOf is the plan of an operation. Operations are those of documents that are kept for
+// many requests; with them their plans go.
+func (s *Schema) planOf(op *ast.OperationDefinition) *planned {
 	key := weak.Make(op)
 	if known, ok := s.plans.Load(key); ok {
-		plan, _ := known.(*set)
-		return plan
+		return known.(*planned) //nolint:forcetypeassert // nothing else is in it
 	}
 	plan := s.compile(op)
 	if _, known := s.plans.LoadOrStore(key, plan); !known {
@@ -89,50 +118,37 @@ func (s *Schema) planOf(op *ast.OperationDefinition) *set {
 	return plan
 }
 
-// compile makes the plan of an operation, nil if there is none: also of one whose arguments
-// cannot be read, such as a number of twenty digits, at which gqlparser panics.
-func (s *Schema) compile(op *ast.OperationDefinition) (plan *set) {
+// compile makes the plan of an operation. It is empty if no plan knows it: also of one whose
+// arguments cannot be read, such as a number of twenty digits, at which gqlparser panics.
+func (s *Schema) compile(op *ast.OperationDefinition) (plan *planned) {
 	defer func() {
 		if recover() != nil {
-			plan = nil
+			plan = &planned{}
 		}
 	}()
-	if len(op.Directives) > 0 {
-		return nil
+	plan = &planned{}
+	switch {
+	case len(op.Directives) > 0:
+	case op.Operation == ast.Query:
+		plan.query, _ = compile(s.tables.Query, op.SelectionSet, nil)
+	case op.Operation == ast.Subscription && s.o.Told != nil:
+		plan.events = s.stageOf(op.SelectionSet)
 	}
-	plan, _ = compile(s.query, op.SelectionSet)
 	return plan
 }
 
-// mostAhead is for how many bytes of an answer there is room from the beginning, if the one
-// before had as many: who asks for little must not pay for who asked for much.
-const mostAhead = 64 << 10
-
-// answer runs a plan.
-func (s *Schema) answer(ctx context.Context, plan *set, vars map[string]any) (data []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			data, err = nil, fmt.Errorf("panic: %v", p)
-		}
-	}()
+// answer runs the plan of a query.
+func (s *Schema) answer(ctx context.Context, plan *set, vars map[string]any) ([]byte, error) {
 	begin := time.Now()
-	run := &running{Context: ctx}
-	ctx = run
 	root := batch{set: plan, objs: []struct{}{{}}, n: 1}
-	if err := root.fill(ctx, vars); err != nil { //nolint:contextcheck // it is of the context, with what is done afterwards
-		return nil, err
+	data, err := root.run(ctx, vars, make([]byte, 0, plan.ahead()), nil)
+	if err != nil || s.o.Root == nil {
+		return data, err
 	}
-	data = root.write(make([]byte, 0, plan.bytes.Load()*9/8+64), 0)
-	plan.bytes.Store(min(int64(len(data)), mostAhead))
-	for _, do := range run.after {
-		do()
-	}
-	if s.o.Root != nil {
-		took := time.Since(begin)
-		for i := range plan.parts {
-			if plan.parts[i].run == nil {
-				s.o.Root(plan.parts[i].def.Name, took)
-			}
+	took := time.Since(begin)
+	for i := range plan.parts {
+		if plan.parts[i].run == nil {
+			s.o.Root(plan.parts[i].def.Name, took)
 		}
 	}
 	return data, nil

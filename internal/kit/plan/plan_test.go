@@ -27,7 +27,7 @@ import (
 )
 
 const schema = `
-directive @told on FIELD | FRAGMENT_SPREAD | INLINE_FRAGMENT | QUERY | FRAGMENT_DEFINITION
+directive @told on SUBSCRIPTION | FIELD | FRAGMENT_SPREAD | INLINE_FRAGMENT | QUERY | FRAGMENT_DEFINITION
 interface Being { name: String! }
 type Query {
   people(first: Int! = 2, by: Order, behind: Mark): [Person!]!
@@ -52,11 +52,21 @@ type Person implements Being {
   secret: String!
 }
 type Pet { name: String! }
+type Subscription { happened(after: Int): Happened!  born: Person!  other: Int! }
+union Happened = Came | Went | Else
+type Came { at: Int!  who: Person! }
+type Went { at: Int! }
+type Else { at: Int! }
 `
 
 type (
-	home   struct{ street string }
-	pet    struct{ name string }
+	home struct{ street string }
+	pet  struct{ name string }
+	came struct {
+		at  int
+		who *person
+	}
+	went   struct{ at int }
 	person struct {
 		name string
 		age  int
@@ -120,7 +130,7 @@ func firstArgs(args map[string]any) (any, error) {
 	return firstOf{n}, err
 }
 
-func (t *town) query() *Type {
+func (t *town) tables() Tables {
 	homeType := &Type{Name: "Home", Fields: map[string]*Field{
 		"street": Plain(func(out []byte, h *home) []byte { return String(out, h.street) }),
 	}}
@@ -158,7 +168,27 @@ func (t *town) query() *Type {
 			})), err
 		}).With(firstArgs),
 	}
-	return &Type{Name: "Query", Fields: map[string]*Field{
+	cameType := &Type{Name: "Came", Fields: map[string]*Field{
+		"who": Inner(personType, func(c *came) *person { return c.who }),
+		"at":  Plain(func(out []byte, c *came) []byte { return number(out, c.at) }),
+	}}
+	wentType := &Type{Name: "Went", Fields: map[string]*Field{
+		"at": Plain(func(out []byte, w *went) []byte { return number(out, w.at) }),
+	}}
+	happened := func(v any) (*Type, any) {
+		switch v := v.(type) {
+		case *came:
+			return cameType, []*came{v}
+		case *went:
+			return wentType, []*went{v}
+		}
+		return nil, nil
+	}
+	born := func(v any) (*Type, any) {
+		p, _ := v.(*person)
+		return personType, []*person{p}
+	}
+	return Tables{Events: map[string]Event{"happened": happened, "born": born}, Query: &Type{Name: "Query", Fields: map[string]*Field{
 		"people": Links(personType, func(_ context.Context, _ []struct{}, args firstOf) ([][]*person, error) {
 			err := t.begin("people", 1)
 			list := []*person{t.people["ann"], t.people["ben"], t.people["cid"], t.people["dan"]}
@@ -170,11 +200,16 @@ func (t *town) query() *Type {
 		"first": Link(personType, func(_ context.Context, _ []struct{}, _ struct{}) ([]*person, error) {
 			return []*person{t.people["ann"]}, t.begin("first", 1)
 		}),
-	}}
+	}}}
 }
 
 // gqlgen stands for the executor of gqlgen.
-type gqlgen struct{ graphql.ExecutableSchema }
+type gqlgen struct {
+	graphql.ExecutableSchema
+	parsed *ast.Schema
+}
+
+func (g gqlgen) Schema() *ast.Schema { return g.parsed }
 
 const byGqlgen = `"answered by gqlgen"`
 
@@ -190,11 +225,14 @@ type world struct {
 	mu     sync.Mutex
 	failed []error
 	roots  []string
+	told   any // to a subscription
+	taken  int
 }
 
 func newWorld(town *town) *world {
 	w := &world{parsed: gqlparser.MustLoadSchema(&ast.Source{Input: schema})}
-	w.Schema = New(gqlgen{}, town.query(), Options{
+	w.Schema = New(gqlgen{parsed: w.parsed}, town.tables(), Options{
+		Told: func(context.Context) (any, func(), bool) { return w.told, func() { w.taken++ }, w.told != nil },
 		Failed: func(_ context.Context, err error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -426,7 +464,7 @@ func TestOffAndApartLeaveEverythingToGqlgen(t *testing.T) {
 		"apart": {Apart: func(context.Context) bool { return true }},
 	} {
 		w := newWorld(newTown())
-		w.Schema = New(gqlgen{}, newTown().query(), o)
+		w.Schema = New(gqlgen{}, newTown().tables(), o)
 		if got := w.ask(t, `{ first { name } }`, nil); got != byGqlgen {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -626,7 +664,7 @@ func TestWhatIsDoneBesidesIsDoneOnce(t *testing.T) {
 		t.Errorf("without a plan it was done %d times", done.Load())
 	}
 	w, wrong := newWorld(newTown()), error(nil)
-	w.query.Fields["first"] = Link(w.query.Fields["first"].to, func(ctx context.Context, _ []struct{}, _ struct{}) ([]*person, error) {
+	w.tables.Query.Fields["first"] = Link(w.tables.Query.Fields["first"].to, func(ctx context.Context, _ []struct{}, _ struct{}) ([]*person, error) {
 		count(ctx)
 		return []*person{{name: "ann"}}, wrong
 	})

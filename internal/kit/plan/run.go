@@ -30,6 +30,34 @@ type result struct {
 	below  *batch
 }
 
+// mostAhead is for how many bytes of an answer there is room from the beginning, if the one
+// before had as many: who asks for little must not pay for who asked for much.
+const mostAhead = 64 << 10
+
+// ahead is for how many bytes of an answer there is to be room from the beginning.
+func (s *set) ahead() int64 { return s.bytes.Load()*9/8 + 64 }
+
+// run reads what a batch of one object needs and appends what is written of it to out, with
+// end behind it. Whatever goes wrong, also in a loader, is an error: then nothing was done
+// that [After] was to do.
+func (b *batch) run(ctx context.Context, vars map[string]any, out, end []byte) (data []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			data, err = nil, fmt.Errorf("panic: %v", p)
+		}
+	}()
+	run := &running{Context: ctx}
+	if err := b.fill(run, vars); err != nil { //nolint:contextcheck // it is of the context, with what is done afterwards
+		return nil, err
+	}
+	data = append(b.write(out, 0), end...)
+	b.set.bytes.Store(min(int64(len(data)), mostAhead))
+	for _, do := range run.after {
+		do()
+	}
+	return data, nil
+}
+
 // slow is how long something takes that was not in memory: what is loaded beside it need
 // not wait.
 const slow = 50 * time.Microsecond
@@ -206,7 +234,7 @@ func writeMembers(out []byte, typ *Type, run []member, objs any, i int) []byte {
 // writeInner writes an object that is a part of another one, or a list of them.
 func (m *member) writeInner(out []byte, objs any, i int) []byte {
 	of := m.field.children(m.field.inner(objs, i))
-	run := m.sub.parts[0].run
+	run := &m.sub.parts[0]
 	if of.null || of.many == nil && of.n == 0 && !m.field.nullable {
 		panic(errNull) // for gqlgen, which says where
 	}
@@ -214,14 +242,14 @@ func (m *member) writeInner(out []byte, objs any, i int) []byte {
 		if of.n == 0 {
 			return append(out, "null"...)
 		}
-		return append(writeMembers(append(out, '{'), m.sub.typ, run, of.objs, 0), '}')
+		return append(run.writeRun(append(out, '{'), m.sub.typ, of.objs, 0), '}')
 	}
 	out = append(out, '[')
 	for n := range of.n {
 		if n > 0 {
 			out = append(out, ',')
 		}
-		out = append(writeMembers(append(out, '{'), m.sub.typ, run, of.objs, n), '}')
+		out = append(run.writeRun(append(out, '{'), m.sub.typ, of.objs, n), '}')
 	}
 	return append(out, ']')
 }

@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/kit/kept"
+)
+
+// tell begins a subscription and returns what it answers to each of some values.
+func (w *world) tell(t *testing.T, query string, values ...any) (answers []string) {
+	t.Helper()
+	doc := w.parse(t, query)
+	ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{Doc: doc, Operation: doc.Operations[0]})
+	respond := w.Exec(ctx)
+	for _, v := range values {
+		w.told = v
+		res := respond(ctx)
+		if res == nil {
+			answers = append(answers, "nothing")
+			continue
+		}
+		answers = append(answers, string(res.Data))
+	}
+	return answers
+}
+
+func TestWhatAPlanTells(t *testing.T) {
+	town := newTown()
+	ann := town.people["ann"]
+	all := []any{&came{1, ann}, &went{2}}
+	for _, tt := range []struct {
+		name, query string
+		values      []any
+		want        []string
+	}{
+		{"each type of a union", `subscription { happened { ... on Went { at } ... on Came { at who { name } } } }`, all, []string{`{"happened":{"at":1,"who":{"name":"ann"}}}`, `{"happened":{"at":2}}`}},
+		{"the type", `subscription { h: happened { __typename ... on Went { at } } }`, all, []string{`{"h":{"__typename":"Came"}}`, `{"h":{"__typename":"Went","at":2}}`}},
+		{"fragments on the union, and in one another", `subscription { happened(after: 3) { ...H } } fragment H on Happened { __typename ...C ... { ... on Went { t: at } } } fragment C on Came { at }`, all, []string{`{"happened":{"__typename":"Came","at":1}}`, `{"happened":{"__typename":"Went","t":2}}`}},
+		{"what is read", `subscription { happened { __typename ... on Came { who { luck name friend { name } } at } } }`, all[:1], []string{`{"happened":{"__typename":"Came","who":{"luck":23,"name":"ann","friend":{"name":"ben"}},"at":1}}`}},
+		{"no union", `subscription { born { name } }`, []any{ann}, []string{`{"born":{"name":"ann"}}`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(town)
+			for range 2 {
+				w.taken = 0
+				if d := cmp.Diff(tt.want, w.tell(t, tt.query, tt.values...)); d != "" {
+					t.Errorf("%s\n(-want +got)\n%s", tt.query, d)
+				}
+				if w.taken != len(tt.values) {
+					t.Errorf("%d of %d values were taken", w.taken, len(tt.values))
+				}
+			}
+			if len(w.failed) > 0 {
+				t.Errorf("plans failed: %v", w.failed)
+			}
+		})
+	}
+}
+
+// Then it is gqlgen that sees the value.
+func TestWhatIsToldByGqlgen(t *testing.T) {
+	for _, tt := range []struct {
+		name, query string
+		told        any
+		fails       bool
+		wrong       error
+	}{
+		{name: "nothing that was fed", query: `subscription { happened { ... on Went { at } } }`},
+		{name: "what is in no table", query: `subscription { other }`, told: 5},
+		{name: "a type that no plan knows", query: `subscription { happened { __typename } }`, told: 5},
+		{name: "no field of the type", query: `subscription { happened { ... on Went { at } } }`, told: &came{}},
+		{name: "a directive of the field", query: `subscription { happened @told { __typename } }`, told: &went{}},
+		{name: "a directive below", query: `subscription { happened { ... on Went { at @skip(if: false) } } }`, told: &went{}},
+		{name: "a directive of the operation", query: `subscription @told { happened { __typename } }`, told: &went{}},
+		{name: "a field that no plan knows", query: `subscription { happened { ... on Came { who { secret } } } }`, told: &came{1, &person{}}},
+		{name: "nobody where there must be one", query: `subscription { happened { ... on Came { who { name } } } }`, told: &came{}, fails: true},
+		{name: "nobody, of whom something is read", query: `subscription { happened { ... on Came { who { luck } } } }`, told: &came{}, fails: true},
+		{name: "what cannot be read", query: `subscription { happened { ... on Came { who { luck } } } }`, told: &came{1, &person{}}, fails: true, wrong: errors.New("away")},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			town := newTown()
+			town.wrong = func(string, int) error { return tt.wrong }
+			w := newWorld(town)
+			if got := w.tell(t, tt.query, tt.told); got[0] != byGqlgen {
+				t.Errorf("%s: %s", tt.query, got)
+			}
+			if w.taken > 0 {
+				t.Error("the value was taken")
+			}
+			if failed := len(w.failed) == 1; failed != tt.fails {
+				t.Errorf("plans failed: %v", w.failed)
+			}
+		})
+	}
+	w := newWorld(newTown())
+	w.o.Told = nil
+	if got := w.tell(t, `subscription { born { name } }`, &person{}); got[0] != byGqlgen {
+		t.Errorf("without who says what is told: %s", got)
+	}
+}
+
+func TestEventsShareBytesWithQueries(t *testing.T) {
+	town := newTown()
+	town.people["ann"].kept = kept.New(kept.NewBudget(1 << 20))
+	w := newWorld(town)
+	w.ask(t, `{ first { age name } }`, nil)
+	got := w.tell(t, `subscription { happened { ... on Came { who { age name } } } }`, &came{1, town.people["ann"]}, &came{2, town.people["ann"]})
+	if want := `{"happened":{"who":{"age":20,"name":"ann"}}}`; got[0] != want || got[1] != want {
+		t.Error(got)
+	}
+	if n := town.ages.Load(); n != 1 {
+		t.Errorf("the age was written %d times", n)
+	}
+}
