@@ -5,12 +5,12 @@
 package scalar
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -41,21 +41,33 @@ func (id ID) String() string {
 // ParseID reads an id that a client gave. Only what [ID.String] makes is one:
 // each object has a single id. The fault does not repeat the id.
 func ParseID(s string) (ID, error) {
-	bad := fault.BadInput("this is no id of ours")
-	if len(s) > 128 {
-		return ID{}, bad
+	if id, ok := parseID(s); ok {
+		return id, nil
 	}
-	b, err := base64.RawURLEncoding.DecodeString(s)
+	return ID{}, fault.BadInput("this is no id of ours")
+}
+
+// mostID is the length of the longest id, in characters.
+const mostID = 128
+
+func parseID(s string) (ID, bool) {
+	if len(s) > mostID {
+		return ID{}, false
+	}
+	var text, again [mostID]byte
+	b, err := base64.RawURLEncoding.AppendDecode(text[:0], []byte(s))
 	if err != nil {
-		return ID{}, bad
+		return ID{}, false
 	}
-	typ, number, ok := strings.Cut(string(b), ":")
-	n, err := strconv.ParseInt(number, 10, 64)
-	id := ID{typ, n}
-	if !ok || err != nil || n < 1 || typ == "" || strings.Trim(typ, letters) != "" || id.String() != s {
-		return ID{}, bad
+	typ, number, ok := bytes.Cut(b, []byte{':'})
+	n, err := strconv.ParseInt(string(number), 10, 64)
+	if !ok || err != nil || n < 1 || len(typ) == 0 || len(bytes.Trim(typ, letters)) > 0 {
+		return ID{}, false
 	}
-	return id, nil
+	if string(AppendID(again[:0], append(text[:0], b[:len(typ)+1]...), n)) != s {
+		return ID{}, false
+	}
+	return ID{string(typ), n}, true
 }
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

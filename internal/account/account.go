@@ -10,6 +10,7 @@ package account
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -201,14 +202,16 @@ func (s *Service) Jobs() []schedule.Job {
 // most. When Redis is down it reads the row, so any other error
 // means that the database failed.
 func (s *Service) ByID(ctx context.Context, id int64) (*User, error) {
-	found, err := s.ByIDs(ctx, []int64{id})
-	if err != nil {
-		return nil, err
+	ctx, span := observe.Span(ctx, "account.ByID")
+	defer span.End()
+	u, err := s.users.Get(ctx, id)
+	switch {
+	case errors.Is(err, cache.ErrNotFound):
+		return nil, fault.ErrNotFound
+	case err != nil:
+		return nil, fmt.Errorf("read a user: %w", err)
 	}
-	if u := found[id]; u != nil {
-		return u, nil
-	}
-	return nil, fault.ErrNotFound
+	return &u, nil
 }
 
 // ByIDs returns those of the users that exist, as [Service.ByID] would, with

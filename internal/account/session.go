@@ -159,11 +159,15 @@ func sessionOf(token string) (id string, ok bool) {
 	if len(token) != tokenLen { // the decoder would overlook line ends
 		return "", false
 	}
-	if _, err := base64.RawURLEncoding.Strict().DecodeString(token); err != nil {
+	var text [tokenLen]byte
+	var random [tokenBytes]byte
+	copy(text[:], token)
+	if _, err := base64.RawURLEncoding.Strict().Decode(random[:], text[:]); err != nil {
 		return "", false
 	}
-	sum := sha256.Sum256([]byte(token))
-	return base64.RawURLEncoding.EncodeToString(sum[:]), true
+	sum := sha256.Sum256(text[:])
+	base64.RawURLEncoding.Encode(text[:], sum[:])
+	return string(text[:]), true
 }
 
 const (

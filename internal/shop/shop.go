@@ -9,6 +9,7 @@ package shop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -104,14 +105,16 @@ func (s *Service) Run(ctx context.Context) error { return s.cells.run(ctx) }
 // returns [fault.ErrNotFound] if there is none. When Redis is down it reads the row,
 // so any other error means that the database failed.
 func (s *Service) ByID(ctx context.Context, id int64) (*Shop, error) {
-	found, err := s.ByIDs(ctx, []int64{id})
-	if err != nil {
-		return nil, err
+	ctx, span := observe.Span(ctx, "shop.ByID")
+	defer span.End()
+	shop, err := s.shops.Get(ctx, id)
+	switch {
+	case errors.Is(err, cache.ErrNotFound):
+		return nil, fault.ErrNotFound
+	case err != nil:
+		return nil, fmt.Errorf("read a shop: %w", err)
 	}
-	if shop := found[id]; shop != nil {
-		return shop, nil
-	}
-	return nil, fault.ErrNotFound
+	return &shop, nil
 }
 
 // ByIDs returns those of the shops that exist, as [Service.ByID] would, with

@@ -66,40 +66,56 @@ const slow = 50 * time.Microsecond
 // read yet, beside the rest.
 func (b *batch) fill(ctx context.Context, vars map[string]any) error {
 	b.parts = make([]result, len(b.set.parts))
-	var beside sync.WaitGroup
-	defer beside.Wait() // also after an error or a panic of what is read here
-	var errs []error
-	apart := false // something was slow just now
+	var others *beside                   // none, as a rule: what is in memory is read one by one
+	defer func() { _ = others.wait() }() // also after an error or a panic of what is read here
+	apart := false                       // something was slow just now
 	for i := range b.set.parts {
 		p := &b.set.parts[i]
 		if p.run != nil || p.same >= 0 {
 			continue
 		}
-		if !b.set.deep {
-			if err := b.part(ctx, vars, i); err != nil {
-				return err
+		var err error
+		switch {
+		case !b.set.deep:
+			err = b.part(ctx, vars, i)
+		case i < b.set.last && (apart || !b.set.quick[i].Load()):
+			if others == nil {
+				others = &beside{errs: make([]error, len(b.set.parts))}
 			}
-			continue
+			others.read(ctx, b, vars, i)
+		default:
+			err = b.timed(ctx, vars, i)
+			apart = apart || !b.set.quick[i].Load()
 		}
-		if i < b.set.last && (apart || !b.set.quick[i].Load()) {
-			if errs == nil {
-				errs = make([]error, len(b.set.parts))
-			}
-			beside.Go(func() { errs[i] = b.safely(ctx, vars, i) })
-			continue
-		}
-		if err := b.timed(ctx, vars, i); err != nil {
+		if err != nil {
 			return err
 		}
-		apart = apart || !b.set.quick[i].Load()
 	}
-	beside.Wait()
+	err := others.wait()
 	for i := range b.set.parts {
 		if same := b.set.parts[i].same; b.set.parts[i].run == nil && same >= 0 {
 			b.parts[i].values = b.parts[same].values
 		}
 	}
-	return errors.Join(errs...)
+	return err
+}
+
+// beside are parts that are read in goroutines of their own. Nil is none.
+type beside struct {
+	all  sync.WaitGroup
+	errs []error
+}
+
+func (o *beside) read(ctx context.Context, b *batch, vars map[string]any, i int) {
+	o.all.Go(func() { o.errs[i] = b.safely(ctx, vars, i) })
+}
+
+func (o *beside) wait() error {
+	if o == nil {
+		return nil
+	}
+	o.all.Wait()
+	return errors.Join(o.errs...)
 }
 
 // safely is part, in a goroutine of its own.
