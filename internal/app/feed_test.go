@@ -462,6 +462,7 @@ func TestAnAuthorBecomesAStarAndIsOneNoMore(t *testing.T) {
 		stack.Config.FeedPushThreshold = 3
 		m := opened(t, stack, 5)
 		s := stack.Start(t)
+		s.Recovered(t) // the inboxes that are made before it end
 		author, fans := m.customers[0], m.customers[1:4]
 		follows(t, s, fans[0], author)
 		follows(t, s, fans[1], author)
