@@ -22,11 +22,12 @@ const (
 	readPatience   = 2 * time.Second // for their arrival, beyond that
 	takeOverAfter  = 5 * time.Second // that an entry lay with a consumer who may be dead; more than a statement may take
 	takeOverEvery  = time.Second
-	tidyEvery      = 60               // looks for such entries
-	consumerIdle   = 10 * time.Minute // that a consumer without entries is remembered
-	commitsAtOnce  = 2                // of a process
-	finishesAtOnce = 4                // batches that are committed, and told and acknowledged beside the next commits
-	mostDeliveries = 5                // beyond, an entry is suspected of killing consumers
+	tidyEvery      = 60                   // looks for such entries
+	consumerIdle   = 10 * time.Minute     // that a consumer without entries is remembered
+	commitsAtOnce  = 2                    // of a process
+	mostGather     = 5 * time.Millisecond // that orders gather behind a small commit
+	finishesAtOnce = 4                    // batches that are committed, and told and acknowledged beside the next commits
+	mostDeliveries = 5                    // beyond, an entry is suspected of killing consumers
 	maxPause       = time.Second
 )
 
@@ -197,8 +198,29 @@ func (c *consumer) read(ctx context.Context, partitions []int) error {
 			all = append(all, deliveryOf(p, markers[p], m))
 		}
 	}
-	c.decide(ctx, all)
+	begin := time.Now()
+	if committed := c.decide(ctx, all); len(all) < manyWait {
+		gather(ctx, committed, begin)
+	}
 	return nil
+}
+
+// gather waits for the end of a small commit, and half as long again: its orders come in
+// fewer transactions, and a transaction costs as much as dozens of rows. Those who just
+// heard of theirs are gone by then, and who comes next has arrived. Two commits about one
+// sale would wait for its row anyway. A commit that hangs is not waited for.
+func gather(ctx context.Context, committed <-chan struct{}, begin time.Time) {
+	if committed == nil {
+		return
+	}
+	long := time.NewTimer(longWait)
+	defer long.Stop()
+	select {
+	case <-committed:
+		_ = clock.Sleep(ctx, min(time.Since(begin)/2, mostGather)) // the loop sees that ctx ended
+	case <-long.C:
+	case <-ctx.Done():
+	}
 }
 
 // deliveryOf reads an entry as admit.lua wrote it.
@@ -224,39 +246,46 @@ func deliveryOf(partition int, marker string, m redis.XMessage) delivery {
 }
 
 // decide has deliveries decided, in batches beside each other. It returns when all
-// are under way: while the database is slow, no more is read.
-func (c *consumer) decide(ctx context.Context, all []delivery) {
+// are under way: while the database is slow, no more is read. The channel is closed when
+// the last of the batches is committed, or given up; nil if there was none.
+func (c *consumer) decide(ctx context.Context, all []delivery) (committed <-chan struct{}) {
 	all = c.take(all)
 	var sound []delivery
 	for _, d := range all {
 		if d.malformed != nil || d.times > mostDeliveries {
-			c.launch(ctx, []delivery{d})
+			committed = c.launch(ctx, []delivery{d})
 			continue
 		}
 		if sound = append(sound, d); len(sound) == maxBatch {
-			c.launch(ctx, sound)
+			committed = c.launch(ctx, sound)
 			sound = nil
 		}
 	}
 	if len(sound) > 0 {
-		c.launch(ctx, sound)
+		committed = c.launch(ctx, sound)
 	}
+	return committed
 }
 
 // launch settles a batch when there is room for one more commit.
-func (c *consumer) launch(ctx context.Context, batch []delivery) {
+func (c *consumer) launch(ctx context.Context, batch []delivery) <-chan struct{} {
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
 		c.putDown(batch)
-		return
+		return nil
 	}
+	over := make(chan struct{})
 	c.commits.Go(func() {
-		committed := sync.OnceFunc(func() { <-c.slots })
+		committed := sync.OnceFunc(func() {
+			<-c.slots
+			close(over)
+		})
 		defer committed()
 		defer c.putDown(batch)
 		c.settle(ctx, batch, committed)
 	})
+	return over
 }
 
 // take marks deliveries as being in hand, and leaves out those that are.

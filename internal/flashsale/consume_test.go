@@ -1,12 +1,14 @@
 package flashsale
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -567,4 +569,60 @@ func (c *rigClock) add(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead += d
+}
+
+// What the next transaction is waited for after a small one: the times are of a clock that
+// stands still meanwhile.
+func TestOrdersGatherBehindASmallCommit(t *testing.T) {
+	const wholeWait = time.Second
+	for _, test := range []struct {
+		name              string
+		commit, end, want time.Duration // how long the commit takes, and when the process ends
+	}{
+		{"half of its time", 4 * time.Millisecond, wholeWait, 6 * time.Millisecond},
+		{"a moment after a long one", 60 * time.Millisecond, wholeWait, 60*time.Millisecond + mostGather},
+		{"not for one that hangs", wholeWait, wholeWait, longWait},
+		{"not beyond the process", wholeWait, 3 * time.Millisecond, 3 * time.Millisecond},
+		{"not beyond the process while it gathers", 8 * time.Millisecond, 9 * time.Millisecond, 9 * time.Millisecond},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), test.end)
+				defer cancel()
+				begin, committed := time.Now(), make(chan struct{})
+				time.AfterFunc(test.commit, func() { close(committed) })
+				gather(ctx, committed, begin)
+				if took := time.Since(begin); took != test.want {
+					t.Errorf("it took %v, want %v", took, test.want)
+				}
+			})
+		})
+	}
+	gather(t.Context(), nil, time.Now()) // nothing was committed
+}
+
+// A consumer reads on when its orders are stored, unless that takes too long.
+func TestASmallCommitIsOverBeforeMoreIsRead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
+		v := r.open(t, 20)
+		r.openDoor(t)
+		c := newConsumer(r.Service, r.Redis)
+		partitions := r.readers()[0]
+		if err := c.makeGroups(t.Context(), partitions); err != nil {
+			t.Fatal(err)
+		}
+		for user := range int64(20) {
+			number := r.order(t, v.by(user+1)).Order
+			begin := time.Now()
+			if err := c.read(t.Context(), partitions); err != nil {
+				t.Fatal(err)
+			}
+			stored, err := r.DB.Order.Query().Where(entorder.ID(number)).Exist(t.Context())
+			if took := time.Since(begin); err != nil || !stored && took < longWait {
+				t.Errorf("order %d is not stored after %v: %v", user, took, err)
+			}
+		}
+		c.commits.Wait()
+	})
 }
