@@ -204,14 +204,14 @@ func (s *Service) Jobs() []schedule.Job {
 func (s *Service) ByID(ctx context.Context, id int64) (*User, error) {
 	ctx, span := observe.Span(ctx, "account.ByID")
 	defer span.End()
-	u, err := s.users.Get(ctx, id)
+	u, err := s.users.Ref(ctx, id)
 	switch {
 	case errors.Is(err, cache.ErrNotFound):
 		return nil, fault.ErrNotFound
 	case err != nil:
 		return nil, fmt.Errorf("read a user: %w", err)
 	}
-	return &u, nil
+	return u, nil
 }
 
 // ByIDs returns those of the users that exist, as [Service.ByID] would, with
@@ -219,11 +219,11 @@ func (s *Service) ByID(ctx context.Context, id int64) (*User, error) {
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*User, error) {
 	ctx, span := observe.Span(ctx, "account.ByIDs")
 	defer span.End()
-	found, err := s.users.GetMany(ctx, ids)
+	found, err := s.users.Refs(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read %d users: %w", len(ids), err)
 	}
-	return cache.Pointers(found), nil
+	return found, nil
 }
 
 // Hold has what will be written of it kept, within a budget.

@@ -147,16 +147,16 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Comment, e
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(found, func(_ int64, c Comment) bool { return !live[c.NoteID] })
-	return cache.Pointers(found), nil
+	maps.DeleteFunc(found, func(_ int64, c *Comment) bool { return !live[c.NoteID] })
+	return found, nil
 }
 
 // rows are comments, also those on notes that were deleted.
-func (s *Service) rows(ctx context.Context, ids []int64) (map[int64]Comment, error) {
+func (s *Service) rows(ctx context.Context, ids []int64) (map[int64]*Comment, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := s.comments.GetMany(ctx, ids)
+	found, err := s.comments.Refs(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read %d comments: %w", len(ids), err)
 	}

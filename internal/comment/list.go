@@ -138,13 +138,13 @@ func (s *Service) pages(ctx context.Context, owners []int64, lists map[int64]cac
 // pageOf is one of pages. An id without a row is left out: somebody deleted the row past
 // this program. The next page begins behind it all the same, so that a page of such ids
 // alone does not end the list.
-func pageOf(list cache.Spots, rows map[int64]Comment, order string, after page.Cursor) *Page {
+func pageOf(list cache.Spots, rows map[int64]*Comment, order string, after page.Cursor) *Page {
 	p := &Page{Edges: make([]*Edge, 0, len(list.Spots))}
 	var cursors []page.Cursor
 	for _, spot := range list.Spots {
 		if row, ok := rows[spot.ID]; ok {
 			cursors = append(cursors, page.Encode(order, spot.ID))
-			p.Edges = append(p.Edges, &Edge{Cursor: cursors[len(cursors)-1], Node: &row})
+			p.Edges = append(p.Edges, &Edge{Cursor: cursors[len(cursors)-1], Node: row})
 		}
 	}
 	p.Info = page.InfoOf(cursors, after, list.More)

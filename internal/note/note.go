@@ -175,11 +175,11 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Note, error) {
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Note, error) {
 	ctx, span := observe.Span(ctx, "note.ByIDs")
 	defer span.End()
-	found, err := s.notes.GetMany(ctx, ids)
+	found, err := s.notes.Refs(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read %d notes: %w", len(ids), err)
 	}
-	return cache.Pointers(found), nil
+	return found, nil
 }
 
 // Even is [Service.ByIDs] for what belongs to the notes and was read before: one that was

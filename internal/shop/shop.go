@@ -107,14 +107,14 @@ func (s *Service) Run(ctx context.Context) error { return s.cells.run(ctx) }
 func (s *Service) ByID(ctx context.Context, id int64) (*Shop, error) {
 	ctx, span := observe.Span(ctx, "shop.ByID")
 	defer span.End()
-	shop, err := s.shops.Get(ctx, id)
+	shop, err := s.shops.Ref(ctx, id)
 	switch {
 	case errors.Is(err, cache.ErrNotFound):
 		return nil, fault.ErrNotFound
 	case err != nil:
 		return nil, fmt.Errorf("read a shop: %w", err)
 	}
-	return &shop, nil
+	return shop, nil
 }
 
 // ByIDs returns those of the shops that exist, as [Service.ByID] would, with
@@ -122,11 +122,11 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Shop, error) {
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Shop, error) {
 	ctx, span := observe.Span(ctx, "shop.ByIDs")
 	defer span.End()
-	found, err := s.shops.GetMany(ctx, ids)
+	found, err := s.shops.Refs(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read %d shops: %w", len(ids), err)
 	}
-	return cache.Pointers(found), nil
+	return found, nil
 }
 
 // TypesByID returns those of the types that exist, with one round trip to the
@@ -134,11 +134,25 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Shop, erro
 func (s *Service) TypesByID(ctx context.Context, ids []int64) (map[int64]*Type, error) {
 	ctx, span := observe.Span(ctx, "shop.TypesByID")
 	defer span.End()
-	found, err := s.types.GetMany(ctx, ids)
+	found, err := s.types.Refs(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read %d shop types: %w", len(ids), err)
 	}
-	return cache.Pointers(found), nil
+	return found, nil
+}
+
+// TypeByID returns one type, as [Service.ByID] a shop.
+func (s *Service) TypeByID(ctx context.Context, id int64) (*Type, error) {
+	ctx, span := observe.Span(ctx, "shop.TypeByID")
+	defer span.End()
+	found, err := s.types.Ref(ctx, id)
+	switch {
+	case errors.Is(err, cache.ErrNotFound):
+		return nil, fault.ErrNotFound
+	case err != nil:
+		return nil, fmt.Errorf("read a shop type: %w", err)
+	}
+	return found, nil
 }
 
 // Hold has what will be written of it kept, within a budget.

@@ -193,9 +193,9 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Voucher, error) {
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.ByIDs")
 	defer span.End()
-	found, err := s.vouchers.GetMany(ctx, ids)
+	found, err := s.vouchers.Refs(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read %d vouchers: %w", len(ids), err)
 	}
-	return cache.Pointers(found), nil
+	return found, nil
 }

@@ -133,6 +133,22 @@ func (c *Cache[K, V]) Get(ctx context.Context, k K) (V, error) {
 	return c.get(ctx, k)
 }
 
+// Ref is [Cache.Get] for who hands out a pointer: it may be to what this process holds
+// itself, which is not copied. So nobody may change what it points to.
+func (c *Cache[K, V]) Ref(ctx context.Context, k K) (*V, error) {
+	if e, ok := c.near(ctx, k); ok {
+		if e.absent {
+			return nil, ErrNotFound
+		}
+		return &e.v, nil
+	}
+	v, err := c.get(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return &v, nil
+}
+
 // near is the entry in this process, if there is one and the reader may have it.
 func (c *Cache[K, V]) near(ctx context.Context, k K) (*entry[V], bool) {
 	if c.local == nil {
@@ -253,20 +269,52 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, ks []K) (map[K]V, error) {
 			far = append(far, k)
 		}
 	}
+	return found, c.getFar(ctx, far, found)
+}
+
+// Refs is [Cache.GetMany] for who hands out pointers, as [Cache.Ref] is Get.
+func (c *Cache[K, V]) Refs(ctx context.Context, ks []K) (map[K]*V, error) {
+	found := make(map[K]*V, len(ks))
+	var far []K
+	for _, k := range ks {
+		if _, twice := found[k]; twice {
+			continue
+		}
+		if e, ok := c.near(ctx, k); ok {
+			if !e.absent {
+				found[k] = &e.v
+			}
+		} else if !c.excludes(ctx, k) {
+			far = append(far, k)
+		}
+	}
 	if len(far) == 0 {
 		return found, nil
 	}
-	if c.off {
-		loaded, err := c.source.Load(ctx, far)
-		maps.Copy(found, loaded)
-		return found, err
+	others := make(map[K]V, len(far))
+	err := c.getFar(ctx, far, others)
+	for k, v := range others {
+		found[k] = &v
 	}
-	missing, refused, err := c.getMany(ctx, far, found)
+	return found, err
+}
+
+// getFar adds the values of keys that this process does not hold.
+func (c *Cache[K, V]) getFar(ctx context.Context, ks []K, found map[K]V) error {
+	if len(ks) == 0 {
+		return nil
+	}
+	if c.off {
+		loaded, err := c.source.Load(ctx, ks)
+		maps.Copy(found, loaded)
+		return err
+	}
+	missing, refused, err := c.getMany(ctx, ks, found)
 	if len(missing) > 0 {
 		failed, first := c.fill(ctx, missing, found)
 		refused, err = append(refused, failed...), cmp.Or(err, first)
 	}
-	return found, c.fillStale(ctx, refused, found, err)
+	return c.fillStale(ctx, refused, found, err)
 }
 
 // getMany adds what Redis has to found, and returns what is to be loaded, and
@@ -315,7 +363,7 @@ func (c *Cache[K, V]) getMany(ctx context.Context, ks []K, found map[K]V) (missi
 	return missing, refused, err
 }
 
-// Pointers is what GetMany found, for those who hand out pointers.
+// Pointers is what a loader found, for those who hand out pointers.
 func Pointers[K comparable, V any](found map[K]V) map[K]*V {
 	out := make(map[K]*V, len(found))
 	for k, v := range found {

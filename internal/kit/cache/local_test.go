@@ -498,3 +498,46 @@ func TestWhatALaterReaderLoadsIsKept(t *testing.T) {
 		t.Error("not kept")
 	}
 }
+
+// What hands out pointers answers what copies say, and copies nothing of what is here.
+func TestPointersAreToWhatIsHere(t *testing.T) {
+	w := mini(t)
+	sent := new(tally)
+	rows := newTable(1, 2, 3)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}, sent)
+	c := rowsOf(x.Hub, localPolicy(), rows.load)
+	ctx := t.Context()
+	far, err := c.Refs(ctx, []int{1, 9, 2, 1})
+	if diff := cmp.Diff(map[int]*row{1: {1, 1}, 2: {2, 1}}, far); err != nil || diff != "" {
+		t.Fatal("loaded", err, diff)
+	}
+	if three, err := c.Ref(ctx, 3); err != nil || *three != (row{3, 1}) {
+		t.Fatal("loaded", three, err)
+	}
+	sent.reset()
+	here, err := c.Refs(ctx, []int{3, 1, 9, 2, 1})
+	if diff := cmp.Diff(map[int]*row{1: {1, 1}, 2: {2, 1}, 3: {3, 1}}, here); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	for id, at := range here {
+		if one, err := c.Ref(ctx, id); err != nil || one != at {
+			t.Errorf("%d is %p and %p, %v", id, one, at, err)
+		}
+	}
+	if _, err := c.Ref(ctx, 9); !errors.Is(err, ErrNotFound) {
+		t.Error("absent and remembered:", err)
+	}
+	if got := sent.reset(); got != "0 round trips, 0 of a single command" {
+		t.Error(got)
+	}
+	if allocs := testing.AllocsPerRun(1000, func() { _, _ = c.Ref(ctx, 1) }); allocs != 0 {
+		t.Errorf("%v allocations, want none", allocs)
+	}
+	if err := c.Invalidate(ctx, 2); err != nil {
+		t.Fatal(err)
+	}
+	some, err := c.Refs(ctx, []int{1, 2, 9})
+	if diff := cmp.Diff(map[int]*row{1: {1, 1}, 2: {2, 1}}, some); err != nil || diff != "" || some[1] != here[1] || some[2] == here[2] {
+		t.Error("one is here and one is not:", err, diff)
+	}
+}
