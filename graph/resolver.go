@@ -5,6 +5,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/internal/account"
@@ -81,6 +82,23 @@ func mayRead(ctx context.Context) error {
 		return fault.New(fault.RateLimited, "Too many of the ids that you asked for name nothing. Try again later.").In(wait)
 	}
 	return nil
+}
+
+// readShared is readBy for what many objects name alike: where all of them name one thing, as
+// a single object does and a page of one type, that is read by itself.
+func readShared[P, V any](ctx context.Context, objs []*P, id func(*P) int64, one func(context.Context, int64) (*V, error), read func(context.Context, []int64) (map[int64]*V, error)) ([]*V, error) {
+	if len(objs) == 0 {
+		return nil, nil
+	}
+	key := id(objs[0])
+	if slices.ContainsFunc(objs, func(o *P) bool { return id(o) != key }) {
+		return readBy(ctx, objs, id, read)
+	}
+	v, err := one(ctx, key)
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return nil, err
+	}
+	return slices.Repeat([]*V{v}, len(objs)), nil
 }
 
 // readBy collects the ids of objects, reads what they name in one go, and lines

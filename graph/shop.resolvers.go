@@ -62,7 +62,7 @@ func (r *queryResolver) Shops(ctx context.Context, filter *model.ShopFilter, nea
 
 func (r *shopResolver) Type(ctx context.Context, objs []*shop.Shop) ([]*shop.Type, error) {
 	return beside(ctx, objs, func(all []*shop.Shop) ([]*shop.Type, error) {
-		return readBy(ctx, all, func(s *shop.Shop) int64 { return s.TypeID }, r.rooms.Shops.TypesByID)
+		return readShared(ctx, all, func(s *shop.Shop) int64 { return s.TypeID }, r.rooms.Shops.TypeByID, r.rooms.Shops.TypesByID)
 	})
 }
 

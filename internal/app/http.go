@@ -27,6 +27,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
+const graphQLPath = "/graphql"
+
 // Limits of the HTTP server. Those of GraphQL requests are the door's.
 const (
 	headerTimeout = 5 * time.Second
@@ -101,12 +103,15 @@ func (a *App) bounded(listener net.Listener) net.Listener {
 const connsPerSocket = 10
 
 // answering bounds the time to write an answer: a client that does not read
-// would keep its request, and the end of the server, waiting. A stream sets
-// deadlines of its own, one for each write.
+// would keep its request, and the end of the server, waiting. The door sets
+// deadlines of its own, one for each write: it needs one only for what net/http writes
+// by itself, to a client that waits to be told to go on.
 func answering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A connection that cannot have a deadline is not one of ours: a test's.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
+		if r.URL.Path != graphQLPath || len(r.Header["Expect"]) > 0 {
+			// A connection that cannot have a deadline is not one of ours: a test's.
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -157,7 +162,7 @@ func (a *App) api(house *House) (http.Handler, *door.Door, error) {
 	recheck := graphQL.Recheck
 	house.sessionsEnded.Store(&recheck)
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", graphQL)
+	mux.Handle(graphQLPath, graphQL)
 	mux.Handle("/visit", a.beacon(house, graphQL))
 	mux.Handle("/webhooks/payment", house.Orders.Webhook(a.cfg.PaymentWebhookSecret))
 	mux.Handle("/media/", house.Media)

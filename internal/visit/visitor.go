@@ -20,7 +20,21 @@ type visitorKey struct{}
 
 // With returns the context of an operation that v asks for.
 func With(ctx context.Context, v Visitor) context.Context {
-	return context.WithValue(ctx, visitorKey{}, v)
+	return &visitorContext{ctx, v}
+}
+
+// A visitorContext is the context of an operation, which says who asks for it.
+type visitorContext struct {
+	context.Context
+	visitor Visitor
+}
+
+// Value implements context.Context.
+func (c *visitorContext) Value(key any) any {
+	if _, ok := key.(visitorKey); ok {
+		return &c.visitor
+	}
+	return c.Context.Value(key)
 }
 
 // Keys of visitors. The first letter keeps the kinds apart.
@@ -35,7 +49,7 @@ func Cookie(id string) string { return "v:" + id }
 // a bot, and an app that sends a beacon for it do not count. It does no I/O. A shop that
 // does not exist is dropped later.
 func (s *Service) SawShop(ctx context.Context, shop int64) {
-	if v, _ := ctx.Value(visitorKey{}).(Visitor); v.counted() {
+	if v, _ := ctx.Value(visitorKey{}).(*Visitor); v != nil && v.counted() {
 		s.counts.shop.Inc()
 		s.waiting.add(bucket{shop, s.today()}, v.Key)
 	}

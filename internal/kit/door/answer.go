@@ -39,15 +39,15 @@ func (d *Door) write(w http.ResponseWriter, media string, status int, res *graph
 	body.bytes = appendResponse(body.bytes, res)
 	h := w.Header()
 	h["Content-Type"] = typeOf(media)
-	h.Add("Vary", "Accept") // not Set: compression and CORS have added theirs
-	if h.Get("Cache-Control") == "" {
+	vary(h, varyAccept)
+	if first(h["Cache-Control"]) == "" {
 		h["Cache-Control"] = noStore
 	}
 	h["X-Content-Type-Options"] = noSniff
 	if wait, ok := retryAfter(res.Errors); ok && status >= http.StatusBadRequest {
 		h.Set("Retry-After", strconv.Itoa(wait))
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body.bytes))) // else longer ones would be chunked
+	h["Content-Length"] = []string{strconv.Itoa(len(body.bytes))} // else longer ones would be chunked
 	d.deadline(w, len(body.bytes))
 	w.WriteHeader(status)
 	_, _ = w.Write(body.bytes) // the client is gone, or too slow
@@ -61,7 +61,23 @@ var (
 	typeGraphQL = []string{mediaGraphQL + "; charset=utf-8"}
 	noStore     = []string{"no-store"}
 	noSniff     = []string{"nosniff"}
+
+	varyEncoding = []string{"Accept-Encoding"}
+	varyAccept   = []string{"Accept"}
+	varyBoth     = []string{"Accept-Encoding", "Accept"}
 )
+
+// vary says what an answer depends on besides: compression and CORS may have said theirs.
+func vary(h http.Header, on []string) {
+	switch said := h["Vary"]; {
+	case len(said) == 0:
+		h["Vary"] = on[:1:1] // who appends gets a copy
+	case len(said) == 1 && said[0] == varyEncoding[0] && on[0] == varyAccept[0]:
+		h["Vary"] = varyBoth[:2:2]
+	default:
+		h["Vary"] = append(said, on...)
+	}
+}
 
 func typeOf(media string) []string {
 	if media == mediaGraphQL {

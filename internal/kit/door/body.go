@@ -140,15 +140,18 @@ func (d *Door) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
 	return params, nil
 }
 
-// within gives the reading of a body a time. The deadline stays when it was
-// missed: the server would otherwise wait for the rest of the body.
+// within gives the reading of a body a time, none if that is negative; 0 is what
+// [Door.bodyTime] gave it. The deadline stays when it was missed: the server would otherwise wait for the rest of
+// the body.
 func within(w http.ResponseWriter, limit time.Duration, read func() *failure) *failure {
 	if limit < 0 {
 		return read()
 	}
 	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(limit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return badRequest("The connection is gone.")
+	if limit > 0 {
+		if err := control.SetReadDeadline(time.Now().Add(limit)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return badRequest("The connection is gone.")
+		}
 	}
 	failed := read()
 	if failed == nil {

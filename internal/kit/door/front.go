@@ -41,7 +41,7 @@ func (d *Door) wrapped() (http.Handler, error) {
 		case isUpgrade(r):
 			plain.ServeHTTP(w, r)
 		case len(r.Header["Accept-Encoding"]) == 0: // as packed would, which wraps the answer nevertheless
-			w.Header().Add("Vary", "Accept-Encoding")
+			vary(w.Header(), varyEncoding)
 			plain.ServeHTTP(w, r)
 		default:
 			packed.ServeHTTP(w, r)
@@ -115,18 +115,23 @@ func (d *Door) originAllowed(r *http.Request) bool {
 
 // isUpgrade says whether a request wants to become a WebSocket.
 func isUpgrade(r *http.Request) bool {
-	return hasToken(r.Header.Values("Upgrade"), "websocket")
+	return hasToken(r.Header["Upgrade"], "websocket")
 }
 
 // A callerContext is the context of a request or an operation, which says who sent it.
 type callerContext struct {
 	context.Context
 	caller caller
+	// Of a request by HTTP: what it takes as long as it runs, and what it takes until it is
+	// read, and its answer after that.
+	runs, held memory
 }
 
 type callerKey struct{}
 
-func withCaller(ctx context.Context, c caller) context.Context { return &callerContext{ctx, c} }
+func withCaller(ctx context.Context, c caller) *callerContext {
+	return &callerContext{Context: ctx, caller: c}
+}
 
 // Value implements context.Context.
 func (c *callerContext) Value(key any) any {
@@ -163,7 +168,7 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 		d.sockets.Do(w, r, d.server)
 		return
 	}
-	(&httpTransport{d}).Do(w, r, d.server)
+	(&httpTransport{d}).serve(w, r, d.server, ctx)
 }
 
 // welcome counts a request before anything of its body is read. Somebody with a
@@ -171,7 +176,7 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 // more, for each costs a look into the stores.
 func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
 	c := d.stranger(r)
-	token := bearer(r.Header.Get("Authorization"))
+	token := bearer(first(r.Header["Authorization"]))
 	if isUpgrade(r) {
 		token = "" // a socket says who it is once it is open
 	}
@@ -249,6 +254,15 @@ func (d *Door) count(c caller) *gqlerror.Error {
 
 func tooMany(wait time.Duration) *gqlerror.Error {
 	return later(codeRate, "Too many requests.", wait)
+}
+
+// first is the first value of a header, as [http.Header.Get] returns it: the name of the
+// header is known to be canonical, so it is not looked at letter by letter.
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
 }
 
 // bearer is the token of an Authorization header, or of what a socket sends in

@@ -16,13 +16,13 @@ import (
 // requests with files, and event streams.
 type httpTransport struct{ *Door }
 
-// Do serves whatever is no WebSocket.
-func (t *httpTransport) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+// serve answers whatever is no WebSocket. The context is the request's own.
+func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor, of *callerContext) {
 	begin := graphql.Now()
-	c := callerOf(r.Context())
-	c.memory = t.memoryOf(c)
+	c, held := of.caller, &of.held
+	of.runs, of.held = *t.memoryOf(c), *t.memoryOf(c)
+	c.memory = &of.runs
 	defer c.memory.close()
-	held := t.memoryOf(c) // until the request is read, and by its answer
 	defer held.close()
 	as := negotiate(r)
 	if as.first == "" {
@@ -74,10 +74,10 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 		w.Header().Set("Allow", "GET, POST")
 		return nil, done, fail(http.StatusMethodNotAllowed, codeMethod, "Requests are GET or POST.")
 	}
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+	if encoding := first(r.Header["Content-Encoding"]); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, done, fail(http.StatusUnsupportedMediaType, codeMediaType, "Requests are not compressed.")
 	}
-	kind, attributes, err := contentType(r.Header.Get("Content-Type"))
+	kind, attributes, err := contentType(first(r.Header["Content-Type"]))
 	switch {
 	case err == nil && kind == "multipart/form-data":
 		return t.readMultipart(w, r, c, attributes["boundary"], held)
@@ -88,7 +88,7 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	if limit >= 0 && r.ContentLength > int64(limit) {
 		return nil, done, tooLong(limit)
 	}
-	failed = within(w, t.cfg.Limits.BodyTime, func() *failure {
+	failed = within(w, min(t.cfg.Limits.BodyTime, 0), func() *failure {
 		into := borrow()
 		defer into.giveBack()
 		text, failed := readAll(r.Body, limit, held, into.bytes)

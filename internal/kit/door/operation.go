@@ -35,8 +35,9 @@ type operation struct {
 	oc        *graphql.OperationContext
 	params    graphql.RawParams // of a subscription
 	ctx       context.Context   // ends with the operation
-	life      *term             // what ctx is made of
-	time      *term             // of a query or a mutation that runs, nil before
+	life      term              // what ctx is made of
+	time      term              // of a query or a mutation that runs
+	timed     bool              // it has a time now
 	place     place             // among what runs
 	points    float64           // that it takes there
 	responses graphql.ResponseHandler
@@ -77,8 +78,8 @@ func (d *Door) start(ctx context.Context, exec graphql.GraphExecutor, c caller, 
 	if len(errs) > 0 {
 		return nil, d.refused(graphql.WithOperationContext(ctx, oc), exec, apart(errs))
 	}
-	op = &operation{door: d, exec: exec, caller: c, oc: oc, life: newTerm(ctx, -1)}
-	op.ctx = op.life
+	op = &operation{door: d, exec: exec, caller: c, oc: oc}
+	op.ctx = op.life.begin(ctx, -1)
 	if op.subscription() {
 		op.params = *params
 	}
@@ -140,17 +141,16 @@ func (op *operation) enter(ctx context.Context) *gqlerror.Error {
 	op.place, op.points = at, float64(points)
 	op.door.metrics.points.Add(op.points)
 	if !op.subscription() {
-		op.time = newTerm(ctx, limits.OperationTime)
-		op.ctx = op.time
+		op.ctx, op.timed = op.time.begin(ctx, limits.OperationTime), true
 	}
 	return nil
 }
 
 // free gives the place back.
 func (op *operation) free() {
-	if op.time != nil {
+	if op.timed {
 		op.time.end(nil)
-		op.time = nil
+		op.timed = false
 	}
 	op.place.leave()
 	op.door.metrics.points.Sub(op.points)

@@ -26,7 +26,12 @@ type term struct {
 
 // newTerm returns a term of a time, or of none if that is negative. It must be ended.
 func newTerm(parent context.Context, of time.Duration) *term {
-	t := &term{Context: parent}
+	return new(term).begin(parent, of)
+}
+
+// begin is newTerm of a term that is a part of something.
+func (t *term) begin(parent context.Context, of time.Duration) *term {
+	t.Context = parent
 	if of >= 0 {
 		t.deadline = time.Now().Add(of)
 	}

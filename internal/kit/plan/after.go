@@ -25,6 +25,7 @@ type running struct {
 
 	mu    sync.Mutex
 	after []func()
+	first [1]func() // room for what there is, as a rule
 }
 
 type runningKey struct{}

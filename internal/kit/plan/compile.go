@@ -19,7 +19,7 @@ type set struct {
 	deep  bool          // something is loaded in it or below
 	last  int           // part that is read
 	quick []atomic.Bool // of each part: it was, the last time that it was read
-	bytes atomic.Int64  // of the last answer, of a whole operation; mostAhead at most
+	bytes atomic.Int64  // of an answer of a whole operation, the last one or about as long; mostAhead at most
 }
 
 // A part is a run of fields that depend on their objects alone, or one other field.

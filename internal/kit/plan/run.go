@@ -34,6 +34,14 @@ type result struct {
 // before had as many: who asks for little must not pay for who asked for much.
 const mostAhead = 64 << 10
 
+// wrote remembers how long an answer was, unless the one that is remembered will do: all
+// processors share the number.
+func (s *set) wrote(bytes int) {
+	if n, known := min(int64(bytes), mostAhead), s.bytes.Load(); n > known || n < known/2 {
+		s.bytes.Store(n)
+	}
+}
+
 // ahead is for how many bytes of an answer there is to be room from the beginning.
 func (s *set) ahead() int64 { return s.bytes.Load()*9/8 + 64 }
 
@@ -47,11 +55,12 @@ func (b *batch) run(ctx context.Context, vars map[string]any, out, end []byte) (
 		}
 	}()
 	run := &running{Context: ctx}
+	run.after = run.first[:0]
 	if err := b.fill(run, vars); err != nil { //nolint:contextcheck // it is of the context, with what is done afterwards
 		return nil, err
 	}
 	data = append(b.write(out, 0), end...)
-	b.set.bytes.Store(min(int64(len(data)), mostAhead))
+	b.set.wrote(len(data))
 	for _, do := range run.after {
 		do()
 	}
@@ -76,9 +85,9 @@ func (b *batch) fill(ctx context.Context, vars map[string]any) error {
 		}
 		var err error
 		switch {
-		case !b.set.deep:
+		case !b.set.deep || i == b.set.last: // nothing waits for it
 			err = b.part(ctx, vars, i)
-		case i < b.set.last && (apart || !b.set.quick[i].Load()):
+		case apart || !b.set.quick[i].Load():
 			if others == nil {
 				others = &beside{errs: make([]error, len(b.set.parts))}
 			}
