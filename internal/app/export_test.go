@@ -12,6 +12,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/kept"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
 
@@ -52,3 +53,9 @@ func (h *House) ChangedAfterForeign(ctx context.Context, caches bool) {
 
 // Written is what the server did with the bytes of values that it has in memory.
 func (h *House) Written() kept.Stats { return h.hub.Written() }
+
+// Whole is what answers the requests of an App that is ready, with all that stands around the
+// house, its metrics in reg and its log nowhere.
+func (a *App) Whole(reg prometheus.Registerer) http.Handler {
+	return a.tracing.HTTP(observe.HTTP(answering(*a.opened.Load()), reg, slog.New(slog.DiscardHandler)))
+}
