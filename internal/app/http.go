@@ -46,8 +46,9 @@ func (a *App) server() *http.Server {
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "alive") })
 	mux.HandleFunc("/readyz", a.readyz)
 	mux.Handle("/metrics", promhttp.HandlerFor(a.reg, promhttp.HandlerOpts{Registry: a.reg}))
+	var all http.Handler = mux
 	if a.cfg.Runs("api") {
-		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		open := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if open := a.awaitOpen(r); open != nil {
 				(*open).ServeHTTP(w, r)
 				return
@@ -55,15 +56,30 @@ func (a *App) server() *http.Server {
 			w.Header().Set("Retry-After", "1")
 			say(w, http.StatusServiceUnavailable, "starting")
 		})
+		mux.Handle("/", open)
+		all = graphQLFirst(open, mux)
 	}
 	return &http.Server{
-		Handler:           a.tracing.HTTP(observe.HTTP(answering(mux), a.reg, a.log)),
+		Handler:           a.tracing.HTTP(observe.HTTP(answering(all), a.reg, a.log)),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 	}
+}
+
+// graphQLFirst gives requests to the path of GraphQL to a handler and all others to another
+// one. A ServeMux would find the same, but looks for longer than much of what is asked takes.
+func graphQLFirst(to, others http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == graphQLPath && r.Method != http.MethodConnect {
+			r.Pattern = graphQLPath
+			to.ServeHTTP(w, r)
+			return
+		}
+		others.ServeHTTP(w, r)
+	})
 }
 
 // awaitOpen is what answers, and nil if the house is not open. A GET is told so at once:
@@ -168,7 +184,7 @@ func (a *App) api(house *House) (http.Handler, *door.Door, error) {
 	mux.Handle("/media/", house.Media)
 	mux.HandleFunc("GET /demo/logins", a.serveLogins)
 	a.site.Register(mux, "graphql", "visit", "webhooks", "media", "demo", "healthz", "readyz", "metrics")
-	return mux, graphQL, nil
+	return graphQLFirst(graphQL, mux), graphQL, nil
 }
 
 // publicAge is how long any cache may keep an answer that is the same for all.
