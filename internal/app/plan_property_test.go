@@ -259,6 +259,10 @@ func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
 		if got := s.House().Written(); got.Hits < 100 || got.Misses < 100 || got.Bytes == 0 {
 			t.Errorf("server %s: of the bytes that it keeps %+v", name, got)
 		}
+		bytes, most := s.Counter(t, "tandian_cache_local_bytes", "policy", "written"), s.Counter(t, "tandian_cache_local_limit_bytes", "policy", "written")
+		if bytes <= 0 || bytes > most {
+			t.Errorf("server %s: it is said to keep %v bytes of %v", name, bytes, most)
+		}
 	}
 	if got := plain.House().Written(); got.Hits+got.Misses != 0 {
 		t.Errorf("the plain server kept bytes: %+v", got)

@@ -265,6 +265,23 @@ func TestErrorsRepeatLittleOfALongDocument(t *testing.T) {
 	}
 }
 
+// gqlparser panics when it reads them, wherever they stand.
+func TestNumbersThatNoTypeHasAreRefused(t *testing.T) {
+	const most, beyond = "-9223372036854775808", "9223372036854775808"
+	for _, where := range []string{
+		"{ echo(value: %s) }", "{ echo(value: [[1, %s]]) }", "{ echo(value: {a: {b: %s}}) }", "query($v: Any = %s) { echo(value: $v) }",
+		"{ ...F } fragment F on Query { echo(value: %s) }", "{ sum @skip(if: false) echo(value: {a: 1, b: %s}) }",
+	} {
+		for number, good := range map[string]bool{most: true, "1.5e300": true, beyond: false, "12345678901234567890": false, "1e999": false, "-1e999": false} {
+			text := fmt.Sprintf(where, number)
+			errs := newLibrary(t, Config{}).read(t.Context(), graphql.RawParams{Query: text})
+			if good != (len(errs) == 0) || !good && (len(errs) != 1 || codeOf(errs[0]) != codeValidation || !strings.Contains(errs[0].Message, number)) {
+				t.Errorf("%s: %v", text, errs)
+			}
+		}
+	}
+}
+
 func TestCutEndsWithAWholeCharacter(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"short", "汉", "汉"},

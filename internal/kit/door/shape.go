@@ -2,6 +2,7 @@ package door
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -224,12 +225,23 @@ func (s *shape) arguments(arguments ast.ArgumentList) {
 	}
 }
 
-// value counts a literal and those in it. The parser bounds their depth.
+// value counts a literal and those in it. The parser bounds their depth. A number that no
+// type has, of twenty digits or 1e999, is refused here: gqlparser panics when it is read.
 func (s *shape) value(v *ast.Value) {
 	if v == nil {
 		return
 	}
 	s.nodes++
+	var err error
+	switch v.Kind {
+	case ast.IntValue:
+		_, err = strconv.ParseInt(v.Raw, 10, 64)
+	case ast.FloatValue:
+		_, err = strconv.ParseFloat(v.Raw, 64)
+	}
+	if err != nil {
+		s.refuse(codeValidation, "The number %s is too large.", cut(v.Raw))
+	}
 	for _, c := range v.Children {
 		s.value(c.Value)
 	}
