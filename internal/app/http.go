@@ -119,17 +119,24 @@ func (a *App) bounded(listener net.Listener) net.Listener {
 const connsPerSocket = 10
 
 // answering bounds the time to write an answer: a client that does not read
-// would keep its request, and the end of the server, waiting. The door sets
-// deadlines of its own, one for each write: it needs one only for what net/http writes
-// by itself, to a client that waits to be told to go on.
+// would keep its request, and the end of the server, waiting. A stream sets
+// deadlines of its own, one for each write.
 func answering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != graphQLPath || len(r.Header["Expect"]) > 0 {
+		if !byDoor(r) {
 			// A connection that cannot have a deadline is not one of ours: a test's.
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// byDoor reports whether nobody but the door writes the answer to a request, which sets a
+// deadline for each write. Others write without: who allows pages of other origins to ask,
+// who refuses to make a socket of a connection, and net/http to a client that waits to be
+// told to go on.
+func byDoor(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.URL.Path == graphQLPath && len(r.Header["Expect"]) == 0 && len(r.Header["Upgrade"]) == 0
 }
 
 func say(w http.ResponseWriter, status int, text string) {

@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/testkit"
@@ -536,4 +538,60 @@ func TestAProbeSaysWhetherTheServerIsReady(t *testing.T) {
 	if _, errs, code := stack.Command(t, "probe"); code != 1 || !strings.Contains(errs, "refused") {
 		t.Errorf("of none: %d %q", code, errs)
 	}
+}
+
+// A client that does not read must hold up nothing, whoever answers it.
+func TestEveryAnswerHasATimeToBeWritten(t *testing.T) {
+	stack := apptest.Embedded(t)
+	stack.Config.CORSOrigins = []string{"https://app.example.com"}
+	s := stack.Start(t)
+	whole := s.Whole(prometheus.NewRegistry())
+	const body = `{"query":"{ __typename }"}`
+	for _, tt := range []struct {
+		name, method, path, body string
+		header                   []string
+		want                     int
+	}{
+		{"GraphQL", "POST", "/graphql", body, nil, 200},
+		{"GraphQL to who waits to go on", "POST", "/graphql", body, []string{"Expect", "100-continue"}, 200},
+		{"GraphQL in a URL", "GET", "/graphql?query=%7B__typename%7D", "", nil, 200},
+		{"an answer that is packed", "POST", "/graphql", body, []string{"Accept-Encoding", "gzip"}, 200},
+		{"no GraphQL", "POST", "/graphql", "{", nil, 400},
+		{"another page's", "POST", "/graphql", body, []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"a preflight", "OPTIONS", "/graphql", "", []string{"Origin", "https://app.example.com", "Access-Control-Request-Method", "POST"}, 204},
+		{"no socket", "GET", "/graphql", "", []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"}, 400},
+		{"no socket of a POST", "POST", "/graphql", body, []string{"Connection", "Upgrade", "Upgrade", "websocket"}, 405},
+		{"what is not there", "GET", "/media/none", "", nil, 404},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
+			r.Header.Set("Content-Type", "application/json")
+			for i := 0; i < len(tt.header); i += 2 {
+				r.Header.Set(tt.header[i], tt.header[i+1])
+			}
+			w := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
+			whole.ServeHTTP(w, r)
+			if w.Code != tt.want || w.late {
+				t.Errorf("%d, want %d; written without a deadline: %v\n%s", w.Code, tt.want, w.late, w.Body)
+			}
+		})
+	}
+}
+
+// A timedWriter notices what is written before it has a deadline.
+type timedWriter struct {
+	*httptest.ResponseRecorder
+	timed, late bool
+}
+
+func (w *timedWriter) SetWriteDeadline(time.Time) error { w.timed = true; return nil }
+
+func (w *timedWriter) WriteHeader(status int) {
+	w.late = w.late || !w.timed
+	w.ResponseRecorder.WriteHeader(status)
+}
+
+func (w *timedWriter) Write(p []byte) (int, error) {
+	w.late = w.late || !w.timed
+	return w.ResponseRecorder.Write(p)
 }

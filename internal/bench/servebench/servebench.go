@@ -57,7 +57,7 @@ type figure struct {
 	wrong                int
 	example              string
 	discarded            int // rounds in which the bare handler fell below half of its best
-	tail                 *outcomes
+	tail, bareTail       *outcomes
 	tailRate             float64
 }
 
@@ -148,6 +148,7 @@ func (b *bench) measure(ctx context.Context, w *work) (*figure, error) {
 		f.tailRate = median(f.rate) / 2
 		f.tail = load{s.addr(), b.Connections, requests}.open(ctx, b.Tail, f.tailRate, w.repeats)
 		f.note(f.tail)
+		f.bareTail = least.open(ctx, b.Tail, f.tailRate, true)
 	}
 	return f, ctx.Err()
 }
@@ -293,12 +294,13 @@ func reportTails(out io.Writer, figures []*figure) error {
 			continue
 		}
 		if !begun {
-			_, _ = fmt.Fprintln(table, "\nat half of the rate\ta second\treached\tp50 ms\tp90 ms\tp99 ms\tlongest ms\t")
+			_, _ = fmt.Fprintln(table, "\nat half of the rate\ta second\treached\tp50 ms\tp90 ms\tp99 ms\tlongest ms\tbare p99 ms\t")
 			begun = true
 		}
 		t := f.tail.took
-		_, _ = fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", f.work.name, f.tailRate, f.tail.rate(),
-			measure.Millis(t.Percentile(50)), measure.Millis(t.Percentile(90)), measure.Millis(t.Percentile(99)), measure.Millis(t.Percentile(100)))
+		_, _ = fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", f.work.name, f.tailRate, f.tail.rate(),
+			measure.Millis(t.Percentile(50)), measure.Millis(t.Percentile(90)), measure.Millis(t.Percentile(99)), measure.Millis(t.Percentile(100)),
+			measure.Millis(f.bareTail.took.Percentile(99)))
 	}
 	return table.Flush()
 }

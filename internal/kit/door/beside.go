@@ -24,7 +24,7 @@ func (d *Door) Beside(next http.Handler) http.Handler {
 			d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{err}}, mediaJSON), err)
 			return
 		}
-		var ctx context.Context = withCaller(r.Context(), c)
+		ctx := withCaller(r.Context(), c)
 		if c.admission.Enter != nil {
 			ctx = c.admission.Enter(ctx)
 		}

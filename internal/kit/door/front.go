@@ -129,7 +129,7 @@ type callerContext struct {
 
 type callerKey struct{}
 
-func withCaller(ctx context.Context, c caller) *callerContext {
+func withCaller(ctx context.Context, c caller) context.Context {
 	return &callerContext{Context: ctx, caller: c}
 }
 
@@ -160,6 +160,7 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if p := recover(); p != nil {
 			text, _ := json.Marshal(&graphql.Response{Errors: d.caught(ctx, p)})
+			d.deadline(w, len(text))
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = w.Write(text)
 		}
@@ -168,7 +169,8 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 		d.sockets.Do(w, r, d.server)
 		return
 	}
-	(&httpTransport{d}).serve(w, r, d.server, ctx)
+	of, _ := ctx.(*callerContext) // withCaller made it
+	(&httpTransport{d}).serve(w, r, d.server, of)
 }
 
 // welcome counts a request before anything of its body is read. Somebody with a

@@ -233,10 +233,10 @@ func (s *shape) value(v *ast.Value) {
 	}
 	s.nodes++
 	var err error
-	switch v.Kind {
-	case ast.IntValue:
+	switch whole, broken := v.Kind == ast.IntValue, v.Kind == ast.FloatValue; {
+	case whole:
 		_, err = strconv.ParseInt(v.Raw, 10, 64)
-	case ast.FloatValue:
+	case broken:
 		_, err = strconv.ParseFloat(v.Raw, 64)
 	}
 	if err != nil {
