@@ -29,20 +29,38 @@ func TestAChangeIsToldOnceItCanBeSeen(t *testing.T) {
 		}
 		return heard.hear(fmt.Sprintf("shops:%s of %d", join(keys), n))
 	}
+	at.exec(t, `CREATE TABLE probes (id bigint)`)
 	at.runActive(t, o)
 	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
 	heard.await(t, "shops:1 of 1")
 
 	at.exec(t, `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`)
 	at.exec(t, `SELECT pg_reload_conf()`)
-	testkit.Eventually(t, within, func() bool { return at.text(t, `SHOW synchronous_standby_names`) == "nobody" })
+	// Commits wait from when the checkpointer has read the settings, which nothing shows but a
+	// commit that waits.
+	waiting := func() string {
+		return at.text(t, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
+	}
+	probed := make(chan struct{}, 1)
+	probed <- struct{}{}
+	testkit.Eventually(t, within, func() bool {
+		select {
+		case <-probed:
+			go func() {
+				at.exec(t, `INSERT INTO probes (id) VALUES (1)`)
+				probed <- struct{}{}
+			}()
+		default:
+		}
+		return waiting() == "1"
+	})
 	inserted := make(chan struct{})
 	go func() {
 		defer close(inserted)
 		at.exec(t, `INSERT INTO shops (id) VALUES (2)`)
 	}()
 	testkit.Eventually(t, within, func() bool {
-		return at.text(t, `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`) == "1" &&
+		return waiting() == "2" &&
 			at.text(t, `SELECT sent_lsn >= pg_current_wal_flush_lsn() FROM pg_stat_replication`) == "true"
 	})
 	time.Sleep(200 * time.Millisecond) // for a reader that would not wait
@@ -52,6 +70,7 @@ func TestAChangeIsToldOnceItCanBeSeen(t *testing.T) {
 	at.exec(t, `ALTER SYSTEM RESET synchronous_standby_names`)
 	at.exec(t, `SELECT pg_reload_conf()`)
 	<-inserted
+	<-probed
 	heard.await(t, "shops:2 of 2")
 	if diff := cmp.Diff([]string{"missed", "shops:1 of 1", "shops:2 of 2"}, heard.all()); diff != "" {
 		t.Error(diff)
