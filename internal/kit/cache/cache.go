@@ -256,38 +256,14 @@ func (c *Cache[K, V]) loadAlone(ctx context.Context, k K) (none V, err error) {
 // be had all the same, and a key that is missing may have one.
 func (c *Cache[K, V]) GetMany(ctx context.Context, ks []K) (map[K]V, error) {
 	found := make(map[K]V, len(ks))
-	var far []K
-	for _, k := range ks {
-		if _, twice := found[k]; twice {
-			continue
-		}
-		if e, ok := c.near(ctx, k); ok {
-			if !e.absent {
-				found[k] = e.v
-			}
-		} else if !c.excludes(ctx, k) {
-			far = append(far, k)
-		}
-	}
+	far := getNear(ctx, c, ks, found, func(e *entry[V]) V { return e.v })
 	return found, c.getFar(ctx, far, found)
 }
 
 // Refs is [Cache.GetMany] for who hands out pointers, as [Cache.Ref] is Get.
 func (c *Cache[K, V]) Refs(ctx context.Context, ks []K) (map[K]*V, error) {
 	found := make(map[K]*V, len(ks))
-	var far []K
-	for _, k := range ks {
-		if _, twice := found[k]; twice {
-			continue
-		}
-		if e, ok := c.near(ctx, k); ok {
-			if !e.absent {
-				found[k] = &e.v
-			}
-		} else if !c.excludes(ctx, k) {
-			far = append(far, k)
-		}
-	}
+	far := getNear(ctx, c, ks, found, func(e *entry[V]) *V { return &e.v })
 	if len(far) == 0 {
 		return found, nil
 	}
@@ -297,6 +273,24 @@ func (c *Cache[K, V]) Refs(ctx context.Context, ks []K) (map[K]*V, error) {
 		found[k] = &v
 	}
 	return found, err
+}
+
+// getNear adds what this process holds of keys, as it is to be handed out, and returns those
+// of which it holds nothing.
+func getNear[K comparable, V, H any](ctx context.Context, c *Cache[K, V], ks []K, found map[K]H, of func(*entry[V]) H) (far []K) {
+	for _, k := range ks {
+		if _, twice := found[k]; twice {
+			continue
+		}
+		if e, ok := c.near(ctx, k); ok {
+			if !e.absent {
+				found[k] = of(e)
+			}
+		} else if !c.excludes(ctx, k) {
+			far = append(far, k)
+		}
+	}
+	return far
 }
 
 // getFar adds the values of keys that this process does not hold.

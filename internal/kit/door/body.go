@@ -141,8 +141,8 @@ func (d *Door) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
 }
 
 // within gives the reading of a body a time, none if that is negative; 0 is what
-// [Door.bodyTime] gave it. The deadline stays when it was missed: the server would otherwise wait for the rest of
-// the body.
+// [Door.bodyTime] gave it. The deadline stays when it was missed: the server would
+// otherwise wait for the rest of the body.
 func within(w http.ResponseWriter, limit time.Duration, read func() *failure) *failure {
 	if limit < 0 {
 		return read()
