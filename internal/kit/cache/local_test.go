@@ -44,8 +44,9 @@ func TestALocalHitCostsNeitherRedisNorAllocations(t *testing.T) {
 	if diff := cmp.Diff([][]int{{1}, {9}}, rows.loads()); diff != "" {
 		t.Error("loads", diff)
 	}
-	if got := c.Stats().LocalHits; got < exactly || got > 8*exactly {
-		t.Errorf("%d local hits counted of about %d", got, 2*exactly+1000)
+	// How near the sample is to the truth is a matter of many ticks, of which this test has one.
+	if got := c.Stats().LocalHits; got < exactly {
+		t.Errorf("%d local hits counted, of which the first %d one by one", got, exactly)
 	}
 }
 
