@@ -22,6 +22,7 @@ func After(ctx context.Context, do func()) {
 // running is the context of a plan that runs.
 type running struct {
 	context.Context //nolint:containedctx // it is one
+	root            batch
 
 	mu    sync.Mutex
 	after []func()

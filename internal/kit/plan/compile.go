@@ -31,6 +31,7 @@ type part struct {
 	def   *ast.Field
 	fixed any  // arguments, where no variable is among them
 	vary  bool // a variable is among the arguments
+	bare  bool // all arguments are variables of their names: what the operation has of them is what the field has
 	sub   *set
 	same  int // the part before it that loads the same, -1 for none
 }
@@ -133,6 +134,7 @@ func (s *set) field(f *ast.Field, seen map[string]*ast.Field) bool {
 		for _, a := range f.Arguments {
 			p.vary = p.vary || varies(a.Value)
 		}
+		p.bare = bare(f)
 		if !p.vary {
 			var err error
 			if p.fixed, err = field.args(f.ArgumentMap(nil)); err != nil {
@@ -141,6 +143,19 @@ func (s *set) field(f *ast.Field, seen map[string]*ast.Field) bool {
 		}
 	}
 	s.parts = append(s.parts, p)
+	return true
+}
+
+// bare says whether a field's arguments can be read from the variables of its operation: each
+// argument that the field may have is given by a variable of the same name, and none has a
+// default, which would count where there is no variable.
+func bare(f *ast.Field) bool {
+	for _, may := range f.Definition.Arguments {
+		given := f.Arguments.ForName(may.Name)
+		if given == nil || given.Value.Kind != ast.Variable || given.Value.Raw != may.Name || may.DefaultValue != nil {
+			return false
+		}
+	}
 	return true
 }
 

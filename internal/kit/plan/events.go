@@ -70,8 +70,7 @@ func (s *Schema) execEvents(ctx context.Context, g *stage, oc *graphql.Operation
 		if set == nil {
 			return inner(ctx)
 		}
-		one := batch{set: set, objs: objs, n: 1}
-		data, err := one.run(ctx, oc.Variables, append(make([]byte, 0, set.ahead()), g.name...), []byte{'}'})
+		data, err := set.run(ctx, objs, oc.Variables, append(make([]byte, 0, set.ahead()), g.name...), []byte{'}'})
 		if err != nil {
 			s.failed(ctx, err)
 			return inner(ctx)

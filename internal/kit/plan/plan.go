@@ -45,6 +45,7 @@ type Event func(v any) (typ *Type, objs any)
 type Schema struct {
 	graphql.ExecutableSchema
 	tables Tables
+	root   any // the object of queries, as a list
 	o      Options
 	plans  sync.Map // weak.Pointer[ast.OperationDefinition] → *planned
 }
@@ -57,7 +58,7 @@ type planned struct {
 
 // New returns a schema over gqlgen's.
 func New(inner graphql.ExecutableSchema, tables Tables, o Options) *Schema {
-	return &Schema{ExecutableSchema: inner, tables: tables, o: o}
+	return &Schema{ExecutableSchema: inner, tables: tables, root: []struct{}{{}}, o: o}
 }
 
 // Exec implements graphql.ExecutableSchema.
@@ -68,7 +69,7 @@ func (s *Schema) Exec(ctx context.Context) graphql.ResponseHandler {
 	}
 	switch plans := s.planOf(oc.Operation); {
 	case plans.query != nil:
-		return s.execQuery(plans.query, oc)
+		return (&query{schema: s, plan: plans.query, variables: oc.Variables}).next
 	case plans.events != nil:
 		return s.execEvents(ctx, plans.events, oc)
 	default:
@@ -76,26 +77,31 @@ func (s *Schema) Exec(ctx context.Context) graphql.ResponseHandler {
 	}
 }
 
-// execQuery answers a query.
-func (s *Schema) execQuery(plan *set, oc *graphql.OperationContext) graphql.ResponseHandler {
-	var after graphql.ResponseHandler // gqlgen's, if it had to be asked
-	first := true
-	return func(ctx context.Context) *graphql.Response {
-		switch {
-		case after != nil:
-			return after(ctx)
-		case !first:
-			return nil
-		}
-		first = false
-		data, err := s.answer(ctx, plan, oc.Variables)
-		if err == nil {
-			return &graphql.Response{Data: data}
-		}
-		s.failed(ctx, err)
-		after = s.ExecutableSchema.Exec(ctx)
-		return after(ctx)
+// A query is one that is being answered.
+type query struct {
+	schema    *Schema
+	plan      *set
+	variables map[string]any
+	begun     bool
+	after     graphql.ResponseHandler // gqlgen's, if it had to be asked
+}
+
+// next is a graphql.ResponseHandler.
+func (q *query) next(ctx context.Context) *graphql.Response {
+	switch {
+	case q.after != nil:
+		return q.after(ctx)
+	case q.begun:
+		return nil
 	}
+	q.begun = true
+	data, err := q.schema.answer(ctx, q.plan, q.variables)
+	if err == nil {
+		return &graphql.Response{Data: data}
+	}
+	q.schema.failed(ctx, err)
+	q.after = q.schema.ExecutableSchema.Exec(ctx)
+	return q.after(ctx)
 }
 
 func (s *Schema) failed(ctx context.Context, err error) {
@@ -140,8 +146,7 @@ func (s *Schema) compile(op *ast.OperationDefinition) (plan *planned) {
 // answer runs the plan of a query.
 func (s *Schema) answer(ctx context.Context, plan *set, vars map[string]any) ([]byte, error) {
 	begin := time.Now()
-	root := batch{set: plan, objs: []struct{}{{}}, n: 1}
-	data, err := root.run(ctx, vars, make([]byte, 0, plan.ahead()), nil)
+	data, err := plan.run(ctx, s.root, vars, make([]byte, 0, plan.ahead()), nil)
 	if err != nil || s.o.Root == nil {
 		return data, err
 	}

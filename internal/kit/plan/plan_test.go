@@ -31,7 +31,7 @@ directive @told on SUBSCRIPTION | FIELD | FRAGMENT_SPREAD | INLINE_FRAGMENT | QU
 interface Being { name: String! }
 type Query {
   people(first: Int! = 2, by: Order, behind: Mark): [Person!]!
-  person(name: String!): Person
+  person(name: String!, or: String): Person
   first: Person!
   secret: String!
 }
@@ -196,7 +196,12 @@ func (t *town) tables() Tables {
 		}).With(firstArgs),
 		"person": Link(personType, func(_ context.Context, _ []struct{}, name string) ([]*person, error) {
 			return []*person{t.people[name]}, t.begin("person", 1)
-		}).With(func(args map[string]any) (any, error) { return args["name"], nil }).Nullable(),
+		}).With(func(args map[string]any) (any, error) {
+			if name, _ := args["name"].(string); t.people[name] == nil && args["or"] != nil {
+				return args["or"], nil
+			}
+			return args["name"], nil
+		}).Nullable(),
 		"first": Link(personType, func(_ context.Context, _ []struct{}, _ struct{}) ([]*person, error) {
 			return []*person{t.people["ann"]}, t.begin("first", 1)
 		}),
@@ -310,6 +315,13 @@ func TestWhatAPlanAnswers(t *testing.T) {
 		{"a variable that is left out", `query($n: Int! = 1) { people(first: $n) { name } }`, nil, `{"people":[{"name":"ann"}]}`},
 		{"a variable without a value, where there is a default", `query($n: Int) { people(first: $n) { name } }`, nil, `{"people":[{"name":"ann"},{"name":"ben"}]}`},
 		{"a variable in an object", `query($l: Int) { people(by: {limit: $l}, first: 1) { name } }`, map[string]any{"l": 3}, `{"people":[{"name":"ann"}]}`},
+		{"a variable of the argument's name", `query($name: String!) { person(name: $name) { name } }`, map[string]any{"name": "cid"}, `{"person":{"name":"cid"}}`},
+		{"one with a default that has no value", `query($first: Int) { people(first: $first) { friends(first: $first) { name } } }`, nil, `{"people":[{"friends":[{"name":"ben"}]},{"friends":[{"name":"cid"}]}]}`},
+		{"one that is not that argument's", `query($first: Int!, $name: String!) { people(by: {limit: $first}) { name } person(name: $name) { name } }`, map[string]any{"first": 1, "name": "dan"}, `{"people":[{"name":"ann"},{"name":"ben"}],"person":{"name":"dan"}}`},
+		{"one of an argument's name that is not given", `query($name: String!, $or: String!) { person(name: $name) { name } other: person(name: $or) { name } }`, map[string]any{"name": "nobody", "or": "ann"}, `{"person":null,"other":{"name":"ann"}}`},
+		{"two of the arguments' names", `query($name: String!, $or: String) { person(name: $name, or: $or) { name } }`, map[string]any{"name": "nobody", "or": "ann"}, `{"person":{"name":"ann"}}`},
+		{"two of the arguments' names, one without a value", `query($name: String!, $or: String) { person(name: $name, or: $or) { name } }`, map[string]any{"name": "nobody"}, `{"person":null}`},
+		{"one of another argument's name", `query($first: String!, $name: Int!) { person(name: $first) { friends(first: $name) { name } } }`, map[string]any{"first": "ann", "name": 2}, `{"person":{"friends":[{"name":"ben"},{"name":"cid"}]}}`},
 		{"names with quotes", `{ person(name: "a\"\n\\") { name } }`, nil, `{"person":{"name":"a\"\n\\"}}`},
 	}
 	town := newTown()

@@ -45,22 +45,22 @@ func (s *set) wrote(bytes int) {
 // ahead is for how many bytes of an answer there is to be room from the beginning.
 func (s *set) ahead() int64 { return s.bytes.Load()*9/8 + 64 }
 
-// run reads what a batch of one object needs and appends what is written of it to out, with
-// end behind it. Whatever goes wrong, also in a loader, is an error: then nothing was done
-// that [After] was to do.
-func (b *batch) run(ctx context.Context, vars map[string]any, out, end []byte) (data []byte, err error) {
+// run reads what a set of one object needs, the only one of objs, and appends what is written
+// of it to out, with end behind it. Whatever goes wrong, also in a loader, is an error: then
+// nothing was done that [After] was to do.
+func (s *set) run(ctx context.Context, objs any, vars map[string]any, out, end []byte) (data []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			data, err = nil, fmt.Errorf("panic: %v", p)
 		}
 	}()
-	run := &running{Context: ctx}
+	run := &running{Context: ctx, root: batch{set: s, objs: objs, n: 1}}
 	run.after = run.first[:0]
-	if err := b.fill(run, vars); err != nil { //nolint:contextcheck // it is of the context, with what is done afterwards
+	if err := run.root.fill(run, vars); err != nil { //nolint:contextcheck // it is of the context, with what is done afterwards
 		return nil, err
 	}
-	data = append(b.write(out, 0), end...)
-	b.set.wrote(len(data))
+	data = append(run.root.write(out, 0), end...)
+	s.wrote(len(data))
 	for _, do := range run.after {
 		do()
 	}
@@ -157,7 +157,7 @@ func (b *batch) part(ctx context.Context, vars map[string]any, i int) error {
 	args := p.fixed
 	if p.vary {
 		var err error
-		if args, err = p.field.args(p.def.ArgumentMap(vars)); err != nil {
+		if args, err = p.field.args(p.arguments(vars)); err != nil {
 			return err
 		}
 	}
@@ -166,6 +166,14 @@ func (b *batch) part(ctx context.Context, vars map[string]any, i int) error {
 		return err
 	}
 	return r.descend(ctx, vars, p)
+}
+
+// arguments are those of a field with a variable among them.
+func (p *part) arguments(vars map[string]any) map[string]any {
+	if p.bare {
+		return vars
+	}
+	return p.def.ArgumentMap(vars)
 }
 
 // descend goes on with the objects that a part has.

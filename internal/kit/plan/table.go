@@ -151,9 +151,15 @@ func counted[P, V any](objs []P, values []V, err error) (any, error) {
 	return values, err
 }
 
+// onlyFirst are the places of a single child. Nobody changes it.
+var onlyFirst = []int32{0} //nolint:gochecknoglobals // a constant that Go cannot say
+
 func one[C any](to *Type) *Field {
 	return &Field{to: to, children: func(values any) children {
 		list := values.([]*C) //nolint:forcetypeassert // of this field
+		if len(list) == 1 && list[0] != nil {
+			return children{objs: values, n: 1, one: onlyFirst}
+		}
 		c := children{one: make([]int32, len(list))}
 		objs := make([]*C, 0, len(list))
 		for i, v := range list {
