@@ -164,27 +164,3 @@ func TestAKnownQueryIsNotCopied(t *testing.T) {
 		t.Errorf("it took %v allocations, and only the request itself should be one", allocated)
 	}
 }
-
-func TestTextsAreBounded(t *testing.T) {
-	known := newTexts()
-	long := strings.Repeat("x", longestText+1)
-	known.keep(long)
-	for i := range 10 * len(known.slots) {
-		known.keep(fmt.Sprint("text ", i))
-	}
-	n := 0
-	for i := range known.slots {
-		if kept := known.slots[i].Load(); kept != nil {
-			n++
-			if *kept == long {
-				t.Error("a long text is kept")
-			}
-		}
-	}
-	if n < len(known.slots)/2 {
-		t.Errorf("only %d texts are kept", n)
-	}
-	if got := known.of([]byte("text 0")); got != "text 0" {
-		t.Errorf("got %q", got)
-	}
-}

@@ -10,12 +10,12 @@ import (
 )
 
 // texts are some of those of documents that were asked for more than once, so that a
-// request that brings one of them needs no copy of it. They forget each other where
-// there are too many: 1024 of up to 4 KB. They are safe for concurrent use; nil texts
-// know none.
+// request that brings one of them needs no copy of it. There is room for 1024 of up to 4 KB,
+// for two of each hash, of which the older one is forgotten for a third. They are safe for
+// concurrent use; nil texts know none.
 type texts struct {
-	seed  maphash.Seed
-	slots [1 << 10]atomic.Pointer[string] // by hash
+	seed maphash.Seed
+	sets [1 << 9][2]atomic.Pointer[string] // by hash, the newer one first
 }
 
 const longestText = 4 << 10
@@ -27,18 +27,30 @@ func (t *texts) keep(text string) {
 	if t == nil || len(text) > longestText {
 		return
 	}
-	slot := &t.slots[maphash.String(t.seed, text)%uint64(len(t.slots))]
-	if old := slot.Load(); old == nil || *old != text {
-		kept := text // else each text that is looked for would be moved to the heap
-		slot.Store(&kept)
+	set := &t.sets[t.setOf(text)]
+	newer := set[0].Load()
+	if newer != nil && *newer == text {
+		return
 	}
+	if older := set[1].Load(); older != nil && *older == text {
+		return
+	}
+	kept := text // else each text that is looked for would be moved to the heap
+	set[1].Store(newer)
+	set[0].Store(&kept)
 }
+
+// setOf is where a text has its place.
+func (t *texts) setOf(text string) uint64 { return maphash.String(t.seed, text) % uint64(len(t.sets)) }
 
 // of is a string of bytes: the one that is remembered, or a new one.
 func (t *texts) of(text []byte) string {
 	if t != nil && len(text) <= longestText {
-		if kept := t.slots[maphash.Bytes(t.seed, text)%uint64(len(t.slots))].Load(); kept != nil && *kept == string(text) {
-			return *kept
+		set := &t.sets[maphash.Bytes(t.seed, text)%uint64(len(t.sets))]
+		for i := range set {
+			if kept := set[i].Load(); kept != nil && *kept == string(text) {
+				return *kept
+			}
 		}
 	}
 	return string(text)
