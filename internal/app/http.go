@@ -230,7 +230,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 	d.Use(observed)
 	d.Use(freshMutations{})
 	d.Use(visits{house.Visits})
-	if traces := a.tracing.GraphQL(); traces != nil {
+	if traces := a.tracing.GraphQL(door.Complexity); traces != nil {
 		d.Use(traces)
 	}
 	return d, nil

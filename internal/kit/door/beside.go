@@ -19,7 +19,7 @@ import (
 // bounded here. A refusal is JSON as the door's own are.
 func (d *Door) Beside(next http.Handler) http.Handler {
 	return d.bodyTime(d.csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := d.welcome(r)
+		c, err := d.welcome(r, new(term))
 		if err != nil {
 			d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{err}}, mediaJSON), err)
 			return

@@ -97,7 +97,7 @@ func (m *member) follow(s live.Source) error {
 // join makes the subscription that an operation began a member, which must be closed. Its
 // own operation will have the values of ctx. It takes over the caller's memory.
 func (b *broadcasts) join(ctx context.Context, op *operation, to carrier) *member {
-	m := &member{broadcasts: b, carrier: to, ctx: ctx, exec: op.exec, params: op.params, caller: op.caller, held: op.caller.memory}
+	m := &member{broadcasts: b, carrier: to, ctx: ctx, params: op.params, caller: op.caller, held: op.caller.memory}
 	m.params.Headers, m.caller.memory = nil, nil
 	m.key, m.shares = selectionOf(op.oc)
 	b.enter(m)
@@ -234,7 +234,6 @@ type member struct {
 
 	// What its operation is begun with, for itself or for all of its pipe.
 	ctx    context.Context // for its values
-	exec   graphql.GraphExecutor
 	params graphql.RawParams
 	caller caller
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -726,7 +725,6 @@ func TestNobodyMissesAnythingOrHearsItTwice(t *testing.T) {
 type hall struct {
 	door   *Door
 	schema *doortest.Schema
-	exec   *executor.Executor
 }
 
 func newHall(t testing.TB) *hall {
@@ -736,16 +734,13 @@ func newHall(t testing.TB) *hall {
 	if h.door, err = New(h.schema.Executable(), Config{}); err != nil {
 		t.Fatal(err)
 	}
-	h.exec = executor.New(h.schema.Executable())
-	h.exec.SetQueryCache(handedOver{})
-	h.exec.Use(h.door.docs)
 	return h
 }
 
 func (h *hall) join(t testing.TB, to carrier, document, viewer string) (*member, live.Source) {
 	t.Helper()
 	who := caller{key: "a", admission: Admission{Enter: func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, viewer) }}}
-	op, refused := h.door.start(t.Context(), h.exec, who, &graphql.RawParams{Query: document})
+	op, refused := h.door.start(t.Context(), who, &graphql.RawParams{Query: document})
 	if refused != nil || op.run() != nil || op.source() == nil {
 		t.Fatal("it does not begin")
 	}

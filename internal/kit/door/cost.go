@@ -11,7 +11,6 @@ import (
 
 	"github.com/99designs/gqlgen/complexity"
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
@@ -22,8 +21,9 @@ type cost struct {
 	schema   int      // what its questions about the schema cost
 	twice    bool     // whether a field may stand twice in it that must not
 	deciding []string // the variables that decide on its points
+	strings  bool     // all its variables are strings or ids
 
-	points atomic.Pointer[map[string]*extension.ComplexityStats] // by the values of these
+	points atomic.Pointer[map[string]int] // by the values of those that decide
 }
 
 // How many numbers of points are remembered for an operation with variables that decide,
@@ -47,7 +47,24 @@ func (d *documents) newCost(op *ast.OperationDefinition) *cost {
 	c := &cost{schema: d.aboutSchema.of(op.SelectionSet, whereabouts{})}
 	c.twice = op.Operation == ast.Mutation && d.repeats(op.SelectionSet, map[string]bool{})
 	d.decide(c, op.SelectionSet, map[*ast.FragmentDefinition]bool{})
+	c.strings = !slices.ContainsFunc(op.VariableDefinitions, func(v *ast.VariableDefinition) bool {
+		return v.Type.NamedType != "ID" && v.Type.NamedType != "String"
+	})
 	return c
+}
+
+// takes says whether the given values are those of an operation's variables as they are:
+// each of them is there and a string, and nothing else is.
+func (c *cost) takes(op *ast.OperationDefinition, given map[string]any) bool {
+	if !c.strings || len(given) != len(op.VariableDefinitions) {
+		return false
+	}
+	for _, v := range op.VariableDefinitions {
+		if _, ok := given[v.Variable].(string); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // repeats says whether a field that must stand at most once is written more than once,
@@ -152,24 +169,22 @@ func isWeighed(es graphql.ExecutableSchema, object, field string) (ok bool) {
 }
 
 // calculate is the complexity of an operation with these variables.
-func (d *documents) calculate(ctx context.Context, c *cost, oc *graphql.OperationContext) *extension.ComplexityStats {
+func (d *documents) calculate(ctx context.Context, c *cost, oc *graphql.OperationContext) int {
 	var room [maxDecided]byte
 	key, small := c.key(room[:0], oc.Variables)
-	var known map[string]*extension.ComplexityStats
+	var known map[string]int
 	if at := c.points.Load(); at != nil {
 		known = *at
 	}
-	if points := known[string(key)]; small && points != nil {
+	if points, ok := known[string(key)]; small && ok {
 		return points
 	}
 	es := &watched{ExecutableSchema: d.es, weighed: d.weighed}
-	points := &extension.ComplexityStats{
-		Complexity: complexity.Calculate(ctx, es, oc.Operation, oc.Variables), ComplexityLimit: d.limits.Complexity,
-	}
+	points := complexity.Calculate(ctx, es, oc.Operation, oc.Variables)
 	if small && !es.surprised && len(known) < maxPoints {
 		more := maps.Clone(known)
 		if more == nil {
-			more = map[string]*extension.ComplexityStats{}
+			more = map[string]int{}
 		}
 		more[string(key)] = points
 		c.points.Store(&more) // what somebody else stored meanwhile is calculated once more

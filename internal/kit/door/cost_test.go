@@ -11,7 +11,6 @@ import (
 
 	"github.com/99designs/gqlgen/complexity"
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest"
@@ -37,20 +36,27 @@ func costly(t *testing.T) (library, *counting) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec := executor.New(es)
-	exec.SetQueryCache(handedOver{})
-	exec.Use(docs)
-	return library{exec, docs}, es
+	return library{newExecutor(es, docs, graphql.DefaultErrorPresenter, graphql.DefaultRecover)}, es
 }
 
-// measured is the operation of a request, which must be good.
-func (l library) measured(t *testing.T, text, operation string, variables map[string]any) *graphql.OperationContext {
+// measured is the operation of a request, which must be good, and what it costs.
+func (l library) measured(t *testing.T, text, operation string, variables map[string]any) (*graphql.OperationContext, points) {
 	t.Helper()
-	oc, errs := l.CreateOperationContext(graphql.StartOperationTrace(t.Context()), &graphql.RawParams{Query: text, OperationName: operation, Variables: variables})
+	oc, points, errs := l.prepare(t.Context(), &graphql.RawParams{Query: text, OperationName: operation, Variables: variables})
 	if len(errs) > 0 {
 		t.Fatalf("%s %v: %v", text, variables, errs)
 	}
-	return oc
+	return oc, points
+}
+
+// costOf is what is known of the only operation of a document that was read.
+func (l library) costOf(t *testing.T, text string) (*document, *cost) {
+	t.Helper()
+	doc, known := l.docs.known(text)
+	if !known {
+		t.Fatal(text, "is not known")
+	}
+	return doc, doc.costs[0]
 }
 
 func TestFieldsThatAreWeighedAreKnown(t *testing.T) {
@@ -78,9 +84,9 @@ var decided = map[string][]string{
 func TestVariablesThatDecideAreFound(t *testing.T) {
 	l, _ := costly(t)
 	for text, want := range decided {
-		tree := l.measured(t, text, "", map[string]any{"f": 1, "g": 1, "id": "1", "a": true})
-		doc, _ := tree.Stats.GetExtension(documentKey).(*document)
-		if d := cmp.Diff(want, doc.costs[0].deciding); d != "" {
+		l.measured(t, text, "", map[string]any{"f": 1, "g": 1, "id": "1", "a": true})
+		_, cost := l.costOf(t, text)
+		if d := cmp.Diff(want, cost.deciding); d != "" {
 			t.Errorf("%s (-want +got)\n%s", text, d)
 		}
 	}
@@ -104,9 +110,9 @@ func TestRememberedPointsAreThoseThatWouldBeCalculated(t *testing.T) {
 					case 2:
 						variables["f"] = int64(random.IntN(5))
 					}
-					oc := l.measured(t, text, "", variables)
+					oc, got := l.measured(t, text, "", variables)
 					want := complexity.Calculate(t.Context(), plain, oc.Operation, oc.Variables)
-					if got := pointsOf(oc); got != want {
+					if got.complexity != want || got.whole != want {
 						t.Errorf("%s %v: %d points are remembered, of %d", text, variables, got, want)
 					}
 				}
@@ -120,15 +126,15 @@ func TestAKnownDocumentIsNeitherReadNorMeasuredAgain(t *testing.T) {
 	l, es := costly(t)
 	for text := range decided {
 		variables := map[string]any{"f": 3, "g": 1, "id": "1", "a": true, "v": map[string]any{"x": []any{1.5}}}
-		first := l.measured(t, text, "", variables)
+		first, points := l.measured(t, text, "", variables)
 		asked := es.times.Load()
 		for i := range 3 {
 			variables["id"], variables["a"] = fmt.Sprint(i), i == 0
-			again := l.measured(t, text, "", variables)
-			if again.Doc != first.Doc || again.Stats.GetExtension(timesKey) != nil {
+			again, same := l.measured(t, text, "", variables)
+			if again.Doc != first.Doc || !again.Stats.Parsing.Start.IsZero() || first.Stats.Validation.End.IsZero() {
 				t.Errorf("%s is read again", text)
 			}
-			if again.Stats.GetExtension(pointsKey) != first.Stats.GetExtension(pointsKey) {
+			if same != points {
 				t.Errorf("%s has other points", text)
 			}
 		}
@@ -144,15 +150,13 @@ func TestAKnownDocumentIsNeitherReadNorMeasuredAgain(t *testing.T) {
 func TestPointsOfTooManyOrTooLongValuesAreCalculatedEachTime(t *testing.T) {
 	l, _ := costly(t)
 	const text = "query($f: Int!) { items(first: $f) { id } }"
-	var doc *document
 	for f := range 3 * maxPoints {
-		oc := l.measured(t, text, "", map[string]any{"f": f})
-		if got := pointsOf(oc); got != max(1, 1+f) {
+		if _, got := l.measured(t, text, "", map[string]any{"f": f}); got.complexity != max(1, 1+f) {
 			t.Errorf("%d: %d points", f, got)
 		}
-		doc, _ = oc.Stats.GetExtension(documentKey).(*document)
 	}
-	if n := len(*doc.costs[0].points.Load()); n != maxPoints {
+	doc, cost := l.costOf(t, text)
+	if n := len(*cost.points.Load()); n != maxPoints {
 		t.Errorf("%d numbers are remembered", n)
 	}
 	if least := maxPoints * maxDecided; doc.bytes() < least {

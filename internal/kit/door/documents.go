@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
 	"github.com/maypok86/otter/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -116,40 +115,33 @@ func bounded[V any](bytes int, weigh func(string, V) int) (*otter.Cache[string, 
 	})
 }
 
-// ExtensionName implements graphql.HandlerExtension.
-func (*documents) ExtensionName() string { return "Documents" }
-
-// Validate implements graphql.HandlerExtension.
-func (*documents) Validate(graphql.ExecutableSchema) error { return nil }
-
-// MutateOperationParameters implements graphql.OperationParameterMutator.
-func (d *documents) MutateOperationParameters(ctx context.Context, params *graphql.RawParams) *gqlerror.Error {
+// find returns the document of a request, and puts its text there. The times of reading a
+// new one go into stats.
+func (d *documents) find(ctx context.Context, params *graphql.RawParams, stats *graphql.Stats) (*document, gqlerror.List) {
 	if over(len(params.OperationName), d.limits.Name) {
-		return refusal(codeBadRequest, "The operation's name is longer than %d bytes.", d.limits.Name)
+		return nil, gqlerror.List{refusal(codeBadRequest, "The operation's name is longer than %d bytes.", d.limits.Name)}
 	}
 	if err := d.named(params); err != nil {
-		return err
+		return nil, gqlerror.List{err}
 	}
 	doc, known := d.known(params.Query)
 	switch {
 	case params.Query == "":
-		return refusal(codeBadRequest, "There is no query.")
+		return nil, gqlerror.List{refusal(codeBadRequest, "There is no query.")}
 	case !known && over(len(params.Query), d.limits.Document):
-		return refusal(codeDocument, "The document is longer than %d bytes.", d.limits.Document)
+		return nil, gqlerror.List{refusal(codeDocument, "The document is longer than %d bytes.", d.limits.Document)}
 	}
-	oc := graphql.GetOperationContext(ctx)
 	d.metrics.document(known)
 	if !known {
-		var err *gqlerror.Error
-		if doc, err = d.read(ctx, params.Query); err != nil {
-			return err
+		var errs gqlerror.List
+		if doc, errs = d.read(ctx, params.Query, stats); errs != nil {
+			return nil, errs
 		}
 	} else {
 		d.texts.keep(doc.text)
 	}
-	params.Query, oc.Doc = doc.text, doc.tree
-	oc.Stats.SetExtension(documentKey, doc)
-	return nil
+	params.Query = doc.text
+	return doc, nil
 }
 
 // known is the document of a text that was found valid before.
@@ -164,13 +156,13 @@ func (d *documents) known(text string) (*document, bool) {
 // while it waited. A caller's are read one after the other, for the worst that
 // are allowed take milliseconds. What the tree needs is counted as long as the
 // request runs.
-func (d *documents) read(ctx context.Context, text string) (*document, *gqlerror.Error) {
+func (d *documents) read(ctx context.Context, text string, stats *graphql.Stats) (*document, gqlerror.List) {
 	waiting, cancel := timeout(ctx, d.limits.RunningWait)
 	defer cancel()
 	c := callerOf(ctx)
 	leave, err := d.reading.enter(waiting, c.key, 1)
 	if err != nil {
-		return nil, busy()
+		return nil, gqlerror.List{busy()}
 	}
 	defer leave()
 	if doc, known := d.valid.GetIfPresent(text); known {
@@ -181,10 +173,10 @@ func (d *documents) read(ctx context.Context, text string) (*document, *gqlerror
 		guess = min(guess, d.limits.Tokens*nodeBytes)
 	}
 	if !c.memory.take(guess) {
-		return nil, noMemory().Error
+		return nil, gqlerror.List{noMemory().Error}
 	}
 	doc := &document{text: strings.Clone(text)} // it may be a piece of a longer one
-	if refused := d.parse(ctx, doc); refused != nil {
+	if refused := d.parse(doc, stats); refused != nil {
 		return nil, refused
 	}
 	c.memory.give(guess - max(0, doc.bytes()-freeTree))
@@ -196,27 +188,31 @@ func (d *documents) read(ctx context.Context, text string) (*document, *gqlerror
 const freeTree = 32 << 10
 
 // parse makes the tree of a document's text.
-func (d *documents) parse(ctx context.Context, doc *document) (refused *gqlerror.Error) {
-	begin := graphql.Now()
+func (d *documents) parse(doc *document, stats *graphql.Stats) (refused gqlerror.List) {
+	stats.Parsing.Start = graphql.Now()
 	tree, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: doc.text}, max(d.limits.Tokens, 0))
-	graphql.GetOperationContext(ctx).Stats.SetExtension(timesKey, times{graphql.TraceTiming{Start: begin, End: graphql.Now()}})
+	stats.Parsing.End = graphql.Now()
 	if err != nil {
-		return unparsed(err)
+		return gqlerror.List{unparsed(err)}
 	}
 	doc.tree = tree
-	return d.check(doc, d.limits)
+	stats.Validation.Start = stats.Parsing.End
+	refused = d.check(doc, d.limits)
+	stats.Validation.End = graphql.Now()
+	return refused
 }
 
 // check measures and validates a document that was parsed.
-func (d *documents) check(doc *document, limits Limits) (refused *gqlerror.Error) {
+func (d *documents) check(doc *document, limits Limits) (refused gqlerror.List) {
 	if len(doc.tree.Operations) == 0 {
-		return refusal(codeValidation, "The document has no operation.")
+		return gqlerror.List{refusal(codeValidation, "The document has no operation.")}
 	}
-	if doc.nodes, refused = measure(doc.tree, limits, d.introspection); refused != nil {
-		return refused
+	var tooMuch *gqlerror.Error
+	if doc.nodes, tooMuch = measure(doc.tree, limits, d.introspection); tooMuch != nil {
+		return gqlerror.List{tooMuch}
 	}
 	if errs := validate(d.schema, doc.tree, d.rules, limits.ValidationErrors); len(errs) > 0 {
-		return together(errs)
+		return errs
 	}
 	doc.costs = make([]*cost, len(doc.tree.Operations))
 	for i, op := range doc.tree.Operations {
@@ -238,83 +234,28 @@ func unparsed(err error) *gqlerror.Error {
 	return &gqlerror.Error{Message: cut(told.Message), Locations: told.Locations, Extensions: map[string]any{"code": code}}
 }
 
-// together makes one error of several, for gqlgen's hooks return one; apart
-// takes them out again.
-func together(errs gqlerror.List) *gqlerror.Error {
-	if len(errs) == 1 {
-		return errs[0]
-	}
-	all := *errs[0]
-	all.Err = errs
-	return &all
+// points are what an operation costs.
+type points struct {
+	complexity int // of what it asks for
+	whole      int // with its questions about the schema, as much as it takes of what may run
 }
 
-func apart(errs gqlerror.List) gqlerror.List {
-	if len(errs) == 1 {
-		if all, ok := errs[0].Err.(gqlerror.List); ok { //nolint:errorlint // exactly what together made
-			return all
-		}
-	}
-	return errs
-}
-
-// handedOver is a gqlgen document cache that holds nothing: it takes what the
-// extension put into the operation context.
-type handedOver struct{}
-
-func (handedOver) Get(ctx context.Context, _ string) (*ast.QueryDocument, bool) {
-	doc := graphql.GetOperationContext(ctx).Doc
-	return doc, doc != nil
-}
-
-func (handedOver) Add(context.Context, string, *ast.QueryDocument) {}
-
-// MutateOperationContext implements graphql.OperationContextMutator.
-func (d *documents) MutateOperationContext(ctx context.Context, oc *graphql.OperationContext) *gqlerror.Error {
-	oc.DisableIntrospection = !d.introspection
-	doc, _ := oc.Stats.GetExtension(documentKey).(*document)
-	c := doc.cost(oc.Operation)
+// weigh says what an operation costs, unless it is too much. What is refused here was found
+// valid, so it drives nothing out of the cache.
+func (d *documents) weigh(ctx context.Context, c *cost, oc *graphql.OperationContext) (p points, refused *gqlerror.Error) {
 	d.texts.keep(oc.Operation.Name)
 	if err := d.onceOnly(c, oc); err != nil {
-		return err
+		return p, err
 	}
-	points := d.calculate(ctx, c, oc)
-	if c.schema > 0 {
-		if d.limits.Complexity >= 0 && c.schema > 2*d.aboutSchema.whole {
-			return refusal(codeComplexity, "The operation asks for more than the whole schema, twice.")
-		}
-		oc.Stats.SetExtension(schemaKey, c.schema/introspectionShare)
+	p.complexity = d.calculate(ctx, c, oc)
+	if c.schema > 0 && d.limits.Complexity >= 0 && c.schema > 2*d.aboutSchema.whole {
+		return p, refusal(codeComplexity, "The operation asks for more than the whole schema, twice.")
 	}
-	if over(points.Complexity, d.limits.Complexity) {
-		return refusal(codeComplexity, "The operation has a complexity of %d points: at most %d are allowed.", points.Complexity, d.limits.Complexity)
+	if over(p.complexity, d.limits.Complexity) {
+		return p, refusal(codeComplexity, "The operation has a complexity of %d points: at most %d are allowed.", p.complexity, d.limits.Complexity)
 	}
-	oc.Stats.SetExtension(pointsKey, points)
-	if t, ok := oc.Stats.GetExtension(timesKey).(times); ok {
-		oc.Stats.Parsing, oc.Stats.Validation.Start = t.parsing, t.parsing.End
-	}
-	return d.persist(oc)
-}
-
-// Where what is known of an operation is kept. The complexity is where gqlgen's
-// own extension keeps it, so that extension.GetComplexityStats finds it.
-const (
-	pointsKey   = "ComplexityLimit"
-	schemaKey   = "door.schema"
-	timesKey    = "door.times"
-	documentKey = "door.document"
-)
-
-// times is when a new document was parsed.
-type times struct{ parsing graphql.TraceTiming }
-
-// pointsOf is what an operation that passed the extension costs, questions about
-// the schema included.
-func pointsOf(oc *graphql.OperationContext) int {
-	points, _ := oc.Stats.GetExtension(schemaKey).(int)
-	if stats, ok := oc.Stats.GetExtension(pointsKey).(*extension.ComplexityStats); ok {
-		points = sum(points, stats.Complexity)
-	}
-	return points
+	p.whole = sum(p.complexity, c.schema/introspectionShare)
+	return p, d.persist(oc)
 }
 
 // onceOnly refuses a field that stands twice and must not.

@@ -4,10 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 // lookups are the hits and misses of the documents, and of the persisted
@@ -298,34 +295,5 @@ func TestCutEndsWithAWholeCharacter(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 		})
-	}
-}
-
-func TestErrorsThatGoTogetherComeApart(t *testing.T) {
-	one, two := refusal(codeValidation, "one"), refusal(codeParse, "two")
-	inner := &gqlerror.Error{Err: errors.New("inside"), Message: "one"}
-	tests := []struct {
-		name string
-		errs gqlerror.List
-	}{
-		{"one", gqlerror.List{one}},
-		{"one with a cause", gqlerror.List{inner}},
-		{"two", gqlerror.List{one, two}},
-		{"three", gqlerror.List{two, one, inner}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := apart(gqlerror.List{together(tt.errs)})
-			if !slices.Equal(tt.errs, got) {
-				t.Errorf("got %v, want %v", got, tt.errs)
-			}
-			if one.Err != nil || two.Err != nil {
-				t.Error("the errors themselves were changed")
-			}
-		})
-	}
-	several := gqlerror.List{one, two}
-	if got := apart(several); !slices.Equal(several, got) {
-		t.Errorf("what never was together became %v", got)
 	}
 }

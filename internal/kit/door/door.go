@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"golang.org/x/sync/errgroup"
@@ -91,7 +90,7 @@ type Admission struct {
 type Door struct {
 	cfg     Config
 	log     *slog.Logger
-	server  *executor.Executor
+	exec    *executor
 	csrf    *http.CrossOriginProtection
 	front   http.Handler
 	metrics *metrics
@@ -124,7 +123,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	}
 	l := cfg.Limits
 	d := &Door{
-		cfg: cfg, log: cfg.Log, texts: newTexts(), metrics: newMetrics(cfg.Registerer), server: executor.New(es), queryType: es.Schema().Query.Name,
+		cfg: cfg, log: cfg.Log, texts: newTexts(), metrics: newMetrics(cfg.Registerer), queryType: es.Schema().Query.Name,
 		anonymous: newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		users:     newUserBuckets(l.UserRate, l.UserBurst, time.Now),
 		looks:     newBuckets(l.Looks, 2*l.Looks, time.Now),
@@ -140,10 +139,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	}
 	d.sockets, d.streams = newSockets(d), newStreams()
 	d.broadcasts, d.holders = newBroadcasts(d), newHolders()
-	d.server.SetQueryCache(handedOver{})
-	d.server.SetErrorPresenter(d.present)
-	d.server.SetRecoverFunc(d.recovered)
-	d.server.Use(d.docs)
+	d.exec = newExecutor(es, d.docs, d.present, d.recovered)
 	if d.csrf, err = d.protection(); err != nil {
 		return nil, err
 	}
@@ -151,8 +147,10 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	return d, err
 }
 
-// Use adds a gqlgen extension. It must not be called once requests are served.
-func (d *Door) Use(extension graphql.HandlerExtension) { d.server.Use(extension) }
+// Use adds a gqlgen extension. It must not be called once requests are served. Documents are
+// read before any extension is asked: one that changes parameters or operation contexts
+// (graphql.OperationParameterMutator, graphql.OperationContextMutator) has no say.
+func (d *Door) Use(extension graphql.HandlerExtension) { d.exec.use(extension) }
 
 // ServeHTTP answers GET, POST, event streams and WebSockets.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.front.ServeHTTP(w, r) }
@@ -183,7 +181,7 @@ func (d *Door) present(ctx context.Context, err error) *gqlerror.Error {
 		return d.cfg.Present(ctx, err)
 	}
 	if told, ok := errors.AsType[*gqlerror.Error](err); ok {
-		if _, several := told.Err.(gqlerror.List); told.Err == nil || several { //nolint:errorlint // exactly what together made
+		if told.Err == nil {
 			return &gqlerror.Error{Message: told.Message, Path: told.Path, Locations: told.Locations, Extensions: told.Extensions}
 		}
 	}

@@ -175,13 +175,13 @@ func TestALongDocumentIsTooLargeHoweverLittleMemoryThereIs(t *testing.T) {
 }
 
 func TestQuestionsAboutTheSchemaTakePlaces(t *testing.T) {
-	s, l := openHouse(t, Config{Introspection: true}), newLibrary(t, Config{Introspection: true})
+	s := openHouse(t, Config{Introspection: true})
 	for document, least := range map[string]int{introspectionQuery: 50, "{ sum }": 1, "{ __typename }": 1} {
-		op, refused := s.door.start(graphql.StartOperationTrace(t.Context()), l.Executor, caller{key: "a"}, &graphql.RawParams{Query: document})
+		op, refused := s.door.start(t.Context(), caller{key: "a"}, &graphql.RawParams{Query: document})
 		if refused != nil {
 			t.Fatal(refused.Errors)
 		}
-		if points := pointsOf(op.oc); points < least || least == 1 && points != 1 {
+		if points := op.points.whole; points < least || least == 1 && points != 1 {
 			t.Errorf("%.20s… takes %d points", document, points)
 		}
 		op.close()

@@ -121,10 +121,12 @@ func isUpgrade(r *http.Request) bool {
 // A callerContext is the context of a request or an operation, which says who sent it.
 type callerContext struct {
 	context.Context
-	caller caller
+	caller     caller
+	complexity int // of the operation, in points; 0 before it is known
 	// Of a request by HTTP: what it takes as long as it runs, and what it takes until it is
 	// read, and its answer after that.
 	runs, held memory
+	asks       term // in which it is found out who asks
 }
 
 type callerKey struct{}
@@ -136,27 +138,34 @@ func withCaller(ctx context.Context, c caller) context.Context {
 // Value implements context.Context.
 func (c *callerContext) Value(key any) any {
 	if _, ok := key.(callerKey); ok {
-		return &c.caller
+		return c
 	}
 	return c.Context.Value(key)
 }
 
 func callerOf(ctx context.Context) caller {
-	if c, ok := ctx.Value(callerKey{}).(*caller); ok {
-		return *c
+	if of, ok := ctx.Value(callerKey{}).(*callerContext); ok {
+		return of.caller
 	}
 	return caller{}
 }
 
+// Complexity is that of the operation that ctx belongs to, in points; 0 if there is none.
+func Complexity(ctx context.Context) int {
+	if of, ok := ctx.Value(callerKey{}).(*callerContext); ok {
+		return of.complexity
+	}
+	return 0
+}
+
 // receive finds out who asks, counts the request, and hands it to a transport.
 func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
-	c, refused := d.welcome(r)
-	if refused != nil {
+	ctx := &callerContext{Context: r.Context()}
+	var refused *gqlerror.Error
+	if ctx.caller, refused = d.welcome(r, &ctx.asks); refused != nil {
 		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{refused}}, mediaJSON), refused)
 		return
 	}
-	ctx := withCaller(r.Context(), c)
-	r = r.WithContext(ctx)
 	defer func() {
 		if p := recover(); p != nil {
 			text, _ := json.Marshal(&graphql.Response{Errors: d.caught(ctx, p)})
@@ -166,17 +175,16 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	if isUpgrade(r) {
-		d.sockets.Do(w, r, d.server)
+		d.sockets.Do(w, r.WithContext(ctx))
 		return
 	}
-	of, _ := ctx.(*callerContext) // withCaller made it
-	(&httpTransport{d}).serve(w, r, d.server, of)
+	(&httpTransport{d}).serve(w, r, ctx)
 }
 
 // welcome counts a request before anything of its body is read. Somebody with a
 // token counts as a user; who brings bad ones is soon not asked for them any
 // more, for each costs a look into the stores.
-func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
+func (d *Door) welcome(r *http.Request, asks *term) (caller, *gqlerror.Error) {
 	c := d.stranger(r)
 	token := bearer(first(r.Header["Authorization"]))
 	if isUpgrade(r) {
@@ -187,7 +195,7 @@ func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
 			return c, tooMany(wait)
 		}
 	}
-	c, ok := d.admit(r.Context(), c, token)
+	c, ok := d.admit(r.Context(), asks, c, token)
 	if !ok {
 		return c, refusal(codeInternal, "internal error")
 	}
@@ -212,8 +220,9 @@ func (d *Door) mayLook(c caller) (wait time.Duration, ok bool) {
 }
 
 // admit asks who has a token, or, without one, what nobody known gets. A panic of
-// Config.Admit is logged; then ok is false, and nobody knows who asks.
-func (d *Door) admit(ctx context.Context, c caller, token string) (now caller, ok bool) {
+// Config.Admit is logged; then ok is false, and nobody knows who asks. It begins the term
+// and ends it.
+func (d *Door) admit(ctx context.Context, bounded *term, c caller, token string) (now caller, ok bool) {
 	if d.cfg.Admit == nil {
 		return c, true
 	}
@@ -224,7 +233,7 @@ func (d *Door) admit(ctx context.Context, c caller, token string) (now caller, o
 			now.admission = Admission{Unknown: true}
 		}
 	}()
-	bounded := newTerm(ctx, admitTime)
+	bounded.begin(ctx, admitTime)
 	defer bounded.end(nil)
 	now = c
 	asks := Credentials{Token: token, Addr: c.addr}

@@ -16,8 +16,8 @@ import (
 // requests with files, and event streams.
 type httpTransport struct{ *Door }
 
-// serve answers whatever is no WebSocket. The context is the request's own.
-func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor, of *callerContext) {
+// serve answers whatever is no WebSocket. The context is made of the request's.
+func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, of *callerContext) {
 	begin := graphql.Now()
 	c, held := of.caller, &of.held
 	of.runs, of.held = *t.memoryOf(c), *t.memoryOf(c)
@@ -41,7 +41,7 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, exec graph
 		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
 		return
 	}
-	op, refused := t.start(r.Context(), exec, c, params)
+	op, refused := t.start(of, c, params)
 	if refused != nil {
 		t.answerRefused(w, as, refused)
 		return
@@ -55,7 +55,7 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, exec graph
 	case op.subscription() && !as.stream:
 		t.refuse(w, r, http.StatusNotAcceptable, refusal(codeAcceptable, "A subscription needs a WebSocket, or an event stream: Accept: text/event-stream."))
 	case op.subscription():
-		t.stream(w, r, as, op)
+		t.stream(of, w, r, as, op)
 	default:
 		t.answer(w, r, as, op, held)
 	}

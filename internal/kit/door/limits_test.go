@@ -12,7 +12,6 @@ import (
 	"unicode"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -432,8 +431,7 @@ func spreadAll(n int) string {
 
 // A library reads documents as a door does.
 type library struct {
-	*executor.Executor
-	docs *documents
+	*executor
 }
 
 func newLibrary(t *testing.T, cfg Config) library {
@@ -444,16 +442,13 @@ func newLibrary(t *testing.T, cfg Config) library {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec := executor.New(es)
-	exec.SetQueryCache(handedOver{})
-	exec.Use(docs)
-	return library{exec, docs}
+	return library{newExecutor(es, docs, graphql.DefaultErrorPresenter, graphql.DefaultRecover)}
 }
 
 // read reads a document, and says what is wrong.
 func (l library) read(ctx context.Context, params graphql.RawParams) gqlerror.List {
-	_, errs := l.CreateOperationContext(graphql.StartOperationTrace(ctx), &params)
-	return apart(errs)
+	_, _, errs := l.prepare(ctx, &params)
+	return errs
 }
 
 // theQueryOfTools is what getIntrospectionQuery of graphql-js 16 makes with all

@@ -30,16 +30,17 @@ type caller struct {
 // An operation is one document that runs.
 type operation struct {
 	door      *Door
-	exec      graphql.GraphExecutor
 	caller    caller
 	oc        *graphql.OperationContext
+	way       dispatch          // through the extensions
 	params    graphql.RawParams // of a subscription
 	ctx       context.Context   // ends with the operation
 	life      term              // what ctx is made of
 	time      term              // of a query or a mutation that runs
 	timed     bool              // it has a time now
 	place     place             // among what runs
-	points    float64           // that it takes there
+	points    points
+	counted   bool // its points are among those that run
 	responses graphql.ResponseHandler
 	joint     *live.Joint       // of a subscription
 	lastEvent string            // that its client saw before; set before run
@@ -50,35 +51,36 @@ type operation struct {
 // begin counts a request against the caller's rate, checks it and prepares its
 // operation. What is refused comes back as a response without data. The
 // operation must be closed; it ends with ctx too.
-func (d *Door) begin(ctx context.Context, exec graphql.GraphExecutor, c caller, params *graphql.RawParams) (*operation, *graphql.Response) {
+func (d *Door) begin(ctx context.Context, c caller, params *graphql.RawParams) (*operation, *graphql.Response) {
 	if err := d.count(c); err != nil {
-		return nil, d.refused(ctx, exec, gqlerror.List{err})
+		return nil, d.refused(ctx, gqlerror.List{err})
 	}
-	return d.start(ctx, exec, c, params)
+	return d.start(ctx, c, params)
 }
 
 // start is begin for a request that was counted before it was read.
-func (d *Door) start(ctx context.Context, exec graphql.GraphExecutor, c caller, params *graphql.RawParams) (op *operation, res *graphql.Response) {
+func (d *Door) start(ctx context.Context, c caller, params *graphql.RawParams) (op *operation, res *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
 			op, res = nil, &graphql.Response{Errors: d.caught(ctx, p)}
 		}
 	}()
 	c.door = d
-	if of, ok := ctx.(*callerContext); ok { // the request's own, which nobody else has yet
-		of.caller = c
-	} else {
-		ctx = withCaller(ctx, c)
+	of, ok := ctx.(*callerContext)
+	if !ok { // else it is the request's own, which nobody else has yet
+		of = &callerContext{Context: ctx}
+		ctx = of
 	}
+	of.caller = c
 	if c.admission.Enter != nil {
 		ctx = c.admission.Enter(ctx)
 	}
-	ctx = graphql.StartOperationTrace(ctx)
-	oc, errs := exec.CreateOperationContext(ctx, params)
+	oc, points, errs := d.exec.prepare(ctx, params)
 	if len(errs) > 0 {
-		return nil, d.refused(graphql.WithOperationContext(ctx, oc), exec, apart(errs))
+		return nil, d.refused(graphql.WithOperationContext(ctx, oc), errs)
 	}
-	op = &operation{door: d, exec: exec, caller: c, oc: oc}
+	of.complexity = points.complexity
+	op = &operation{door: d, caller: c, oc: oc, way: dispatch{executor: d.exec, oc: oc}, points: points}
 	op.ctx = op.life.begin(ctx, -1)
 	if op.subscription() {
 		op.params = *params
@@ -100,13 +102,13 @@ func (op *operation) run() (refused *graphql.Response) {
 	}()
 	if err := op.enter(op.ctx); err != nil {
 		op.ended = true
-		return op.door.refused(graphql.WithOperationContext(op.ctx, op.oc), op.exec, gqlerror.List{err})
+		return op.door.refused(graphql.WithOperationContext(op.ctx, op.oc), gqlerror.List{err})
 	}
 	if op.subscription() {
 		op.joint = &live.Joint{LastEvent: op.lastEvent}
 		op.ctx = live.WithJoint(op.ctx, op.joint)
 	}
-	op.responses, op.ctx = op.exec.DispatchOperation(op.ctx, op.oc)
+	op.responses, op.ctx = op.way.run(op.ctx)
 	return nil
 }
 
@@ -128,7 +130,7 @@ func (op *operation) source() live.Source {
 
 // enter takes a place and, but for a subscription, begins the operation's time.
 func (op *operation) enter(ctx context.Context) *gqlerror.Error {
-	limits, points := op.door.cfg.Limits, pointsOf(op.oc)
+	limits, points := op.door.cfg.Limits, op.points.whole
 	at, ok := op.door.running.try(op.caller.key, points)
 	if !ok {
 		waiting, cancel := timeout(ctx, limits.RunningWait)
@@ -138,8 +140,8 @@ func (op *operation) enter(ctx context.Context) *gqlerror.Error {
 			return busy()
 		}
 	}
-	op.place, op.points = at, float64(points)
-	op.door.metrics.points.Add(op.points)
+	op.place, op.counted = at, true
+	op.door.metrics.points.Add(float64(points))
 	if !op.subscription() {
 		op.ctx, op.timed = op.time.begin(ctx, limits.OperationTime), true
 	}
@@ -153,8 +155,10 @@ func (op *operation) free() {
 		op.timed = false
 	}
 	op.place.leave()
-	op.door.metrics.points.Sub(op.points)
-	op.points = 0
+	if op.counted {
+		op.door.metrics.points.Sub(float64(op.points.whole))
+		op.counted = false
+	}
 }
 
 // busy refuses what found no place in time.
@@ -228,9 +232,9 @@ func (op *operation) close() {
 }
 
 // refused is the answer to a request that does not run.
-func (d *Door) refused(ctx context.Context, exec graphql.GraphExecutor, errs gqlerror.List) *graphql.Response {
+func (d *Door) refused(ctx context.Context, errs gqlerror.List) *graphql.Response {
 	d.metrics.refuse(errs[0])
-	res := exec.DispatchError(ctx, errs)
+	res := d.exec.refuse(ctx, errs)
 	res.Data = nil
 	return res
 }

@@ -224,7 +224,7 @@ func (p *pipe) open() *graphql.Response {
 		return &graphql.Response{}
 	}
 	params := m.params
-	op, refused := p.broadcasts.door.start(context.WithoutCancel(m.ctx), m.exec, m.caller, &params)
+	op, refused := p.broadcasts.door.start(context.WithoutCancel(m.ctx), m.caller, &params)
 	if refused != nil {
 		return refused
 	}

@@ -16,9 +16,8 @@ func selectionsOf(t *testing.T, all ...graphql.RawParams) (list []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLibrary(t, Config{})
 	for _, params := range all {
-		op, refused := d.start(t.Context(), l.Executor, caller{key: "a"}, &params)
+		op, refused := d.start(t.Context(), caller{key: "a"}, &params)
 		if refused != nil {
 			t.Fatal(params.Query, refused.Errors)
 		}

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 	"golang.org/x/time/rate"
 )
@@ -54,7 +53,6 @@ func closeCodes() []websocket.StatusCode {
 type socket struct {
 	sockets  *sockets
 	door     *Door
-	exec     graphql.GraphExecutor
 	conn     *websocket.Conn
 	netConn  net.Conn      // below conn
 	out      sender        // to netConn

@@ -63,7 +63,7 @@ func (c *socket) introduce(authorization string) caller {
 	case token != "":
 		who.admission = Admission{Unknown: true}
 		if _, ok := c.door.mayLook(who); ok {
-			who, _ = c.door.admit(c.ctx, who, token)
+			who, _ = c.door.admit(c.ctx, new(term), who, token)
 		}
 	case authorization != "":
 		who.admission = Admission{Refused: true}
@@ -93,7 +93,7 @@ func (c *socket) readmit(ctx context.Context) (who caller, refused *gqlerror.Err
 // closes the socket if not: then ok is false. If it cannot be found out, whoever asks is
 // as unknown as in a request.
 func (c *socket) confirm(ctx context.Context, known caller, token string) (who caller, refused *gqlerror.Error, ok bool) {
-	who, _ = c.door.admit(ctx, known, token)
+	who, _ = c.door.admit(ctx, new(term), known, token)
 	switch {
 	case ctx.Err() != nil: // nobody waits for the answer, which may be that of the end
 		return known, nil, false

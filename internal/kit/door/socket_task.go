@@ -167,7 +167,7 @@ func (c *socket) execute(ctx context.Context, t *task) (goesOn bool) {
 		return false
 	}
 	t.payload = nil // a subscription may run for long
-	op, no := c.door.begin(ctx, c.exec, who, t.params)
+	op, no := c.door.begin(ctx, who, t.params)
 	if no != nil {
 		c.sendErrors(ctx, t, no.Errors)
 		return false

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"golang.org/x/time/rate"
@@ -60,7 +59,7 @@ func newSockets(d *Door) *sockets {
 // Do serves every request that asks for WebSocket, even one that cannot be upgraded. It
 // returns after the upgrade, so that a socket keeps neither its request nor the server's
 // goroutine.
-func (s *sockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+func (s *sockets) Do(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		s.door.refuse(w, r, http.StatusServiceUnavailable, later(codeUnavailable, "The server is stopping.", retryUpgrade))
 		return
@@ -71,7 +70,7 @@ func (s *sockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphE
 			s.leave()
 		}
 	}()
-	if c = s.upgrade(w, r, exec); c == nil {
+	if c = s.upgrade(w, r); c == nil {
 		return
 	}
 	s.add(c)
@@ -83,7 +82,7 @@ func (s *sockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphE
 }
 
 // upgrade returns nil if it answered the request with an HTTP error.
-func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) *socket {
+func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request) *socket {
 	if !s.door.originAllowed(r) {
 		s.door.refuse(w, r, http.StatusForbidden, refusal(codeCSRF, "This page's origin may not open sockets here."))
 		return nil
@@ -96,7 +95,7 @@ func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request, exec graphql.G
 		s.door.refuse(w, r, http.StatusBadRequest, refusal(codeBadRequest, "The only sub-protocol is %s.", subprotocol))
 		return nil
 	}
-	c := newSocket(s, r, exec)
+	c := newSocket(s, r)
 	leave, ok := s.door.perAddress.enter(c.caller.network)
 	if !ok {
 		s.door.refuse(w, r, http.StatusTooManyRequests, tooManyOpen())
@@ -255,12 +254,11 @@ func (s *sockets) remove(c *socket) {
 }
 
 // newSocket returns what is known before the upgrade.
-func newSocket(s *sockets, r *http.Request, exec graphql.GraphExecutor) *socket {
+func newSocket(s *sockets, r *http.Request) *socket {
 	ctx, cancel := context.WithCancel(s.door.keep(r.Context()))
 	c := &socket{
 		sockets: s,
 		door:    s.door,
-		exec:    exec,
 		ctx:     ctx,
 		cancel:  cancel,
 		caller:  callerOf(r.Context()),

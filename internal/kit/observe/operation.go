@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/lexer"
 	"go.opentelemetry.io/otel/attribute"
@@ -22,15 +21,19 @@ import (
 // Operations is a gqlgen extension that opens a span for each GraphQL operation
 // and for the fields in it that have a resolver. It keeps the operation's name,
 // as the client chose it, cut to 64 bytes, and no variable and no document.
-type Operations struct{ tracer trace.Tracer }
+type Operations struct {
+	tracer     trace.Tracer
+	complexity func(context.Context) int
+}
 
 // GraphQL returns the extension, or nil if t is: with an extension for fields,
-// gqlgen asks it for every field of every answer.
-func (t *Tracing) GraphQL() *Operations {
+// gqlgen asks it for every field of every answer. Of an operation, complexity says
+// its points.
+func (t *Tracing) GraphQL(complexity func(context.Context) int) *Operations {
 	if t == nil {
 		return nil
 	}
-	return &Operations{t.tracer}
+	return &Operations{t.tracer, complexity}
 }
 
 // ExtensionName implements graphql.HandlerExtension.
@@ -87,9 +90,7 @@ func (o *Operations) begin(ctx context.Context, oc *graphql.OperationContext) (c
 	if name != "" {
 		span.SetAttributes(semconv.GraphQLOperationName(name))
 	}
-	if c := extension.GetComplexityStats(ctx); c != nil {
-		span.SetAttributes(attribute.Int("graphql.complexity", c.Complexity))
-	}
+	span.SetAttributes(attribute.Int("graphql.complexity", o.complexity(ctx)))
 	o.past(ctx, "graphql.parse", oc.Stats.Parsing)
 	o.past(ctx, "graphql.validate", oc.Stats.Validation)
 	return ctx, span

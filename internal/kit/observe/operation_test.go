@@ -34,6 +34,8 @@ func operation(ctx context.Context, o *Operations, oc *graphql.OperationContext,
 	respond(ctx)
 }
 
+func seven(context.Context) int { return 7 }
+
 // field asks for a field at a place in a document, and returns the context in
 // which gqlgen would ask for what is below it: that of its resolver, whose span
 // is over.
@@ -58,7 +60,7 @@ func TestAnOperationHasASpanWithItsFieldsBelow(t *testing.T) {
 	const document = `query Cafes { shops(phone: "secret") { node { name } } }`
 	shops, node := &ast.Field{Name: "shops"}, &ast.Field{Name: "node"}
 	tracing, memory := traced(t)
-	o := tracing.GraphQL()
+	o := tracing.GraphQL(seven)
 	ctx, root := tracing.tracer.Start(t.Context(), "root")
 	operation(ctx, o, &graphql.OperationContext{
 		RawQuery: document, Stats: past, Variables: map[string]any{"phone": "secret"},
@@ -86,6 +88,7 @@ func TestAnOperationHasASpanWithItsFieldsBelow(t *testing.T) {
 		{Name: "Edge.node", Below: "Query.shops"},
 		{Name: name, Below: "root", Attributes: map[string]any{
 			"graphql.operation.type": "query", "graphql.operation.name": name[len("query "):], "graphql.document.hash": fingerprint(document),
+			"graphql.complexity": int64(7),
 		}},
 		{Name: "root"},
 	}
@@ -126,7 +129,7 @@ func TestAnOperationFailedIfAnErrorOfItIsOurs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tracing, memory := traced(t)
-			operation(t.Context(), tracing.GraphQL(), &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Mutation}}, tt.res, nil)
+			operation(t.Context(), tracing.GraphQL(seven), &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Mutation}}, tt.res, nil)
 			spans := show(memory.GetSpans())
 			if len(spans) != 1 || spans[0].Name != "mutation" || spans[0].Attributes["graphql.errors"] != tt.errors || spans[0].Failed != tt.failed {
 				t.Errorf("the spans are %+v, want %v errors, failed: %v", spans, tt.errors, tt.failed)
@@ -137,7 +140,7 @@ func TestAnOperationFailedIfAnErrorOfItIsOurs(t *testing.T) {
 
 func TestTheSpanOfASubscriptionEndsBeforeItsFirstEvent(t *testing.T) {
 	tracing, memory := traced(t)
-	o := tracing.GraphQL()
+	o := tracing.GraphQL(seven)
 	oc := &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Subscription, Name: "News"}}
 	operation(t.Context(), o, oc, &graphql.Response{}, func(ctx context.Context) {
 		if spans := show(memory.GetSpans()); len(spans) != 1 || spans[0].Name != "subscription News" {
@@ -161,7 +164,7 @@ func TestWhatIsNotChosenIsNotTraced(t *testing.T) {
 	memory := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(memory), sdktrace.WithSampler(sdktrace.NeverSample()))
 	tracing := &Tracing{provider: provider, tracer: provider.Tracer(scope)}
-	o := tracing.GraphQL()
+	o := tracing.GraphQL(seven)
 	operation(t.Context(), o, &graphql.OperationContext{Operation: &ast.OperationDefinition{Operation: ast.Query}}, nil, func(ctx context.Context) {
 		field(ctx, o, "Query", &ast.Field{Name: "shops"}, true, func(ctx context.Context) (any, error) {
 			if inner, _ := Span(ctx, "shop.List"); inner != ctx {

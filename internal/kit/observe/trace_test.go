@@ -110,7 +110,7 @@ func TestWithoutTracingNothingIsPutInTheWay(t *testing.T) {
 	if off.HTTP(next) != http.Handler(next) {
 		t.Error("requests take another way")
 	}
-	if off.GraphQL() != nil {
+	if off.GraphQL(nil) != nil {
 		t.Error("there is an extension")
 	}
 	ctx := t.Context()
