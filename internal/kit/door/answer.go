@@ -13,6 +13,10 @@ import (
 // Limits.WriteTime for the first of them.
 const slowestReader = 64 << 10
 
+// longAnswer is the size from which net/http would send an answer in chunks if it is not told
+// its length; that of a shorter one it knows by itself.
+const longAnswer = 2 << 10
+
 // refuse answers a request that reaches no operation.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, err *gqlerror.Error) {
 	d.metrics.refuse(err)
@@ -47,7 +51,9 @@ func (d *Door) write(w http.ResponseWriter, media string, status int, res *graph
 	if wait, ok := retryAfter(res.Errors); ok && status >= http.StatusBadRequest {
 		h.Set("Retry-After", strconv.Itoa(wait))
 	}
-	h["Content-Length"] = []string{strconv.Itoa(len(body.bytes))} // else longer ones would be chunked
+	if len(body.bytes) >= longAnswer {
+		h["Content-Length"] = []string{strconv.Itoa(len(body.bytes))}
+	}
 	d.deadline(w, len(body.bytes))
 	w.WriteHeader(status)
 	_, _ = w.Write(body.bytes) // the client is gone, or too slow

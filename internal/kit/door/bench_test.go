@@ -54,7 +54,7 @@ func BenchmarkCheck(b *testing.B) {
 		return errs
 	}
 	ours := func(ctx context.Context, params *graphql.RawParams) gqlerror.List {
-		_, _, errs := own.prepare(ctx, params)
+		_, errs := own.prepare(ctx, params, new(graphql.OperationContext))
 		return errs
 	}
 	for _, bench := range []struct {

@@ -29,13 +29,19 @@ func fail(status int, code, format string, args ...any) *failure {
 	return &failure{status, refusal(code, format, args...)}
 }
 
+// atMost is a body of which no more is read than shows that it is beyond a limit: one of a
+// length that net/http knows, and that was looked at, is that as it is.
+func atMost(body io.Reader, length int64, limit int) io.Reader {
+	if limit < 0 || length >= 0 {
+		return body
+	}
+	return io.LimitReader(body, int64(limit)+1)
+}
+
 // readAll reads at most limit bytes of a body into a buffer, or what it must grow to.
 // Beyond the free ones it takes memory as they arrive, and three times as much for the
 // copies that decoding makes: who only promises bytes holds none.
 func readAll(body io.Reader, limit int, m *memory, text []byte) ([]byte, *failure) {
-	if limit >= 0 {
-		body = io.LimitReader(body, int64(limit)+1)
-	}
 	if text = text[:0:min(cap(text), freeBytes)]; cap(text) == 0 {
 		text = make([]byte, 0, firstBuffer)
 	}

@@ -60,25 +60,20 @@ func (e *executor) adopt() {
 	e.fields, e.roots = none.ResolverMiddleware, none.RootResolverMiddleware
 }
 
-// prepare makes the context of a request's operation, also of one that is refused then.
-func (e *executor) prepare(ctx context.Context, params *graphql.RawParams) (oc *graphql.OperationContext, points points, refused gqlerror.List) {
-	begun := params.ReadTime.End
-	if begun.IsZero() {
-		begun = graphql.Now()
-	}
-	oc = &graphql.OperationContext{
-		DisableIntrospection: !e.docs.introspection,
-		RecoverFunc:          e.recovered, ResolverMiddleware: e.fields, RootResolverMiddleware: e.roots,
-		Stats: graphql.Stats{Read: params.ReadTime, OperationStart: begun},
-	}
+// prepare fills in the context of a request's operation, an empty one, also if the operation is
+// refused then.
+func (e *executor) prepare(ctx context.Context, params *graphql.RawParams, oc *graphql.OperationContext) (points points, refused gqlerror.List) {
+	oc.DisableIntrospection = !e.docs.introspection
+	oc.RecoverFunc, oc.ResolverMiddleware, oc.RootResolverMiddleware = e.recovered, e.fields, e.roots
+	oc.Stats.OperationStart = graphql.Now()
 	doc, refused := e.docs.find(ctx, params, &oc.Stats)
 	if refused != nil {
-		return oc, points, refused
+		return points, refused
 	}
 	oc.RawQuery, oc.OperationName, oc.Extensions, oc.Headers = doc.text, params.OperationName, params.Extensions, params.Headers
 	oc.Doc = doc.tree
 	if oc.Operation = doc.tree.Operations.ForName(params.OperationName); oc.Operation == nil {
-		return oc, points, gqlerror.List{refusal(codeValidation, "operation %s not found", params.OperationName)}
+		return points, gqlerror.List{refusal(codeValidation, "operation %s not found", params.OperationName)}
 	}
 	cost := doc.cost(oc.Operation)
 	var err *gqlerror.Error
@@ -86,9 +81,9 @@ func (e *executor) prepare(ctx context.Context, params *graphql.RawParams) (oc *
 		points, err = e.docs.weigh(ctx, cost, oc)
 	}
 	if err != nil {
-		return oc, points, gqlerror.List{err}
+		return points, gqlerror.List{err}
 	}
-	return oc, points, nil
+	return points, nil
 }
 
 // variables are the values of an operation's variables, as its schema has them.

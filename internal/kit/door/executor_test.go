@@ -215,7 +215,8 @@ func TestOperationsRunAsByTheExecutorOfGqlgen(t *testing.T) {
 			for _, x := range seen.extensions() {
 				l.use(x)
 			}
-			if oc, _, errs := l.prepare(t.Context(), params()); errs != nil {
+			oc = new(graphql.OperationContext)
+			if _, errs := l.prepare(t.Context(), params(), oc); errs != nil {
 				got.Refused = refusedAs(l.refuse(graphql.WithOperationContext(t.Context(), oc), errs))
 			} else {
 				got.whole((&dispatch{executor: l.executor, oc: oc}).run(t.Context()))

@@ -18,7 +18,6 @@ type httpTransport struct{ *Door }
 
 // serve answers whatever is no WebSocket. The context is made of the request's.
 func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, of *callerContext) {
-	begin := graphql.Now()
 	c, held := of.caller, &of.held
 	of.runs, of.held = *t.memoryOf(c), *t.memoryOf(c)
 	c.memory = &of.runs
@@ -36,7 +35,6 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, of *caller
 		return
 	}
 	params.Headers = r.Header
-	params.ReadTime = graphql.TraceTiming{Start: begin, End: graphql.Now()}
 	if !c.memory.take(weigh(params)) {
 		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
 		return
@@ -91,7 +89,7 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	failed = within(w, min(t.cfg.Limits.BodyTime, 0), func() *failure {
 		into := borrow()
 		defer into.giveBack()
-		text, failed := readAll(r.Body, limit, held, into.bytes)
+		text, failed := readAll(atMost(r.Body, r.ContentLength, limit), limit, held, into.bytes)
 		if failed == nil {
 			params, failed = t.decode(text)
 		}

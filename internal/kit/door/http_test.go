@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -361,6 +362,17 @@ func TestUsualHeadersMeanWhatTheySay(t *testing.T) {
 		want, attributes, _ := mime.ParseMediaType(mediaJSON + charset)
 		if err != nil || media != want || !isUTF8(attributes["charset"]) {
 			t.Errorf("Content-Type: %s%s: got %s, %v", mediaJSON, charset, media, err)
+		}
+	}
+}
+
+func TestAnAnswerOfAnyLengthSaysHowLongItIs(t *testing.T) {
+	s := openHouse(t, Config{})
+	around := len(`{"data":{"big":""}}`)
+	for _, bytes := range []int{1, longAnswer - around - 1, longAnswer - around, longAnswer - around + 1, 3 * longAnswer} {
+		res, text := s.ask(t, "POST", "/", query("{ big(bytes: "+strconv.Itoa(bytes)+") }"), map[string]string{"Content-Type": mediaJSON, "Accept-Encoding": "identity"})
+		if told := res.Header.Get("Content-Length"); len(text) != bytes+around || told != strconv.Itoa(len(text)) {
+			t.Errorf("%d bytes came of %d, with a length of %q", len(text), bytes+around, told)
 		}
 	}
 }

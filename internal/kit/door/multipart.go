@@ -150,7 +150,7 @@ func (u *upload) field(name string, limit int) ([]byte, *failure) {
 	if part.FormName() != name {
 		return nil, badRequest("The parts are operations, map and the files, in this order.")
 	}
-	text, failed := readAll(part, limit, u.held, nil)
+	text, failed := readAll(atMost(part, -1, limit), limit, u.held, nil)
 	if failed != nil && failed.status == http.StatusBadRequest {
 		return nil, u.broken(io.ErrUnexpectedEOF)
 	}

@@ -32,13 +32,14 @@ type operation struct {
 	door      *Door
 	caller    caller
 	oc        *graphql.OperationContext
-	way       dispatch          // through the extensions
-	params    graphql.RawParams // of a subscription
-	ctx       context.Context   // ends with the operation
-	life      term              // what ctx is made of
-	time      term              // of a query or a mutation that runs
-	timed     bool              // it has a time now
-	place     place             // among what runs
+	own       graphql.OperationContext // what oc points to
+	way       dispatch                 // through the extensions
+	params    graphql.RawParams        // of a subscription
+	ctx       context.Context          // ends with the operation
+	life      term                     // what ctx is made of
+	time      term                     // of a query or a mutation that runs
+	timed     bool                     // it has a time now
+	place     place                    // among what runs
 	points    points
 	counted   bool // its points are among those that run
 	responses graphql.ResponseHandler
@@ -75,12 +76,14 @@ func (d *Door) start(ctx context.Context, c caller, params *graphql.RawParams) (
 	if c.admission.Enter != nil {
 		ctx = c.admission.Enter(ctx)
 	}
-	oc, points, errs := d.exec.prepare(ctx, params)
+	op = &operation{door: d, caller: c}
+	op.oc = &op.own
+	points, errs := d.exec.prepare(ctx, params, op.oc)
 	if len(errs) > 0 {
-		return nil, d.refused(graphql.WithOperationContext(ctx, oc), errs)
+		return nil, d.refused(graphql.WithOperationContext(ctx, op.oc), errs)
 	}
-	of.complexity = points.complexity
-	op = &operation{door: d, caller: c, oc: oc, way: dispatch{executor: d.exec, oc: oc}, points: points}
+	of.complexity, op.points = points.complexity, points
+	op.way = dispatch{executor: d.exec, oc: op.oc}
 	op.ctx = op.life.begin(ctx, -1)
 	if op.subscription() {
 		op.params = *params
