@@ -55,6 +55,8 @@ func (e *executor) use(extension graphql.HandlerExtension) {
 
 // adopt takes over what gqlgen made of the extensions for fields: it is in the context of
 // any operation, also in that of none.
+//
+//nolint:contextcheck,nolintlint // gqlgen is asked about itself, for nobody; the one linter heeds this, and the other does not see that
 func (e *executor) adopt() {
 	none, _ := e.stock.CreateOperationContext(graphql.StartOperationTrace(context.Background()), &graphql.RawParams{})
 	e.fields, e.roots = none.ResolverMiddleware, none.RootResolverMiddleware
@@ -137,15 +139,18 @@ func (d *dispatch) begin(ctx context.Context) graphql.ResponseHandler {
 		d.passed++
 		return d.operations[d.passed-1].InterceptOperation(ctx, d.next)
 	}
-	d.inner, d.first = ctx, graphql.WithResponseContext(ctx, d.present, d.recovered)
-	d.respond = d.es.Exec(d.first)
-	if errs := graphql.GetErrors(d.first); errs != nil {
+	first := graphql.WithResponseContext(ctx, d.present, d.recovered)
+	d.inner, d.first = ctx, first
+	d.respond = d.es.Exec(first)
+	if errs := graphql.GetErrors(first); errs != nil {
 		return graphql.OneShot(&graphql.Response{Errors: errs})
 	}
 	return d.answer
 }
 
 // answer returns the next response, nil at the end and when nobody waits for it any more.
+//
+//nolint:contextcheck,nolintlint // first is made of ctx
 func (d *dispatch) answer(ctx context.Context) *graphql.Response {
 	if ctx.Err() != nil {
 		return nil

@@ -132,7 +132,7 @@ type execution struct {
 }
 
 // whole runs an operation to its end, at most so many responses.
-func (x *execution) whole(responses graphql.ResponseHandler, ctx context.Context) {
+func (x *execution) whole(ctx context.Context, responses graphql.ResponseHandler) {
 	for range 5 {
 		res := responses(ctx)
 		if res == nil {
@@ -205,7 +205,8 @@ func TestOperationsRunAsByTheExecutorOfGqlgen(t *testing.T) {
 				res := theirs.DispatchError(graphql.WithOperationContext(ctx, oc), errs)
 				want.Refused = refusedAs(res)
 			} else {
-				want.whole(theirs.DispatchOperation(ctx, oc))
+				responses, inner := theirs.DispatchOperation(ctx, oc)
+				want.whole(inner, responses)
 			}
 			want.Diary = seen.all()
 
@@ -219,7 +220,8 @@ func TestOperationsRunAsByTheExecutorOfGqlgen(t *testing.T) {
 			if _, errs := l.prepare(t.Context(), params(), oc); errs != nil {
 				got.Refused = refusedAs(l.refuse(graphql.WithOperationContext(t.Context(), oc), errs))
 			} else {
-				got.whole((&dispatch{executor: l.executor, oc: oc}).run(t.Context()))
+				responses, inner := (&dispatch{executor: l.executor, oc: oc}).run(t.Context())
+				got.whole(inner, responses)
 			}
 			got.Diary = seen.all()
 			if d := cmp.Diff(want, got); d != "" {

@@ -160,9 +160,10 @@ func Complexity(ctx context.Context) int {
 
 // receive finds out who asks, counts the request, and hands it to a transport.
 func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
-	ctx := &callerContext{Context: r.Context()}
+	ctx := withCaller(r.Context(), caller{})
+	of, _ := ctx.(*callerContext) // withCaller made it
 	var refused *gqlerror.Error
-	if ctx.caller, refused = d.welcome(r, &ctx.asks); refused != nil {
+	if of.caller, refused = d.welcome(r, &of.asks); refused != nil {
 		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{refused}}, mediaJSON), refused)
 		return
 	}
@@ -178,7 +179,7 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 		d.sockets.Do(w, r.WithContext(ctx))
 		return
 	}
-	(&httpTransport{d}).serve(w, r, ctx)
+	(&httpTransport{d}).serve(w, r, of)
 }
 
 // welcome counts a request before anything of its body is read. Somebody with a

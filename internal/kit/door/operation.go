@@ -67,12 +67,12 @@ func (d *Door) start(ctx context.Context, c caller, params *graphql.RawParams) (
 		}
 	}()
 	c.door = d
-	of, ok := ctx.(*callerContext)
-	if !ok { // else it is the request's own, which nobody else has yet
-		of = &callerContext{Context: ctx}
-		ctx = of
+	if of, ok := ctx.(*callerContext); ok { // the request's own, which nobody else has yet
+		of.caller = c
+	} else {
+		ctx = withCaller(ctx, c)
 	}
-	of.caller = c
+	of, _ := ctx.(*callerContext)
 	if c.admission.Enter != nil {
 		ctx = c.admission.Enter(ctx)
 	}

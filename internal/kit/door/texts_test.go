@@ -9,7 +9,8 @@ import (
 
 // shared says whether a text of these bytes is the one that is kept.
 func shared(t *texts, text string) bool {
-	return unsafe.StringData(t.of([]byte(text))) == unsafe.StringData(t.of([]byte(text)))
+	first, again := t.of([]byte(text)), t.of([]byte(text))
+	return unsafe.StringData(first) == unsafe.StringData(again)
 }
 
 func TestTextsAreBounded(t *testing.T) {
