@@ -38,7 +38,7 @@ func atMost(body io.Reader, length int64, limit int) io.Reader {
 	return io.LimitReader(body, int64(limit)+1)
 }
 
-// readAll reads at most limit bytes of a body into a buffer, or what it must grow to.
+// readAll reads a body into a buffer, or what it must grow to, and refuses one beyond a limit.
 // Beyond the free ones it takes memory as they arrive, and three times as much for the
 // copies that decoding makes: who only promises bytes holds none.
 func readAll(body io.Reader, limit int, m *memory, text []byte) ([]byte, *failure) {

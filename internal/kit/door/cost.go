@@ -54,9 +54,10 @@ func (d *documents) newCost(op *ast.OperationDefinition) *cost {
 }
 
 // takes says whether the given values are those of an operation's variables as they are:
-// each of them is there and a string, and nothing else is.
+// each of them is there and a string, and nothing else is. A subscription keeps those of its
+// request for operations that begin later, so it has its own.
 func (c *cost) takes(op *ast.OperationDefinition, given map[string]any) bool {
-	if !c.strings || len(given) != len(op.VariableDefinitions) {
+	if !c.strings || op.Operation == ast.Subscription || len(given) != len(op.VariableDefinitions) {
 		return false
 	}
 	for _, v := range op.VariableDefinitions {

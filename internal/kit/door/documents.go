@@ -16,14 +16,9 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 )
 
-// documents is the gqlgen extension that knows documents: those that clients
-// name by a hash (automatic persisted queries, as Apollo's clients and urql
-// send them), those that were found valid before, and what is too much about a
-// new one.
-//
-// It parses, measures and validates before gqlgen would, and hands the document
-// over by the operation context, from where [handedOver] takes it: so each
-// document is parsed once, and what is expensive comes last.
+// documents knows documents: those that clients name by a hash (automatic persisted queries,
+// as Apollo's clients and urql send them), those that were found valid before, and what is
+// too much about a new one. Each is parsed once, and what is expensive comes last.
 type documents struct {
 	es            graphql.ExecutableSchema
 	schema        *ast.Schema

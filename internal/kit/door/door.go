@@ -147,9 +147,11 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	return d, err
 }
 
-// Use adds a gqlgen extension. It must not be called once requests are served. Documents are
-// read before any extension is asked: one that changes parameters or operation contexts
-// (graphql.OperationParameterMutator, graphql.OperationContextMutator) has no say.
+// Use adds a gqlgen extension, of those that intercept operations, responses or fields. It must
+// not be called once requests are served. An extension lets an operation go on once or not at
+// all, and changes no variables. Documents are the door's: it panics at an extension that
+// would change parameters or operation contexts (graphql.OperationParameterMutator,
+// graphql.OperationContextMutator), and what an operation costs is asked of [Complexity].
 func (d *Door) Use(extension graphql.HandlerExtension) { d.exec.use(extension) }
 
 // ServeHTTP answers GET, POST, event streams and WebSockets.
@@ -180,10 +182,8 @@ func (d *Door) present(ctx context.Context, err error) *gqlerror.Error {
 	if d.cfg.Present != nil {
 		return d.cfg.Present(ctx, err)
 	}
-	if told, ok := errors.AsType[*gqlerror.Error](err); ok {
-		if told.Err == nil {
-			return &gqlerror.Error{Message: told.Message, Path: told.Path, Locations: told.Locations, Extensions: told.Extensions}
-		}
+	if told, ok := errors.AsType[*gqlerror.Error](err); ok && told.Err == nil {
+		return &gqlerror.Error{Message: told.Message, Path: told.Path, Locations: told.Locations, Extensions: told.Extensions}
 	}
 	return &gqlerror.Error{Message: "internal error", Path: graphql.GetPath(ctx), Extensions: map[string]any{"code": codeInternal}}
 }

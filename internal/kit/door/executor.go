@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -19,7 +20,7 @@ import (
 //
 // gqlgen's own executor asks the extensions that intercept fields, dispatches subscriptions,
 // which begin seldom, and presents what is refused. Mutators of parameters and contexts are
-// not asked: documents are the door's. It is safe for concurrent use once all extensions are
+// refused: documents are the door's. It is safe for concurrent use once all extensions are
 // there.
 type executor struct {
 	stock      *gqlgen.Executor
@@ -41,8 +42,13 @@ func newExecutor(es graphql.ExecutableSchema, docs *documents, present graphql.E
 	return e
 }
 
-// use adds an extension.
+// use adds an extension. It panics, as gqlgen does at what is none, at one that would never
+// be asked.
 func (e *executor) use(extension graphql.HandlerExtension) {
+	switch extension.(type) {
+	case graphql.OperationParameterMutator, graphql.OperationContextMutator:
+		panic(fmt.Sprintf("%T changes parameters or contexts of operations: a door asks no such extension", extension))
+	}
 	e.stock.Use(extension)
 	if x, ok := extension.(graphql.OperationInterceptor); ok {
 		e.operations = append(e.operations, x)
@@ -88,8 +94,12 @@ func (e *executor) prepare(ctx context.Context, params *graphql.RawParams, oc *g
 	return points, nil
 }
 
-// variables are the values of an operation's variables, as its schema has them.
+// variables are the values of an operation's variables, as its schema has them. They may be
+// the request's own.
 func (e *executor) variables(c *cost, op *ast.OperationDefinition, given map[string]any) (map[string]any, *gqlerror.Error) {
+	if len(op.VariableDefinitions) == 0 {
+		return map[string]any{}, nil
+	}
 	if c.takes(op, given) {
 		return given, nil
 	}

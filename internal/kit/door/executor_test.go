@@ -242,3 +242,42 @@ func refusedAs(res *graphql.Response) string {
 	text, _ := json.Marshal(res)
 	return string(text)
 }
+
+// A query may have the variables of its request as they are. A subscription begins again and
+// again with them.
+func TestASubscriptionHasVariablesOfItsOwn(t *testing.T) {
+	l := newLibrary(t, Config{})
+	for document, own := range map[string]bool{
+		"query($a: String!) { hello(name: $a) }":                   false,
+		"subscription($a: String!) { told(topic: $a) { number } }": true,
+	} {
+		params, oc := &graphql.RawParams{Query: document, Variables: map[string]any{"a": "x"}}, new(graphql.OperationContext)
+		if _, errs := l.prepare(t.Context(), params, oc); errs != nil {
+			t.Fatal(errs)
+		}
+		oc.Variables["b"] = "y"
+		if _, same := params.Variables["b"]; same == own || oc.Variables["a"] != "x" {
+			t.Errorf("%s: the operation has %v, the request %v", document, oc.Variables, params.Variables)
+		}
+	}
+}
+
+// limiting stands for gqlgen's extensions that would limit, or change, what a door has read.
+type limiting struct{ aroundOperations }
+
+func (limiting) MutateOperationContext(context.Context, *graphql.OperationContext) *gqlerror.Error {
+	return nil
+}
+
+func TestAnExtensionThatWouldNeverBeAskedIsRefused(t *testing.T) {
+	d, err := New(doortest.New().Executable(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if said, _ := recover().(string); !strings.Contains(said, "door.limiting") {
+			t.Errorf("it panics with %q", said)
+		}
+	}()
+	d.Use(limiting{})
+}

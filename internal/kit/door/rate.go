@@ -37,8 +37,8 @@ type buckets struct {
 	epoch    time.Time // the instants below count from here
 
 	mu           sync.Mutex
-	young, old   map[string]*time.Duration // when the bucket is full again
-	crowd        time.Duration             // the same, of the one for all others
+	young, old   map[string]time.Duration // when the bucket is full again
+	crowd        time.Duration            // the same, of the one for all others
 	nextRotation time.Duration
 }
 
@@ -89,7 +89,7 @@ func (r *UserRate) Take(user string) (wait time.Duration, ok bool) { return r.bu
 
 // open begins the first generation.
 func (b *buckets) open() *buckets {
-	b.epoch, b.young = b.now(), map[string]*time.Duration{}
+	b.epoch, b.young = b.now(), map[string]time.Duration{}
 	b.nextRotation = b.window()
 	return b
 }
@@ -104,12 +104,16 @@ func (b *buckets) take(key string) (wait time.Duration, ok bool) {
 	defer b.mu.Unlock()
 	at := b.now().Sub(b.epoch)
 	b.rotate(at)
-	bucket, of := b.find(key)
-	full := max(*bucket, at) + b.interval
+	full, own := b.find(key)
+	full = max(full, at) + b.interval
 	if wait := full - b.span - at; wait > 0 {
 		return wait, false
 	}
-	b.set(key, bucket, of, full)
+	if own {
+		b.young[key] = full
+	} else {
+		b.crowd = full
+	}
 	return 0, true
 }
 
@@ -130,7 +134,7 @@ func (b *buckets) left(key string) (wait time.Duration, ok bool) {
 	at := b.now().Sub(b.epoch)
 	b.rotate(at)
 	full, _ := b.find(key)
-	if wait := max(*full, at) + b.interval - b.span - at; wait > 0 {
+	if wait := max(full, at) + b.interval - b.span - at; wait > 0 {
 		return wait, false
 	}
 	return 0, true
@@ -148,45 +152,26 @@ func (b *buckets) spend(key string, n int) {
 	defer b.mu.Unlock()
 	at := b.now().Sub(b.epoch)
 	b.rotate(at)
-	if bucket, of := b.find(key); of != crowded {
+	if full, own := b.find(key); own {
 		n = min(n, int((b.span+b.debt)/b.interval)) // a product that cannot overflow
-		b.set(key, bucket, of, min(max(*bucket, at)+time.Duration(n)*b.interval, at+b.span+b.debt))
+		b.young[key] = min(max(full, at)+time.Duration(n)*b.interval, at+b.span+b.debt)
 	}
 }
 
-// Whose the bucket of a key is.
-type owner int
-
-const (
-	itsOwn  owner = iota // the key's, in the young generation
-	itsNext              // the key's, if it is put there
-	crowded              // that of all for whom there is no place
-)
-
-// find returns when the key's bucket is full again, and whose it is.
-func (b *buckets) find(key string) (full *time.Duration, of owner) {
-	if full = b.young[key]; full != nil {
-		return full, itsOwn
+// find returns when the key's bucket is full again, and whether it is its own.
+func (b *buckets) find(key string) (full time.Duration, own bool) {
+	if full, ok := b.young[key]; ok {
+		return full, true
 	}
 	places := b.places / 2
-	if full = b.old[key]; full != nil {
+	full, known := b.old[key]
+	if known {
 		places = b.places
 	}
-	switch {
-	case len(b.young) >= places:
-		return &b.crowd, crowded
-	case full == nil:
-		full = new(time.Duration)
+	if len(b.young) >= places {
+		return b.crowd, false
 	}
-	return full, itsNext
-}
-
-// set notes when the bucket that find returned is full again.
-func (b *buckets) set(key string, bucket *time.Duration, of owner, full time.Duration) {
-	*bucket = full
-	if of == itsNext {
-		b.young[key] = bucket
-	}
+	return full, true
 }
 
 // rotate starts a new generation when it is time. What it drops was last taken
@@ -195,7 +180,7 @@ func (b *buckets) rotate(at time.Duration) {
 	if at < b.nextRotation {
 		return
 	}
-	b.old, b.young = b.young, map[string]*time.Duration{}
+	b.old, b.young = b.young, map[string]time.Duration{}
 	b.nextRotation = at + b.window()
 }
 

@@ -24,12 +24,7 @@ type term struct {
 	cause  error
 }
 
-// newTerm returns a term of a time, or of none if that is negative. It must be ended.
-func newTerm(parent context.Context, of time.Duration) *term {
-	return new(term).begin(parent, of)
-}
-
-// begin is newTerm of a term that is a part of something.
+// begin begins a new term of a time, or of none if that is negative. It must be ended.
 func (t *term) begin(parent context.Context, of time.Duration) *term {
 	t.Context = parent
 	if of >= 0 {

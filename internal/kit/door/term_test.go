@@ -43,7 +43,7 @@ func TestATermEndsAsAContextDoes(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					parent, cancel := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
 					defer cancel(nil)
-					term := newTerm(parent, tt.of)
+					term := new(term).begin(parent, tt.of)
 					defer term.end(nil)
 					before(term)
 					tt.do(cancel, term.end)
@@ -87,14 +87,14 @@ func TestATermHasTheEarlierDeadline(t *testing.T) {
 	defer cancel()
 	want, _ := early.Deadline()
 	for _, of := range []time.Duration{-1, time.Hour} {
-		if got, ok := newTerm(early, of).Deadline(); !ok || !got.Equal(want) {
+		if got, ok := new(term).begin(early, of).Deadline(); !ok || !got.Equal(want) {
 			t.Errorf("%v: %v, %v", of, got, ok)
 		}
 	}
-	if got, ok := newTerm(early, time.Second).Deadline(); !ok || !got.Before(want) {
+	if got, ok := new(term).begin(early, time.Second).Deadline(); !ok || !got.Before(want) {
 		t.Errorf("%v, %v", got, ok)
 	}
-	if _, ok := newTerm(t.Context(), -1).Deadline(); ok {
+	if _, ok := new(term).begin(t.Context(), -1).Deadline(); ok {
 		t.Error("no time has a deadline")
 	}
 }
@@ -103,7 +103,7 @@ func TestATermThatNobodyWaitsForCostsNoTimer(t *testing.T) {
 	parent, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	allocated := testing.AllocsPerRun(100, func() {
-		term := newTerm(parent, time.Minute)
+		term := new(term).begin(parent, time.Minute)
 		if term.Err() != nil {
 			t.Error("it is over")
 		}

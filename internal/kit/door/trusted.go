@@ -48,7 +48,7 @@ func (d *documents) vet(hash string, doc *document, limits Limits) error {
 	}
 	doc.tree = tree
 	if refused := d.check(doc, limits); refused != nil {
-		return refused
+		return refused[0]
 	}
 	return nil
 }

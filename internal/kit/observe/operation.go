@@ -27,8 +27,8 @@ type Operations struct {
 }
 
 // GraphQL returns the extension, or nil if t is: with an extension for fields,
-// gqlgen asks it for every field of every answer. Of an operation, complexity says
-// its points.
+// gqlgen asks it for every field of every answer. Of the context of an operation,
+// complexity says its points; it must be there if t is.
 func (t *Tracing) GraphQL(complexity func(context.Context) int) *Operations {
 	if t == nil {
 		return nil

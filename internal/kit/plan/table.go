@@ -53,7 +53,8 @@ func (f *Field) Shape() Shape { return Shape{f.to, f.list, f.nullable, f.args !=
 // Nullable says that the field may be null.
 func (f *Field) Nullable() *Field { f.nullable = true; return f }
 
-// With says how the arguments are read. An error leaves the query to gqlgen.
+// With says how the arguments are read, by their names: of a map that may have more than them,
+// and that nobody may change. An error leaves the query to gqlgen.
 func (f *Field) With(args func(map[string]any) (any, error)) *Field { f.args = args; return f }
 
 // A loader reads something of all objects that stand in one place.
