@@ -235,8 +235,8 @@ type points struct {
 	whole      int // with its questions about the schema, as much as it takes of what may run
 }
 
-// weigh says what an operation costs, unless it is too much. What is refused here was found
-// valid, so it drives nothing out of the cache.
+// weigh says what an operation costs, unless it is too much, and then keeps the query under the
+// hash that its client names it by.
 func (d *documents) weigh(ctx context.Context, c *cost, oc *graphql.OperationContext) (p points, refused *gqlerror.Error) {
 	d.texts.keep(oc.Operation.Name)
 	if err := d.onceOnly(c, oc); err != nil {

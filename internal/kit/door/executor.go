@@ -111,7 +111,7 @@ func (e *executor) variables(c *cost, op *ast.OperationDefinition, given map[str
 	if !ok {
 		told = refusal(codeValidation, "The variables cannot be read.")
 	}
-	errcode.Set(told, errcode.ValidationFailed)
+	errcode.Set(told, codeValidation)
 	return nil, told
 }
 
