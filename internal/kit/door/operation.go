@@ -31,15 +31,14 @@ type caller struct {
 type operation struct {
 	door      *Door
 	caller    caller
-	oc        *graphql.OperationContext
-	own       graphql.OperationContext // what oc points to
-	way       dispatch                 // through the extensions
-	params    graphql.RawParams        // of a subscription
-	ctx       context.Context          // ends with the operation
-	life      term                     // what ctx is made of
-	time      term                     // of a query or a mutation that runs
-	timed     bool                     // it has a time now
-	place     place                    // among what runs
+	oc        graphql.OperationContext
+	way       dispatch          // through the extensions
+	params    graphql.RawParams // of a subscription
+	ctx       context.Context   // ends with the operation
+	life      term              // what ctx is made of
+	time      term              // of a query or a mutation that runs
+	timed     bool              // it has a time now
+	place     place             // among what runs
 	points    points
 	counted   bool // its points are among those that run
 	responses graphql.ResponseHandler
@@ -67,23 +66,21 @@ func (d *Door) start(ctx context.Context, c caller, params *graphql.RawParams) (
 		}
 	}()
 	c.door = d
-	if of, ok := ctx.(*callerContext); ok { // the request's own, which nobody else has yet
-		of.caller = c
-	} else {
+	if _, ours := ctx.(*callerContext); !ours { // else it is the request's, which nobody else has yet
 		ctx = withCaller(ctx, c)
 	}
 	of, _ := ctx.(*callerContext)
+	of.caller = c
 	if c.admission.Enter != nil {
 		ctx = c.admission.Enter(ctx)
 	}
 	op = &operation{door: d, caller: c}
-	op.oc = &op.own
-	points, errs := d.exec.prepare(ctx, params, op.oc)
+	points, errs := d.exec.prepare(ctx, params, &op.oc)
 	if len(errs) > 0 {
-		return nil, d.refused(graphql.WithOperationContext(ctx, op.oc), errs)
+		return nil, d.refused(graphql.WithOperationContext(ctx, &op.oc), errs)
 	}
 	of.complexity, op.points = points.complexity, points
-	op.way = dispatch{executor: d.exec, oc: op.oc}
+	op.way = dispatch{executor: d.exec, oc: &op.oc}
 	op.ctx = op.life.begin(ctx, -1)
 	if op.subscription() {
 		op.params = *params
@@ -105,7 +102,7 @@ func (op *operation) run() (refused *graphql.Response) {
 	}()
 	if err := op.enter(op.ctx); err != nil {
 		op.ended = true
-		return op.door.refused(graphql.WithOperationContext(op.ctx, op.oc), gqlerror.List{err})
+		return op.door.refused(graphql.WithOperationContext(op.ctx, &op.oc), gqlerror.List{err})
 	}
 	if op.subscription() {
 		op.joint = &live.Joint{LastEvent: op.lastEvent}
