@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,10 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandian-dev/tandian/graph"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files, from the embedded stores")
 
 // Each testdata/NAME.graphql is what a client would send, with the variables of
 // NAME.vars.json if there are any; NAME.golden.json is the answer, from the
@@ -59,7 +57,7 @@ func golden(t *testing.T, folder string, fill func(*testing.T, *apptest.Stack)) 
 			t.Run(name, func(t *testing.T) {
 				query, vars := document(t, filepath.Join(folder, name))
 				path := filepath.Join(folder, name+".golden.json")
-				if *update && stack.Name == "embedded" {
+				if *graph.Update && stack.Name == "embedded" {
 					if err := os.WriteFile(path, []byte(answer(t, s, query, vars)), 0o600); err != nil {
 						t.Fatal(err)
 					}
