@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"math"
-
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -27,8 +25,8 @@ func written(s kept.Stats) model.CacheStats {
 func cacheStats(s cache.Stats) model.CacheStats {
 	remote := s.Hits + s.NegativeHits
 	out := model.CacheStats{
-		Name: s.Name, LocalHits: count(s.LocalHits), RemoteHits: count(remote), Misses: count(s.Misses),
-		Loads: count(s.Loads), LoadErrors: count(s.LoadErrors), StaleServed: count(s.StaleServed),
+		Name: s.Name, LocalHits: int(s.LocalHits), RemoteHits: int(remote), Misses: int(s.Misses),
+		Loads: int(s.Loads), LoadErrors: int(s.LoadErrors), StaleServed: int(s.StaleServed),
 	}
 	if hits := s.LocalHits + remote; hits > 0 {
 		out.HitRatio = float64(hits) / float64(hits+s.Misses)
@@ -36,7 +34,7 @@ func cacheStats(s cache.Stats) model.CacheStats {
 	return out
 }
 
-func hotKey(k cache.HotKey) model.HotKey { return model.HotKey{Key: k.Key, Hits: count(k.Hits)} }
+func hotKey(k cache.HotKey) model.HotKey { return model.HotKey{Key: k.Key, Hits: int(k.Hits)} }
 
 // convert converts each element of a list.
 func convert[F, T any](list []F, to func(F) T) []T {
@@ -54,6 +52,3 @@ func checkTop(top int) error {
 	}
 	return nil
 }
-
-// count is n as an Int, which has 32 bits.
-func count(n int64) int { return int(min(n, math.MaxInt32)) }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/order"
 )
 
@@ -27,13 +26,4 @@ func orderNumber(id *scalar.ID) (int64, error) {
 		return 0, nil
 	}
 	return id.Of("Order")
-}
-
-// salesByDay is what a shop sold, or with nil all did, in Ints.
-func (r *Resolver) salesByDay(ctx context.Context, shopID *int64, from, to calendar.Date) ([]order.DaySales, error) {
-	days, err := r.rooms.Orders.SalesByDay(ctx, shopID, from, to)
-	for i, d := range days {
-		days[i].Orders, days[i].Paid, days[i].Amount = count(int64(d.Orders)), count(int64(d.Paid)), count(int64(d.Amount))
-	}
-	return days, err
 }

@@ -98,7 +98,7 @@ func (r *queryResolver) OrderByNumber(ctx context.Context, number string) (*orde
 }
 
 func (r *queryResolver) SalesByDay(ctx context.Context, from calendar.Date, to calendar.Date) ([]order.DaySales, error) {
-	return r.salesByDay(ctx, nil, from, to)
+	return r.rooms.Orders.SalesByDay(ctx, nil, from, to)
 }
 
 func (r *shopResolver) Orders(ctx context.Context, obj *shop.Shop, status []order.Status, first int, after *page.Cursor) (*order.Page, error) {
@@ -112,7 +112,7 @@ func (r *shopResolver) SalesByDay(ctx context.Context, obj *shop.Shop, from cale
 	if err := r.rooms.Orders.MaySeeShop(ctx, orderViewer(ctx), obj.ID); err != nil {
 		return nil, err
 	}
-	return r.salesByDay(ctx, &obj.ID, from, to)
+	return r.rooms.Orders.SalesByDay(ctx, &obj.ID, from, to)
 }
 
 func (r *subscriptionResolver) OrderUpdates(ctx context.Context, orderID *scalar.ID) (<-chan *order.Order, error) {

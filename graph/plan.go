@@ -102,15 +102,15 @@ func (t *planned) ofShops() {
 	}}
 	t.image = plan.Type{Name: "Image", Fields: map[string]*plan.Field{
 		"url":          plan.Plain(func(out []byte, i *mediapath.Image) []byte { return plan.String(out, i.URL) }),
-		"width":        plan.Plain(func(out []byte, i *mediapath.Image) []byte { return orNull(out, i.Width, writeInt) }),
-		"height":       plan.Plain(func(out []byte, i *mediapath.Image) []byte { return orNull(out, i.Height, writeInt) }),
+		"width":        plan.Plain(func(out []byte, i *mediapath.Image) []byte { return orNull(out, i.Width, scalar.AppendInt) }),
+		"height":       plan.Plain(func(out []byte, i *mediapath.Image) []byte { return orNull(out, i.Height, scalar.AppendInt) }),
 		"thumbnailUrl": plan.Plain(func(out []byte, i *mediapath.Image) []byte { return plan.String(out, i.ThumbnailURL) }),
 	}}
 	t.shopType = plan.Type{Name: "ShopType", Fields: map[string]*plan.Field{
 		"id":      plan.Plain(func(out []byte, t *shop.Type) []byte { return writeID(out, "ShopType", t.ID) }),
 		"name":    plan.Plain(func(out []byte, t *shop.Type) []byte { return plan.String(out, t.Name) }),
 		"iconUrl": plan.Plain(func(out []byte, t *shop.Type) []byte { return orNull(out, t.IconURL, plan.String) }),
-		"sort":    plan.Plain(func(out []byte, t *shop.Type) []byte { return writeInt(out, t.Sort) }),
+		"sort":    plan.Plain(func(out []byte, t *shop.Type) []byte { return scalar.AppendInt(out, t.Sort) }),
 	}}
 	of := &shopResolver{t.r}
 	t.shop = plan.Type{Name: "Shop", Kept: plan.Keeps(func(s *shop.Shop) *kept.Bytes { return s.Kept }), Fields: map[string]*plan.Field{
@@ -118,9 +118,9 @@ func (t *planned) ofShops() {
 		"name":         plan.Plain(func(out []byte, s *shop.Shop) []byte { return plan.String(out, s.Name) }),
 		"area":         plan.Plain(func(out []byte, s *shop.Shop) []byte { return orNull(out, s.Area, plan.String) }),
 		"address":      plan.Plain(func(out []byte, s *shop.Shop) []byte { return plan.String(out, s.Address) }),
-		"avgPrice":     plan.Plain(func(out []byte, s *shop.Shop) []byte { return orNull(out, s.AvgPrice, writeInt) }),
-		"sold":         plan.Plain(func(out []byte, s *shop.Shop) []byte { return writeInt(out, s.Sold) }),
-		"commentCount": plan.Plain(func(out []byte, s *shop.Shop) []byte { return writeInt(out, s.CommentCount) }),
+		"avgPrice":     plan.Plain(func(out []byte, s *shop.Shop) []byte { return orNull(out, s.AvgPrice, scalar.AppendInt) }),
+		"sold":         plan.Plain(func(out []byte, s *shop.Shop) []byte { return scalar.AppendLong(out, s.Sold) }),
+		"commentCount": plan.Plain(func(out []byte, s *shop.Shop) []byte { return scalar.AppendInt(out, s.CommentCount) }),
 		"score":        plan.Plain(func(out []byte, s *shop.Shop) []byte { return writeFloat(out, s.Score) }),
 		"openHours":    plan.Plain(func(out []byte, s *shop.Shop) []byte { return orNull(out, s.OpenHours, plan.String) }),
 		"location":     plan.Inner(&t.location, func(s *shop.Shop) *geo.Point { return &s.At }),
@@ -143,8 +143,8 @@ func (t *planned) ofNotes() {
 		"content":      plan.Plain(func(out []byte, n *note.Note) []byte { return plan.String(out, n.Content) }),
 		"images":       plan.Inners(&t.image, func(n *note.Note) []*mediapath.Image { return pointersTo(n.Images) }),
 		"createdAt":    plan.Plain(func(out []byte, n *note.Note) []byte { return writeTime(out, n.CreatedAt) }),
-		"likeCount":    counts(func(out []byte, c note.Counts) []byte { return writeInt(out, c.Likes) }),
-		"commentCount": counts(func(out []byte, c note.Counts) []byte { return writeInt(out, c.Comments) }),
+		"likeCount":    counts(func(out []byte, c note.Counts) []byte { return scalar.AppendInt(out, c.Likes) }),
+		"commentCount": counts(func(out []byte, c note.Counts) []byte { return scalar.AppendInt(out, c.Comments) }),
 		"isLiked":      plan.Leaf(strconv.AppendBool, of.IsLiked),
 		"author":       plan.Link(&t.user, ofNone(of.Author)),
 		"shop":         plan.Link(&t.shop, ofNone(of.Shop)),
@@ -168,8 +168,8 @@ func (t *planned) ofComments() {
 	t.comment = plan.Type{Name: "Comment", Kept: plan.Keeps(func(c *comment.Comment) *kept.Bytes { return c.Kept }), Fields: map[string]*plan.Field{
 		"id":         plan.Plain(func(out []byte, c *comment.Comment) []byte { return writeID(out, "Comment", c.ID) }),
 		"content":    plan.Plain(func(out []byte, c *comment.Comment) []byte { return plan.String(out, c.Content) }),
-		"likeCount":  plan.Plain(func(out []byte, c *comment.Comment) []byte { return writeInt(out, c.LikeCount) }),
-		"replyCount": plan.Plain(func(out []byte, c *comment.Comment) []byte { return writeInt(out, c.ReplyCount) }),
+		"likeCount":  plan.Plain(func(out []byte, c *comment.Comment) []byte { return scalar.AppendInt(out, c.LikeCount) }),
+		"replyCount": plan.Plain(func(out []byte, c *comment.Comment) []byte { return scalar.AppendInt(out, c.ReplyCount) }),
 		"createdAt":  plan.Plain(func(out []byte, c *comment.Comment) []byte { return writeTime(out, c.CreatedAt) }),
 		"isLiked":    plan.Leaf(strconv.AppendBool, of.IsLiked),
 		"author":     plan.Link(&t.user, ofNone(of.Author)),
@@ -191,11 +191,11 @@ func (t *planned) ofUsers() {
 		"role":          plan.Plain(func(out []byte, u *account.User) []byte { return plan.String(out, string(u.Role)) }),
 		"city":          plan.Plain(func(out []byte, u *account.User) []byte { return orNull(out, u.City, plan.String) }),
 		"bio":           plan.Plain(func(out []byte, u *account.User) []byte { return orNull(out, u.Bio, plan.String) }),
-		"level":         plan.Plain(func(out []byte, u *account.User) []byte { return writeInt(out, u.Level()) }),
-		"points":        plan.Plain(func(out []byte, u *account.User) []byte { return writeInt(out, u.Points) }),
-		"followerCount": plan.Plain(func(out []byte, u *account.User) []byte { return writeInt(out, u.FollowerCount) }),
-		"followeeCount": plan.Plain(func(out []byte, u *account.User) []byte { return writeInt(out, u.FolloweeCount) }),
-		"noteCount":     plan.Plain(func(out []byte, u *account.User) []byte { return writeInt(out, u.NoteCount) }),
+		"level":         plan.Plain(func(out []byte, u *account.User) []byte { return scalar.AppendInt(out, u.Level()) }),
+		"points":        plan.Plain(func(out []byte, u *account.User) []byte { return scalar.AppendLong(out, u.Points) }),
+		"followerCount": plan.Plain(func(out []byte, u *account.User) []byte { return scalar.AppendInt(out, u.FollowerCount) }),
+		"followeeCount": plan.Plain(func(out []byte, u *account.User) []byte { return scalar.AppendInt(out, u.FolloweeCount) }),
+		"noteCount":     plan.Plain(func(out []byte, u *account.User) []byte { return scalar.AppendInt(out, u.NoteCount) }),
 		"isFollowed":    plan.Leaf(strconv.AppendBool, of.IsFollowed),
 		"followers":     plan.Link(&t.users, paged(of.Followers)).With(pageArgs),
 		"followees":     plan.Link(&t.users, paged(of.Followees)).With(pageArgs),
@@ -383,8 +383,6 @@ func orNull[V any](out []byte, v *V, write func([]byte, V) []byte) []byte {
 	}
 	return write(out, *v)
 }
-
-func writeInt(out []byte, n int) []byte { return strconv.AppendInt(out, int64(n), 10) }
 
 func writeFloat(out []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {

@@ -22,5 +22,5 @@ type QueueStats struct {
 }
 
 func queueStats(s QueueStats) model.QueueStats {
-	return model.QueueStats{Name: s.Name, Lag: count(s.Lag), Pending: count(s.Pending), OldestSeconds: s.Oldest.Seconds(), Parked: count(s.Parked)}
+	return model.QueueStats{Name: s.Name, Lag: int(s.Lag), Pending: int(s.Pending), OldestSeconds: s.Oldest.Seconds(), Parked: int(s.Parked)}
 }

@@ -2950,7 +2950,7 @@ type User implements Node {
   "A member's standing, 0 to 9: it begins at 0, 100, 300, 1000, 3000, 10000, 30000, 100000, 300000 and 1000000 points."
   level: Int!
   "Earned by check-ins, and by paid orders: one for each 100 minor units. Those of orders are at most a minute old."
-  points: Int!
+  points: Long!
   "The shops that the user owns, last added first. Only for the user: null for anyone else."
   shops(
     "How many, 1 to 100; anything else is BAD_USER_INPUT."
@@ -3062,22 +3062,22 @@ extend type Mutation {
   updateProfile("What to change." input: UpdateProfileInput!): UpdateProfilePayload! @auth
 }
 `, BuiltIn: false},
-	{Name: "../schema/cache.graphqls", Input: `"What one cache of this instance did since the instance started. Counts stay at 2147483647 once they are there."
+	{Name: "../schema/cache.graphqls", Input: `"What one cache of this instance did since the instance started."
 type CacheStats {
   "Which cache, such as shop."
   name: String!
   "Keys answered by the memory of the instance."
-  localHits: Int!
+  localHits: Long!
   "Keys answered by Redis, also with the answer that there is no such object."
-  remoteHits: Int!
+  remoteHits: Long!
   "Keys that neither of the two could answer. A key that is asked for is one of localHits, remoteHits and misses."
-  misses: Int!
+  misses: Long!
   "Keys read from the database. Fewer than the misses, as a rule: readers of one key at once have it read once."
-  loads: Int!
+  loads: Long!
   "Reads from the database that failed, each for one key or many."
-  loadErrors: Int!
+  loadErrors: Long!
   "Keys answered with a value that was past its time, instead of waiting for the next or of failing."
-  staleServed: Int!
+  staleServed: Long!
   "The share of keys that were no misses, 0.0 to 1.0; 0.0 if none was asked for."
   hitRatio: Float!
 }
@@ -3086,8 +3086,8 @@ type CacheStats {
 type HotKey {
   "The key, with the name of its cache."
   key: String!
-  "How often it was asked for here, as estimated. It stays at 2147483647 once it is there."
-  hits: Int!
+  "How often it was asked for here, as estimated."
+  hits: Long!
 }
 
 extend type Query {
@@ -3625,16 +3625,16 @@ type OrderEdge {
   node: Order!
 }
 
-"What was sold on one day, in the server's time zone. Figures stay at 2147483647 once they are there."
+"Sales of one day, in the server's time zone."
 type DaySales {
   "The day."
   date: Date!
   "Orders made that day; those that failed do not count."
-  orders: Int!
+  orders: Long!
   "Orders paid that day."
-  paid: Int!
+  paid: Long!
   "Minor units paid that day. What was given back later is not taken off."
-  amount: Int!
+  amount: Long!
 }
 
 extend type User {
@@ -3767,21 +3767,18 @@ extend type Subscription {
   orderUpdates("The global id of an order; null for all." orderId: ID): Order! @auth
 }
 `, BuiltIn: false},
-	{Name: "../schema/queue.graphqls", Input: `"""
-One line of work that is done in the background, over all instances. Counts
-stay at 2147483647 once they are there.
-"""
+	{Name: "../schema/queue.graphqls", Input: `"One line of work that is done in the background, over all instances."
 type QueueStats {
   "Which work, such as the topic of an outbox."
   name: String!
   "Jobs that wait to be done. Jobs that are parked do not."
-  lag: Int!
+  lag: Long!
   "Those of the lag that were tried already, or are being tried."
-  pending: Int!
+  pending: Long!
   "Seconds since the oldest waiting job was added; 0.0 if none waits."
   oldestSeconds: Float!
   "Jobs that failed too often and are not tried again until an operator says so."
-  parked: Int!
+  parked: Long!
 }
 
 extend type Query {
@@ -3798,6 +3795,12 @@ directive @auth("The least role." role: Role! = CUSTOMER) on FIELD_DEFINITION
 
 "A day without a time, as yyyy-mm-dd."
 scalar Date
+
+"""
+A whole number from -(2^53-1) to 2^53-1, sent as a JSON number. Exact in JavaScript.
+Fields of type Int count people or things they write, and stop at 2147483647.
+"""
+scalar Long
 
 """
 An opaque place in a list, as a page's ` + "`" + `endCursor` + "`" + ` or an edge's ` + "`" + `cursor` + "`" + ` gave it.
@@ -3929,7 +3932,7 @@ type Shop implements Node {
   "What a person spends on average, in minor units (cents, fen); null if unknown."
   avgPrice: Int
   "Voucher pieces paid, at most a minute old."
-  sold: Int!
+  sold: Long!
   "Comments on notes about it."
   commentCount: Int!
   "What people think of it, 0.0 to 5.0. It comes with the shop: no mutation changes it."
@@ -4121,9 +4124,9 @@ type VisitStats {
   estimate, with a standard error of 0.81 %. People who are signed in are known by their
   account, others by a cookie. What says of itself that it is a bot is left out.
   """
-  uniqueVisitors: Int!
+  uniqueVisitors: Long!
   "How many views."
-  views: Int!
+  views: Long!
 }
 
 extend type Shop {
@@ -6564,14 +6567,14 @@ func (ec *executionContext) _CacheStats_localHits(ctx context.Context, field gra
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_CacheStats_localHits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _CacheStats_remoteHits(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
@@ -6587,14 +6590,14 @@ func (ec *executionContext) _CacheStats_remoteHits(ctx context.Context, field gr
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_CacheStats_remoteHits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _CacheStats_misses(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
@@ -6610,14 +6613,14 @@ func (ec *executionContext) _CacheStats_misses(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_CacheStats_misses(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _CacheStats_loads(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
@@ -6633,14 +6636,14 @@ func (ec *executionContext) _CacheStats_loads(ctx context.Context, field graphql
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_CacheStats_loads(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _CacheStats_loadErrors(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
@@ -6656,14 +6659,14 @@ func (ec *executionContext) _CacheStats_loadErrors(ctx context.Context, field gr
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_CacheStats_loadErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _CacheStats_staleServed(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
@@ -6679,14 +6682,14 @@ func (ec *executionContext) _CacheStats_staleServed(ctx context.Context, field g
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_CacheStats_staleServed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("CacheStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _CacheStats_hitRatio(ctx context.Context, field graphql.CollectedField, obj *model.CacheStats) (ret graphql.Marshaler) {
@@ -7741,14 +7744,14 @@ func (ec *executionContext) _DaySales_orders(ctx context.Context, field graphql.
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_DaySales_orders(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _DaySales_paid(ctx context.Context, field graphql.CollectedField, obj *order.DaySales) (ret graphql.Marshaler) {
@@ -7764,14 +7767,14 @@ func (ec *executionContext) _DaySales_paid(ctx context.Context, field graphql.Co
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_DaySales_paid(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _DaySales_amount(ctx context.Context, field graphql.CollectedField, obj *order.DaySales) (ret graphql.Marshaler) {
@@ -7787,14 +7790,14 @@ func (ec *executionContext) _DaySales_amount(ctx context.Context, field graphql.
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_DaySales_amount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _DeleteNotePayload_deletedNoteId(ctx context.Context, field graphql.CollectedField, obj *model.DeleteNotePayload) (ret graphql.Marshaler) {
@@ -8838,14 +8841,14 @@ func (ec *executionContext) _HotKey_hits(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_HotKey_hits(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("HotKey", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("HotKey", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _Image_url(ctx context.Context, field graphql.CollectedField, obj *mediapath.Image) (ret graphql.Marshaler) {
@@ -13505,14 +13508,14 @@ func (ec *executionContext) _QueueStats_lag(ctx context.Context, field graphql.C
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_QueueStats_lag(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _QueueStats_pending(ctx context.Context, field graphql.CollectedField, obj *model.QueueStats) (ret graphql.Marshaler) {
@@ -13528,14 +13531,14 @@ func (ec *executionContext) _QueueStats_pending(ctx context.Context, field graph
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_QueueStats_pending(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _QueueStats_oldestSeconds(ctx context.Context, field graphql.CollectedField, obj *model.QueueStats) (ret graphql.Marshaler) {
@@ -13574,14 +13577,14 @@ func (ec *executionContext) _QueueStats_parked(ctx context.Context, field graphq
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_QueueStats_parked(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("QueueStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _RedeemOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *model.RedeemOrderPayload) (ret graphql.Marshaler) {
@@ -14078,14 +14081,14 @@ func (ec *executionContext) _Shop_sold(ctx context.Context, field graphql.Collec
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_Shop_sold(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Shop", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("Shop", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _Shop_commentCount(ctx context.Context, field graphql.CollectedField, obj *shop.Shop) (ret graphql.Marshaler) {
@@ -15707,14 +15710,14 @@ func (ec *executionContext) _User_points(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_User_points(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _User_shops(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
@@ -16615,14 +16618,14 @@ func (ec *executionContext) _VisitStats_uniqueVisitors(ctx context.Context, fiel
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_VisitStats_uniqueVisitors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("VisitStats", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("VisitStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) _VisitStats_views(ctx context.Context, field graphql.CollectedField, obj *visit.Stats) (ret graphql.Marshaler) {
@@ -16638,14 +16641,14 @@ func (ec *executionContext) _VisitStats_views(ctx context.Context, field graphql
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
-			return ec.marshalNInt2int(ctx, selections, v)
+			return ec.marshalNLong2int(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_VisitStats_views(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("VisitStats", field, false, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("VisitStats", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
 func (ec *executionContext) ___Directive_name(ctx context.Context, field graphql.CollectedField, obj *introspection.Directive) (ret graphql.Marshaler) {
@@ -25113,6 +25116,22 @@ func (ec *executionContext) marshalNLogoutPayload2ᚖgithubᚗcomᚋtandianᚑde
 		return graphql.Null
 	}
 	return ec._LogoutPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNLong2int(ctx context.Context, v any) (int, error) {
+	res, err := scalar.UnmarshalLong(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNLong2int(ctx context.Context, sel ast.SelectionSet, v int) graphql.Marshaler {
+	_ = sel
+	res := scalar.MarshalLong(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) marshalNNode2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐNode(ctx context.Context, sel ast.SelectionSet, v []scalar.Node) graphql.Marshaler {

@@ -38,7 +38,7 @@ type AddCommentPayload struct {
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What one cache of this instance did since the instance started. Counts stay at 2147483647 once they are there.
+// What one cache of this instance did since the instance started.
 type CacheStats struct {
 	// Which cache, such as shop.
 	Name string `json:"name"`
@@ -180,7 +180,7 @@ type FollowPayload struct {
 type HotKey struct {
 	// The key, with the name of its cache.
 	Key string `json:"key"`
-	// How often it was asked for here, as estimated. It stays at 2147483647 once it is there.
+	// How often it was asked for here, as estimated.
 	Hits int `json:"hits"`
 }
 
@@ -281,8 +281,7 @@ type PublishNotePayload struct {
 type Query struct {
 }
 
-// One line of work that is done in the background, over all instances. Counts
-// stay at 2147483647 once they are there.
+// One line of work that is done in the background, over all instances.
 type QueueStats struct {
 	// Which work, such as the topic of an outbox.
 	Name string `json:"name"`

@@ -12,15 +12,45 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
-// MarshalInt writes a whole number.
-func MarshalInt(n int) graphql.Marshaler {
-	return graphql.WriterFunc(func(w io.Writer) { _, _ = io.WriteString(w, strconv.Itoa(n)) })
-}
+// maxLong is the largest whole number that JavaScript represents exactly.
+const maxLong = 1<<53 - 1
+
+// MarshalInt writes a whole number of 32 bits. A number outside of that range
+// is written as the bound that it passed.
+func MarshalInt(n int) graphql.Marshaler { return whole(n, AppendInt) }
 
 // UnmarshalInt reads a whole number of 32 bits. A string, a fraction or a
 // bigger number is a fault.
 func UnmarshalInt(v any) (int, error) {
-	bad := fault.BadInput("an Int is a whole number from -2147483648 to 2147483647")
+	return unmarshalWhole(v, math.MinInt32, math.MaxInt32, "an Int is a whole number from -2147483648 to 2147483647")
+}
+
+// MarshalLong writes a whole number from -(2^53-1) to 2^53-1. A number outside
+// of that range is written as the bound that it passed.
+func MarshalLong(n int) graphql.Marshaler { return whole(n, AppendLong) }
+
+// UnmarshalLong reads a whole number from -(2^53-1) to 2^53-1. A string, a
+// fraction or a bigger number is a fault.
+func UnmarshalLong(v any) (int, error) {
+	return unmarshalWhole(v, -maxLong, maxLong, "a Long is a whole number from -9007199254740991 to 9007199254740991")
+}
+
+// AppendInt appends n as [MarshalInt] writes it.
+func AppendInt(out []byte, n int) []byte {
+	return strconv.AppendInt(out, int64(min(max(n, math.MinInt32), math.MaxInt32)), 10)
+}
+
+// AppendLong appends n as [MarshalLong] writes it.
+func AppendLong(out []byte, n int) []byte {
+	return strconv.AppendInt(out, int64(min(max(n, -maxLong), maxLong)), 10)
+}
+
+func whole(n int, write func([]byte, int) []byte) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) { _, _ = w.Write(write(make([]byte, 0, 20), n)) })
+}
+
+func unmarshalWhole(v any, least, most int64, want string) (int, error) {
+	bad := fault.BadInput("%s", want)
 	var n int64
 	switch v := v.(type) {
 	case int:
@@ -33,14 +63,14 @@ func UnmarshalInt(v any) (int, error) {
 			return 0, bad
 		}
 	case float64:
-		if v != math.Trunc(v) || math.Abs(v) > math.MaxInt32+1 {
+		if v != math.Trunc(v) || math.Abs(v) > maxLong {
 			return 0, bad
 		}
 		n = int64(v)
 	default:
 		return 0, bad
 	}
-	if n < math.MinInt32 || n > math.MaxInt32 {
+	if n < least || n > most {
 		return 0, bad
 	}
 	return int(n), nil

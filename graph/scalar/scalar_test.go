@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -177,6 +178,68 @@ func TestIntsAreWholeNumbersOf32Bits(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestLongsAreExactInJavaScript(t *testing.T) {
+	const most = 1<<53 - 1
+	tests := []struct {
+		name string
+		in   any
+		want int
+		ok   bool
+	}{
+		{"a literal", int64(7), 7, true},
+		{"an int", 7, 7, true},
+		{"beyond 32 bits", json.Number("3000000000"), 3_000_000_000, true},
+		{"a whole float beyond 32 bits", 3e9, 3_000_000_000, true},
+		{"the greatest", json.Number("9007199254740991"), most, true},
+		{"the least", int64(-most), -most, true},
+		{"one more than the greatest", int64(most + 1), 0, false},
+		{"one less than the least", json.Number("-9007199254740992"), 0, false},
+		{"a float of one more", float64(most + 1), 0, false},
+		{"beyond 64 bits", json.Number("9223372036854775808"), 0, false},
+		{"a fraction", json.Number("1.5"), 0, false},
+		{"a float with a fraction", 1.5, 0, false},
+		{"NaN", math.NaN(), 0, false},
+		{"infinity", math.Inf(1), 0, false},
+		{"a string", "7", 0, false},
+		{"a boolean", true, 0, false},
+		{"null", nil, 0, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := scalar.UnmarshalLong(tt.in)
+			if tt.ok && (err != nil || got != tt.want) {
+				t.Fatalf("got %d, %v; want %d", got, err, tt.want)
+			}
+			if !tt.ok && fault.KindOf(err) != fault.BadUserInput {
+				t.Fatalf("got %d, %v; want BAD_USER_INPUT", got, err)
+			}
+			if tt.ok && text(scalar.MarshalLong(got)) != strconv.Itoa(tt.want) {
+				t.Errorf("%d was written as %s", got, text(scalar.MarshalLong(got)))
+			}
+		})
+	}
+}
+
+func TestWholeNumbersStayInTheirRange(t *testing.T) {
+	for _, tt := range []struct {
+		n      int
+		asInt  string
+		asLong string
+	}{
+		{0, "0", "0"},
+		{math.MaxInt32, "2147483647", "2147483647"},
+		{3_000_000_000, "2147483647", "3000000000"},
+		{-3_000_000_000, "-2147483648", "-3000000000"},
+		{math.MaxInt64, "2147483647", "9007199254740991"},
+		{math.MinInt64, "-2147483648", "-9007199254740991"},
+	} {
+		got := [4]string{text(scalar.MarshalInt(tt.n)), string(scalar.AppendInt(nil, tt.n)), text(scalar.MarshalLong(tt.n)), string(scalar.AppendLong(nil, tt.n))}
+		if want := [4]string{tt.asInt, tt.asInt, tt.asLong, tt.asLong}; got != want {
+			t.Errorf("%d: got %v, want %v", tt.n, got, want)
+		}
 	}
 }
 
