@@ -471,23 +471,34 @@ func TestTimesOfASaleAreOnesThatCanBeShown(t *testing.T) {
 	s.Must(t, `query S($v: ID!) { voucher(id: $v) { ... on FlashVoucher { sale { beginsAt endsAt } } } }`, map[string]any{"v": v}, nil)
 }
 
-func TestTakingsBeyondAnIntStayAtItsEnd(t *testing.T) {
-	stack := apptest.Embedded(t)
-	m := opened(t, stack, 1)
-	s := stack.Start(t)
-	v := number(t, m.ordinary(t, s, false))
-	now := time.Now()
-	for i := range 30 {
-		if _, err := stack.SQL(t).ExecContext(t.Context(), `INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, version, tallied, created_at, pay_before, paid_at)
-			VALUES ($1, 3, $2, 1, 'PAID', false, false, 100000000, 1, true, $3, $3, $3)`, 1000+i, v, now.UnixMilli()); err != nil {
-			t.Fatal(err)
+func TestSumsPass32Bits(t *testing.T) {
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		m := opened(t, stack, 1)
+		for _, change := range []string{"UPDATE users SET points = 3000000000, follower_count = 3000000000", "UPDATE shops SET sold = 3000000000"} {
+			if _, err := stack.SQL(t).ExecContext(t.Context(), change); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	var of struct {
-		SalesByDay []struct{ Orders, Paid, Amount int }
-	}
-	s.As(m.admin.token).Must(t, `query S($d: Date!) { salesByDay(from: $d, to: $d) { orders paid amount } }`, map[string]any{"d": now.Format(time.DateOnly)}, &of)
-	if got := fmt.Sprint(of.SalesByDay); got != "[{30 30 2147483647}]" {
-		t.Errorf("the day is %s", got)
-	}
+		s := stack.Start(t)
+		v := number(t, m.ordinary(t, s, false))
+		now := time.Now()
+		for i := range 31 {
+			if _, err := stack.SQL(t).ExecContext(t.Context(), `INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, version, tallied, created_at, pay_before, paid_at)
+				VALUES ($1, 3, $2, 1, 'PAID', false, false, 100000000, 1, true, $3, $3, $3)`, 1000+i, v, now.UnixMilli()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := `{"me":{"points":3000000000,"followerCount":2147483647},"shop":{"sold":3000000000,"salesByDay":[{"orders":31,"paid":31,"amount":3100000000}]},"salesByDay":[{"orders":31,"paid":31,"amount":3100000000}]}`
+		day := map[string]any{"d": now.Format(time.DateOnly), "id": m.shop}
+		got := s.As(m.admin.token).Do(t, `query S($d: Date!, $id: ID!) { me { points followerCount }
+			shop(id: $id) { sold salesByDay(from: $d, to: $d) { orders paid amount } } salesByDay(from: $d, to: $d) { orders paid amount } }`, day, nil)
+		if d := gocmp.Diff(want, string(got.Data)); d != "" {
+			t.Errorf("by gqlgen (-want +got):\n%s", d)
+		}
+		want = `{"me":{"points":3000000000,"followerCount":2147483647},"shop":{"sold":3000000000}}`
+		got = s.As(m.admin.token).Do(t, `query S($id: ID!) { me { points followerCount } shop(id: $id) { sold } }`, day, nil)
+		if d := gocmp.Diff(want, string(got.Data)); d != "" {
+			t.Errorf("by a plan (-want +got):\n%s", d)
+		}
+	})
 }
