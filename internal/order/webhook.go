@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
 
@@ -55,7 +56,7 @@ func (s *Service) notified(w http.ResponseWriter, r *http.Request, secret []byte
 		return http.StatusUnauthorized
 	}
 	var n notice
-	if err := json.Unmarshal(body, &n); err != nil || !slices.Contains([]PaymentState{Confirmed, Refused, Returned}, n.State) {
+	if err := json.Unmarshal(jsonbody.TrimBOM(body), &n); err != nil || !slices.Contains([]PaymentState{Confirmed, Refused, Returned}, n.State) {
 		return http.StatusBadRequest
 	}
 	order, err := strconv.ParseInt(n.OrderNumber, 10, 64)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
 const (
@@ -58,7 +59,7 @@ func shown(w http.ResponseWriter, r *http.Request, shopID func(string) (int64, e
 		return 0, http.StatusRequestEntityTooLarge
 	}
 	var p page
-	if err != nil || json.Unmarshal(body, &p) != nil || !strings.HasPrefix(p.Path, "/") || len(p.Path) > maxPath {
+	if err != nil || json.Unmarshal(jsonbody.TrimBOM(body), &p) != nil || !strings.HasPrefix(p.Path, "/") || len(p.Path) > maxPath {
 		return 0, http.StatusBadRequest
 	}
 	if p.Shop == nil {

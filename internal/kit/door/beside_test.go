@@ -146,3 +146,40 @@ func TestOnlyATrustedProxySaysThatItWasHTTPS(t *testing.T) {
 		})
 	}
 }
+
+func TestAHandlerBesideTheDoorAnswersPreflights(t *testing.T) {
+	s := openHouse(t, Config{Origins: []string{ours}})
+	reached := false
+	beside := s.door.Beside(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	tests := []struct {
+		name, method, origin string
+		status               int
+		allowed, headers     string
+		reaches              bool
+	}{
+		{"a page that may", http.MethodOptions, ours, 204, ours, "content-type,tandian-beacon", false},
+		{"a page that may not", http.MethodOptions, "https://evil.example", 204, "", "", false},
+		{"the request of a page that may", http.MethodPost, ours, 200, ours, "", true},
+		{"the request of a page that may not", http.MethodPost, "https://evil.example", 403, "", "", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			reached = false
+			r := httptest.NewRequestWithContext(t.Context(), tt.method, "/", nil)
+			r.Header.Set("Origin", tt.origin)
+			if tt.method == http.MethodOptions {
+				r.Header.Set("Access-Control-Request-Method", http.MethodPost)
+				r.Header.Set("Access-Control-Request-Headers", "content-type,tandian-beacon")
+			}
+			w := httptest.NewRecorder()
+			beside.ServeHTTP(w, r)
+			h := w.Header()
+			if w.Code != tt.status || h.Get("Access-Control-Allow-Origin") != tt.allowed || h.Get("Access-Control-Allow-Headers") != tt.headers || reached != tt.reaches {
+				t.Errorf("%d, reached: %v, %v; want %+v", w.Code, reached, h, tt)
+			}
+			if !strings.Contains(strings.Join(h.Values("Vary"), ","), "Origin") {
+				t.Errorf("Vary: %q", h.Values("Vary"))
+			}
+		})
+	}
+}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
 // freeBytes is how much of a body anybody may send without asking whether there
@@ -78,6 +80,7 @@ func unread(err error) *failure {
 // and repeat nothing of it. Properties that are not known are no error, says the
 // specification.
 func (d *Door) decode(text []byte) (*graphql.RawParams, *failure) {
+	text = jsonbody.TrimBOM(text)
 	maxDepth, maxValues := math.MaxInt, math.MaxInt
 	if limit := d.cfg.Limits.VariableDepth; limit >= 0 {
 		maxDepth = limit + 1
@@ -132,7 +135,7 @@ func (d *Door) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
 		return nil, badRequest("The request is not UTF-8.")
 	}
 	for name, to := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
-		text := []byte(values.Get(name))
+		text := jsonbody.TrimBOM([]byte(values.Get(name)))
 		if len(text) == 0 {
 			continue
 		}

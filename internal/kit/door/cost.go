@@ -22,6 +22,7 @@ type cost struct {
 	twice    bool     // whether a field may stand twice in it that must not
 	deciding []string // the variables that decide on its points
 	strings  bool     // all its variables are strings or ids
+	nullable []string // variables that may be null and stand where null is not allowed
 
 	points atomic.Pointer[map[string]int] // by the values of those that decide
 }
@@ -47,6 +48,7 @@ func (d *documents) newCost(op *ast.OperationDefinition) *cost {
 	c := &cost{schema: d.aboutSchema.of(op.SelectionSet, whereabouts{})}
 	c.twice = op.Operation == ast.Mutation && d.repeats(op.SelectionSet, map[string]bool{})
 	d.decide(c, op.SelectionSet, map[*ast.FragmentDefinition]bool{})
+	c.nullable = nullable(op)
 	c.strings = !slices.ContainsFunc(op.VariableDefinitions, func(v *ast.VariableDefinition) bool {
 		return v.Type.NamedType != "ID" && v.Type.NamedType != "String"
 	})

@@ -86,6 +86,9 @@ func (e *executor) prepare(ctx context.Context, params *graphql.RawParams, oc *g
 	cost := doc.cost(oc.Operation)
 	var err *gqlerror.Error
 	if oc.Variables, err = e.variables(cost, oc.Operation, params.Variables); err == nil {
+		err = cost.refuseNulls(oc.Operation, oc.Variables)
+	}
+	if err == nil {
 		points, err = e.docs.weigh(ctx, cost, oc)
 	}
 	if err != nil {

@@ -52,7 +52,11 @@ func TestAForeignPageIsToldWhatItMay(t *testing.T) {
 		{"a preflight of ours without TLS", "OPTIONS", open, preflight("http://app.example.com", "POST", ""), 204, never},
 		{"a preflight of no origin", "OPTIONS", open, preflight("null", "POST", ""), 204, never},
 		{"a preflight for another method", "OPTIONS", open, preflight(ours, "DELETE", ""), 204, never},
-		{"a preflight for another header", "OPTIONS", open, preflight(ours, "POST", "x-anything"), 204, never},
+		{"a preflight for headers of a client library", "OPTIONS", open, preflight(ours, "POST", "apollographql-client-name,content-type"), 204, may("Access-Control-Allow-Headers", "apollographql-client-name,content-type")},
+		{"a preflight for headers of a tracer", "OPTIONS", open, preflight(ours, "POST", "baggage,content-type,sentry-trace,traceparent"), 204, may("Access-Control-Allow-Headers", "baggage,content-type,sentry-trace,traceparent")},
+		{"a preflight for a header that nobody knows", "OPTIONS", open, preflight(ours, "GET", "x-anything"), 204, may("Access-Control-Allow-Methods", "GET", "Access-Control-Allow-Headers", "x-anything")},
+		{"a stranger's preflight for a header that needs one", "OPTIONS", open, preflight("https://evil.example", "POST", "graphql-require-preflight"), 204, never},
+		{"a stranger's preflight for any header", "OPTIONS", open, preflight("https://evil.example", "GET", "x-anything"), 204, never},
 		{"a preflight where nobody may", "OPTIONS", closed, preflight(ours, "POST", ""), 405, never},
 		{"a request", "POST", open, map[string]string{"Origin": ours, "Sec-Fetch-Site": "cross-site"}, 200, map[string]string{
 			"Access-Control-Allow-Origin": ours, "Access-Control-Expose-Headers": "X-Request-Id, Retry-After", "Access-Control-Allow-Credentials": "", "Vary": "Origin, Accept-Encoding, Accept",

@@ -10,6 +10,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
 // httpTransport serves GET and POST as "GraphQL over HTTP" has it, multipart
@@ -79,8 +81,10 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 	switch {
 	case err == nil && kind == "multipart/form-data":
 		return t.readMultipart(w, r, c, attributes["boundary"], held)
-	case err != nil, kind != mediaJSON, !isUTF8(attributes["charset"]):
+	case err != nil, kind != mediaJSON:
 		return nil, done, fail(http.StatusUnsupportedMediaType, codeMediaType, "Requests are application/json in UTF-8, or multipart/form-data with files.")
+	case !jsonbody.IsUTF8(attributes["charset"]):
+		return nil, done, otherCharset(attributes["charset"])
 	}
 	limit := t.cfg.Limits.Body
 	if limit >= 0 && r.ContentLength > int64(limit) {
@@ -107,8 +111,10 @@ func contentType(header string) (media string, attributes map[string]string, err
 	return mime.ParseMediaType(header) //nolint:wrapcheck // nobody is told
 }
 
-// isUTF8 says whether a charset is UTF-8, which is also what none means.
-func isUTF8(charset string) bool { return charset == "" || strings.EqualFold(charset, "utf-8") }
+// otherCharset refuses JSON that is not UTF-8 by its content type.
+func otherCharset(charset string) *failure {
+	return fail(http.StatusUnsupportedMediaType, codeMediaType, "Requests are in UTF-8, not in the charset %q.", cut(charset))
+}
 
 // answerRefused answers a request that does not run.
 func (t *httpTransport) answerRefused(w http.ResponseWriter, as accepted, res *graphql.Response) {

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest"
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
 // A house is a door over the test schema, behind a real HTTP server.
@@ -360,7 +361,7 @@ func TestUsualHeadersMeanWhatTheySay(t *testing.T) {
 	for _, charset := range []string{"", "; charset=utf-8", "; charset=UTF-8", ";charset=utf-8", ";charset=UTF-8"} {
 		media, _, err := contentType(mediaJSON + charset)
 		want, attributes, _ := mime.ParseMediaType(mediaJSON + charset)
-		if err != nil || media != want || !isUTF8(attributes["charset"]) {
+		if err != nil || media != want || !jsonbody.IsUTF8(attributes["charset"]) {
 			t.Errorf("Content-Type: %s%s: got %s, %v", mediaJSON, charset, media, err)
 		}
 	}

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
 // The types of messages. A client may send those of the first group.
@@ -40,7 +43,7 @@ func parseMessage(text []byte) (message, error) {
 	if !utf8.Valid(text) {
 		return message{}, errors.New("the message is not UTF-8")
 	}
-	fields, err := object(text)
+	fields, err := object(jsonbody.TrimBOM(text))
 	if err != nil {
 		return message{}, errors.New("the message is not a JSON object")
 	}
@@ -82,8 +85,15 @@ func (m message) params(known *texts) (*graphql.RawParams, error) {
 	return params, nil
 }
 
-// authorization reads the one in the payload of connection_init, "" for none.
-func (m message) authorization() (string, error) {
+// errCredentials is returned for credentials that are there and cannot be used.
+var errCredentials = errors.New("the payload has credentials that are no Bearer token")
+
+// credentials returns the token in the payload of connection_init, "" for none.
+// Clients write it in several ways: as "authorization", "authToken", "accessToken"
+// or "token", in any case, at the top or under "headers". Null and the empty
+// string are no credentials. Two different tokens, or one that is no string, are
+// [errCredentials]: a client that means to sign in must not become anonymous.
+func (m message) credentials() (token string, err error) {
 	if m.payload == nil {
 		return "", nil
 	}
@@ -91,18 +101,65 @@ func (m message) authorization() (string, error) {
 	if err != nil {
 		return "", errors.New("the payload is not an object")
 	}
-	for _, key := range []string{"authorization", "Authorization"} {
-		if value := fields[key]; !absent(value) {
-			given, err := jsonString(value)
-			if err != nil {
-				return "", errors.New("the payload's authorization is not a string")
-			}
-			if given != "" {
-				return given, nil
-			}
+	tokens, err := tokensIn(nil, fields)
+	if err != nil {
+		return "", err
+	}
+	for name, value := range fields {
+		if !strings.EqualFold(name, "headers") || isEmpty(value) {
+			continue
+		}
+		headers, err := object(value)
+		if err != nil {
+			return "", errCredentials
+		}
+		if tokens, err = tokensIn(tokens, headers); err != nil {
+			return "", err
 		}
 	}
-	return "", nil
+	for _, other := range tokens {
+		if token = tokens[0]; other != token {
+			return "", errCredentials
+		}
+	}
+	return token, nil
+}
+
+// isEmpty reports whether a JSON value is one that clients send for no headers.
+func isEmpty(value json.RawMessage) bool {
+	return absent(value) || string(value) == `""` || string(value) == "[]"
+}
+
+// tokensIn appends the tokens among fields.
+func tokensIn(tokens []string, fields map[string]json.RawMessage) ([]string, error) {
+	for name, value := range fields {
+		needsScheme := false
+		switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(strings.TrimSpace(name))) {
+		case "authorization":
+			needsScheme = true
+		case "authtoken", "accesstoken", "token":
+		default:
+			continue
+		}
+		if absent(value) {
+			continue
+		}
+		text, err := jsonString(value)
+		if err != nil {
+			return nil, errCredentials
+		}
+		words := strings.Fields(text)
+		switch {
+		case len(words) == 0:
+		case len(words) == 2 && strings.EqualFold(words[0], "Bearer"):
+			tokens = append(tokens, words[1])
+		case len(words) == 1 && !needsScheme && !strings.EqualFold(words[0], "Bearer"):
+			tokens = append(tokens, words[0])
+		default:
+			return nil, errCredentials
+		}
+	}
+	return tokens, nil
 }
 
 // frame is a message to the client. An empty id and a nil payload are left out.

@@ -30,7 +30,7 @@ func FuzzMessagesOfClients(f *testing.F) {
 		case m.payload != nil && (m.payload[0] != '{' || !json.Valid(m.payload)):
 			t.Errorf("the payload is %q", m.payload)
 		}
-		_, _ = m.authorization()
+		_, _ = m.credentials()
 		if params, err := m.params(nil); err == nil && m.payload == nil {
 			t.Errorf("%+v was read from no payload", params)
 		}

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"mime"
 	"mime/multipart"
 	"net/http"
 	"os"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
 // Requests with files, as the "GraphQL multipart request specification" (Jayden
@@ -150,11 +153,14 @@ func (u *upload) field(name string, limit int) ([]byte, *failure) {
 	if part.FormName() != name {
 		return nil, badRequest("The parts are operations, map and the files, in this order.")
 	}
+	if _, attributes, err := mime.ParseMediaType(part.Header.Get("Content-Type")); err == nil && !jsonbody.IsUTF8(attributes["charset"]) {
+		return nil, otherCharset(attributes["charset"])
+	}
 	text, failed := readAll(atMost(part, -1, limit), limit, u.held, nil)
 	if failed != nil && failed.status == http.StatusBadRequest {
 		return nil, u.broken(io.ErrUnexpectedEOF)
 	}
-	return text, failed
+	return jsonbody.TrimBOM(text), failed
 }
 
 // broken says why the parts end here.

@@ -11,11 +11,14 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
 // referenceDecode is what decode does, by package encoding/json: it goes over a request
 // five times.
 func (d *Door) referenceDecode(text []byte) (*graphql.RawParams, *failure) {
+	text = jsonbody.TrimBOM(text) // package json knows no byte order mark
 	if !utf8.Valid(text) {
 		return nil, badRequest("The request is not UTF-8.")
 	}

@@ -43,7 +43,7 @@ type printer struct {
 // rootFields goes through fragments, all of which are on the one type that there is.
 func (p *printer) rootFields(set ast.SelectionSet) {
 	for _, s := range set {
-		if !p.included(s) {
+		if !included(directivesOf(s), p.oc.Variables) {
 			continue
 		}
 		switch s := s.(type) {
@@ -66,7 +66,7 @@ func (p *printer) rootFields(set ast.SelectionSet) {
 func (p *printer) selections(set ast.SelectionSet) {
 	p.words("{")
 	for _, s := range set {
-		if !p.included(s) {
+		if !included(directivesOf(s), p.oc.Variables) {
 			continue
 		}
 		switch s := s.(type) {
@@ -88,27 +88,14 @@ func (p *printer) selections(set ast.SelectionSet) {
 	p.words("}")
 }
 
-// included decides @skip and @include.
-func (p *printer) included(s ast.Selection) bool {
-	var list ast.DirectiveList
-	switch s := s.(type) {
-	case *ast.Field:
-		list = s.Directives
-	case *ast.InlineFragment:
-		list = s.Directives
-	case *ast.FragmentSpread:
-		list = s.Directives
+// included decides @skip and @include of a selection.
+func included(directives ast.DirectiveList, variables map[string]any) bool {
+	isTrue := func(d *ast.Directive) bool {
+		is, _ := d.ArgumentMap(variables)["if"].(bool)
+		return is
 	}
-	if d := list.ForName("skip"); d != nil && p.isTrue(d) {
-		return false
-	}
-	d := list.ForName("include")
-	return d == nil || p.isTrue(d)
-}
-
-func (p *printer) isTrue(d *ast.Directive) bool {
-	is, _ := d.ArgumentMap(p.oc.Variables)["if"].(bool)
-	return is
+	skip, include := directives.ForName("skip"), directives.ForName("include")
+	return (skip == nil || !isTrue(skip)) && (include == nil || isTrue(include))
 }
 
 // directives are those that are not decided by now.

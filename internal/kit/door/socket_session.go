@@ -3,6 +3,7 @@ package door
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/coder/websocket"
@@ -21,12 +22,16 @@ func (c *socket) init(m message) {
 		c.misuse(messageInvalid, statusSecondInit, "too many initialisation requests")
 		return
 	}
-	authorization, err := m.authorization()
-	if err != nil {
+	token, err := m.credentials()
+	switch {
+	case errors.Is(err, errCredentials):
+		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
+		return
+	case err != nil:
 		c.misuse(messageInvalid, statusBadMessage, err.Error())
 		return
 	}
-	who := c.introduce(authorization).admission
+	who := c.introduce(token).admission
 	switch {
 	case who.Refused:
 		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
@@ -53,20 +58,16 @@ func (c *socket) advance(from, to socketState) (was socketState) {
 	return was
 }
 
-// introduce finds out who sent an authorization. One in the message must be a
-// Bearer's. The header of the upgrade is looked at if there is none; what else
-// stands there may be meant for a proxy.
-func (c *socket) introduce(authorization string) caller {
+// introduce finds out who has a token. The header of the upgrade is read if the
+// message has none. Another scheme than Bearer may be meant for a proxy there.
+func (c *socket) introduce(token string) caller {
 	who := c.caller
-	token := bearer(cmp.Or(authorization, c.header))
-	switch {
-	case token != "":
+	token = cmp.Or(token, bearer(c.header))
+	if token != "" {
 		who.admission = Admission{Unknown: true}
 		if _, ok := c.door.mayLook(who); ok {
 			who, _ = c.door.admit(c.ctx, new(term), who, token)
 		}
-	case authorization != "":
-		who.admission = Admission{Refused: true}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,6 +18,7 @@ func ruleSet(suggest bool) []core.Rule {
 		rules.ProvidedRequiredArgumentsRule, rules.SingleFieldSubscriptionsRule, rules.UniqueArgumentNamesRule,
 		rules.UniqueDirectivesPerLocationRule, rules.UniqueFragmentNamesRule, rules.UniqueInputFieldNamesRule, rules.UniqueOperationNamesRule,
 		rules.UniqueVariableNamesRule, rules.VariablesAreInputTypesRule, rules.VariablesInAllowedPositionRule,
+		subscriptionRootRule(),
 	}
 	if suggest {
 		return append(
@@ -29,6 +30,54 @@ func ruleSet(suggest bool) []core.Rule {
 		all, rules.FieldsOnCorrectTypeRuleWithoutSuggestions, rules.KnownArgumentNamesRuleWithoutSuggestions, rules.KnownTypeNamesRuleWithoutSuggestions,
 		rules.ScalarLeafsRuleWithoutSuggestions, rules.ValuesOfCorrectTypeRuleWithoutSuggestions,
 	)
+}
+
+// subscriptionRootRule refuses @skip and @include at the top of a subscription:
+// there is one field, and a subscription without it has nothing to follow. The
+// GraphQL specification has this rule since graphql/graphql-spec#860; gqlparser
+// does not.
+func subscriptionRootRule() core.Rule {
+	return core.Rule{Name: "SubscriptionRootDirectives", RuleFunc: func(observers *core.Events, addError core.AddErrFunc) {
+		observers.OnOperation(func(_ *core.Walker, op *ast.OperationDefinition) {
+			if op.Operation != ast.Subscription {
+				return
+			}
+			seen := map[*ast.FragmentDefinition]bool{}
+			var check func(ast.SelectionSet)
+			check = func(selections ast.SelectionSet) {
+				for _, selection := range selections {
+					for _, d := range directivesOf(selection) {
+						if d.Name == "skip" || d.Name == "include" {
+							addError(core.Message("@%s is not allowed at the top of a subscription.", d.Name), core.At(d.Position))
+						}
+					}
+					switch s := selection.(type) {
+					case *ast.InlineFragment:
+						check(s.SelectionSet)
+					case *ast.FragmentSpread:
+						if s.Definition != nil && !seen[s.Definition] {
+							seen[s.Definition] = true
+							check(s.Definition.SelectionSet)
+						}
+					}
+				}
+			}
+			check(op.SelectionSet)
+		})
+	}}
+}
+
+// directivesOf returns the directives of a selection.
+func directivesOf(selection ast.Selection) ast.DirectiveList {
+	switch s := selection.(type) {
+	case *ast.Field:
+		return s.Directives
+	case *ast.InlineFragment:
+		return s.Directives
+	case *ast.FragmentSpread:
+		return s.Directives
+	}
+	return nil
 }
 
 // enough ends a walk whose document has as many errors as are told.
