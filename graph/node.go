@@ -78,6 +78,14 @@ func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, e
 	return out, nil
 }
 
+// Exists reports whether an object exists and the caller may see it. It is read and
+// counted as by the field node: an error says only that it cannot be known now, or
+// that node does not know the type.
+func Exists(ctx context.Context, rooms Rooms, id scalar.ID) (bool, error) {
+	found, err := (&Resolver{rooms}).byIDs(ctx, []scalar.ID{id})
+	return err == nil && found[0] != nil, err
+}
+
 // orNulls makes a refusal of reads the error of a field that is a list of nulls:
 // it cannot be null itself, and would take the whole answer with it.
 func orNulls(ctx context.Context, found []scalar.Node, err error, n int) ([]scalar.Node, error) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tandian-dev/tandian/graph"
 	"github.com/tandian-dev/tandian/graph/generated"
+	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/door"
@@ -25,6 +26,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/web"
 )
 
 const graphQLPath = "/graphql"
@@ -190,8 +192,38 @@ func (a *App) api(house *House) (http.Handler, *door.Door, error) {
 	mux.Handle("/webhooks/payment", house.Orders.Webhook(a.cfg.PaymentWebhookSecret))
 	mux.Handle("/media/", house.Media)
 	mux.HandleFunc("GET /demo/logins", a.serveLogins)
-	a.site.Register(mux, "graphql", "visit", "webhooks", "media", "demo", "healthz", "readyz", "metrics")
+	a.site.Register(mux, a.linked(house, graphQL), "graphql", "visit", "webhooks", "media", "demo", "healthz", "readyz", "metrics")
 	return graphQLFirst(graphQL, mux), graphQL, nil
+}
+
+// linkTimeout bounds the look-up of what a link names: the page is worth more than
+// its status.
+const linkTimeout = 500 * time.Millisecond
+
+// linked returns a function that finds what the app's pages are about. What takes
+// too long or fails is taken to exist, and so is every order: a request for a page
+// carries no token, and nobody else may learn which orders exist.
+func (a *App) linked(house *House, gate *door.Door) web.Exists {
+	return func(r *http.Request, types []string, id string) bool {
+		named, err := scalar.ParseID(id)
+		if err != nil || !slices.Contains(types, named.Type) {
+			return false
+		}
+		if named.Type == "Order" {
+			return true
+		}
+		exists := true
+		gate.LookUp(r, func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, linkTimeout)
+			defer cancel()
+			found, err := graph.Exists(ctx, house.Rooms, named)
+			if err != nil {
+				a.log.DebugContext(ctx, "cannot look up the object of a link", "err", err)
+			}
+			exists = found || err != nil
+		})
+		return exists
+	}
 }
 
 // publicAge is how long any cache may keep an answer that is the same for all.

@@ -7,3 +7,11 @@ func Encodings(raw []byte) (bodies [][]byte) {
 	}
 	return bodies
 }
+
+// Routes returns the paths of the app's routes, and the lists of people.
+func Routes() (paths, lists []string) {
+	for _, t := range routes() {
+		paths, lists = append(paths, t.path), append(lists, t.lists...)
+	}
+	return paths, lists
+}

@@ -62,15 +62,8 @@ func newFile(name, cacheControl string) (*file, error) {
 // serve sends f in the encoding that the request accepts. Each encoding has an
 // ETag of its own, as two different byte strings must (RFC 9110, 8.8.3).
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
-	chosen := f.choose(r.Header.Values("Accept-Encoding"))
-	body := chosen.body()
+	chosen, body := f.form(w.Header(), r)
 	h := w.Header()
-	if chosen.coding != "" {
-		h.Set("Content-Encoding", chosen.coding)
-	}
-	h.Set("Content-Type", f.contentType)
-	h.Set("Cache-Control", f.cacheControl)
-	h.Add("Vary", "Accept-Encoding")
 	h.Set("ETag", `"`+f.hash+chosen.suffix+`"`)
 	// ServeContent leaves the length out of an encoded answer, in case that a
 	// wrapper encodes it; it corrects or deletes this one for ranges and 304, but
@@ -79,4 +72,29 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+// serveMissing sends f as the page of something that does not exist, with 404. It
+// has no ETag, and no condition or range of the request counts: a browser that
+// has f from a time when the object existed must learn that it is gone.
+func (f *file) serveMissing(w http.ResponseWriter, r *http.Request) {
+	_, body := f.form(w.Header(), r)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(http.StatusNotFound)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // the client is gone
+	}
+}
+
+// form returns the form of f that the request accepts, and sets the headers that
+// go with it.
+func (f *file) form(h http.Header, r *http.Request) (chosen encoding, body []byte) {
+	chosen = f.choose(r.Header.Values("Accept-Encoding"))
+	if chosen.coding != "" {
+		h.Set("Content-Encoding", chosen.coding)
+	}
+	h.Set("Content-Type", f.contentType)
+	h.Set("Cache-Control", f.cacheControl)
+	h.Add("Vary", "Accept-Encoding")
+	return chosen, chosen.body()
 }

@@ -1,7 +1,7 @@
 // Package web serves the browser side of Tandian out of the binary: the app at /
-// and at every address below that is not the server's, and the playground
-// (GraphiQL) at /playground, with all that they load, so that no page needs another
-// host.
+// and at every address below that is not the server's and no file, with the status
+// 404 where the app has no page, and the playground (GraphiQL) at /playground, with
+// all that they load, so that no page needs another host.
 //
 // The pages are built by Vite from app/ into dist/, and dist/ is committed: Go
 // alone builds the server. After a change below app/ or in graph/schema, run in
@@ -16,8 +16,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"slices"
 	"strings"
+
+	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 )
 
 //go:embed all:dist
@@ -41,13 +42,16 @@ const (
 type Site struct {
 	files     map[string]*file  // by URL path
 	documents map[string]string // by hash
+	routes    []route
+	own       []string // first segments of the server's other paths
+	exists    Exists
 }
 
 // New reads the embedded build. An error means that the build holds a kind of
 // file that has no content type here, or no app, so it appears on every start or
 // on none.
 func New() (*Site, error) {
-	s := &Site{files: make(map[string]*file)}
+	s := &Site{files: make(map[string]*file), routes: routes()}
 	err := fs.WalkDir(dist, "dist", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -77,7 +81,7 @@ func readDocuments() (documents map[string]string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = json.Unmarshal(text, &documents); err != nil {
+	if err = json.Unmarshal(jsonbody.TrimBOM(text), &documents); err != nil {
 		return nil, fmt.Errorf("documents.json: %w", err)
 	}
 	return documents, nil
@@ -104,18 +108,21 @@ func address(name string) (url, cacheControl string) {
 func (s *Site) Documents() map[string]string { return s.documents }
 
 // Register adds the site to mux: the files of the build, and the app's page at
-// every address that mux leaves over, for the app's own routes. own are the first
-// segments of the server's other paths ("graphql"): nothing below them is the
-// app's, so that whoever asks for what is not there hears that and gets no page.
-func (s *Site) Register(mux *http.ServeMux, own ...string) {
+// every other path that mux leaves over. It is called once, before the first
+// request. exists finds the objects that pages are about; nil takes all to exist.
+// own are the first segments of the server's other paths ("graphql"): the app has
+// no page below them.
+func (s *Site) Register(mux *http.ServeMux, exists Exists, own ...string) {
+	s.exists, s.own = exists, append([]string{"assets"}, own...)
 	for _, pattern := range []string{"/", "/playground", "/assets/"} { // metrics tell them apart
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, own) })
+		mux.HandleFunc(pattern, s.serve)
 	}
 }
 
-// serve answers GET and HEAD. An unknown asset is 404 and never a page: a tab
-// that is older than the build would take HTML for a script.
-func (s *Site) serve(w http.ResponseWriter, r *http.Request, own []string) {
+// serve answers GET and HEAD. A link gets the page whatever the client accepts:
+// previews, bots and command lines ask for anything. An unknown file is 404 and
+// never a page: a tab that is older than the build would take HTML for a script.
+func (s *Site) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -123,9 +130,6 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, own []string) {
 	h.Set("Permissions-Policy", "geolocation=(self)")
 
 	f := s.files[r.URL.Path]
-	if f == nil {
-		h.Add("Vary", "Accept")
-	}
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
 	case f != nil && !reads:
@@ -135,18 +139,26 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, own []string) {
 		f.serve(w, r)
 	case reads && r.URL.Path == "/favicon.ico": // asked for by old clients, whatever the page says
 		http.Redirect(w, r, "/favicon.svg", http.StatusFound)
-	case reads && route(r, own):
-		s.files["/"].serve(w, r)
+	case reads:
+		s.serveLink(w, r)
 	default:
-		h.Set("Cache-Control", revalidate)
-		http.NotFound(w, r)
+		notFound(w, r)
 	}
 }
 
-// route reports whether the app may have a page of its own at a path: who asks
-// there takes a page, as a browser does that opens an address, and as no script
-// does, no picture and no client of an API.
-func route(r *http.Request, own []string) bool {
-	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	return first != "assets" && !slices.Contains(own, first) && weights(r.Header.Values("Accept"))["text/html"] > 0
+// serveLink answers a request for what is no file.
+func (s *Site) serveLink(w http.ResponseWriter, r *http.Request) {
+	switch status, ok := s.page(r); {
+	case !ok:
+		notFound(w, r)
+	case status == http.StatusOK:
+		s.files["/"].serve(w, r)
+	default:
+		s.files["/"].serveMissing(w, r)
+	}
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", revalidate)
+	http.NotFound(w, r)
 }

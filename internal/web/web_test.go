@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,9 +31,15 @@ func site(t *testing.T) *http.ServeMux {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	s.Register(mux, "graphql", "media")
+	s.Register(mux, exists, "graphql", "media")
 	mux.HandleFunc("/graphql", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	return mux
+}
+
+// exists knows a shop, its owner, and a voucher of each type.
+func exists(_ *http.Request, types []string, id string) bool {
+	typ, known := map[string]string{"ShopOne": "Shop", "UserOne": "User", "OrdinaryOne": "OrdinaryVoucher", "FlashOne": "FlashVoucher", "OrderOne": "Order"}[id]
+	return known && slices.Contains(types, typ)
 }
 
 func ask(h http.Handler, method, path string, header ...string) *httptest.ResponseRecorder {
@@ -93,7 +101,11 @@ func TestSiteAnswers(t *testing.T) {
 		{name: "nothing is posted to a page", method: "POST", path: "/playground", want: 405, header: map[string]string{"Allow": "GET, HEAD"}},
 		{name: "nothing is deleted", method: "DELETE", path: js, want: 405, header: map[string]string{"Allow": "GET, HEAD", "ETag": ""}},
 		{name: "nothing is posted to the app", method: "POST", path: "/", want: 405, header: map[string]string{"Allow": "GET, HEAD"}},
-		{name: "nothing is at an unknown path for who wants no page", path: "/somewhere", want: 404, header: map[string]string{"Content-Type": "text/plain; charset=utf-8", "Vary": "Accept"}},
+		{
+			name: "an unknown path has the app's page, to show that", path: "/somewhere", want: 404,
+			header: map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "ETag": "", "Vary": "Accept-Encoding"},
+		},
+		{name: "an unknown file has none", path: "/favicon-x.png", want: 404, header: map[string]string{"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-cache", "Vary": ""}},
 		{name: "other paths stay with their owners", path: "/graphql", want: http.StatusTeapot},
 	}
 	for _, tt := range tests {
@@ -260,60 +272,183 @@ func TestWhatCompressionDoesNotHelpIsSentPlain(t *testing.T) {
 	}
 }
 
-// A browser that opens an address of the app's own routes.
-const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+// acceptHeaders are those of browsers, of what fetches previews, of scripts and of
+// clients that say nothing.
+var acceptHeaders = []string{
+	"", "*/*", "text/*", "text/html", "application/json", "image/avif,image/webp,*/*;q=0.8", "text/html;q=0, */*", "nonsense",
+	"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+}
 
-func TestTheAppAnswersAtItsOwnRoutes(t *testing.T) {
-	mux, page := site(t), read(t, "dist/index.html")
-	tests := []struct {
-		name, method, path, accept string
-		want                       int // 200 is the app's page
-	}{
-		{name: "a shop", path: "/shops/U2hvcDox", accept: browser, want: 200},
-		{name: "a note", path: "/notes/Tm90ZTox?from=feed", accept: browser, want: 200},
-		{name: "the feed", path: "/feed", accept: browser, want: 200},
-		{name: "signing in", path: "/signin", accept: "text/html", want: 200},
-		{name: "one that the app does not know either", path: "/no/such/thing", accept: browser, want: 200},
-		{name: "as the last choice", path: "/feed", accept: "application/json, Text/HTML;level=1;q=0.1", want: 200},
-		{name: "by HEAD", method: "HEAD", path: "/feed", accept: browser, want: 200},
-		{name: "for a script", path: "/feed", accept: "*/*", want: 404},
-		{name: "for a picture", path: "/shop.png", accept: "image/avif,image/webp,*/*;q=0.8", want: 404},
-		{name: "for a client of the API", path: "/feed", accept: "application/json", want: 404},
-		{name: "for who refuses pages", path: "/feed", accept: "text/html;q=0, */*", want: 404},
-		{name: "for who says nothing", path: "/feed", want: 404},
-		{name: "by POST", method: "POST", path: "/feed", accept: browser, want: 404},
-		{name: "by DELETE", method: "DELETE", path: "/shops/1", accept: browser, want: 404},
-		{name: "at an asset that is gone", path: "/assets/app-00000000.js", accept: browser, want: 404},
-		{name: "at the folder of assets", path: "/assets/", accept: browser, want: 404},
-		{name: "below a path of the server", path: "/graphql/more", accept: browser, want: 404},
-		{name: "below a path of the server, escaped", path: "/graphql%2Fmore", accept: browser, want: 404},
-		{name: "at a folder of the server", path: "/media", accept: browser, want: 404},
-		{name: "at a name that begins like one of the server", path: "/mediation", accept: browser, want: 200},
+// What a path gets does not depend on what the client accepts.
+func TestALinkHasItsPageForEveryClient(t *testing.T) {
+	const page, missing, file = "200 with the app", "404 with the app", "404"
+	mux, app := site(t), read(t, "dist/index.html")
+	tests := []struct{ path, want string }{
+		{"/", page},
+		{"/search?q=a.b", page},
+		{"/signin", page},
+		{"/feed", page},
+		{"/Feed/", page}, // the app's router takes both
+		{"/me/edit", page},
+		{"/orders", page},
+		{"/admin", page},
+		{"/shops/ShopOne", page},
+		{"/shops/ShopOne/", page},
+		{"/shops/ShopOne?from=feed", page},
+		{"/users/UserOne", page},
+		{"/users/UserOne/followers", page},
+		{"/vouchers/OrdinaryOne", page},
+		{"/vouchers/FlashOne", page},
+		{"/sales/FlashOne", page},
+		{"/orders/OrderOne", page},
+		{"/merchant/shops/new", page},
+		{"/merchant/shops/ShopOne", page},
+		{"/merchant/shops/ShopOne/edit", page},
+		{"/merchant/shops/ShopOne/vouchers/new", page},
+		{"/merchant/vouchers/FlashOne", page},
+
+		{"/somewhere", missing},
+		{"/no/such/thing", missing},
+		{"/shops", missing},
+		{"/shops/", missing},
+		{"/shops/ShopTwo", missing},
+		{"/shops/UserOne", missing},
+		{"/shops/%00", missing},
+		{"/shops/ShopOne.", missing}, // as a sentence ends
+		{"/shops/a.js", missing},
+		{"/notes/ShopOne", missing},
+		{"/users/UserOne/enemies", missing},
+		{"/users/UserTwo/followers", missing},
+		{"/vouchers/ShopOne", missing},
+		{"/orders/FlashOne", missing},
+		{"/merchant/shops/ShopTwo/edit", missing},
+		{"/merchant/vouchers/new", missing},
+		{"/mediation", missing},
+		{"/playground/more", missing},
+
+		{"/assets/app-00000000.js", file},
+		{"/assets/", file},
+		{"/favicon-x.png", file},
+		{"/shop.png", file},
+		{"/sw.js", file},
+		{"/robots.txt", file},
+		{"/.env", file},
+		{"/.well-known/security", file},
+		{"/wp/index.php", file},
+		{"/graphql/more", file},
+		{"/graphql%2Fmore", file},
+		{"/media", file},
+		{"/media/gone.jpg", file},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := ask(mux, tt.method, tt.path, "Accept", tt.accept)
-			if w.Code != tt.want {
-				t.Fatalf("status: want %d, got %d", tt.want, w.Code)
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			for _, accept := range acceptHeaders {
+				header := []string{"Accept", accept}
+				if accept == "" {
+					header = nil
+				}
+				w := ask(mux, method, tt.path, header...)
+				got := strconv.Itoa(w.Code)
+				if w.Header().Get("Content-Type") == "text/html; charset=utf-8" {
+					got += " with the app"
+				}
+				if got != tt.want {
+					t.Errorf("%s %s, Accept: %q: got %s, want %s", method, tt.path, accept, got, tt.want)
+				}
+				if body := w.Body.String(); method == http.MethodGet && (body == app) != (tt.want != file) || method == http.MethodHead && tt.want != file && body != "" {
+					t.Errorf("%s %s, Accept: %q: the answer is the app's page: %v", method, tt.path, accept, body == app)
+				}
+				if vary := w.Header().Values("Vary"); slices.Contains(vary, "Accept") {
+					t.Errorf("%s %s: Vary: %q", method, tt.path, vary)
+				}
 			}
-			if got := w.Body.String() == page; tt.method == "" && got != (tt.want == 200) {
-				t.Errorf("the answer is the app's page: %v", got)
+		}
+	}
+}
+
+func TestNothingIsSentToThePagesOfTheApp(t *testing.T) {
+	mux := site(t)
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions} {
+		for _, path := range []string{"/feed", "/shops/ShopOne", "/somewhere"} {
+			if w := ask(mux, method, path); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "<html") {
+				t.Errorf("%s %s: got %d, want 404 without a page", method, path, w.Code)
 			}
-			if diff := cmp.Diff("Accept", w.Header().Get("Vary")); diff != "" && tt.want == 200 {
-				t.Errorf("Vary (-want +got):\n%s", diff)
-			}
-		})
+		}
+	}
+}
+
+func TestOnlyWhatHasAnIDIsLookedUp(t *testing.T) {
+	s, err := web.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	mux := http.NewServeMux()
+	s.Register(mux, func(_ *http.Request, types []string, id string) bool {
+		asked = append(asked, strings.Join(types, "|")+" "+id)
+		return true
+	}, "graphql")
+	for _, path := range []string{"/", "/feed", "/somewhere", "/assets/x.js", "/playground", "/favicon.svg", "/graphql/x", "/merchant/shops/new", "/users/u/followers", "/sales/v"} {
+		ask(mux, http.MethodGet, path)
+	}
+	ask(mux, http.MethodPost, "/shops/x")
+	if diff := cmp.Diff([]string{"User u", "OrdinaryVoucher|FlashVoucher v"}, asked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestThePageOfARouteIsTheAppsOwn(t *testing.T) {
 	mux := site(t)
-	for _, accept := range []string{"", "gzip", "br"} {
-		root := ask(mux, http.MethodGet, "/", "Accept-Encoding", accept).Header()
-		route := ask(mux, http.MethodGet, "/shops/1", "Accept", browser, "Accept-Encoding", accept, "If-None-Match", root.Get("ETag"))
+	for _, encoding := range []string{"", "gzip", "br"} {
+		root := ask(mux, http.MethodGet, "/", "Accept-Encoding", encoding).Header()
+		route := ask(mux, http.MethodGet, "/shops/ShopOne", "Accept-Encoding", encoding, "If-None-Match", root.Get("ETag"))
 		if route.Code != http.StatusNotModified || route.Header().Get("Cache-Control") != "no-cache" {
-			t.Errorf("%q: want 304 for the page that the browser has, got %d, %q", accept, route.Code, route.Header().Get("Cache-Control"))
+			t.Errorf("%q: want 304 for the page that the browser has, got %d, %q", encoding, route.Code, route.Header().Get("Cache-Control"))
 		}
+	}
+}
+
+// A browser may have the page of an object from a time when that existed.
+func TestAMissingPageIsNeverNotModified(t *testing.T) {
+	mux := site(t)
+	for _, encoding := range []string{"", "gzip", "br"} {
+		root := ask(mux, http.MethodGet, "/", "Accept-Encoding", encoding)
+		for _, header := range [][2]string{{"If-None-Match", root.Header().Get("ETag")}, {"If-None-Match", "*"}, {"Range", "bytes=0-9"}, {"If-Match", `"another"`}} {
+			w := ask(mux, http.MethodGet, "/shops/ShopTwo", "Accept-Encoding", encoding, header[0], header[1])
+			if w.Code != http.StatusNotFound || !bytes.Equal(w.Body.Bytes(), root.Body.Bytes()) {
+				t.Errorf("%q, %s: got %d with %d bytes, want 404 with the page", encoding, header, w.Code, w.Body.Len())
+			}
+			got := []string{w.Header().Get("ETag"), w.Header().Get("Cache-Control"), w.Header().Get("Content-Encoding"), w.Header().Get("Content-Length")}
+			if diff := cmp.Diff([]string{"", "no-cache", encoding, strconv.Itoa(root.Body.Len())}, got); diff != "" {
+				t.Errorf("%q, %s (-want +got):\n%s", encoding, header, diff)
+			}
+		}
+	}
+}
+
+// The server knows the routes of the app: those of its sources.
+func TestRoutesAreThoseOfTheApp(t *testing.T) {
+	var want []string
+	for _, found := range regexp.MustCompile(`<Route path="([^"]*)"`).FindAllStringSubmatch(read(t, "app/src/app/App.tsx"), -1) {
+		want = append(want, found[1])
+	}
+	if len(want) < 20 {
+		t.Fatalf("only %d routes were found in the app's sources", len(want))
+	}
+	paths, lists := web.Routes()
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Errorf("paths (-app +server):\n%s", diff)
+	}
+	people := regexp.MustCompile(`(?s)const documents: Record<[^>]*> = \{\n(.*?)\n\}`).FindStringSubmatch(read(t, "app/src/screens/people/People.tsx"))
+	if people == nil {
+		t.Fatal("the lists of people were not found in the app's sources")
+	}
+	want = nil
+	for _, found := range regexp.MustCompile(`(?m)^  (\w+):`).FindAllStringSubmatch(people[1], -1) {
+		want = append(want, found[1])
+	}
+	if diff := cmp.Diff(want, lists); diff != "" {
+		t.Errorf("lists of people (-app +server):\n%s", diff)
 	}
 }
 
