@@ -41,9 +41,12 @@ func browsed(t *testing.T, s *apptest.Server, path string) (status int, contentT
 
 func TestTheAppIsAtEveryAddressButTheServersOwn(t *testing.T) {
 	s := apptest.Embedded(t).Start(t)
-	for _, path := range []string{"/", "/feed", "/shops/U2hvcDox", "/notes/Tm90ZTox/comments", "/playground", "/metric"} {
-		if status, kind := browsed(t, s, path); status != http.StatusOK || kind != "text/html; charset=utf-8" {
-			t.Errorf("%s: %d, %s; want a page", path, status, kind)
+	for path, want := range map[string]int{
+		"/": 200, "/feed": 200, "/orders/" + absent("Order"): 200, "/playground": 200,
+		"/shops/" + absent("Shop"): 404, "/notes/Tm90ZTox/comments": 404, "/metric": 404,
+	} {
+		if status, kind := browsed(t, s, path); status != want || kind != "text/html; charset=utf-8" {
+			t.Errorf("%s: %d, %s; want a page with %d", path, status, kind, want)
 		}
 	}
 	for _, path := range []string{

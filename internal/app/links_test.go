@@ -1,0 +1,98 @@
+package app_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// link asks for a page as a client at an address that says nothing of what it accepts.
+func link(t *testing.T, s *apptest.Server, path, addr string) (status int) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Forwarded-For", addr)
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if kind := res.Header.Get("Content-Type"); kind != "text/html; charset=utf-8" {
+		t.Errorf("%s: %d, %s; want the app's page", path, res.StatusCode, kind)
+	}
+	return res.StatusCode
+}
+
+func TestALinkSaysWhetherItsObjectExists(t *testing.T) {
+	stack := apptest.Embedded(t)
+	stack.Config.TrustedProxies = []string{"127.0.0.1"}
+	staff := hire(t, stack)
+	s := staff.nobody
+	m := market{shop: someShop(t, s)}
+	note, gone := m.note(t, staff.customer, "Here"), m.note(t, staff.customer, "Gone")
+	var me struct{ Me struct{ ID string } }
+	staff.customer.Must(t, `{ me { id } }`, nil, &me)
+	if got := link(t, s, "/notes/"+gone, "203.0.113.1"); got != http.StatusOK {
+		t.Errorf("a note that will be deleted: %d", got)
+	}
+	staff.customer.Must(t, deleteNote, map[string]any{"id": gone}, nil)
+	tests := []struct {
+		path string
+		want int
+	}{
+		{"/shops/" + m.shop, 200},
+		{"/merchant/shops/" + m.shop + "/edit", 200},
+		{"/notes/" + note, 200},
+		{"/users/" + me.Me.ID, 200},
+		{"/users/" + me.Me.ID + "/followees", 200},
+		{"/orders/" + absent("Order"), 200}, // nobody else learns which orders exist
+		{"/shops/" + absent("Shop"), 404},
+		{"/shops/" + me.Me.ID, 404},
+		{"/shops/" + m.shop + "=", 404},
+		{"/shops/1", 404},
+		{"/notes/" + gone, 404},
+		{"/notes/" + absent("Comment"), 404},
+		{"/users/" + absent("User") + "/followers", 404},
+		{"/vouchers/" + absent("OrdinaryVoucher"), 404},
+		{"/sales/" + absent("FlashVoucher"), 404},
+		{"/vouchers/" + m.shop, 404},
+		{"/orders/" + m.shop, 404},
+	}
+	for _, tt := range tests {
+		if got := link(t, s, tt.path, "203.0.113.1"); got != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.path, got, tt.want)
+		}
+	}
+}
+
+// The page comes with 200 then, and nothing is read for it.
+func TestLinksToNothingAreLookedUpOnlySoOften(t *testing.T) {
+	const limit = 4
+	stack := apptest.Embedded(t)
+	stack.Config.AbsentReads, stack.Config.TrustedProxies = limit, []string{"127.0.0.1"}
+	s := hire(t, stack).nobody
+	quiet(t, s)
+	shopOf := func(n int64) string { return "/shops/" + scalar.ID{Type: "Shop", N: 987_000_000 + n}.String() }
+	for n := range int64(limit) {
+		if got := link(t, s, shopOf(n), "203.0.113.1"); got != http.StatusNotFound {
+			t.Fatalf("link %d: got %d, want 404", n, got)
+		}
+	}
+	statements, trips := asked(t, s, func() {
+		for n := range int64(10) {
+			if got := link(t, s, shopOf(100+n), "203.0.113.1"); got != http.StatusOK {
+				t.Errorf("link %d beyond the limit: got %d, want 200", n, got)
+			}
+		}
+	})
+	if statements != 0 || trips != 0 {
+		t.Errorf("links beyond the limit cost %v statements and %v round trips to Redis", statements, trips)
+	}
+	if got := link(t, s, shopOf(200), "203.0.113.99"); got != http.StatusNotFound {
+		t.Errorf("somebody else: got %d, want 404", got)
+	}
+}
