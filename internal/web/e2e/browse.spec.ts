@@ -129,7 +129,8 @@ test('the back button finds a long list as it was', async ({ person }) => {
 })
 
 test('an address that leads nowhere says so', async ({ person }) => {
-  const { page } = await person()
+  const { page, expectConsole } = await person()
+  expectConsole(/status of 404/, 'the status of the page')
   await page.goto('/no/such/screen')
   await expect(page.getByRole('heading', { level: 1, name: 'Not here' })).toBeVisible()
   await page.getByRole('link', { name: 'To the first screen' }).click()

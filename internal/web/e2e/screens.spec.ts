@@ -147,7 +147,8 @@ for (const look of looks) {
     test('what everybody sees', async ({ person, server }) => {
       test.setTimeout(180_000)
       const made = await (things ??= make(server))
-      const { page } = await person(opened)
+      const { page, expectConsole } = await person(opened)
+      expectConsole(/status of 404/, 'the status of the last one')
       await tour(page, open(made, server.shop))
     })
     test('what customers see', async ({ person, server }) => {
