@@ -2,7 +2,7 @@
 # Private PostgreSQL and Redis for tests, Node for the web app and for clients, and a
 # browser to look at it; also what stands around Tandian in production.
 #
-#   scripts/servers.sh install        make sure that PostgreSQL, Redis and Node are on this machine
+#   scripts/servers.sh install        make sure that PostgreSQL, PgBouncer, Redis and Node are on this machine
 #   scripts/servers.sh install-node   make sure that Node is
 #   scripts/servers.sh node-path      print the directory of that Node, to put in front of PATH
 #   scripts/servers.sh install-browser  make sure that a Chromium or Chrome is, with Chinese letters
@@ -25,6 +25,7 @@
 # directory, and runs CMD with
 #   TANDIAN_TEST_DATABASE_URL   its address; the role is a superuser
 #   TANDIAN_TEST_REDIS_SERVER   path of redis-server; each test starts its own
+#   TANDIAN_TEST_PGBOUNCER      path of pgbouncer; each test starts its own
 #   TANDIAN_TEST_NODE           directory of node; tests run clients with it
 #   TANDIAN_TEST_CHROMIUM       path of a browser, if there is one
 #   TANDIAN_REQUIRE_SERVERS=1   tests that need one of these fail without it, never skip
@@ -111,6 +112,11 @@ redis_server() {
   return 1
 }
 
+# pgbouncer: the path of PgBouncer. Debian keeps it where only root looks.
+pgbouncer() {
+  PATH=$PATH:/usr/sbin:/usr/local/sbin:/opt/homebrew/bin:/usr/local/bin type -P pgbouncer
+}
+
 # as_root CMD...: with the rights of root.
 as_root() {
   if [[ $(id -u) == 0 ]]; then
@@ -148,10 +154,12 @@ install_servers() {
   local wanted=()
   if have apt-get; then
     postgres_bin >/dev/null || wanted+=(postgresql)
+    pgbouncer >/dev/null || wanted+=(pgbouncer)
     redis_server >/dev/null || wanted+=(redis-server)
     ((${#wanted[@]} == 0)) || { say "installing ${wanted[*]}"; apt_install "${wanted[@]}" >&2; }
   elif have brew; then
     postgres_bin >/dev/null || wanted+=(postgresql@17)
+    pgbouncer >/dev/null || wanted+=(pgbouncer)
     redis_server >/dev/null || wanted+=(redis)
     ((${#wanted[@]} == 0)) || { say "installing ${wanted[*]}"; brew install "${wanted[@]}" >&2; }
   fi
@@ -159,6 +167,7 @@ install_servers() {
     die "PostgreSQL $need_postgres or newer is not here, and no package of this system has it; put its bin directory on PATH"
   redis_server >/dev/null ||
     die "Redis $need_redis or newer is not here, and no package of this system has it (https://redis.io/docs/latest/operate/oss_and_stack/install/); put redis-server on PATH"
+  pgbouncer >/dev/null || die "PgBouncer is not here, and no package of this system has it; put pgbouncer on PATH"
 }
 
 # node_dir: the directory of the first Node that is new enough.
@@ -413,6 +422,10 @@ run() {
   if [[ -z ${TANDIAN_TEST_NODE:-} ]]; then
     TANDIAN_TEST_NODE=$(node_dir) || die "Node $need_node or newer not found: scripts/servers.sh install-node"
     export TANDIAN_TEST_NODE
+  fi
+  if [[ -z ${TANDIAN_TEST_PGBOUNCER:-} ]]; then
+    TANDIAN_TEST_PGBOUNCER=$(pgbouncer) || die "PgBouncer not found: scripts/servers.sh install"
+    export TANDIAN_TEST_PGBOUNCER
   fi
   if [[ -z ${TANDIAN_TEST_CHROMIUM:-} ]] && TANDIAN_TEST_CHROMIUM=$(browser_path); then
     export TANDIAN_TEST_CHROMIUM

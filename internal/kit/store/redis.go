@@ -166,11 +166,14 @@ func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err 
 	}
 	base, topology, _ := strings.Cut(scheme, "+")
 	raw = base + "://" + rest
+	if strings.Contains(rest, "#") { // what follows would be ignored
+		return nil, "", errors.New("it cannot be read; " + escapes)
+	}
 	switch {
 	case topology == "" && (base == "redis" || base == "rediss" || base == "unix"):
 		p, err := redis.ParseURL(raw)
 		if err != nil {
-			return nil, "", secretless(raw, err)
+			return nil, "", redisURLError(raw, redis.ParseURL)
 		}
 		return &redis.UniversalOptions{
 			Addrs: []string{p.Addr}, Username: p.Username, Password: p.Password, DB: p.DB, TLSConfig: p.TLSConfig,
@@ -178,7 +181,7 @@ func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err 
 	case topology == "sentinel" && (base == "redis" || base == "rediss"):
 		p, err := redis.ParseFailoverURL(raw)
 		if err != nil {
-			return nil, "", secretless(raw, err)
+			return nil, "", redisURLError(raw, redis.ParseFailoverURL)
 		}
 		if p.MasterName == "" {
 			return nil, "", errors.New("a Sentinel needs ?master_name=…")
@@ -190,7 +193,7 @@ func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err 
 	case topology == "cluster" && (base == "redis" || base == "rediss"):
 		p, err := redis.ParseClusterURL(raw)
 		if err != nil {
-			return nil, "", secretless(raw, err)
+			return nil, "", redisURLError(raw, redis.ParseClusterURL)
 		}
 		return &redis.UniversalOptions{
 			Addrs: p.Addrs, Username: p.Username, Password: p.Password, TLSConfig: p.TLSConfig, IsClusterMode: true,
@@ -201,11 +204,11 @@ func parseRedisURL(raw string) (o *redis.UniversalOptions, topology string, err 
 
 var errNoRedisURL = errors.New("it begins with redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
 
-// secretless is the text of err without the password in the URL.
-func secretless(raw string, err error) error {
-	u, parseErr := url.Parse(raw)
-	if parseErr != nil || cutInSecret(u) {
-		return errors.New("it cannot be read; in a password, / ? # and @ are written %2F %3F %23 and %40")
+// redisURLError says what go-redis does not accept in a URL; parse is its function.
+func redisURLError[T any](raw string, parse func(string) (T, error)) error {
+	u, err := url.Parse(raw)
+	if err != nil || cutInSecret(u) {
+		return errors.New("it cannot be read; " + escapes)
 	}
-	return errors.New(withoutSecrets(err, u))
+	return urlError(u, parse)
 }

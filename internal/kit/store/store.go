@@ -45,7 +45,8 @@ type SQL struct {
 	Name    string // for people: where the data lies, without secrets
 	path    string // of the SQLite file
 
-	listenURL string // of Postgres, for [SQL.Listen]; it has the password
+	config    pq.Config // of Postgres; it has the password
+	listenURL string    // of Postgres, for [SQL.Listen]; it has the password
 }
 
 // OpenSQL prepares a pool of connections. It does not connect yet: see [SQL.Ping].
@@ -95,36 +96,42 @@ func openSQLite(path string) (*SQL, error) {
 
 // CheckDatabaseURL says what is wrong with a URL of Postgres, without its secrets.
 func CheckDatabaseURL(raw string) error {
+	_, _, err := parseDatabaseURL(raw)
+	return err
+}
+
+// parseDatabaseURL reads a URL of Postgres. The error shows no secret.
+func parseDatabaseURL(raw string) (*url.URL, pq.Config, error) {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
-		return errors.New("it must begin with postgres://")
+		return nil, pq.Config{}, errors.New("it must begin with postgres:// and must look like postgres://user:password@host/database")
 	}
 	hosts := rest[strings.LastIndex(rest, "@")+1:]
 	hosts, _, _ = strings.Cut(hosts, "/")
 	hosts, _, _ = strings.Cut(hosts, "?")
 	if strings.Contains(hosts, ",") && strings.Contains(hosts, ":") {
-		return errors.New("ports of several hosts are written behind them all: postgres://host1,host2/database?port=5432,5433")
+		return nil, pq.Config{}, errors.New("ports of several hosts are written behind them all: postgres://host1,host2/database?port=5432,5433")
 	}
 	u, err := url.Parse(raw)
-	if err != nil {
-		return errors.New("it must look like postgres://user:password@host/database")
+	if err != nil || cutInSecret(u) {
+		return nil, pq.Config{}, errors.New("it must look like postgres://user:password@host/database; " + escapes)
 	}
 	// Without it the first that answers is taken, which may be a standby, or one that was
 	// the primary and is back.
 	if several := strings.Contains(u.Host+u.Query().Get("host"), ","); several && u.Query().Get("target_session_attrs") != "read-write" {
-		return errors.New("several hosts need target_session_attrs=read-write")
+		return nil, pq.Config{}, errors.New("several hosts need target_session_attrs=read-write")
 	}
-	return nil
+	cfg, err := pq.NewConfig(raw)
+	if err != nil {
+		return nil, pq.Config{}, urlError(u, pq.NewConfig)
+	}
+	return u, cfg, nil
 }
 
 func openPostgres(rawURL string) (*SQL, error) {
-	u, err := url.Parse(rawURL)
-	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") || cutInSecret(u) {
-		return nil, errors.New("the database URL must look like postgres://user:password@host/database")
-	}
-	cfg, err := pq.NewConfig(rawURL)
+	u, cfg, err := parseDatabaseURL(rawURL)
 	if err != nil {
-		return nil, fmt.Errorf("database URL: %s", withoutSecrets(err, u))
+		return nil, fmt.Errorf("database URL: %w", err)
 	}
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = 5 * time.Second
@@ -134,52 +141,49 @@ func openPostgres(rawURL string) (*SQL, error) {
 	}
 	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("database URL: %s", withoutSecrets(err, u))
+		return nil, errors.New("database URL: it has a parameter that cannot be read")
 	}
 	return &SQL{
 		DB:      sql.OpenDB(connector),
 		Dialect: dialect.Postgres,
 		Name:    "Postgres " + u.Host + u.Path,
 
+		config:    cfg,
 		listenURL: listenURL(u, cfg),
 	}, nil
 }
 
-// cutInSecret says whether a password with an unescaped / or ? in it was taken
-// for the host and what follows: then no part of u may be shown.
-func cutInSecret(u *url.URL) bool {
-	return strings.Contains(u.EscapedPath()+"?"+u.RawQuery, "@")
-}
-
-// withoutSecrets is the text of err without the password of u.
-func withoutSecrets(err error, u *url.URL) string {
-	text := err.Error()
-	if password, ok := u.User.Password(); ok && password != "" {
-		text = strings.ReplaceAll(text, password, "…")
-	}
-	return text
-}
-
-// Await pings until the database answers or ctx ends, and tells report why it
-// waits.
+// Await waits until the database answers or ctx ends, and tells report why it
+// waits. It returns at once if waiting cannot help: the error names the remedy. On
+// Postgres, it returns an error if a pooler does not keep sessions.
 func (s *SQL) Await(ctx context.Context, report func(error)) error {
-	return await(ctx, s.Name, s.PingContext, report)
+	ping := s.PingContext
+	if s.Dialect == dialect.Postgres {
+		ping = s.connect
+	}
+	return await(ctx, s.Name, ping, sqlRemedy, report)
 }
 
 // AwaitRedis does the same for a Redis; name is for people.
 func AwaitRedis(ctx context.Context, name string, client redis.UniversalClient, report func(error)) error {
-	return await(ctx, name, func(ctx context.Context) error { return client.Ping(ctx).Err() }, report)
+	ping := func(ctx context.Context) error { return client.Ping(ctx).Err() }
+	return await(ctx, name, ping, redisRemedy, report)
 }
 
+const tryTimeout = 15 * time.Second // of reaching a store once
+
 // await tries until ping succeeds. Between tries it waits a little longer each
-// time, up to two seconds.
-func await(ctx context.Context, name string, ping func(context.Context) error, report func(error)) error {
+// time, up to two seconds. It ends early with an error that has a remedy.
+func await(ctx context.Context, name string, ping func(context.Context) error, remedy func(error) (string, bool), report func(error)) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		try, cancel := context.WithTimeout(ctx, 5*time.Second)
+		try, cancel := context.WithTimeout(ctx, tryTimeout)
 		err := ping(try)
 		cancel()
 		if err == nil {
 			return nil
+		}
+		if advice, ok := remedy(err); ok {
+			return fmt.Errorf("connect to %s: %w%s", name, err, advice)
 		}
 		report(err)
 		if clock.Sleep(ctx, pause) != nil {
