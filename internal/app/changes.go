@@ -45,7 +45,13 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 	}
 	o := outbox.Options{Dialect: h.DB.Dialect, Registerer: reg, Log: log}
 	if cfg.DatabaseURL != "" {
-		o.Listen = func(ctx context.Context, kick func()) error { return h.DB.Listen(ctx, outbox.Channel, kick) }
+		o.Listen = func(ctx context.Context, kick func()) error {
+			channel, err := h.DB.Scoped(ctx, outbox.Channel)
+			if err != nil {
+				return err
+			}
+			return h.DB.Listen(ctx, channel, kick)
+		}
 	}
 	if h.outbox, err = outbox.New(h.DB.DB, o); err != nil {
 		return fmt.Errorf("outbox: %w", err)

@@ -275,6 +275,9 @@ func (c *commands) migrateStatus(ctx context.Context, _ *cli.Command) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
 	defer cancel()
+	if err := c.await(ctx, db); err != nil {
+		return err
+	}
 	list, err := db.Migrations(ctx, files)
 	if err != nil {
 		return err
@@ -289,6 +292,14 @@ func (c *commands) migrateStatus(ctx context.Context, _ *cli.Command) error {
 		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\n", m.Version, m.Name, applied)
 	}
 	return table.Flush()
+}
+
+// await waits for a real database. The embedded one is a file, which a look must not create.
+func (c *commands) await(ctx context.Context, db *store.SQL) error {
+	if c.cfg.DatabaseURL == "" {
+		return nil
+	}
+	return db.Await(ctx, waiting(ctx, c.log))
 }
 
 func (c *commands) importShops(ctx context.Context, cmd *cli.Command) error {

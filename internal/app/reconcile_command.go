@@ -74,6 +74,9 @@ func (c *commands) upToDate(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
 	defer cancel()
+	if err := c.await(ctx, db); err != nil {
+		return err
+	}
 	list, err := db.Migrations(ctx, files)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
@@ -184,7 +186,7 @@ func (h *House) openSQL(ctx context.Context, cfg *config.Config, log *slog.Logge
 	}
 	h.DB = db
 	h.closers = append(h.closers, db.Close)
-	if err := db.Await(ctx, func(err error) { log.WarnContext(ctx, "waiting for the database", "err", err) }); err != nil {
+	if err := db.Await(ctx, waiting(ctx, log)); err != nil {
 		return err
 	}
 	if cfg.DatabaseURL == "" {
@@ -192,7 +194,7 @@ func (h *House) openSQL(ctx context.Context, cfg *config.Config, log *slog.Logge
 	}
 	// Processes that share a Redis may be many; one with a Redis of its own must
 	// be alone: the others would not see what it changes.
-	claim, err := db.Claim(ctx, "tandian:redis", cfg.RedisURL != "")
+	claim, err := claimDatabase(ctx, db, cfg.RedisURL != "", waiting(ctx, log))
 	if errors.Is(err, store.ErrClaimed) {
 		if cfg.RedisURL == "" {
 			return errors.New("other processes use this database; several need a --redis-url, the same for all")
@@ -205,6 +207,30 @@ func (h *House) openSQL(ctx context.Context, cfg *config.Config, log *slog.Logge
 	h.closers = append(h.closers, claim.Release)
 	h.chores["database claim"] = claim.Run
 	return nil
+}
+
+// claimDatabase takes the claim of a process. It waits while the database has no free
+// connection, as the first connection does.
+func claimDatabase(ctx context.Context, db *store.SQL, shared bool, report func(error)) (*store.Claim, error) {
+	name, err := db.Scoped(ctx, "tandian:redis")
+	if err != nil {
+		return nil, err
+	}
+	for {
+		claim, err := db.Claim(ctx, name, shared)
+		if !strings.HasPrefix(store.SQLState(err), "53") {
+			return claim, err
+		}
+		report(err)
+		if clock.Sleep(ctx, time.Second) != nil {
+			return nil, err
+		}
+	}
+}
+
+// waiting logs why the start waits for the database.
+func waiting(ctx context.Context, log *slog.Logger) func(error) {
+	return func(err error) { log.WarnContext(ctx, "waiting for the database", "err", err) }
 }
 
 // migrateTimeout bounds all migrations together: an index over millions of rows

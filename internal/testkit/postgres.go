@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -65,6 +67,39 @@ func PostgresFrom(tb testing.TB, name string, migrate func(ctx context.Context, 
 		tb.Fatalf("create a test database from the template %q: %v", name, err)
 	}
 	return s.lend(tb, database)
+}
+
+// OwnServer runs a test again, alone, on a PostgreSQL that no other test uses, and reports
+// whether this is that run. The test returns if it is not.
+func OwnServer(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv("TANDIAN_TEST_OWN_SERVER") != "" {
+		return true
+	}
+	Postgres(t) // skips where there is no server
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "scripts", "servers.sh"), "run", program, "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // ours
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }                                                                // it takes its server with it
+	cmd.WaitDelay = 10 * time.Second
+	// Without an address the script starts a server.
+	cmd.Env = append(os.Environ(), "TANDIAN_TEST_OWN_SERVER=1", "TANDIAN_TEST_DATABASE_URL=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if testing.Verbose() {
+		t.Logf("%s", out)
+	}
+	return false
 }
 
 // A pgServer makes databases on the tests' PostgreSQL.

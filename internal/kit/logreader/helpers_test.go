@@ -33,7 +33,12 @@ func newTown(t testing.TB) town {
 	t.Helper()
 	// The tests' server acknowledges commits before they are in the log, where
 	// they would be found up to 0.4 s later.
-	at := open(t, testkit.Postgres(t)+"&synchronous_commit=on")
+	return newTownAt(t, testkit.Postgres(t)+"&synchronous_commit=on")
+}
+
+func newTownAt(t testing.TB, dsn string) town {
+	t.Helper()
+	at := open(t, dsn)
 	at.exec(t, `CREATE TABLE shops (name text, id bigint PRIMARY KEY);
 		CREATE TABLE "Users" (id text PRIMARY KEY, name text);
 		CREATE TABLE other (id bigint PRIMARY KEY, text text);

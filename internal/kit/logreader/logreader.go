@@ -62,7 +62,8 @@ type pace struct {
 
 // A Table is one whose changes are told.
 type Table struct {
-	// Name of the table in the schema public. Its primary key is one column.
+	// Name of the table, in the schema that the connections of the pool create in
+	// (current_schema). Its primary key is one column.
 	Name string
 	// Changed gets the primary keys, as text, of rows that one transaction has
 	// inserted, updated (the old and the new key) or deleted: at most 500 at a
@@ -80,7 +81,7 @@ type Table struct {
 type Options struct {
 	URL         string // postgres://…, as lib/pq takes it
 	Slot        string // name of the replication slot; default "tandian_" and the database's oid, because slots are of the whole cluster
-	Publication string // name of the publication; default "tandian"
+	Publication string // name of the publication; default "tandian". In a schema other than public, both defaults end with "_" and its oid
 	Tables      []Table
 
 	// Outbox names a table whose insert says that the transaction tells others
@@ -113,9 +114,11 @@ type Reader struct {
 	failures, alarms clock.Seldom // what is said about them
 
 	// Of Run alone.
-	slot string // name of the slot, once it is known
-	keys map[string]string
-	owed bool // Missed has failed, so there is no slot yet
+	slot        string // name of the slot, once it is known
+	publication string // name of the publication, once it is known
+	schema      string // of the tables, once it is known
+	keys        map[string]string
+	owed        bool // Missed has failed, so there is no slot yet
 }
 
 var nameOK = regexp.MustCompile(`^[a-z0-9_]{1,59}$`) //nolint:gochecknoglobals // a constant that Go cannot say
@@ -127,14 +130,13 @@ func New(db *sql.DB, o Options) (*Reader, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("logreader: %w", err)
 	}
-	o.Publication = cmp.Or(o.Publication, "tandian")
 	o.MaxLag = cmp.Or(o.MaxLag, 1<<30)
 	config, err := replicationConfig(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("logreader: %w", err)
 	}
 	r := &Reader{
-		db: db, o: o, config: config, slot: o.Slot,
+		db: db, o: o, config: config, slot: o.Slot, publication: o.Publication,
 		log:      cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		failures: clock.Seldom{Every: time.Minute},
 		alarms:   clock.Seldom{Every: time.Minute},

@@ -1,11 +1,7 @@
 package logreader
 
 import (
-	"context"
-	"os"
-	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,8 +11,7 @@ import (
 // The server itself may take a slot away (max_slot_wal_keep_size). That is a
 // setting of the whole server, so this test runs itself again with one of its own.
 func TestASlotThatTheServerHasTakenAwayIsMadeAnew(t *testing.T) {
-	if os.Getenv("TANDIAN_TEST_OWN_SERVER") == "" {
-		onOwnServer(t)
+	if !testkit.OwnServer(t) {
 		return
 	}
 	at, heard := newTown(t), new(listener)
@@ -36,26 +31,5 @@ func TestASlotThatTheServerHasTakenAwayIsMadeAnew(t *testing.T) {
 	at.exec(t, `INSERT INTO shops (id) VALUES (2)`)
 	if diff := cmp.Diff([]string{"missed", "missed", "shops:2"}, heard.await(t, "shops:2")); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// onOwnServer runs this test alone, on servers that nobody else uses.
-func onOwnServer(t *testing.T) {
-	t.Helper()
-	testkit.Postgres(t) // skips where there is no server
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "../../../scripts/servers.sh", "run", program, "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it takes its server with it
-	cmd.WaitDelay = 10 * time.Second
-	// Without an address the script starts a server.
-	cmd.Env = append(os.Environ(), "TANDIAN_TEST_OWN_SERVER=1", "TANDIAN_TEST_DATABASE_URL=")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -41,7 +41,7 @@ func (r *Reader) names() []string {
 func (r *Reader) learnTables(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	rows, err := r.db.QueryContext(ctx, tablesSQL, pq.Array(r.names()))
+	rows, err := r.db.QueryContext(ctx, tablesSQL, r.schema, pq.Array(r.names()))
 	if err != nil {
 		return fmt.Errorf("ask about the tables: %w", err)
 	}
@@ -54,7 +54,7 @@ func (r *Reader) learnTables(ctx context.Context) error {
 		}
 		switch {
 		case !there:
-			return refusal(fmt.Sprintf("there is no table public.%s", name))
+			return refusal(fmt.Sprintf("there is no table %s.%s", r.schema, name))
 		case key == "":
 			return refusal(fmt.Sprintf("the primary key of table %s is not one column", name))
 		case identity != "d" && identity != "f":
@@ -94,13 +94,13 @@ func (r *Reader) publish(ctx context.Context) error {
 	}
 	var quoted []string
 	for _, name := range slices.Sorted(slices.Values(r.names())) {
-		quoted = append(quoted, "public."+pq.QuoteIdentifier(name))
+		quoted = append(quoted, pq.QuoteIdentifier(r.schema)+"."+pq.QuoteIdentifier(name))
 	}
-	text = strings.NewReplacer("{publication}", pq.QuoteIdentifier(r.o.Publication), "{tables}", strings.Join(quoted, ", ")).Replace(text)
+	text = strings.NewReplacer("{publication}", pq.QuoteIdentifier(r.publication), "{tables}", strings.Join(quoted, ", ")).Replace(text)
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	if _, err := r.db.ExecContext(ctx, text); err != nil {
-		return fmt.Errorf("make the publication %s, for which the role must own the tables and may create in the database: %w", r.o.Publication, err)
+		return fmt.Errorf("make the publication %s, for which the role must own the tables and may create in the database: %w", r.publication, err)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (r *Reader) publish(ctx context.Context) error {
 func (r *Reader) published(ctx context.Context) (there, complete, exact bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	err = r.db.QueryRowContext(ctx, publicationSQL, r.o.Publication, pq.Array(r.names())).Scan(&there, &complete, &exact)
+	err = r.db.QueryRowContext(ctx, publicationSQL, r.publication, r.schema, pq.Array(r.names())).Scan(&there, &complete, &exact)
 	if err != nil {
 		err = fmt.Errorf("ask about the publication: %w", err)
 	}
@@ -121,6 +121,9 @@ func asRefusal(err error) (string, bool) {
 		return why.Error(), true
 	}
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && pgErr.Code == string(pqerror.ProtocolViolation) {
+		return "the connection for replication is refused, as by poolers that do not know replication: " + err.Error(), true
+	}
 	denied := ok && pgErr.Code == string(pqerror.InsufficientPrivilege)
 	if denied || pq.As(err, pqerror.InsufficientPrivilege) != nil {
 		return err.Error(), true

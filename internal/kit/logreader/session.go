@@ -67,7 +67,7 @@ func (r *Reader) read(ctx context.Context, conn *pgconn.PgConn, from pglogrepl.L
 	defer cancel()
 	err := pglogrepl.StartReplication(start, conn, r.slot, from, pglogrepl.StartReplicationOptions{
 		Mode:       pglogrepl.LogicalReplication,
-		PluginArgs: []string{"proto_version '1'", "publication_names '" + r.o.Publication + "'"},
+		PluginArgs: []string{"proto_version '1'", "publication_names '" + r.publication + "'"},
 	})
 	if err != nil {
 		return fmt.Errorf("begin to read the replication slot %s: %w", r.slot, err)

@@ -1,7 +1,9 @@
 package logreader
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	_ "embed" // statements
 	"fmt"
 	"strconv"
@@ -26,7 +28,7 @@ var (
 	dropSQL string
 )
 
-// learn finds out, once, how the slot is called, and warns if nothing on the
+// learn finds out, once, where the tables are and how the slot is called, and warns if nothing on the
 // server bounds what it may hold back while we are switched off.
 func (r *Reader) learn(ctx context.Context) error {
 	if r.keys != nil {
@@ -34,14 +36,19 @@ func (r *Reader) learn(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
+	var suffix string
+	var schema sql.NullString
 	var oid int64
 	var unlimited bool
-	if err := r.db.QueryRowContext(ctx, learnSQL).Scan(&oid, &unlimited); err != nil {
+	if err := r.db.QueryRowContext(ctx, learnSQL).Scan(&oid, &schema, &suffix, &unlimited); err != nil {
 		return fmt.Errorf("ask about the database: %w", err)
 	}
-	if r.slot == "" {
-		r.slot = "tandian_" + strconv.FormatInt(oid, 10)
+	if !schema.Valid {
+		return refusal("there is no schema that search_path names")
 	}
+	r.schema = schema.String
+	r.slot = cmp.Or(r.slot, "tandian_"+strconv.FormatInt(oid, 10)+suffix)
+	r.publication = cmp.Or(r.publication, "tandian"+suffix)
 	r.keys = make(map[string]string)
 	if unlimited {
 		r.log.WarnContext(ctx, "a replication slot that nobody reads may fill the database's disk: set max_slot_wal_keep_size on the server, "+

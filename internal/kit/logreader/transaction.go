@@ -15,7 +15,7 @@ type relation struct {
 
 func (r *Reader) relation(m *pglogrepl.RelationMessage) *relation {
 	rel := &relation{key: -1}
-	if m.Namespace != "public" {
+	if m.Namespace != r.schema {
 		return rel
 	}
 	rel.outbox = r.o.Outbox != "" && m.RelationName == r.o.Outbox

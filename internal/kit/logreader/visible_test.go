@@ -3,7 +3,6 @@ package logreader
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -16,8 +15,7 @@ import (
 // A commit is in the log before anybody sees it: for as long as it waits for a standby. That
 // is a setting of the whole server, so this test runs itself again with one of its own.
 func TestAChangeIsToldOnceItCanBeSeen(t *testing.T) {
-	if os.Getenv("TANDIAN_TEST_OWN_SERVER") == "" {
-		onOwnServer(t)
+	if !testkit.OwnServer(t) {
 		return
 	}
 	at, heard := newTown(t), new(listener)

@@ -52,7 +52,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// Channel is what a commit with a job in it notifies on Postgres.
+// Channel is what a commit with a job in it notifies on Postgres. In a schema other
+// than public, "_" and the oid of the schema follow.
 const Channel = "tandian_outbox"
 
 // Replayable is a good [Handler].Keep for what a store may lose after it was told:

@@ -37,7 +37,7 @@ func (s *SQL) Migrate(ctx context.Context, files fs.FS) ([]Migration, error) {
 	}
 	results, err := p.Up(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("migrate %s: %w", s.Name, err)
+		return nil, fmt.Errorf("migrate %s: %w%s", s.Name, err, migrationRemedy(err))
 	}
 	applied := make([]Migration, len(results))
 	for i, r := range results {
@@ -77,7 +77,7 @@ func (s *SQL) Migrations(ctx context.Context, files fs.FS) ([]Migration, error) 
 
 // hasMigrations says whether any migration was ever applied.
 func (s *SQL) hasMigrations(ctx context.Context) (found bool, err error) {
-	query := "SELECT to_regclass($1) IS NOT NULL"
+	query := "SELECT to_regclass(format('%I.%I', current_schema(), $1::text)) IS NOT NULL"
 	if s.Dialect == dialect.SQLite {
 		if _, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) {
 			return false, nil // and asking would make the file

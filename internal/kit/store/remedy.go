@@ -48,7 +48,7 @@ func sqlRemedyOfOne(err error) (advice string, ok bool) {
 		return "; add sslmode=disable to the database URL (…?sslmode=disable) to connect without TLS, or enable ssl on the server", true
 	}
 	if advice, ok := tlsRemedy(err); ok {
-		return advice + "; sslmode=require in the database URL encrypts and does not verify, sslmode=disable does not encrypt", true
+		return advice + "; in the database URL, sslrootcert=FILE names a CA, and sslmode=require encrypts without verifying", true
 	}
 	server, ok := errors.AsType[*pq.Error](err)
 	if !ok {
@@ -78,6 +78,19 @@ func sqlStateRemedy(err *pq.Error) (advice string, ok bool) {
 	// operator's intervention, the machine, a fault of the server.
 	passing := []string{"08", "25", "40", "53", "55", "57", "58", "XX"}
 	return "", !slices.Contains(passing, string(err.Code[:min(2, len(err.Code))]))
+}
+
+// migrationRemedy is the advice after an error of a migration, "" if there is none.
+func migrationRemedy(err error) string {
+	switch SQLState(err) {
+	case string(pqerror.InsufficientPrivilege):
+		return "; the role must own the database, or have the right to create in the schema (GRANT USAGE, CREATE ON SCHEMA … TO …) and own its tables"
+	case string(pqerror.InvalidSchemaName):
+		return "; create the schema that search_path names (CREATE SCHEMA … AUTHORIZATION …)"
+	case string(pqerror.ReadOnlySQLTransaction):
+		return "; the server is a standby or read-only: name the primary in the database URL"
+	}
+	return ""
 }
 
 // poolerRemedy is for poolers that give most of their errors one code. Their texts

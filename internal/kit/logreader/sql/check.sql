@@ -14,7 +14,8 @@ SELECT current_setting('wal_level'),
        current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots),
        EXISTS (
          SELECT FROM pg_replication_slots s JOIN pg_database d ON d.datname = s.database
-         WHERE d.datname = current_database() AND s.slot_name = 'tandian_' || d.oid
+         LEFT JOIN pg_namespace n ON n.nspname = current_schema() AND n.nspname <> 'public'
+         WHERE d.datname = current_database() AND s.slot_name = concat('tandian_', d.oid, '_' || n.oid)
        )
 FROM pg_roles r
 WHERE r.rolname = current_user

@@ -1,14 +1,15 @@
 -- publication: does it publish what we want to hear?
 --
 -- $1  name of the publication
--- $2  names of tables in the schema public
+-- $2  name of the schema of the tables
+-- $3  names of tables
 --
 -- returns one row: there; complete (every change of each of the tables is published);
 --         exact (and those of no other, or of all tables on purpose)
 --
 -- Reads catalogs only.
 WITH wanted AS (
-  SELECT to_regclass(format('public.%I', name)) AS oid FROM unnest($2::text[]) AS name
+  SELECT to_regclass(format('%I.%I', $2::text, name)) AS oid FROM unnest($3::text[]) AS name
 ), published AS (
   SELECT r.prrelid AS oid
   FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid

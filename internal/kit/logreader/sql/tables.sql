@@ -1,6 +1,7 @@
 -- tables: can the changes of these tables be told by one key column?
 --
--- $1  names of tables in the schema public
+-- $1  name of their schema
+-- $2  names of tables
 --
 -- returns a row for each: its name; whether there is such a table; its primary key if
 --         that is one column, else ''; its replica identity (d: the primary key,
@@ -16,5 +17,5 @@ SELECT n.name,
          WHERE i.indrelid = c.oid AND i.indisprimary AND i.indnkeyatts = 1
        ), ''),
        coalesce(c.relreplident::text, '')
-FROM unnest($1::text[]) AS n(name)
-LEFT JOIN pg_class c ON c.oid = to_regclass(format('public.%I', n.name)) AND c.relkind = 'r'
+FROM unnest($2::text[]) AS n(name)
+LEFT JOIN pg_class c ON c.oid = to_regclass(format('%I.%I', $1::text, n.name)) AND c.relkind = 'r'

@@ -1,0 +1,106 @@
+package app_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// Whatever opens the database ends with one line that names the pooler and the way out.
+func TestPoolersWithoutSessionsStopEveryCommand(t *testing.T) {
+	stack := apptest.Real(t)
+	direct := stack.Config.DatabaseURL
+	for _, mode := range []string{"transaction", "statement"} {
+		stack.Config.DatabaseURL = testkit.PgBouncer(t, direct, "pool_mode = "+mode)
+		for _, command := range [][]string{
+			{"serve"}, {"migrate"}, {"migrate", "status"}, {"import", "none.csv"}, {"seed", "--users", "1"},
+			{"grant", "+8613800138000", "ADMIN"}, {"reconcile"}, {"reconcile", "--dry-run"},
+		} {
+			begin := time.Now()
+			_, stderr, code := stack.Command(t, command...)
+			if code == 0 || strings.Count(stderr, "pool_mode = session") != 1 || strings.Count(strings.TrimSpace(stderr), "\n") != 0 {
+				t.Errorf("%s mode, %s: exit %d, %s", mode, command, code, stderr)
+			}
+			t.Logf("%s: after %v", command, time.Since(begin))
+		}
+	}
+}
+
+func TestManyChangeTheirProfilesThroughASessionPooler(t *testing.T) {
+	stack := apptest.Real(t)
+	direct := stack.Config.DatabaseURL
+	stack.Config.LogReader = "auto"
+	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
+	stack.Config.DatabaseURL = testkit.PgBouncer(t, direct, "pool_mode = session", "default_pool_size = 40")
+	s := stack.Start(t)
+	var people sync.WaitGroup
+	for i := range 20 {
+		people.Go(func() {
+			as, _ := s.Login(t, fmt.Sprintf("+86138001380%02d", i))
+			for round := range 5 {
+				name := fmt.Sprintf("Person %d-%d", i, round)
+				var got struct {
+					UpdateProfile struct{ User struct{ Nickname string } }
+				}
+				as.Must(t, `mutation P($n: String!) { updateProfile(input: {nickname: $n, city: $n}) { user { nickname } } }`, map[string]any{"n": name}, &got)
+				var who struct {
+					Me struct{ Nickname, City string }
+				}
+				as.Must(t, `{ me { nickname city } }`, nil, &who)
+				if got.UpdateProfile.User.Nickname != name || who.Me.Nickname != name || who.Me.City != name {
+					t.Errorf("%s reads %+v", name, who.Me)
+				}
+			}
+		})
+	}
+	people.Wait()
+}
+
+// Installations in several schemas of one database do not see, wake or lock out each other.
+func TestInstallationsInTwoSchemasStayApart(t *testing.T) {
+	dsn := testkit.Postgres(t)
+	one, two := apptest.Real(t), apptest.Real(t)
+	one.Config.DatabaseURL, two.Config.DatabaseURL = dsn+"&search_path=one", dsn+"&search_path=two,public"
+	one.Config.RedisURL = "" // it must be alone, in its schema
+	db := (&apptest.Stack{Config: one.Config}).SQL(t)
+	if _, err := db.ExecContext(t.Context(), "CREATE SCHEMA one; CREATE SCHEMA two"); err != nil {
+		t.Fatal(err)
+	}
+	servers := map[string]*apptest.Server{}
+	for schema, stack := range map[string]*apptest.Stack{"one": one, "two": two} {
+		stack.Config.LogReader = "auto"
+		stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
+		servers[schema] = stack.Start(t)
+	}
+	names := map[string]string{}
+	for schema, s := range servers {
+		testkit.Eventually(t, time.Minute, func() bool { return s.Counter(t, "tandian_log_reader_active") == 1 })
+		as, _ := s.Login(t, "+8613800138000")
+		read := func() string {
+			var who struct{ Me struct{ Nickname string } }
+			as.Must(t, `{ me { nickname } }`, nil, &who)
+			return who.Me.Nickname
+		}
+		read() // it is cached now
+		names[schema] = "In " + schema
+		if _, err := db.ExecContext(t.Context(), "UPDATE "+schema+".users SET nickname = $1", names[schema]); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, 10*time.Second, func() bool { return read() == names[schema] })
+	}
+	for schema, want := range names {
+		var got string
+		if err := db.QueryRowContext(t.Context(), "SELECT nickname FROM "+schema+".users").Scan(&got); err != nil || got != want {
+			t.Errorf("schema %s has %q, want %q (%v)", schema, got, want, err)
+		}
+	}
+	var public int
+	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").Scan(&public); err != nil || public != 0 {
+		t.Errorf("%d tables in the schema public (%v)", public, err)
+	}
+}
