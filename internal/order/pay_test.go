@@ -300,7 +300,7 @@ func TestTheWebhookTakesTheWordsOfTheProviderAlone(t *testing.T) {
 			}
 			return string(body)
 		}
-		one, two, three := attempt(), attempt(), attempt()
+		one, two, three, four := attempt(), attempt(), attempt(), attempt()
 		for _, tt := range []struct {
 			name           string
 			method, secret string
@@ -321,6 +321,7 @@ func TestTheWebhookTakesTheWordsOfTheProviderAlone(t *testing.T) {
 			{"no number", "POST", secret, secret, `{"orderNumber": "x", "attempt": 1, "state": "CONFIRMED"}`, 404, one, Unpaid},
 			{"the largest body", "POST", secret, secret, padded(says(three.ID, 1, "CONFIRMED"), maxNotice), 204, three, Paid},
 			{"a larger body", "POST", secret, secret, padded(says(one.ID, 1, "CONFIRMED"), maxNotice+1), 413, one, Unpaid},
+			{"after a byte order mark, which is signed too", "POST", secret, secret, "\ufeff" + says(four.ID, 1, "CONFIRMED"), 204, four, Paid},
 			{"confirmed", "POST", secret, secret, says(one.ID, 1, "CONFIRMED"), 204, one, Paid},
 			{"confirmed again", "POST", secret, secret, says(one.ID, 1, "CONFIRMED"), 204, one, Paid},
 			{"refused after it was confirmed", "POST", secret, secret, says(one.ID, 1, "REFUSED"), 204, one, Paid},

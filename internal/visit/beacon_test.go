@@ -40,6 +40,7 @@ func TestABeaconIsAPageOrIsRefused(t *testing.T) {
 		{"a page", "POST", `{"path":"/","shop":null}`, 204, 1, 0},
 		{"without a shop", "POST", `{"path":"/about"}`, 204, 1, 0},
 		{"a shop's", "POST", `{"path":"/shops/1","shop":"shop-1"}`, 204, 1, 1},
+		{"after a byte order mark", "POST", "\ufeff" + `{"path":"/"}`, 204, 1, 0},
 		{"with more than is known", "POST", `{"path":"/","referrer":"x"}`, 204, 1, 0},
 		{"the longest path", "POST", `{"path":"/` + long[1:] + `"}`, 204, 1, 0},
 		{"a path that is too long", "POST", `{"path":"/` + long + `"}`, 400, 0, 0},
