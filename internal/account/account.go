@@ -128,12 +128,15 @@ type Pictures interface {
 type Config struct {
 	Prefix            string // of the Redis keys
 	Pictures          Pictures
-	Sender            Sender // of login codes; nil for none
-	CodesPerAddress   int    // login codes an hour for one client address; 0 for any number
-	LoginsPerAddress  int    // tries to log in an hour from one client address; 0 for any number
-	PasswordsAtOnce   int    // passwords that are hashed at once, 19 MiB each; default one for each processor
-	PasswordsInQueue  int    // passwords that wait for that; default 64
-	SessionRowsAtOnce int    // sessions read from their rows at once, when Redis lost them; default 8
+	Sender            Sender   // of login codes; nil for none
+	CodeCountries     []string // calling codes, such as 86, of the phones that may get login codes; all if empty
+	CodesPerHour      int      // login codes an hour of all processes; 0 for any number
+	DemoPhones        bool     // whether the numbers of demo accounts, which no phone has, get login codes
+	CodesPerAddress   int      // login codes an hour for one client address; 0 for any number
+	LoginsPerAddress  int      // tries to log in an hour from one client address; 0 for any number
+	PasswordsAtOnce   int      // passwords that are hashed at once, 19 MiB each; default one for each processor
+	PasswordsInQueue  int      // passwords that wait for that; default 64
+	SessionRowsAtOnce int      // sessions read from their rows at once, when Redis lost them; default 8
 
 	// Ended hears of sessions that ended, by [Viewer.Session], after the commit and after
 	// this process has forgotten them. With an error it is called again. It may be nil.
@@ -175,7 +178,7 @@ func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.H
 	}
 	s.openCaches(hub)
 	s.openOutbox()
-	reg.MustRegister(s.logins, s.codes.sent)
+	reg.MustRegister(s.logins, s.codes.sent, s.codes.delivered, s.codes.refused)
 	for _, method := range []string{"code", "password"} {
 		for _, outcome := range []string{"ok", "wrong", "dead", "throttled", "failed"} {
 			s.logins.WithLabelValues(method, outcome)

@@ -243,7 +243,7 @@ func TestLoginsThatRaceOnANewPhoneMakeOneUser(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range 10 {
 				all.Go(func() {
-					row, made, err := processes[i%2].register(t.Context(), phone)
+					row, made, err := processes[i%2].register(t.Context(), phone, phone)
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil {

@@ -33,6 +33,9 @@ func (k keys) codeAddress(address string) string {
 	return k.prefix + ":code-limit:{" + digest("address", address) + "}:address"
 }
 
+// codeHour counts the codes of the whole installation in an hour.
+func (k keys) codeHour() string { return k.prefix + ":code-limit:hour" }
+
 // loginAddress counts the tries to log in from a client address in an hour.
 func (k keys) loginAddress(address string) string {
 	return k.prefix + ":login-limit:{" + digest("address", address) + "}"

@@ -61,16 +61,19 @@ func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outco
 	if wait > 0 {
 		return nil, "throttled", tooOften(wait, "There were too many tries to log in from your network.")
 	}
-	p, err := ParsePhone(c.Phone)
-	if err != nil {
+	p, written, err := readPhone(c.Phone)
+	if err != nil && (c.Code != nil || written == "") {
 		return nil, "wrong", refusePhone("input", "phone")
+	}
+	if err != nil {
+		p = written // an account of an earlier version keeps its password, though it gets no code any more
 	}
 	var row *ent.User
 	var verified *string // the hash of the password that was right
 	stale := false
 	if c.Code != nil {
-		row, outcome, err = s.byCode(ctx, p, *c.Code)
-	} else if row, stale, outcome, err = s.byPassword(ctx, p, *c.Password); err == nil {
+		row, outcome, err = s.byCode(ctx, p, written, *c.Code)
+	} else if row, stale, outcome, err = s.byPassword(ctx, p, written, *c.Password); err == nil {
 		verified = row.PasswordHash
 	}
 	if err != nil {
@@ -90,7 +93,12 @@ func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outco
 	return &Login{token, u, viewerOf(u, session)}, "ok", nil
 }
 
-func (s *Service) byCode(ctx context.Context, p Phone, code string) (row *ent.User, outcome string, err error) {
+// byCode leaves the number of tries as it is for what can be no code.
+func (s *Service) byCode(ctx context.Context, p, written Phone, text string) (row *ent.User, outcome string, err error) {
+	code, ok := readCode(text)
+	if !ok {
+		return nil, string(wrong), fault.Refuse(InvalidCode, "A code has six digits.", "input", "code")
+	}
 	v, err := s.codes.guess(ctx, p, code)
 	if err != nil {
 		return nil, "failed", err
@@ -102,7 +110,7 @@ func (s *Service) byCode(ctx context.Context, p Phone, code string) (row *ent.Us
 		return nil, string(v), fault.Refuse(InvalidCode, "There is no such code any more. Ask for a new one.", "input", "code")
 	case right:
 	}
-	row, fresh, err := s.register(ctx, p)
+	row, fresh, err := s.register(ctx, p, written)
 	if err != nil {
 		return nil, "failed", fmt.Errorf("log in by code: %w", err)
 	}
@@ -115,7 +123,7 @@ func (s *Service) byCode(ctx context.Context, p Phone, code string) (row *ent.Us
 // byPassword takes as long for a phone without an account, or without a
 // password, as for a wrong one: the time does not tell who is known here. Stale
 // says that the password should be hashed anew.
-func (s *Service) byPassword(ctx context.Context, p Phone, password string) (row *ent.User, stale bool, outcome string, err error) {
+func (s *Service) byPassword(ctx context.Context, p, written Phone, password string) (row *ent.User, stale bool, outcome string, err error) {
 	tries := s.keys.passwordTries(p)
 	wait, err := s.limits.take(ctx, tries, passwordTries, passwordTriesLife)
 	if err != nil {
@@ -126,7 +134,7 @@ func (s *Service) byPassword(ctx context.Context, p Phone, password string) (row
 			"There were too many wrong passwords. Log in by code, or try again in "+inWords(wait)+".", "input", "password")
 	}
 	ok := false
-	if row, err = s.byPhone(ctx, p); err == nil {
+	if row, err = s.byPhone(ctx, p, written); err == nil {
 		if row != nil && row.PasswordHash != nil {
 			ok, stale, err = s.passwords.verify(ctx, *row.PasswordHash, password)
 		} else {

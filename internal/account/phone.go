@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"unicode"
 
-	"golang.org/x/text/unicode/norm"
+	"github.com/tandian-dev/tandian/internal/kit/e164"
 )
 
 // ErrPhone is what [ParsePhone] says of everything that is no phone number.
@@ -22,49 +21,80 @@ var ErrPhone = errors.New("no phone number")
 // JSON, and the verbs %p and %w, which vet refuses.
 type Phone string
 
-// Bounds of a number: what is read, and the digits of E.164.
+// Bounds of a number: the bytes that are read, and the digits that it has.
 const (
-	maxPhoneInput = 64 // bytes
+	maxPhoneInput = 256
 	minDigits     = 8
-	maxDigits     = 15
+	maxDigits     = e164.MaxDigits
 )
 
+// demoPrefix begins the numbers of demo accounts. No country has the calling code
+// 999, and no national number begins with 00.
+const demoPrefix = "+99900"
+
 // ParsePhone reads a number as people write it: with its country code after a
-// plus sign, or in mainland China as eleven digits that begin with 13 to 19,
-// alone or after 86 or 0086. Spaces, dashes, dots and parentheses do not
-// count, and full-width characters are read as the plain ones. The error is
+// plus sign or 00, or in mainland China as eleven digits that begin with 13 to
+// 19, alone or after 86. Every spelling of a number is the same Phone, see
+// [e164.Canonical]: trunk prefixes, separators, characters that nobody sees and
+// the script of the digits do not count, and tel: links are read. The error is
 // [ErrPhone], and shows nothing of s.
 func ParsePhone(s string) (Phone, error) {
-	if len(s) > maxPhoneInput {
-		return "", ErrPhone
-	}
-	s = strings.Map(digitsAndRest, norm.NFKC.String(s))
-	digits, international := strings.CutPrefix(s, "+")
-	if strings.ContainsFunc(digits, func(r rune) bool { return r < '0' || r > '9' }) {
-		return "", ErrPhone
-	}
-	if !international {
-		if len(digits) == 11 {
-			digits = "86" + digits
-		}
-		if digits = strings.TrimPrefix(digits, "00"); !mainland(digits) {
-			return "", ErrPhone
-		}
-	}
-	if len(digits) < minDigits || len(digits) > maxDigits || digits[0] == '0' ||
-		strings.HasPrefix(digits, "861") && !mainland(digits) {
-		return "", ErrPhone
-	}
-	return Phone("+" + digits), nil
+	p, _, err := readPhone(s)
+	return p, err
 }
 
-// digitsAndRest drops what people put between digits.
-func digitsAndRest(r rune) rune {
-	if unicode.IsSpace(r) || unicode.Is(unicode.Pd, r) || strings.ContainsRune("\u2212.()", r) { // \u2212 is the minus sign
-		return -1
+// readPhone returns the phone that s is a spelling of, and the number as earlier
+// versions stored it for s: with all digits that were written. That is "" if
+// they refused it, and may be a number although the error is [ErrPhone].
+func readPhone(s string) (p, written Phone, err error) {
+	if len(s) > maxPhoneInput {
+		return "", "", ErrPhone
 	}
-	return r
+	text, international, ok := e164.Unwrap(s)
+	digits, clean := e164.Digits(text)
+	if !ok || !clean {
+		return "", "", ErrPhone
+	}
+	if !international {
+		if digits, ok = withCountry(digits); !ok {
+			return "", "", ErrPhone
+		}
+	}
+	if len(digits) < minDigits || digits[0] == '0' {
+		return "", "", ErrPhone
+	}
+	if len(digits) <= maxDigits && (mainland(digits) || !strings.HasPrefix(digits, "861")) {
+		written = Phone("+" + digits)
+	}
+	if written.demo() {
+		return written, written, nil
+	}
+	number, err := e164.Canonical(digits)
+	if err != nil || len(number) <= minDigits || strings.HasPrefix(number, "+861") && !mainland(number[1:]) {
+		return "", written, ErrPhone
+	}
+	return Phone(number), written, nil
 }
+
+// withCountry puts the country code in front of digits that were written without
+// a plus sign. 00 and a number of mainland China without its code is refused: it
+// would be a number of North America.
+func withCountry(digits string) (string, bool) {
+	abroad, found := strings.CutPrefix(digits, "00")
+	switch {
+	case mainland("86" + digits):
+		return "86" + digits, true
+	case found && !mainland("86"+abroad):
+		return abroad, true
+	}
+	return digits, mainland(digits)
+}
+
+// demo reports whether p is a number of demo accounts.
+func (p Phone) demo() bool { return strings.HasPrefix(string(p), demoPrefix) }
+
+// callingCode is the calling code of p, "" of a demo account's.
+func (p Phone) callingCode() string { return e164.CallingCode(string(p)) }
 
 // mainland reports whether digits are 86 and a mobile number of mainland China.
 func mainland(digits string) bool {

@@ -29,9 +29,18 @@ func TestParsePhoneReadsWhatPeopleWrite(t *testing.T) {
 		{"full-width", "＋８６（１３８）１２３４－５６７８", "+8613812345678"},
 		{"an ideographic space", "138\u30001234\u00a05678", "+8613812345678"},
 		{"a foreign number", "+44 7911 123456", "+447911123456"},
-		{"eight digits", "+2901 2345", "+29012345"},
-		{"fifteen digits", "+881612345678901", "+881612345678901"},
+		{"eight digits", "+290 2 2345", "+29022345"},
+		{"fifteen digits", "+878 10 1234 567890", "+878101234567890"},
 		{"a mainland line that is not mobile", "+86 21 1234 5678", "+862112345678"},
+		{"00 and another country", "00447911123456", "+447911123456"},
+		{"00 behind a bracket", "(00 44) 7911-123456", "+447911123456"},
+		{"a trunk prefix", "+44 (0)7911 123456", "+447911123456"},
+		{"a trunk prefix of the mainland", "+86 0138 1234 5678", "+8613812345678"},
+		{"Arabic digits", "\u0661\u0663\u0668\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668", "+8613812345678"},
+		{"an invisible mark", "\u202d13812345678", "+8613812345678"},
+		{"a link", "tel:+8613812345678", "+8613812345678"},
+		{"a local link", "tel:138-1234-5678", "+8613812345678"},
+		{"a demo account", "+999 0000 0001", "+99900000001"},
 
 		{"nothing", "", ""},
 		{"spaces alone", "  ", ""},
@@ -47,19 +56,20 @@ func TestParsePhoneReadsWhatPeopleWrite(t *testing.T) {
 		{"+86 and twelve digits that begin with 1", "+86138123456789", ""},
 		{"+86 and 12…", "+8612812345678", ""},
 		{"86 and a line that is not mobile", "862112345678", ""},
-		{"00 and another country", "00447911123456", ""},
 		{"00 and a North American number that looks like ours", "0013812345678", ""},
 		{"no country code", "07911123456", ""},
 		{"two plus signs", "++8613812345678", ""},
 		{"a plus in the middle", "86+13812345678", ""},
 		{"a letter", "1381234567a", ""},
 		{"an extension", "+44 7911 123456 ext 7", ""},
-		{"Arabic digits", "\u0661\u0663\u0668\u0661\u0662\u0663\u0664\u0665\u0666\u0667\u0668", ""},
-		{"an invisible mark", "\u202d13812345678", ""},
 		{"a NUL", "13812345678\x00", ""},
 		{"broken UTF-8", "13812345678\xff", ""},
-		{"64 bytes", strings.Repeat(" ", 53) + "13812345678", "+8613812345678"},
-		{"65 bytes", strings.Repeat(" ", 54) + "13812345678", ""},
+		{"a number of a country that does not exist", "+999 123 456 789", ""},
+		{"a calling code that does not exist", "+210 123 456 789", ""},
+		{"two demo accounts", "+99900000001 99900000002", ""},
+		{"an extension of a link", "tel:+8613812345678;ext=1", ""},
+		{"256 bytes", strings.Repeat(" ", 245) + "13812345678", "+8613812345678"},
+		{"257 bytes", strings.Repeat(" ", 246) + "13812345678", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,6 +81,33 @@ func TestParsePhoneReadsWhatPeopleWrite(t *testing.T) {
 				t.Errorf("got %v, want ErrPhone", err)
 			}
 		})
+	}
+}
+
+// The first three digits of the mainland's mobile numbers are all open, whatever
+// the numbering plan of the release knows of them.
+func TestEveryMainlandMobileNumberIsRead(t *testing.T) {
+	for n := 130; n <= 199; n++ {
+		for _, rest := range []string{"00000000", "12345678", "99999999"} {
+			want := fmt.Sprintf("+86%d%s", n, rest)
+			for _, s := range []string{want, want[3:], want[1:], "00" + want[1:], "+860" + want[3:]} {
+				if got, err := ParsePhone(s); got.E164() != want || err != nil {
+					t.Errorf("%s is %s, %v", s, got.E164(), err)
+				}
+			}
+		}
+	}
+}
+
+// Accounts of earlier versions are found by the spelling that they were made with.
+func TestWrittenIsTheSpellingThatWasStored(t *testing.T) {
+	for s, want := range map[string]Phone{
+		"+4407911123456": "+4407911123456", "+44 7911 123456": "+447911123456", "+52 1 55 1234 5678": "+5215512345678", "13812345678": "+8613812345678",
+		"+999 123 456 789": "+999123456789", "+86 12 8123 45678": "", "+55 0 15 11 98765 4321": "", "12345": "", "x": "",
+	} {
+		if _, got, _ := readPhone(s); got != want {
+			t.Errorf("%s was stored as %s, want %s", s, got.E164(), want.E164())
+		}
 	}
 }
 
@@ -192,7 +229,7 @@ func TestAPhoneRefusesToBeMarshalled(t *testing.T) {
 }
 
 func FuzzParsePhone(f *testing.F) {
-	for _, s := range []string{"13812345678", "＋８６（１３８）１２３４－５６７８", "+44 7911 123456", "008613812345678"} {
+	for _, s := range []string{"13812345678", "＋８６（１３８）１２３４－５６７８", "+44 7911 123456", "008613812345678", "+4407911123456", "+54 11 2345 6789", "+99900000001"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

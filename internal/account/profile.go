@@ -165,7 +165,7 @@ func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh
 	if role.rank() == 0 {
 		return nil, false, fmt.Errorf("there is no role %q; there are %v", role, Roles())
 	}
-	row, fresh, err := s.register(ctx, p)
+	row, fresh, err := s.register(ctx, p, p)
 	if err != nil {
 		return nil, false, err
 	}
@@ -194,7 +194,7 @@ func (s *Service) Furnish(ctx context.Context, password string, accounts ...Furn
 	}
 	users := make([]*User, len(accounts))
 	for i, a := range accounts {
-		row, _, err := s.register(ctx, a.Phone)
+		row, _, err := s.register(ctx, a.Phone, a.Phone)
 		if err == nil {
 			row, err = s.update(ctx, row.ID, func(u *ent.UserUpdateOne) {
 				u.SetNickname(a.Nickname).SetRole(entuser.Role(a.Role)).SetPasswordHash(hash)

@@ -13,6 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/e164"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -68,14 +69,26 @@ func dateOf(text *string) *calendar.Date {
 	return &d
 }
 
-// byPhone returns a row, or nil if the phone has no account.
-func (s *Service) byPhone(ctx context.Context, p Phone) (*ent.User, error) {
-	row, err := s.db.User.Query().Where(entuser.Phone(p.E164())).Only(ctx)
-	if ent.IsNotFound(err) {
+// byPhone returns the account of a phone, or nil. Earlier versions stored some
+// numbers as they were written, so a phone may have several rows: it returns the
+// one stored under the written spelling, else the one under p, else the oldest
+// one under another spelling of p. It costs the same for each.
+func (s *Service) byPhone(ctx context.Context, p, written Phone) (*ent.User, error) {
+	numbers := append(e164.Spellings(p.E164()), p.E164(), written.E164())
+	rows, err := s.db.User.Query().Where(entuser.PhoneIn(numbers...)).Order(entuser.ByID()).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select users by phone: %w", err)
+	}
+	if len(rows) == 0 {
 		return nil, nil //nolint:nilnil // no account is no error
 	}
-	if err != nil {
-		return nil, fmt.Errorf("select user by phone: %w", err)
+	row := rows[0]
+	for _, number := range []Phone{p, written} {
+		for _, r := range rows {
+			if *r.Phone == number.E164() {
+				row = r
+			}
+		}
 	}
 	s.users.Known(row.ID) // who made it may have ended before saying so
 	return row, nil
@@ -84,8 +97,8 @@ func (s *Service) byPhone(ctx context.Context, p Phone) (*ent.User, error) {
 // register returns the row of a phone's account, a new one if there was none.
 // Of several calls for one new phone each returns the same row: the unique
 // index decides.
-func (s *Service) register(ctx context.Context, p Phone) (row *ent.User, fresh bool, err error) {
-	if row, err = s.byPhone(ctx, p); row != nil || err != nil {
+func (s *Service) register(ctx context.Context, p, written Phone) (row *ent.User, fresh bool, err error) {
+	if row, err = s.byPhone(ctx, p, written); row != nil || err != nil {
 		return row, false, err
 	}
 	// Not until the client hangs up: what was committed must be made known.
@@ -102,7 +115,7 @@ func (s *Service) register(ctx context.Context, p Phone) (row *ent.User, fresh b
 		return err
 	})
 	if errors.Is(err, stdsql.ErrNoRows) { // somebody was faster
-		row, err = s.byPhone(ctx, p)
+		row, err = s.byPhone(ctx, p, written)
 		if row == nil && err == nil {
 			err = errors.New("the account vanished while it was made")
 		}

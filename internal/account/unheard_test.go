@@ -50,19 +50,19 @@ func TestAnAccountMadeInAnAbandonedLoginCanBeUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(1500))*time.Microsecond)
-			_, _, err = s.register(ctx, p)
+			_, _, err = s.register(ctx, p, p)
 			cancel()
 			if err == nil {
 				continue
 			}
-			row, err := s.byPhone(t.Context(), p)
+			row, err := s.byPhone(t.Context(), p, p)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if row == nil {
 				continue
 			}
-			again, _, err := s.register(t.Context(), p) // the next login
+			again, _, err := s.register(t.Context(), p, p) // the next login
 			if err != nil {
 				t.Fatal(err)
 			}

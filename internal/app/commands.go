@@ -222,6 +222,7 @@ func (c *commands) command() *cli.Command {
 					},
 				},
 			},
+			c.accountsCommands(),
 			c.redisCommands(),
 			c.outboxCommands(),
 			c.reconcileCommand(),

@@ -122,6 +122,10 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	if err != nil {
 		return err
 	}
+	countries, err := cfg.CallingCodes()
+	if err != nil {
+		return fmt.Errorf("code countries: %w", err)
+	}
 	pictures, err := h.openMedia(ctx, cfg, client, reg, log)
 	if err != nil {
 		return err
@@ -130,6 +134,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 		Media: pictures,
 		Accounts: account.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, account.Config{
 			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.For(media.OfUser),
+			CodeCountries: countries, CodesPerHour: cfg.CodesPerHour, DemoPhones: cfg.CodeSender != "webhook",
 			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, Ended: h.tellEnded,
 		}, reg, log),
 		Shops:  shop.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, pictures.For(media.OfShop), pictures.For(media.OfShopType), cfg.RedisPrefix, reg, log),

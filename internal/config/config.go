@@ -25,6 +25,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/blob"
 	"github.com/tandian-dev/tandian/internal/kit/door"
+	"github.com/tandian-dev/tandian/internal/kit/e164"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
@@ -51,11 +52,13 @@ type Config struct {
 	LogReader        string // auto: the log of Postgres is read where that is possible; off
 	L1Bytes          int    // memory of the process's own caches; -1 is a tenth of what the process may have, 0 is none
 
-	CodeSender        string // of login codes: console, webhook; "" is console when embedded, else nobody
-	CodeWebhookURL    string // see webhook.CheckURL
-	CodeWebhookSecret string // signs what is sent there
-	CodesPerAddress   int    // login codes an hour for one client address; 0 is no limit
-	LoginsPerAddress  int    // tries to log in an hour from one client address; 0 is no limit
+	CodeSender        string   // of login codes: console, webhook; "" is console when embedded, else nobody
+	CodeWebhookURL    string   // see webhook.CheckURL
+	CodeWebhookSecret string   // signs what is sent there
+	CodeCountries     []string // calling codes of the phones that may get login codes; empty is all
+	CodesPerHour      int      // login codes an hour of the whole installation; 0 is no limit
+	CodesPerAddress   int      // login codes an hour for one client address; 0 is no limit
+	LoginsPerAddress  int      // tries to log in an hour from one client address; 0 is no limit
 
 	PayWithin            time.Duration // how long an order may stay unpaid
 	OrderWait            time.Duration // how long orderVoucher waits for its order to be stored; 0 answers QUEUED at once
@@ -99,7 +102,7 @@ func Default() Config {
 		Addr: "127.0.0.1:8080", DataDir: "data",
 		RedisPrefix: "td", RedisPoolSize: 32, RedisMinIdle: 2, RedisPoolTimeout: 250 * time.Millisecond,
 		RedisReadLimit: 50_000, L1Bytes: -1, LogReader: "auto",
-		CodesPerAddress: 200, LoginsPerAddress: 600,
+		CodesPerHour: 1000, CodesPerAddress: 200, LoginsPerAddress: 600,
 		PayWithin: 15 * time.Minute, OrderWait: 150 * time.Millisecond, OrderListSize: 200, OrderListStripes: 128, FeedPushThreshold: 100_000,
 		UploadsPerUser: 200, DemoPictures: true,
 		RateAnonymous: 1000, RateUser: 200, AbsentReads: 50, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 5000,
@@ -144,6 +147,8 @@ func (c *Config) Flags() []cli.Flag {
 		text("code-sender", "who brings login codes: console (this terminal) or webhook; console if empty and both stores are embedded, else nobody", &c.CodeSender),
 		text("code-webhook-url", "https://… `URL` that login codes are posted to; http is for this machine alone", &c.CodeWebhookURL),
 		text("code-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted there; better by the environment, where other users do not see it", &c.CodeWebhookSecret),
+		list("code-countries", "calling `CODES`, such as 86,44, of the phones that may get login codes; all if empty", &c.CodeCountries),
+		number("codes-per-hour", "login codes an hour of the whole installation at most, over all instances; 0 is no limit", &c.CodesPerHour),
 		number("codes-per-address", "login codes an hour for one client address at most; 0 is no limit", &c.CodesPerAddress),
 		number("logins-per-address", "tries to log in an hour from one client address at most; 0 is no limit", &c.LoginsPerAddress),
 		duration("pay-within", "how long an order may stay unpaid before it is cancelled", &c.PayWithin),
@@ -256,7 +261,7 @@ func (c *Config) Check() error {
 			refuse("media-url", "%v", err)
 		}
 	}
-	for name, n := range map[string]int{"codes-per-address": c.CodesPerAddress, "logins-per-address": c.LoginsPerAddress, "uploads-per-user": c.UploadsPerUser} {
+	for name, n := range map[string]int{"codes-per-hour": c.CodesPerHour, "codes-per-address": c.CodesPerAddress, "logins-per-address": c.LoginsPerAddress, "uploads-per-user": c.UploadsPerUser} {
 		if n < 0 || n > 1_000_000 {
 			refuse(name, "%d is not 0 to 1000000", n)
 		}
@@ -353,6 +358,9 @@ func (c *Config) DoorLimits() (door.Limits, error) {
 
 // checkCodes checks the settings of who brings login codes.
 func (c *Config) checkCodes(refuse func(name, format string, args ...any)) {
+	if _, err := c.CallingCodes(); err != nil {
+		refuse("code-countries", "%v", err)
+	}
 	hook := c.CodeSender == "webhook"
 	if !hook && c.CodeSender != "" && c.CodeSender != "console" {
 		refuse("code-sender", "%q is neither console nor webhook", c.CodeSender)
@@ -376,6 +384,22 @@ func (c *Config) checkCodes(refuse func(name, format string, args ...any)) {
 			}
 		}
 	}
+}
+
+// CallingCodes returns CodeCountries without plus signs.
+func (c *Config) CallingCodes() ([]string, error) {
+	var codes []string
+	for _, text := range c.CodeCountries {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		code, err := e164.ParseCallingCode(text)
+		if err != nil {
+			return nil, err
+		}
+		codes = append(codes, code)
+	}
+	return codes, nil
 }
 
 // checkOrders checks the settings of orders.

@@ -1,8 +1,8 @@
 -- count: count one more of what is limited, unless it is one too many. Counter
 -- and expiry are one step: a counter without an expiry would refuse for ever.
 --
--- KEYS[1]  code-limit:{A}:address, login-limit:{A}, password-tries:{P},
---          password-sets:{U}   counter
+-- KEYS[1]  code-limit:{A}:address, code-limit:hour, login-limit:{A},
+--          password-tries:{P}, password-sets:{U}   counter
 -- ARGV[1]  most in one life of the counter
 -- ARGV[2]  life of the counter from the first on, milliseconds
 --

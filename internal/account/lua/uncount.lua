@@ -1,7 +1,7 @@
 -- uncount: take back what count counted, if the counter still lives: another one
 -- without its expiry must not come to be.
 --
--- KEYS[1]  password-tries:{P}   counter
+-- KEYS[1]  password-tries:{P}, code-limit:{A}:address, code-limit:hour   counter
 --
 -- returns  1 taken back   0 there was nothing
 --

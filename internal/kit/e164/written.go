@@ -1,0 +1,94 @@
+package e164
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Digits returns the digits of what people write, type and copy, in ASCII: it
+// drops spaces, dashes, brackets, quotation marks and other separators, and
+// characters that nobody sees. It reports false if anything else is in s, such
+// as a letter, a comma or a plus sign.
+func Digits(s string) (digits string, ok bool) {
+	var b strings.Builder
+	for _, r := range norm.NFKC.String(s) {
+		switch digit, isDigit := digitOf(r); {
+		case isDigit:
+			b.WriteByte(digit)
+		case !separates(r) && !invisible(r):
+			return "", false
+		}
+	}
+	return b.String(), true
+}
+
+// Unwrap returns what is to be dialled of a text: the number of a link such as
+// tel:+8613800138005, or the text itself. The plus sign counts if it is the first
+// character that is seen; Unwrap reports it, and returns the text behind it.
+//
+// A local number of a tel: link gets the calling code of its phone-context. ok is
+// false for all other parameters: to an extension, for instance, no code is sent.
+func Unwrap(s string) (text string, plus, ok bool) {
+	s = trimUnseen(norm.NFKC.String(s))
+	scheme, rest, found := strings.Cut(s, ":")
+	if found && slices.Contains([]string{"tel", "sms", "smsto", "callto"}, strings.ToLower(trimUnseen(scheme))) {
+		link, err := url.PathUnescape(rest)
+		if err != nil {
+			return "", false, false
+		}
+		number, parameters, _ := strings.Cut(link, ";")
+		if s = trimUnseen(norm.NFKC.String(number)); parameters != "" {
+			context, ok := strings.CutPrefix(parameters, "phone-context=")
+			if !ok || !strings.HasPrefix(context, "+") || strings.HasPrefix(s, "+") {
+				return "", false, false
+			}
+			s = context + s
+		}
+	}
+	text, plus = strings.CutPrefix(s, "+")
+	return text, plus, true
+}
+
+// trimUnseen drops what stands before the first character that counts.
+func trimUnseen(s string) string {
+	return strings.TrimLeftFunc(s, func(r rune) bool { return separates(r) || invisible(r) })
+}
+
+// digitOf returns a decimal digit of any script. Unicode has those of a script in
+// a row, from zero to nine, so the ranges of its table are multiples of ten.
+func digitOf(r rune) (digit byte, ok bool) {
+	if r >= '0' && r <= '9' {
+		return byte(r), true
+	}
+	for _, in := range unicode.Nd.R16 {
+		if r >= rune(in.Lo) && r <= rune(in.Hi) {
+			return '0' + byte((r-rune(in.Lo))%10), true
+		}
+	}
+	for _, in := range unicode.Nd.R32 {
+		if r >= rune(in.Lo) && r <= rune(in.Hi) {
+			return '0' + byte((r-rune(in.Lo))%10), true
+		}
+	}
+	return 0, false
+}
+
+// separates reports what people put around and between digits. A comma, a
+// semicolon, an asterisk and a hash are not among it: dialling, they mean something.
+func separates(r rune) bool {
+	return unicode.IsSpace(r) || unicode.In(r, unicode.Zs, unicode.Pd, unicode.Ps, unicode.Pe, unicode.Pi, unicode.Pf, unicode.Pc) ||
+		strings.ContainsRune(`./\|'"`+"`", r) ||
+		strings.ContainsRune("\u00b7\u2022\u2027\u2043\u2044\u2215\u2219\u22c5\u25cf\u25e6\u3002\u30fb", r) || // dots and slashes
+		strings.ContainsRune("~\u02d7\u2053\u2212\u223c\u2500\u30fc", r) // tildes and lines
+}
+
+// invisible reports characters that take no place: marks of direction, joiners,
+// selectors of variants, fillers. The keycap of an emoji is one too: its digit is
+// the character before it.
+func invisible(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || r == '\u2800' || r == '\u20e3'
+}
