@@ -113,6 +113,8 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"code-sender":         {"webhook", "webhook"},
 		"code-webhook-url":    {"https://h1/send", "https://h2/send"},
 		"code-webhook-secret": {"secret of sixteen 1", "secret of sixteen 2"},
+		"code-countries":      {"86", "+86, 44"},
+		"codes-per-hour":      {"51", "52"},
 		"codes-per-address":   {"31", "32"},
 		"logins-per-address":  {"41", "42"},
 		"trusted-proxies":     {"10.0.0.1,10.1.0.0/16", "10.0.0.2,10.2.0.0/16"},
@@ -153,7 +155,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		RedisReadLimit: 111, L1Bytes: 121, LogReader: "auto",
 		CodeSender: "webhook", CodeWebhookURL: "https://h1/send", CodeWebhookSecret: "secret of sixteen 1",
 		PayWithin: 13 * time.Minute, OrderListSize: 131, OrderListStripes: 141, PaymentWebhookSecret: "secret of payment 1", Zone: "Asia/Shanghai", FeedPushThreshold: 1001,
-		CodesPerAddress: 31, LoginsPerAddress: 41, TrustedProxies: []string{"10.0.0.1", "10.1.0.0/16"},
+		CodeCountries: []string{"86"}, CodesPerHour: 51, CodesPerAddress: 31, LoginsPerAddress: 41, TrustedProxies: []string{"10.0.0.1", "10.1.0.0/16"},
 		CORSOrigins: []string{"https://a.example", "https://b.example"}, Limits: []string{"depth=5", "body=2MB"},
 		MediaURL: "file:///m1", UploadsPerUser: 151,
 		RateAnonymous: 51, RateUser: 61, AbsentReads: 101, ConnsPerAddress: 71, ConnsPerUser: 81, Conns: 91,
@@ -167,7 +169,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		CodeSender: "webhook", CodeWebhookURL: "https://h2/send", CodeWebhookSecret: "secret of sixteen 2",
 		PayWithin: 14 * time.Minute, OrderWait: 20 * time.Millisecond, OrderListSize: 132, OrderListStripes: 142,
 		PaymentWebhookSecret: "secret of payment 2", Zone: "UTC",
-		CodesPerAddress: 32, LoginsPerAddress: 42, TrustedProxies: []string{"10.0.0.2", "10.2.0.0/16"},
+		CodeCountries: []string{"+86", " 44"}, CodesPerHour: 52, CodesPerAddress: 32, LoginsPerAddress: 42, TrustedProxies: []string{"10.0.0.2", "10.2.0.0/16"},
 		CORSOrigins: []string{"https://c.example"}, Limits: []string{"depth=6"},
 		FeedPushThreshold: 1002, MediaURL: "s3://m2", UploadsPerUser: 152, DemoPictures: true,
 		RateAnonymous: 52, RateUser: 62, AbsentReads: 102, ConnsPerAddress: 72, ConnsPerUser: 82, Conns: 92,
@@ -313,6 +315,9 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"a secret of 15 bytes", hook(func(c *config.Config) { c.CodeWebhookSecret = "hunter2-hunter2" }), "--code-webhook-secret: the secret must have at least 16 bytes"},
 		{"a webhook that nobody uses", func(c *config.Config) { c.CodeWebhookURL = "https://ann:hunter2@host" }, "--code-webhook-url: it needs --code-sender webhook"},
 		{"a secret that nobody uses", func(c *config.Config) { c.CodeSender, c.CodeWebhookSecret = "console", "hunter2" }, "--code-webhook-secret: it needs --code-sender webhook"},
+		{"a country by name", func(c *config.Config) { c.CodeCountries = []string{"86", "CN"} }, `--code-countries: unknown calling code "CN" (want one such as 86)`},
+		{"a country that does not exist", func(c *config.Config) { c.CodeCountries = []string{"+999"} }, `--code-countries: unknown calling code "+999" (want one such as 86)`},
+		{"fewer than no codes of all", func(c *config.Config) { c.CodesPerHour = -1 }, "--codes-per-hour: -1 is not 0 to 1000000"},
 		{"fewer than no codes", func(c *config.Config) { c.CodesPerAddress = -1 }, "--codes-per-address: -1 is not 0 to 1000000"},
 		{"too many codes", func(c *config.Config) { c.CodesPerAddress = 1_000_001 }, "--codes-per-address: 1000001 is not 0 to 1000000"},
 		{"fewer than no logins", func(c *config.Config) { c.LoginsPerAddress = -1 }, "--logins-per-address: -1 is not 0 to 1000000"},
@@ -411,5 +416,21 @@ func TestLimitsOfTheDoorAreWhatTheSettingsSay(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestCallingCodesAreReadWithPlusAndSpaces(t *testing.T) {
+	for text, want := range map[string][]string{"86,44": {"86", "44"}, " +86 , +1 ": {"86", "1"}, "": nil, "86,": {"86"}} {
+		c, err := parse(t, nil, "--code-countries", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.CallingCodes()
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v %s", text, err, diff)
+		}
+		if err := c.Check(); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }

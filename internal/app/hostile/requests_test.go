@@ -267,7 +267,7 @@ func floodsOfValues() []attack {
 		}},
 		{"logins, 64 at once", []string{"200 INVALID_CREDENTIALS", "200 RATE_LIMITED", "200 UNAVAILABLE"}, func(s *script) {
 			s.post(64, 100, func(n int) string {
-				return body("mutation($i:LoginInput!){login(input:$i){userErrors{code}}}", map[string]any{"i": map[string]any{"phone": fmt.Sprintf("+9991%07d", n), "password": strings.Repeat("长", 100)}})
+				return body("mutation($i:LoginInput!){login(input:$i){userErrors{code}}}", map[string]any{"i": map[string]any{"phone": fmt.Sprintf("+99900%07d", n), "password": strings.Repeat("长", 100)}})
 			})
 		}},
 		{"guesses, by aliases", []string{wrong, tooLarge}, documents(
