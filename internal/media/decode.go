@@ -1,20 +1,15 @@
 package media
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"image"
 	"image/color"
-	"image/jpeg"
-	"image/png"
 	"io"
 	"runtime/debug"
 	"time"
-
-	"golang.org/x/image/webp"
 
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
@@ -62,40 +57,32 @@ func outcomeOf(err error) string {
 	return uploadFailed
 }
 
-// A kind is a format that is taken.
+// A kind is an accepted format.
 type kind struct {
-	name   string
-	magic  func(head []byte) bool
-	config func(io.Reader) (image.Config, error)
-	decode func(io.Reader) (image.Image, error)
+	name  string
+	magic func(head []byte) bool
+	open  func(data []byte) (*source, error)
 }
 
-// kinds are all formats. They stand here and not in a register of the process, which any
-// import may add to.
+// A source is a file whose structure is known, and that is not decoded yet.
+type source struct {
+	image.Config
+	bytesEach   float64                                                    // that each pixel takes while it is decoded
+	orientation int                                                        // of Exif, 1 to 8, 0 if unknown
+	colors      func() *transform                                          // nil if the picture is sRGB, or not known to be something else
+	decode      func(ctx context.Context, need int64) (image.Image, error) // need is in bytes
+}
+
+// kinds returns all accepted formats. They stand here and not in a register of the process,
+// which any import may add to.
 func kinds() []kind {
 	return []kind{
-		{"JPEG", func(head []byte) bool { return bytes.HasPrefix(head, []byte("\xff\xd8\xff")) }, jpeg.DecodeConfig, jpeg.Decode},
-		{"PNG", func(head []byte) bool { return bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n")) }, png.DecodeConfig, png.Decode},
+		{"JPEG", func(head []byte) bool { return bytes.HasPrefix(head, []byte("\xff\xd8\xff")) }, openJPEG},
+		{"PNG", func(head []byte) bool { return bytes.HasPrefix(head, []byte(pngSignature)) }, openPNG},
 		{"WebP", func(head []byte) bool {
-			return bytes.HasPrefix(head, []byte("RIFF")) && bytes.HasPrefix(head[8:], []byte("WEBP"))
-		}, webp.DecodeConfig, webp.Decode},
+			return bytes.HasPrefix(head, []byte("RIFF")) && len(head) >= 12 && string(head[8:12]) == "WEBP"
+		}, openWebP},
 	}
-}
-
-const headBytes = 12
-
-// sniff says by its first bytes what a file is.
-func sniff(file io.ReadSeeker) (kind, error) {
-	head := make([]byte, headBytes)
-	if _, err := io.ReadFull(file, head); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return kind{}, fmt.Errorf("read a picture: %w", err)
-	}
-	for _, k := range kinds() {
-		if k.magic(head) {
-			return k, nil
-		}
-	}
-	return kind{}, rejected("This is no JPEG, PNG or WebP.")
 }
 
 // decode makes what is kept of a file, when it is its turn.
@@ -119,7 +106,14 @@ func (s *Service) decode(ctx context.Context, file io.ReadSeeker) (encoded, erro
 		return encoded{}, err
 	}
 	defer leave()
-	return k.take(ctx, file)
+	data := make([]byte, size)
+	if _, err = file.Seek(0, io.SeekStart); err == nil {
+		_, err = io.ReadFull(file, data)
+	}
+	if err != nil {
+		return encoded{}, fmt.Errorf("read a picture: %w", err)
+	}
+	return k.take(ctx, data)
 }
 
 // enter waits for the slot.
@@ -136,113 +130,81 @@ func (s *Service) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// take measures a picture, decodes it, turns it upright and encodes it anew.
-func (k kind) take(ctx context.Context, file io.ReadSeeker) (encoded, error) {
-	c, need, err := k.measure(file)
+// take measures a picture, decodes it, converts it to sRGB, turns it upright and encodes it.
+func (k kind) take(ctx context.Context, data []byte) (encoded, error) {
+	p, need, err := k.measure(data)
 	if err != nil {
 		return encoded{}, err
 	}
-	if c.Width*c.Height*4 >= tidyFrom {
+	if p.Width*p.Height*4 >= tidyFrom {
 		defer makeRoom()()
-	}
-	turned := orientation(k, file)
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return encoded{}, fmt.Errorf("read a picture: %w", err)
 	}
 	bounded, cancel := context.WithTimeout(ctx, decodeTime)
 	defer cancel()
-	decoded, err := k.decode(bufio.NewReader(watch(bounded, file, need)))
+	img, err := p.decode(bounded, need)
 	switch {
 	case ctx.Err() != nil:
 		return encoded{}, ctx.Err()
 	case bounded.Err() != nil:
 		return encoded{}, rejected("The %s takes too long to be decoded.", k.name)
+	case errors.Is(err, errCutOff):
+		return encoded{}, rejected("The %s is cut off: most of it is missing.", k.name)
 	case err != nil:
-		return encoded{}, rejected("The %s is damaged, or of a sort that is not known here.", k.name)
-	case decoded.Bounds().Dx() != c.Width || decoded.Bounds().Dy() != c.Height:
+		return encoded{}, k.damaged()
+	case img.Bounds().Dx() != p.Width || img.Bounds().Dy() != p.Height:
 		return encoded{}, rejected("The %s has another size than it says.", k.name)
 	}
-	screen := shrink(decoded, screenSize)
-	return encode(turn(screen, turned))
+	return encode(turn(p.shrunk(img), p.orientation))
 }
 
-// measure reads the size of a picture, says how many bytes it takes to decode it, and
-// refuses what would take too much.
-func (k kind) measure(file io.ReadSeeker) (c image.Config, need int64, err error) {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return c, 0, fmt.Errorf("read a picture: %w", err)
+// shrunk returns a decoded picture in the size for screens, in sRGB.
+func (p *source) shrunk(img image.Image) *image.RGBA {
+	colors := p.colors()
+	if colors == nil {
+		return shrink(img, screenSize)
 	}
-	c, err = k.config(bufio.NewReader(file))
-	pixels, most := int64(c.Width)*int64(c.Height), int64(MaxPixels)
-	if deep(c.ColorModel) {
+	if fine, ok := img.(image.RGBA64Image); ok && deep(p.ColorModel) {
+		return shrink(colors.deep(fine), screenSize)
+	}
+	screen := shrink(img, screenSize)
+	colors.apply(screen)
+	return screen
+}
+
+func (k kind) damaged() error {
+	return rejected("The %s is damaged, or of a sort that is not known here.", k.name)
+}
+
+// measure reads the structure of a picture, says how many bytes it takes to decode it, and
+// refuses what would take too much.
+func (k kind) measure(data []byte) (p *source, need int64, err error) {
+	p, err = k.open(data)
+	if _, refused := errors.AsType[fault.UserErrors](err); refused {
+		return nil, 0, err
+	}
+	if err != nil {
+		return nil, 0, k.damaged()
+	}
+	pixels, most := int64(p.Width)*int64(p.Height), int64(MaxPixels)
+	if deep(p.ColorModel) {
 		most = MaxPixelsDeep
 	}
 	switch {
-	case err != nil:
-		return c, 0, rejected("The %s is damaged, or of a sort that is not known here.", k.name)
 	case pixels <= 0:
-		return c, 0, rejected("The %s is empty.", k.name)
-	case c.Width > MaxSide || c.Height > MaxSide:
-		return c, 0, rejected("A picture has at most %d pixels on a side.", MaxSide)
+		return nil, 0, rejected("The %s is empty.", k.name)
+	case p.Width > MaxSide || p.Height > MaxSide:
+		return nil, 0, rejected("A picture has at most %d pixels on a side.", MaxSide)
 	case pixels > most:
-		return c, 0, rejected("A picture has at most %d megapixels, %d with 16 bits a channel.", MaxPixels/1_000_000, MaxPixelsDeep/1_000_000)
+		return nil, 0, rejected("A picture has at most %d megapixels, %d with 16 bits a channel.", MaxPixels/1_000_000, MaxPixelsDeep/1_000_000)
 	}
-	bytesEach, err := k.weigh(file, c)
-	if err != nil {
-		return c, 0, err
+	if need = int64(p.bytesEach * float64(pixels)); need > mostMemory {
+		return nil, 0, rejected("The %s is too large to be decoded. Save it smaller, or not progressive.", k.name)
 	}
-	if need = int64(bytesEach * float64(pixels)); need > mostMemory {
-		return c, 0, rejected("The %s is too large to be decoded. Save it smaller, or not progressive.", k.name)
-	}
-	return c, need, nil
+	return p, need, nil
 }
 
 func deep(m color.Model) bool {
 	return m == color.RGBA64Model || m == color.NRGBA64Model || m == color.Gray16Model
-}
-
-// weigh says how many bytes each pixel takes while a picture is decoded, or refuses one
-// that would take for ever.
-func (k kind) weigh(file io.ReadSeeker, c image.Config) (float64, error) {
-	switch k.name {
-	case "JPEG":
-		f, err := frameOf(file)
-		if err != nil {
-			return 0, err
-		}
-		if f.scanned(c) {
-			return 0, rejected("The JPEG has too many scans: %d.", f.scans)
-		}
-		return f.bytesEach(), nil
-	case "PNG":
-		return weighPNG(file, c)
-	}
-	return webpBytes, checkWebP(file, c)
-}
-
-// webpBytes is what each pixel of a WebP takes at most: a lossless alpha channel, which is
-// decoded as four, beside the colours.
-const webpBytes = 6.2
-
-// weighPNG says how many bytes each pixel of a PNG takes. Of one that is interlaced, half
-// of the picture is in memory twice while it is put in.
-func weighPNG(file io.ReadSeeker, c image.Config) (float64, error) {
-	const interlaced = 28 // where its header says so
-	if _, err := file.Seek(interlaced, io.SeekStart); err != nil {
-		return 0, fmt.Errorf("read a picture: %w", err)
-	}
-	var twice [1]byte
-	if _, err := io.ReadFull(file, twice[:]); err != nil {
-		return 0, fmt.Errorf("read a picture: %w", err)
-	}
-	each := 4.0
-	if deep(c.ColorModel) {
-		each = 8
-	}
-	if twice[0] != 0 {
-		each *= 1.5
-	}
-	return each, nil
 }
 
 // makeRoom has the process give back what it does not need before a large picture is

@@ -235,7 +235,7 @@ func TestATooLargePictureIsRefusedBeforeItIsDecoded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err = k.measure(bytes.NewReader(tt.file)); refusedFor(err) != tt.code || tt.code == "" && err != nil {
+		if _, _, err = k.measure(tt.file); refusedFor(err) != tt.code || tt.code == "" && err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		begin := memory()
@@ -262,14 +262,14 @@ func TestAJPEGOfManyScansIsRefused(t *testing.T) {
 	with := func(n int) []byte {
 		return append(append(bytes.Clone(file[:second]), bytes.Repeat(scan, n)...), file[second:]...)
 	}
-	f, err := frameOf(bytes.NewReader(file))
+	f, err := parseJPEG(file)
 	if err != nil || f.scans < 5 || f.scans > 12 || !f.progressive {
 		t.Fatalf("the encoder made %+v, %v", f, err)
 	}
-	if _, err := frameOf(bytes.NewReader(with(mostScans - f.scans))); err != nil {
+	if _, err := parseJPEG(with(mostScans - f.scans)); err != nil {
 		t.Errorf("as many as there may be: %v", err)
 	}
-	if _, err := frameOf(bytes.NewReader(with(mostScans - f.scans + 1))); refusedFor(err) != mediapath.Rejected {
+	if _, err := parseJPEG(with(mostScans - f.scans + 1)); refusedFor(err) != mediapath.Rejected {
 		t.Errorf("one more: %v", err)
 	}
 	if _, err := bare().decode(t.Context(), bytes.NewReader(with(1000))); refusedFor(err) != mediapath.Rejected {
@@ -277,7 +277,7 @@ func TestAJPEGOfManyScansIsRefused(t *testing.T) {
 	}
 	// Another picture in the description of one is none of its scans.
 	inside := withSegment(file, 0xe1, bytes.Repeat([]byte{0xff, 0xda, 0, 2}, 5000))
-	if got, err := frameOf(bytes.NewReader(inside)); err != nil || got != f {
+	if got, err := parseJPEG(inside); err != nil || got.frame != f.frame {
 		t.Errorf("inside of a segment they are counted: %+v, %v", got, err)
 	}
 }
@@ -318,7 +318,7 @@ func TestWhoGoesStopsTheDecoder(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	k := kinds()[0]
-	if _, err := k.take(ctx, bytes.NewReader(jpegOf(painted(400, 400)))); !errors.Is(err, context.Canceled) {
+	if _, err := k.take(ctx, jpegOf(painted(400, 400))); !errors.Is(err, context.Canceled) {
 		t.Errorf("it went on: %v", err)
 	}
 }

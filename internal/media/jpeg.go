@@ -3,143 +3,355 @@ package media
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
-	"fmt"
 	"image"
-	"io"
+	"image/color"
+	"image/jpeg"
+	"runtime/debug"
 )
 
-// The decoder of a JPEG does not say what it is going to need. So its markers are read
-// before: whether it is progressive, how its components are sampled, how many scans it has.
+// A JPEG is read in three steps. Its segments are found first: they say what decoding is
+// going to cost, which way up the picture is, and which colours it means. The decoder of
+// the standard library then gets only the segments that it needs, so that metadata,
+// garbage between segments or a missing end marker cannot fail it. Pictures that it still
+// refuses are given to the lenient decoder, see jpeg_lenient.go.
+//
 // Markers are those of ITU-T T.81, annex B.
+const (
+	markSOF0  = 0xc0 // baseline
+	markSOF1  = 0xc1 // extended sequential
+	markSOF2  = 0xc2 // progressive
+	markDHT   = 0xc4
+	markRST0  = 0xd0
+	markRST7  = 0xd7
+	markSOI   = 0xd8
+	markEOI   = 0xd9
+	markSOS   = 0xda
+	markDQT   = 0xdb
+	markDRI   = 0xdd
+	markAPP0  = 0xe0
+	markAPP1  = 0xe1
+	markAPP2  = 0xe2
+	markAdobe = 0xee
+	markAPP15 = 0xef
+	markCOM   = 0xfe
+)
 
-// A frame is what matters of a JPEG's structure.
+// mostSegments bounds the segments that a decoder gets. Encoders write a few tables for
+// each scan.
+const mostSegments = 1000
+
+// errUnsupportedJPEG is returned for a frame that no decoder here reads, as no browser
+// does: lossless, arithmetic, 12 bits.
+var errUnsupportedJPEG = errors.New("unsupported sort of JPEG")
+
+// A jpegSegment is a marker with what follows it.
+type jpegSegment struct {
+	mark byte
+	body []byte // without its length
+	scan []byte // the coded data behind the header of a scan, restart markers included
+}
+
+// A jpegFile holds the segments of a JPEG that decoders need, and what the others say.
+type jpegFile struct {
+	frame
+	width, height int
+	segments      []jpegSegment
+	orientation   int         // of Exif; 0 if unknown
+	icc           [256][]byte // parts of the profile, by number from 1
+	iccCount      int
+}
+
+// A frame is what decides how much memory and time a JPEG takes.
 type frame struct {
-	progressive bool
-	components  int
-	plain       bool    // colours that no camera writes: RGB, or what a printer mixes
-	samples     float64 // for each pixel, over all components
-	scans       int
+	progressive    bool
+	components     int
+	jfif           bool
+	adobe          bool // there is an Adobe segment
+	adobeTransform byte // of the Adobe segment: 0 is RGB or CMYK, 1 YCbCr, 2 YCCK
+	rgb            bool // the names of the components are R, G, B
+	odd            bool // sampled in a way that becomes a picture of 4 bytes a pixel
+	samples        float64
+	scans          int
 }
 
 // bytesEach is what each pixel takes: its samples, and those of a progressive picture 4
-// bytes more each, until the last scan. Plain colours are put together in the end, into 4
-// bytes.
+// bytes more each, until the last scan. Colours that are not YCbCr are put together in the
+// end, into 4 bytes.
 func (f frame) bytesEach() float64 {
 	each := f.samples
 	if f.progressive {
 		each *= 5
 	}
-	if f.plain || f.components == 4 {
+	if f.components == 4 || f.odd || f.plain() {
 		each += 4
 	}
 	return each
 }
 
-// scanned says whether going over all pixels in each scan takes too long.
-func (f frame) scanned(c image.Config) bool {
+// plain reports whether three components are RGB. A JFIF header says that they are not.
+func (f frame) plain() bool {
+	return f.components == 3 && !f.jfif && (f.adobe && f.adobeTransform == 0 || f.rgb)
+}
+
+// scanned reports whether going over all pixels in each scan takes too long.
+func (f frame) scanned(pixels int64) bool {
 	if !f.progressive {
 		return f.scans > mostPlainScans
 	}
-	return int64(f.scans)*int64(c.Width)*int64(c.Height) > mostScanned
+	return int64(f.scans)*pixels > mostScanned
 }
 
-const (
-	markSOS   = 0xda
-	markEOI   = 0xd9
-	markAdobe = 0xee
-)
-
-// frameOf reads the markers of a JPEG.
-func frameOf(file io.ReadSeeker) (f frame, err error) {
-	if _, err := file.Seek(2, io.SeekStart); err != nil {
-		return f, fmt.Errorf("read a picture: %w", err)
+// openJPEG reads the segments of a JPEG.
+func openJPEG(data []byte) (*source, error) {
+	f, err := parseJPEG(data)
+	if err != nil {
+		return nil, err
 	}
-	in := bufio.NewReaderSize(file, 32<<10)
-	for {
-		mark, err := nextMark(in)
-		switch {
-		case errors.Is(err, io.EOF) || err == nil && mark == markEOI:
-			return f, nil // what is cut off the decoder finds
-		case err != nil:
-			return f, fmt.Errorf("read a picture: %w", err)
-		case mark == 0x01 || mark >= 0xd0 && mark <= 0xd8: // they stand alone
+	if f.scanned(int64(f.width) * int64(f.height)) {
+		return nil, rejected("The JPEG has too many scans: %d.", f.scans)
+	}
+	model := map[int]color.Model{1: color.GrayModel, 3: color.YCbCrModel, 4: color.CMYKModel}[f.components]
+	return &source{
+		Config:      image.Config{Width: f.width, Height: f.height, ColorModel: model},
+		bytesEach:   f.bytesEach(),
+		orientation: f.orientation,
+		colors:      func() *transform { return profileTransform(f.iccProfile(), f.components) },
+		decode:      f.decode,
+	}, nil
+}
+
+// parseJPEG finds the segments of a JPEG up to its end, wherever that is. Bytes between
+// segments and markers that are none are passed over. It returns an error if there is no
+// frame that can be decoded, or if there are too many scans.
+func parseJPEG(data []byte) (*jpegFile, error) {
+	f := &jpegFile{}
+	for at := 2; ; {
+		mark, next := nextMark(data, at)
+		if next < 0 || mark == markEOI || mark == markSOI && f.scans > 0 {
+			break
+		}
+		at = next
+		if !hasBody(mark) || len(data)-at < 2 {
 			continue
 		}
-		if f.scans += scansOf(mark); f.scans > mostScans {
-			return f, rejected("The JPEG has more than %d scans.", mostScans)
-		}
-		if err := f.segment(in, mark); err != nil {
-			return f, nil //nolint:nilerr // what is cut off the decoder finds
-		}
-	}
-}
-
-func scansOf(mark byte) int {
-	if mark == markSOS {
-		return 1
-	}
-	return 0
-}
-
-// nextMark returns the next marker: what stands behind 0xff and is no stuffing.
-func nextMark(in *bufio.Reader) (byte, error) {
-	for {
-		if _, err := in.ReadSlice(0xff); err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return 0, err
-		} else if err != nil {
+		length := int(binary.BigEndian.Uint16(data[at:]))
+		if length < 2 {
 			continue
 		}
-		b, err := in.ReadByte()
-		for err == nil && b == 0xff {
-			b, err = in.ReadByte()
+		s := jpegSegment{mark: mark, body: data[at+2 : max(at+2, min(at+length, len(data)))]}
+		if at = min(at+length, len(data)); mark == markSOS {
+			end := scanEnd(data, at)
+			s.scan, at = data[at:end], end
 		}
-		if err != nil || b != 0 {
-			return b, err
+		if done, err := f.add(s); err != nil {
+			return nil, err
+		} else if done {
+			break
+		}
+	}
+	if f.components == 0 {
+		return nil, errUnsupportedJPEG
+	}
+	return f, nil
+}
+
+// nextMark returns the next marker from at on and where what follows it begins, or -1 if
+// there is none. A marker may have any number of 0xff before it.
+func nextMark(data []byte, at int) (mark byte, next int) {
+	for {
+		i := bytes.IndexByte(data[at:], 0xff)
+		if i < 0 {
+			return 0, -1
+		}
+		for at += i; at < len(data) && data[at] == 0xff; {
+			at++
+		}
+		if at == len(data) {
+			return 0, -1
+		}
+		if at++; data[at-1] != 0 {
+			return data[at-1], at
 		}
 	}
 }
 
-// segment reads, or passes over, what a marker has behind it.
-func (f *frame) segment(in *bufio.Reader, mark byte) error {
-	var length [2]byte
-	if _, err := io.ReadFull(in, length[:]); err != nil {
-		return err
+// hasBody reports whether a marker is known to begin a segment with a length.
+func hasBody(mark byte) bool {
+	return mark >= 0xc0 && (mark < markRST0 || mark > markEOI && mark <= markAPP15) || mark == markCOM
+}
+
+// scanEnd returns where the coded data of a scan end: at the next marker that begins
+// something else. Restart markers and markers that are damage belong to the data.
+func scanEnd(data []byte, at int) int {
+	for {
+		i := bytes.IndexByte(data[at:], 0xff)
+		if i < 0 || at+i+1 >= len(data) {
+			return len(data)
+		}
+		at += i
+		if mark := data[at+1]; hasBody(mark) || mark == markSOI || mark == markEOI {
+			return at
+		}
+		at++
 	}
-	n := int(length[0])<<8 | int(length[1])
-	if mark != markAdobe && (mark < 0xc0 || mark > 0xc2) { // no frame that can be decoded
-		_, err := in.Discard(max(n-2, 0))
-		return err
+}
+
+// add keeps a segment, or reads what it says. done means that what follows belongs to
+// another picture.
+func (f *jpegFile) add(s jpegSegment) (done bool, err error) {
+	switch s.mark {
+	case markSOF0, markSOF1, markSOF2:
+		if f.components > 0 {
+			return true, nil
+		}
+		if err := f.addFrame(s); err != nil {
+			return false, err
+		}
+	case 0xc3, 0xc5, 0xc6, 0xc7, 0xc9, 0xca, 0xcb, 0xcd, 0xce, 0xcf:
+		if f.components > 0 {
+			return true, nil
+		}
+		return false, errUnsupportedJPEG
+	case markSOS:
+		if f.scans++; f.scans > mostScans {
+			return false, rejected("The JPEG has more than %d scans.", mostScans)
+		}
+	case markDHT, markDQT, markDRI:
+	case markAPP0:
+		if !bytes.HasPrefix(s.body, []byte("JFIF\x00")) || f.jfif {
+			return false, nil
+		}
+		f.jfif = true
+	case markAdobe:
+		const transform = 11 // where it says how colours are put
+		if len(s.body) <= transform || !bytes.HasPrefix(s.body, []byte("Adobe")) || f.adobe {
+			return false, nil
+		}
+		f.adobe, f.adobeTransform = true, s.body[transform]
+	default:
+		f.addMetadata(s)
+		return false, nil
 	}
-	body := make([]byte, max(n-2, 0))
-	if _, err := io.ReadFull(in, body); err != nil {
-		return err
+	if len(f.segments) == mostSegments {
+		return false, rejected("The JPEG has more than %d segments.", mostSegments)
 	}
-	if mark == markAdobe {
-		const transform = 11 // where it says how colours are put: 0 is plainly
-		f.plain = f.plain || len(body) > transform && bytes.HasPrefix(body, []byte("Adobe")) && body[transform] == 0
-		return nil
+	f.segments = append(f.segments, s)
+	return false, nil
+}
+
+// addMetadata reads Exif and parts of a colour profile.
+func (f *jpegFile) addMetadata(s jpegSegment) {
+	switch s.mark {
+	case markAPP1:
+		if tiff, ok := cutExifIdentifier(s.body); ok && f.orientation == 0 {
+			f.orientation = exifOrientation(tiff)
+		}
+	case markAPP2:
+		part, ok := bytes.CutPrefix(s.body, []byte("ICC_PROFILE\x00"))
+		if !ok || len(part) < 2 || f.icc[part[0]] != nil {
+			return
+		}
+		f.iccCount = max(f.iccCount, int(part[1]))
+		f.icc[part[0]] = part[2:]
 	}
-	f.progressive = mark == 0xc2
-	f.samples, f.components = samplesOf(body)
-	f.plain = f.plain || f.components == 3 && body[6] == 'R' && body[9] == 'G' && body[12] == 'B'
+}
+
+// iccProfile returns the colour profile, whose parts may come in any order, or nil if a
+// part is missing.
+func (f *jpegFile) iccProfile() []byte {
+	if f.iccCount == 1 {
+		return f.icc[1]
+	}
+	var whole []byte
+	for _, part := range f.icc[1:max(f.iccCount+1, 1)] {
+		if part == nil || len(whole)+len(part) > maxProfile {
+			return nil
+		}
+		whole = append(whole, part...)
+	}
+	return whole
+}
+
+// addFrame reads the header of a frame.
+func (f *jpegFile) addFrame(s jpegSegment) error {
+	const header, each = 6, 3
+	if len(s.body) < header {
+		return errUnsupportedJPEG
+	}
+	n := int(s.body[5])
+	if s.body[0] != 8 || n != 1 && n != 3 && n != 4 || len(s.body) < header+each*n {
+		return errUnsupportedJPEG
+	}
+	f.height, f.width = int(binary.BigEndian.Uint16(s.body[1:])), int(binary.BigEndian.Uint16(s.body[3:]))
+	f.progressive, f.components = s.mark == markSOF2, n
+	params := s.body[header : header+each*n]
+	f.rgb = n == 3 && params[0] == 'R' && params[3] == 'G' && params[6] == 'B'
+	var wide, high [maxComponents]int
+	for i := range n {
+		wide[i], high[i] = int(params[each*i+1]>>4), int(params[each*i+1]&0x0f)
+		if wide[i] < 1 || wide[i] > 4 || high[i] < 1 || high[i] > 4 {
+			return errUnsupportedJPEG
+		}
+	}
+	f.samples = samplesOf(wide[:n], high[:n])
+	if n == 3 {
+		_, known := subsampling(wide, high)
+		f.odd = !known
+	}
 	return nil
 }
 
-// samplesOf reads from the header of a frame how many samples a pixel has: of a component
-// that is sampled half as often in both directions, a quarter.
-func samplesOf(header []byte) (samples float64, components int) {
-	const parameters, each = 6, 3
-	var sizes []int
-	most := 1
-	for i := parameters; i+each <= len(header); i += each {
-		h, v := int(header[i+1]>>4), int(header[i+1]&0x0f)
-		sizes = append(sizes, h*v)
-		most = max(most, h*v)
+const maxComponents = 4
+
+// samplesOf returns how many samples a pixel has: of a component that is sampled half as
+// often in both directions, a quarter.
+func samplesOf(wide, high []int) float64 {
+	mostWide, mostHigh, sum := 1, 1, 0
+	if len(wide) == 1 {
+		return 1
 	}
-	sum := 0.0
-	for _, n := range sizes {
-		sum += float64(n) / float64(most)
+	for i := range wide {
+		mostWide, mostHigh = max(mostWide, wide[i]), max(mostHigh, high[i])
+		sum += wide[i] * high[i]
 	}
-	return sum, len(sizes)
+	return float64(sum) / float64(mostWide*mostHigh)
+}
+
+// subsampling returns how often the colours of a YCbCr picture are sampled, if an
+// [image.YCbCr] can hold it.
+func subsampling(wide, high [maxComponents]int) (image.YCbCrSubsampleRatio, bool) {
+	if wide[1] != wide[2] || high[1] != high[2] || wide[0]%wide[1] != 0 || high[0]%high[1] != 0 {
+		return 0, false
+	}
+	ratio, ok := map[[2]int]image.YCbCrSubsampleRatio{
+		{1, 1}: image.YCbCrSubsampleRatio444, {1, 2}: image.YCbCrSubsampleRatio440,
+		{2, 1}: image.YCbCrSubsampleRatio422, {2, 2}: image.YCbCrSubsampleRatio420,
+		{4, 1}: image.YCbCrSubsampleRatio411, {4, 2}: image.YCbCrSubsampleRatio410,
+	}[[2]int{wide[0] / wide[1], high[0] / high[1]}]
+	return ratio, ok
+}
+
+// decode decodes the picture by the standard library, or else as far as it can be decoded.
+func (f *jpegFile) decode(ctx context.Context, need int64) (image.Image, error) {
+	img, err := jpeg.Decode(bufio.NewReader(watch(ctx, &pieces{rest: f.cleaned()}, need)))
+	if err == nil || ctx.Err() != nil || errors.Is(err, errFull) {
+		return img, err
+	}
+	if f.width*f.height*4 >= tidyFrom {
+		debug.FreeOSMemory() // what the first decoder had
+	}
+	return f.decodeLenient(ctx)
+}
+
+// cleaned returns the file with nothing but what a decoder needs, and with an end.
+func (f *jpegFile) cleaned() [][]byte {
+	all := [][]byte{{0xff, markSOI}}
+	for _, s := range f.segments {
+		head := binary.BigEndian.AppendUint16([]byte{0xff, s.mark}, uint16(len(s.body)+2)) //nolint:gosec // it was read from 16 bits
+		all = append(all, head, s.body, s.scan)
+	}
+	return append(all, []byte{0xff, markEOI})
 }

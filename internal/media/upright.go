@@ -1,45 +1,11 @@
 package media
 
-import (
-	"image"
-	"io"
-
-	"github.com/bep/imagemeta"
-)
-
-// orientation reads which way up a picture is, 1 to 8 as Exif has it: 1 is upright. What
-// cannot be read is upright: that is no reason to refuse a picture.
-func orientation(k kind, file io.ReadSeeker) (way int) {
-	way = 1
-	defer func() {
-		if recover() != nil { // what strangers write is not worth an upload
-			way = 1
-		}
-	}()
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return way
-	}
-	format := map[string]imagemeta.ImageFormat{"JPEG": imagemeta.JPEG, "PNG": imagemeta.PNG, "WebP": imagemeta.WebP}[k.name]
-	wanted := func(tag imagemeta.TagInfo) bool { return tag.Tag == "Orientation" && tag.Namespace == "IFD0" }
-	_, err := imagemeta.Decode(imagemeta.Options{
-		R: file, ImageFormat: format, Sources: imagemeta.EXIF, LimitNumTags: 500, LimitTagSize: 1000, ShouldHandleTag: wanted,
-		HandleTag: func(tag imagemeta.TagInfo) error {
-			if n, ok := tag.Value.(uint16); ok && n >= 1 && n <= 8 {
-				way = int(n)
-			}
-			return nil
-		},
-	})
-	if err != nil {
-		return 1
-	}
-	return way
-}
+import "image"
 
 // turn returns a picture the right way up. Exif names where the first row and column of
 // the file lie: 6 is right and top, so the picture was held on its side.
 func turn(src *image.RGBA, way int) *image.RGBA {
-	if way == 1 {
+	if way <= 1 {
 		return src
 	}
 	w, h := src.Rect.Dx(), src.Rect.Dy()

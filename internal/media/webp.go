@@ -1,38 +1,133 @@
 package media
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"image"
-	"io"
+
+	"golang.org/x/image/webp"
 )
 
-// checkWebP refuses a WebP whose parts say more than the whole. The size that is measured
-// is that of its canvas; the decoder of lossless pictures goes by that of the picture in
-// it, and compares the two when it is done.
-func checkWebP(file io.ReadSeeker, c image.Config) error {
-	const riff, header = 12, 8
-	for at := int64(riff); ; {
-		var head [header + 5]byte // of a chunk, and of a lossless picture in it
-		if _, err := file.Seek(at, io.SeekStart); err != nil {
-			return fmt.Errorf("read a picture: %w", err)
-		}
-		n, err := io.ReadFull(file, head[:])
-		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read a picture: %w", err)
-		}
-		if n < header {
-			return nil // what is cut off the decoder finds
-		}
-		if string(head[:4]) == "VP8L" && n == len(head) {
-			const side = 1<<14 - 1 // two of 14 bits each, less one
-			bits := binary.LittleEndian.Uint32(head[header+1:])
-			if int(bits&side)+1 != c.Width || int(bits>>14&side)+1 != c.Height {
-				return rejected("The WebP has another size than it says.")
+// webpBytes is what each pixel of a WebP takes at most: a lossless alpha channel, which is
+// decoded as four, beside the colours.
+const webpBytes = 6.2
+
+// errNoWebP is returned for a file without a picture.
+var errNoWebP = errors.New("there is no picture in the WebP")
+
+// A webpFile holds the chunks of a WebP that matter, the first one of each. Which order they
+// have, what the header says is there, and the length of the whole do not matter.
+type webpFile struct {
+	canvas, alpha, lossy, lossless, profile, exif []byte
+	animated                                      bool
+}
+
+// openWebP reads the chunks of a WebP.
+func openWebP(data []byte) (*source, error) {
+	f := parseWebP(data)
+	if f.animated {
+		return nil, rejected("The WebP is animated; send a picture that does not move.")
+	}
+	cleaned, err := f.cleaned()
+	if err != nil {
+		return nil, err
+	}
+	c, err := webp.DecodeConfig(&pieces{rest: cleaned})
+	if err != nil {
+		return nil, err
+	}
+	if err := f.check(c); err != nil {
+		return nil, err
+	}
+	return &source{
+		Config: c, bytesEach: webpBytes, orientation: exifOrientation(f.exif),
+		colors: func() *transform { return profileTransform(f.profile, 3) },
+		decode: func(ctx context.Context, need int64) (image.Image, error) {
+			return webp.Decode(bufio.NewReader(watch(ctx, &pieces{rest: cleaned}, need)))
+		},
+	}, nil
+}
+
+// parseWebP finds the chunks of a WebP. The last one may be cut off.
+func parseWebP(data []byte) (f webpFile) {
+	const riff, head = 12, 8
+	for at := riff; len(data)-at >= head; {
+		length := int64(binary.LittleEndian.Uint32(data[at+4:]))
+		content := data[at+head:]
+		content = content[:min(length, int64(len(content)))]
+		switch name := string(data[at : at+4]); name {
+		case "ANIM", "ANMF":
+			f.animated = true
+		default:
+			for _, one := range []struct {
+				name string
+				to   *[]byte
+			}{
+				{"VP8X", &f.canvas}, {"ALPH", &f.alpha}, {"VP8 ", &f.lossy}, {"VP8L", &f.lossless}, {"ICCP", &f.profile}, {"EXIF", &f.exif},
+			} {
+				if name == one.name && *one.to == nil {
+					*one.to = content
+				}
 			}
 		}
-		length := int64(binary.LittleEndian.Uint32(head[4:]))
-		at += header + length + length%2
+		if length >= int64(len(data)-at) {
+			break
+		}
+		at += head + int(length+length%2)
 	}
+	return f
+}
+
+// cleaned returns the file with nothing but what its decoder needs.
+func (f webpFile) cleaned() ([][]byte, error) {
+	const canvasBytes, alphaBit = 10, 1 << 4
+	switch {
+	case f.lossy != nil && f.alpha != nil && len(f.canvas) == canvasBytes:
+		canvas := bytes.Clone(f.canvas)
+		canvas[0] = alphaBit
+		return riff("VP8X", canvas, "ALPH", f.alpha, "VP8 ", f.lossy), nil
+	case f.lossy != nil:
+		return riff("VP8 ", f.lossy), nil
+	case f.lossless != nil:
+		return riff("VP8L", f.lossless), nil
+	}
+	return nil, errNoWebP
+}
+
+// check refuses a WebP whose parts say more than the whole: its decoder goes by the size of
+// the picture, and not by that of its canvas.
+func (f webpFile) check(c image.Config) error {
+	const canvasBytes, width, height = 10, 4, 7
+	if len(f.canvas) < canvasBytes {
+		return nil
+	}
+	side := func(at int) int {
+		return 1 + (int(f.canvas[at]) | int(f.canvas[at+1])<<8 | int(f.canvas[at+2])<<16)
+	}
+	if side(width) != c.Width || side(height) != c.Height {
+		return rejected("The WebP has another size than it says.")
+	}
+	return nil
+}
+
+// riff puts names and contents of chunks together into a file.
+func riff(chunks ...any) [][]byte {
+	size := uint32(4)
+	all := [][]byte{nil}
+	for _, part := range chunks {
+		switch p := part.(type) {
+		case string:
+			all = append(all, []byte(p))
+			size += 4
+		case []byte:
+			length := uint32(len(p)) //nolint:gosec // MaxBytes at most
+			all = append(all, binary.LittleEndian.AppendUint32(nil, length), p, make([]byte, length%2))
+			size += 4 + length + length%2
+		}
+	}
+	all[0] = append(binary.LittleEndian.AppendUint32([]byte("RIFF"), size), "WEBP"...)
+	return all
 }

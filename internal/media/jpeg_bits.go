@@ -1,0 +1,141 @@
+package media
+
+import "bytes"
+
+// bitReader reads the coded data of a scan up to the next marker. Behind it all bits are
+// zero, and short is set.
+type bitReader struct {
+	data  []byte
+	at    int    // of the next byte; never behind a marker that was not skipped
+	acc   uint64 // bits that were read ahead, the next one highest
+	n     int    // how many
+	short bool
+}
+
+// fill reads ahead.
+func (r *bitReader) fill() {
+	for r.n <= 56 && r.at < len(r.data) {
+		b := r.data[r.at]
+		if b == 0xff {
+			if r.at+1 >= len(r.data) || r.data[r.at+1] != 0 {
+				return // a marker, or damage
+			}
+			r.at++
+		}
+		r.at++
+		r.acc |= uint64(b) << (56 - r.n)
+		r.n += 8
+	}
+}
+
+// take removes bits that were looked at.
+func (r *bitReader) take(n int) {
+	if r.n < n {
+		r.short, r.n, r.acc = true, 0, 0
+		return
+	}
+	r.acc <<= n
+	r.n -= n
+}
+
+// bits reads up to 16 bits.
+func (r *bitReader) bits(n int) int {
+	if n == 0 {
+		return 0
+	}
+	if r.n < n {
+		r.fill()
+	}
+	v := int(r.acc >> (64 - n)) //nolint:gosec // 16 bits at most
+	r.take(n)
+	return v
+}
+
+// signed reads a number whose first bit is its sign (EXTEND in T.81, F.2.2.1).
+func (r *bitReader) signed(n int) int32 {
+	v := r.bits(n)
+	if n > 0 && v < 1<<(n-1) {
+		v += 1 - 1<<n
+	}
+	return int32(v) //nolint:gosec // 17 bits at most
+}
+
+// restart goes on behind a marker: it drops the bits that were read ahead, and finds the
+// next restart marker. It returns its number, or -1 if there is none.
+func (r *bitReader) restart() int {
+	r.acc, r.n, r.short = 0, 0, false
+	for r.at < len(r.data) {
+		i := bytes.IndexByte(r.data[r.at:], 0xff)
+		if i < 0 || r.at+i+1 >= len(r.data) {
+			break
+		}
+		r.at += i
+		if mark := r.data[r.at+1]; mark >= markRST0 && mark <= markRST7 {
+			return int(mark - markRST0)
+		}
+		r.at++
+	}
+	r.at = len(r.data)
+	return -1
+}
+
+// huffman is a table of codes (T.81, annex C and F.2.2.3).
+type huffman struct {
+	values  []byte
+	fast    [1 << fastBits]uint16 // value << 8 | length of its code, by the next bits
+	maxCode [18]int32             // largest code of a length, -1 if there is none
+	offset  [18]int32             // added to a code of that length, where its value is
+}
+
+const fastBits = 9
+
+// newHuffman builds a table from the numbers of codes of each length and their values. It
+// returns nil if they make no table.
+func newHuffman(counts, values []byte) *huffman {
+	h := &huffman{values: values}
+	code, k := int32(0), int32(0)
+	for length := 1; length <= 16; length++ {
+		n := int32(counts[length-1])
+		if code+n > 1<<length || int(k+n) > len(values) {
+			return nil
+		}
+		h.maxCode[length], h.offset[length] = code+n-1, k-code
+		if n == 0 {
+			h.maxCode[length] = -1
+		}
+		for range n {
+			if length <= fastBits {
+				for i := range 1 << (fastBits - length) {
+					h.fast[int(code)<<(fastBits-length)|i] = uint16(values[k])<<8 | uint16(length) //nolint:gosec // 16 at most
+				}
+			}
+			code++
+			k++
+		}
+		code <<= 1
+	}
+	if k == 0 {
+		return nil
+	}
+	return h
+}
+
+// symbol reads a value by its code. A code that is not in the table is 0, as for libjpeg.
+func (r *bitReader) symbol(h *huffman) int {
+	if r.n < 16 {
+		r.fill()
+	}
+	if f := h.fast[r.acc>>(64-fastBits)]; f != 0 {
+		r.take(int(f & 0xff))
+		return int(f >> 8)
+	}
+	for length := fastBits + 1; length <= 16; length++ {
+		code := int32(r.acc >> (64 - length)) //nolint:gosec // 16 bits at most
+		if code <= h.maxCode[length] {
+			r.take(length)
+			return int(h.values[code+h.offset[length]])
+		}
+	}
+	r.take(16)
+	return 0
+}

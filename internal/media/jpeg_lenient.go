@@ -1,0 +1,564 @@
+package media
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"image"
+	"image/color"
+	"math"
+)
+
+// errCutOff is returned for a JPEG of which most is missing.
+var errCutOff = errors.New("most of the picture is missing")
+
+// lenient decodes what there is of a JPEG, as browsers do: data that end too early, restart
+// markers that are missing or misnumbered, tables that are broken but not used, CMYK
+// without an Adobe segment, and components sampled in any way. What is missing is grey, or
+// has less detail if the picture is progressive. It is slower than the decoder of the
+// standard library, and takes at most as much memory.
+type lenient struct {
+	*jpegFile
+	comps            []component
+	mostWide         int // samples in a minimum coded unit, over all components
+	mostHigh         int
+	unitsX, unitsY   int // minimum coded units in a scan of all components
+	quant            [4][64]float32
+	dc, ac           [4]*huffman
+	interval         int
+	eobRun           int
+	blocks, complete int // of the first pass over each component: how many, how many were there
+}
+
+// A component is one of the colours of a JPEG.
+type component struct {
+	id, table      byte
+	wide, high     int // samples in a minimum coded unit, in blocks
+	blocksX        int // blocks in a row, whole units
+	usedX, usedY   int // blocks that the picture needs
+	plane          []byte
+	stride         int
+	coefficients   [][64]int16 // of a progressive picture
+	begun          bool
+	prediction     int32
+	dcTable        *huffman
+	acTable        *huffman
+	completeBlocks int
+}
+
+// decodeLenient decodes as much as there is. It returns [errCutOff] if that is less than
+// half of the picture.
+func (f *jpegFile) decodeLenient(ctx context.Context) (image.Image, error) {
+	l := &lenient{jpegFile: f}
+	for _, s := range f.segments {
+		switch s.mark {
+		case markSOF0, markSOF1, markSOF2:
+			l.allocate(s.body)
+		case markDQT:
+			l.addQuantization(s.body)
+		case markDHT:
+			l.addHuffman(s.body)
+		case markDRI:
+			if len(s.body) >= 2 {
+				l.interval = int(binary.BigEndian.Uint16(s.body))
+			}
+		case markSOS:
+			if err := l.scan(ctx, s); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range l.comps {
+		c := &l.comps[i]
+		l.blocks += c.usedX * c.usedY
+		l.complete += min(c.completeBlocks, c.usedX*c.usedY)
+	}
+	if 2*l.complete < l.blocks || l.blocks == 0 {
+		return nil, errCutOff
+	}
+	if err := l.reconstruct(ctx); err != nil {
+		return nil, err
+	}
+	return l.picture(), nil
+}
+
+// allocate makes room for the components.
+func (l *lenient) allocate(header []byte) {
+	const first, each, block = 6, 3, 8
+	l.comps = make([]component, l.components)
+	l.mostWide, l.mostHigh = 1, 1
+	for i := range l.comps {
+		c, params := &l.comps[i], header[first+each*i:]
+		c.id, c.table = params[0], params[2]&3
+		c.wide, c.high = int(params[1]>>4), int(params[1]&0x0f)
+		if l.components == 1 { // it is not interleaved, so its factors mean nothing
+			c.wide, c.high = 1, 1
+		}
+		l.mostWide, l.mostHigh = max(l.mostWide, c.wide), max(l.mostHigh, c.high)
+	}
+	l.unitsX, l.unitsY = ceil(l.width, block*l.mostWide), ceil(l.height, block*l.mostHigh)
+	for i := range l.comps {
+		c := &l.comps[i]
+		c.blocksX = l.unitsX * c.wide
+		c.usedX = ceil(ceil(l.width*c.wide, l.mostWide), block)
+		c.usedY = ceil(ceil(l.height*c.high, l.mostHigh), block)
+		c.stride = block * c.blocksX
+		c.plane = make([]byte, c.stride*block*l.unitsY*c.high)
+		for j := range c.plane {
+			c.plane[j] = 128
+		}
+		if l.progressive {
+			c.coefficients = make([][64]int16, c.blocksX*l.unitsY*c.high)
+		}
+	}
+}
+
+func ceil(n, by int) int { return (n + by - 1) / by }
+
+// addQuantization reads tables as far as they are whole.
+func (l *lenient) addQuantization(body []byte) {
+	for len(body) > 0 {
+		table, size := body[0]&3, 1+int(min(body[0]>>4, 1))
+		if body = body[1:]; len(body) < 64*size {
+			return
+		}
+		for i := range 64 {
+			v := int(body[size*i])
+			if size == 2 {
+				v = v<<8 | int(body[size*i+1])
+			}
+			l.quant[table][unzig(i)] = float32(v)
+		}
+		body = body[64*size:]
+	}
+}
+
+// addHuffman reads tables as far as they are whole.
+func (l *lenient) addHuffman(body []byte) {
+	const counts = 16
+	for len(body) > counts {
+		class, table, n := body[0]>>4, body[0]&3, 0
+		for _, count := range body[1 : 1+counts] {
+			n += int(count)
+		}
+		if len(body) < 1+counts+n {
+			return
+		}
+		if h := newHuffman(body[1:1+counts], body[1+counts:1+counts+n]); class == 0 {
+			l.dc[table] = h
+		} else {
+			l.ac[table] = h
+		}
+		body = body[1+counts+n:]
+	}
+}
+
+// A scanHeader says what a scan adds to which components (T.81, B.2.3, and G.1.1.1).
+type scanHeader struct {
+	comps     []*component
+	from, to  int // coefficients, in zigzag order
+	high, low int // which bits of them
+}
+
+// header reads the header of a scan. ok is false if it makes no sense: the scan is passed
+// over.
+func (l *lenient) header(body []byte) (h scanHeader, ok bool) {
+	if len(body) == 0 {
+		return h, false
+	}
+	n := int(body[0])
+	if n < 1 || n > len(l.comps) || len(body) < 4+2*n {
+		return h, false
+	}
+	for i := range n {
+		id, tables := body[1+2*i], body[2+2*i]
+		for j := range l.comps {
+			if c := &l.comps[j]; c.id == id {
+				c.dcTable, c.acTable = l.dc[tables>>4&3], l.ac[tables&3]
+				h.comps = append(h.comps, c)
+				break
+			}
+		}
+	}
+	last := body[1+2*n:]
+	if h.to = 63; l.progressive {
+		h.from, h.to, h.high, h.low = int(last[0]), int(last[1]), int(last[2]>>4), int(last[2]&0x0f)
+	}
+	switch {
+	case len(h.comps) != n, h.from > h.to, h.to > 63, h.low > 13:
+		return h, false
+	case l.progressive && (h.from == 0 && h.to != 0 || h.from > 0 && n > 1):
+		return h, false
+	}
+	for _, c := range h.comps {
+		if h.from == 0 && h.high == 0 && c.dcTable == nil || h.to > 0 && c.acTable == nil {
+			return h, false
+		}
+	}
+	return h, true
+}
+
+// scan decodes a scan, as far as it goes.
+func (l *lenient) scan(ctx context.Context, s jpegSegment) error {
+	h, ok := l.header(s.body)
+	if !ok {
+		return nil
+	}
+	unitsX, unitsY := l.unitsX, l.unitsY
+	if len(h.comps) == 1 {
+		unitsX, unitsY = h.comps[0].usedX, h.comps[0].usedY
+	}
+	units, r := unitsX*unitsY, &bitReader{data: s.scan}
+	lost := l.resync(s.scan, units)
+	for unit, ended := 0, false; unit < units && !ended; {
+		end := units
+		if l.interval > 0 {
+			end = min(unit+l.interval, units)
+		}
+		l.eobRun = 0
+		for _, c := range h.comps {
+			c.prediction = 0
+		}
+		for ; unit < end && !r.short; unit++ {
+			if unit%unitsX == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			l.unit(r, h, unit%unitsX, unit/unitsX)
+		}
+		if unit = end; unit < units {
+			var skipped int
+			skipped, ended = lost(r)
+			unit += skipped * l.interval
+		}
+	}
+	return nil
+}
+
+// resync returns a function that finds the next restart marker, behind an interval of a
+// scan. It says how many intervals are lost, or that nothing follows.
+//
+// Markers are numbered from 0 to 7 and around. If there are as many as there have to be
+// their numbers do not matter: some encoders number them wrongly. Else a number that comes
+// too early means that one or two markers are missing, with the data around them, and one
+// that was there before is passed over, as for libjpeg.
+func (l *lenient) resync(scan []byte, units int) func(*bitReader) (skipped int, ended bool) {
+	want, counter := 0, &bitReader{data: scan}
+	found := 0
+	for counter.restart() >= 0 {
+		counter.at += 2
+		found++
+	}
+	whole := l.interval > 0 && found == ceil(units, l.interval)-1
+	return func(r *bitReader) (skipped int, ended bool) {
+		for {
+			number := r.restart()
+			if number < 0 {
+				return 0, true
+			}
+			r.at += 2
+			ahead := (number - want) & 7
+			if whole {
+				ahead = 0
+			}
+			switch ahead {
+			case 1, 2:
+				want += ahead + 1
+				return ahead, false
+			case 6, 7:
+				continue
+			}
+			want++
+			return 0, false
+		}
+	}
+}
+
+// unit decodes a minimum coded unit: of one component a block, of several all blocks that
+// belong together.
+func (l *lenient) unit(r *bitReader, h scanHeader, x, y int) {
+	if len(h.comps) == 1 {
+		l.block(r, h, h.comps[0], x, y)
+		return
+	}
+	for _, c := range h.comps {
+		for j := range c.wide * c.high {
+			l.block(r, h, c, x*c.wide+j%c.wide, y*c.high+j/c.wide)
+		}
+	}
+}
+
+// block decodes a block, or what a scan adds to it. A block whose data end too early is
+// left as it is.
+func (l *lenient) block(r *bitReader, h scanHeader, c *component, x, y int) {
+	var sequential [64]int16
+	b := &sequential
+	if l.progressive {
+		b = &c.coefficients[y*c.blocksX+x]
+	}
+	switch {
+	case !l.progressive:
+		decodeSequential(r, c, b)
+	case h.from == 0 && h.high == 0:
+		c.prediction += r.signed(min(r.symbol(c.dcTable), 16))
+		if !r.short {
+			b[0] = clamp16(int64(c.prediction) << h.low)
+		}
+	case h.from == 0:
+		if r.bits(1) == 1 {
+			b[0] |= 1 << h.low
+		}
+	case h.high == 0:
+		l.decodeBand(r, h, c, b)
+	default:
+		l.refineBand(r, h, c, b)
+	}
+	if r.short {
+		return
+	}
+	if h.from == 0 && h.high == 0 && x < c.usedX && y < c.usedY {
+		c.completeBlocks++
+	}
+	if !l.progressive {
+		l.put(c, b, x, y)
+	}
+}
+
+// decodeSequential reads all coefficients of a block.
+func decodeSequential(r *bitReader, c *component, b *[64]int16) {
+	c.prediction += r.signed(min(r.symbol(c.dcTable), 16))
+	b[0] = clamp16(int64(c.prediction))
+	for k := 1; k < 64 && !r.short; k++ {
+		symbol := r.symbol(c.acTable)
+		run, size := symbol>>4, symbol&0x0f
+		if size == 0 {
+			if run != 15 {
+				return
+			}
+			k += 15
+			continue
+		}
+		v := r.signed(size)
+		if k += run; k < 64 {
+			b[unzig(k)] = clamp16(int64(v))
+		}
+	}
+}
+
+// decodeBand reads the first bits of some coefficients (T.81, G.1.2.2).
+func (l *lenient) decodeBand(r *bitReader, h scanHeader, c *component, b *[64]int16) {
+	if l.eobRun > 0 {
+		l.eobRun--
+		return
+	}
+	for k := h.from; k <= h.to && !r.short; k++ {
+		symbol := r.symbol(c.acTable)
+		run, size := symbol>>4, symbol&0x0f
+		if size == 0 {
+			if run != 15 {
+				l.eobRun = 1<<run + r.bits(run) - 1
+				return
+			}
+			k += 15
+			continue
+		}
+		v := r.signed(size)
+		if k += run; k <= h.to && !r.short {
+			b[unzig(k)] = clamp16(int64(v) << h.low)
+		}
+	}
+}
+
+// refineBand reads one more bit of some coefficients (T.81, G.1.2.3).
+func (l *lenient) refineBand(r *bitReader, h scanHeader, c *component, b *[64]int16) {
+	k, bit := h.from, int16(1)<<h.low
+	for l.eobRun == 0 && k <= h.to && !r.short {
+		symbol := r.symbol(c.acTable)
+		run, size := symbol>>4, symbol&0x0f
+		fresh := int16(0)
+		if size == 0 && run != 15 {
+			l.eobRun = 1<<run + r.bits(run)
+			break
+		}
+		if size != 0 {
+			if fresh = -bit; r.bits(1) == 1 {
+				fresh = bit
+			}
+		}
+		if k = refine(r, b, k, h.to, run, bit); k <= h.to && fresh != 0 && !r.short {
+			b[unzig(k)] = fresh
+		}
+		k++
+	}
+	if l.eobRun > 0 {
+		refine(r, b, k, h.to, -1, bit)
+		l.eobRun--
+	}
+}
+
+// refine reads a bit for each coefficient that is not zero, until run others were passed.
+// It returns where that is.
+func refine(r *bitReader, b *[64]int16, k, to, run int, bit int16) int {
+	for ; k <= to && !r.short; k++ {
+		v := &b[unzig(k)]
+		if *v == 0 {
+			if run == 0 {
+				break
+			}
+			run--
+			continue
+		}
+		if r.bits(1) == 1 && *v&bit == 0 {
+			if *v > 0 {
+				*v += bit
+			} else {
+				*v -= bit
+			}
+		}
+	}
+	return k
+}
+
+func clamp16(v int64) int16 { return int16(max(math.MinInt16, min(v, math.MaxInt16))) } //nolint:gosec // it is clamped
+
+// reconstruct turns the coefficients of a progressive picture into samples.
+func (l *lenient) reconstruct(ctx context.Context) error {
+	if !l.progressive {
+		return nil
+	}
+	for i := range l.comps {
+		c := &l.comps[i]
+		for y := range c.usedY {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			for x := range c.usedX {
+				l.put(c, &c.coefficients[y*c.blocksX+x], x, y)
+			}
+		}
+		c.coefficients = nil
+	}
+	return nil
+}
+
+// put puts the samples of a block into its plane: dequantization and the inverse
+// cosine transform (T.81, A.3.3).
+func (l *lenient) put(c *component, b *[64]int16, x, y int) {
+	const block = 8
+	out := c.plane[block*(y*c.stride+x):]
+	quant := &l.quant[c.table]
+	var in, half [64]float32
+	flat := true
+	for i, v := range b {
+		in[i] = float32(v) * quant[i]
+		flat = flat && (v == 0 || i == 0)
+	}
+	if flat {
+		v := sample(in[0] / block)
+		for row := range block {
+			for i := range block {
+				out[row*c.stride+i] = v
+			}
+		}
+		return
+	}
+	for row := range block {
+		inverse(in[block*row:], half[block*row:], 1)
+	}
+	for column := range block {
+		inverse(half[column:], in[column:], block)
+	}
+	for row := range block {
+		for i := range block {
+			out[row*c.stride+i] = sample(in[block*row+i])
+		}
+	}
+}
+
+func sample(v float32) byte { return byte(max(0, min(v+128.5, 255))) }
+
+// inverse is the inverse cosine transform of eight values that lie step apart: even and odd
+// ones apart, as they have the same or opposite signs in both halves of the result.
+func inverse(in, out []float32, step int) {
+	const ( // cos(kπ/16)/2, and cos(π/4)/2 for the first one
+		c1, c2, c3, c4 = 0.49039264, 0.46193977, 0.41573481, 0.35355339
+		c5, c6, c7     = 0.27778512, 0.19134172, 0.09754516
+	)
+	v0, v1, v2, v3 := in[0], in[step], in[2*step], in[3*step]
+	v4, v5, v6, v7 := in[4*step], in[5*step], in[6*step], in[7*step]
+	sum, difference := c4*(v0+v4), c4*(v0-v4)
+	outer, inner := c2*v2+c6*v6, c6*v2-c2*v6
+	even := [4]float32{sum + outer, difference + inner, difference - inner, sum - outer}
+	odd := [4]float32{
+		c1*v1 + c3*v3 + c5*v5 + c7*v7,
+		c3*v1 - c7*v3 - c1*v5 - c5*v7,
+		c5*v1 - c1*v3 + c7*v5 + c3*v7,
+		c7*v1 - c5*v3 + c3*v5 - c1*v7,
+	}
+	for i := range 4 {
+		out[i*step], out[(7-i)*step] = even[i]+odd[i], even[i]-odd[i]
+	}
+}
+
+// unzig returns where a coefficient lies that is the k-th of the file (T.81, figure 5).
+func unzig(k int) int {
+	return int("\x00\x01\x08\x10\x09\x02\x03\x0a\x11\x18\x20\x19\x12\x0b\x04\x05\x0c\x13\x1a\x21\x28\x30\x29\x22\x1b\x14\x0d\x06\x07\x0e\x15\x1c\x23\x2a\x31\x38\x39\x32\x2b\x24\x1d\x16\x0f\x17\x1e\x25\x2c\x33\x3a\x3b\x34\x2d\x26\x1f\x27\x2e\x35\x3c\x3d\x36\x2f\x37\x3e\x3f"[k])
+}
+
+// picture puts the components together.
+func (l *lenient) picture() image.Image {
+	whole := image.Rect(0, 0, l.width, l.height)
+	switch {
+	case l.components == 1:
+		return &image.Gray{Pix: l.comps[0].plane, Stride: l.comps[0].stride, Rect: whole}
+	case l.components == 4:
+		return l.mixed(whole)
+	case l.plain() || l.odd:
+		return l.rgba(whole)
+	}
+	y, cb, cr := l.comps[0], l.comps[1], l.comps[2]
+	ratio, _ := subsampling([maxComponents]int{y.wide, cb.wide, cr.wide}, [maxComponents]int{y.high, cb.high, cr.high})
+	return &image.YCbCr{Y: y.plane, Cb: cb.plane, Cr: cr.plane, YStride: y.stride, CStride: cb.stride, SubsampleRatio: ratio, Rect: whole}
+}
+
+// at returns the sample of a component for a pixel.
+func (l *lenient) at(c *component, x, y int) byte {
+	return c.plane[y*c.high/l.mostHigh*c.stride+x*c.wide/l.mostWide]
+}
+
+func (l *lenient) rgba(whole image.Rectangle) image.Image {
+	img := image.NewRGBA(whole)
+	for y := range l.height {
+		for x := range l.width {
+			p := img.Pix[y*img.Stride+4*x:][:4]
+			p[0], p[1], p[2], p[3] = l.at(&l.comps[0], x, y), l.at(&l.comps[1], x, y), l.at(&l.comps[2], x, y), 255
+			if !l.plain() {
+				p[0], p[1], p[2] = color.YCbCrToRGB(p[0], p[1], p[2])
+			}
+		}
+	}
+	return img
+}
+
+// mixed is a CMYK picture. JPEGs have it inverted, 255 is no ink: that is how Adobe began
+// it, and how browsers read all of them. The colours of YCCK are turned into RGB, which is
+// CMY inverted once more.
+func (l *lenient) mixed(whole image.Rectangle) image.Image {
+	img := image.NewCMYK(whole)
+	for y := range l.height {
+		for x := range l.width {
+			p := img.Pix[y*img.Stride+4*x:][:4]
+			for i := range p {
+				p[i] = l.at(&l.comps[i], x, y)
+			}
+			if l.adobe && l.adobeTransform != 0 {
+				p[0], p[1], p[2] = color.YCbCrToRGB(p[0], p[1], p[2])
+				p[3] = 255 - p[3]
+				continue
+			}
+			for i := range p {
+				p[i] = 255 - p[i]
+			}
+		}
+	}
+	return img
+}
