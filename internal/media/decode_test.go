@@ -346,15 +346,19 @@ func jpegHead(mark byte, w, h uint16, sampling byte) []byte {
 }
 
 func BenchmarkDecode(b *testing.B) {
+	profile := madeProfile{colorants: displayP3(), curve: srgbTag(), version: 4}.file()
 	for _, size := range [][2]int{{1600, 1200}, {4000, 3000}, {6000, 4000}} {
 		file := jpegOf(painted(size[0], size[1]))
-		b.Run(fmt.Sprintf("%d×%d", size[0], size[1]), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := bare().decode(b.Context(), bytes.NewReader(file)); err != nil {
-					b.Fatal(err)
+		for name, file := range map[string][]byte{"sRGB": file, "Display P3": jpegWithProfile(file, profile, 60_000), "cut off": cutAt(file, 0.9)} {
+			b.Run(fmt.Sprintf("%d×%d/%s", size[0], size[1], name), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := bare().decode(b.Context(), bytes.NewReader(file)); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 

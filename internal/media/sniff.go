@@ -26,7 +26,7 @@ func sniff(file io.Reader) (kind, error) {
 	if name := otherFormat(head); name != "" {
 		return kind{}, rejected("The file is %s. Please send a JPEG, PNG or WebP.", name)
 	}
-	return kind{}, rejected("The file is no picture that is known here. Please send a JPEG, PNG or WebP.")
+	return kind{}, rejected("The file is not a picture of a known format. Please send a JPEG, PNG or WebP.")
 }
 
 // otherFormat returns the name of a format that is not accepted, with its article, or "".

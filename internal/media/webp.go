@@ -29,7 +29,7 @@ type webpFile struct {
 func openWebP(data []byte) (*source, error) {
 	f := parseWebP(data)
 	if f.animated {
-		return nil, rejected("The WebP is animated; send a picture that does not move.")
+		return nil, rejected("The file is an animated WebP. Please send a still JPEG, PNG or WebP.")
 	}
 	cleaned, err := f.cleaned()
 	if err != nil {
