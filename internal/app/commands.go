@@ -98,9 +98,7 @@ func (c *commands) command() *cli.Command {
 				Name: "migrate", Usage: "bring the database up to date; servers do so at their start", Action: c.migrate,
 				Commands: []*cli.Command{{Name: "status", Usage: "list the migrations and whether they are applied", Action: c.migrateStatus}},
 			},
-			{
-				Name: "import", Usage: "take in shops from OpenStreetMap Overpass JSON, GeoJSON or CSV", ArgsUsage: "FILE…", Action: c.importShops,
-			},
+			c.importCommand(),
 			{
 				Name: "seed", Usage: "fill the stores with a synthetic region, its people, whom they follow and what they write", Action: c.seed,
 				Flags: []cli.Flag{
@@ -301,15 +299,6 @@ func (c *commands) await(ctx context.Context, db *store.SQL) error {
 		return nil
 	}
 	return db.Await(ctx, waiting(ctx, c.log))
-}
-
-func (c *commands) importShops(ctx context.Context, cmd *cli.Command) error {
-	if !cmd.Args().Present() {
-		return usageError{errors.New("import needs a FILE")}
-	}
-	return c.withHouse(ctx, func(h *House) error {
-		return town.Import(ctx, h.Shops, cmd.Args().Slice(), c.stdout)
-	})
 }
 
 func (c *commands) seed(ctx context.Context, cmd *cli.Command) error {

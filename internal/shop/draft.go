@@ -1,11 +1,16 @@
 package shop
 
+import "github.com/tandian-dev/tandian/internal/kit/geo"
+
 // A Draft is a shop as an import, a seed or the demo town describes it: what
 // is known before the database has given it an id.
 type Draft struct {
 	// ExternalID names the shop in its source, for example "osm:node/42". A
 	// draft with the external id of a stored shop updates that shop. Required.
 	ExternalID string
+	// FormerID is an external id that the shop may still have: a stored shop with
+	// it gets ExternalID, unless another shop has that. "" is none.
+	FormerID string
 	// Type is the key of one of [Catalogue], for example "cafe".
 	Type      string
 	Name      string
@@ -21,6 +26,12 @@ type Draft struct {
 	// Images are paths of pictures that are kept here. Like the owner, they are for a shop
 	// that the draft adds.
 	Images []string
+}
+
+// Known is what a stored shop is recognized by.
+type Known struct {
+	Name string
+	At   geo.Point
 }
 
 // A Tally counts what became of a run of drafts.

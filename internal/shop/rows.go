@@ -164,6 +164,25 @@ func (s *Service) IDsOf(ctx context.Context, externalIDs []string) (map[string]i
 	return ids, nil
 }
 
+// Known returns the shops that have external ids, by these. It is a statement for
+// 500 of them, past all caches: not for requests.
+func (s *Service) Known(ctx context.Context, externalIDs []string) (map[string]Known, error) {
+	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
+	defer cancel()
+	known := make(map[string]Known, len(externalIDs))
+	for names := range slices.Chunk(externalIDs, namesAtOnce) {
+		rows, err := s.db.Shop.Query().Where(entshop.ExternalIDIn(names...)).
+			Select(entshop.FieldExternalID, entshop.FieldName, entshop.FieldLat, entshop.FieldLng).All(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("select %d shops by external id: %w", len(names), err)
+		}
+		for _, r := range rows {
+			known[*r.ExternalID] = Known{Name: r.Name, At: geo.Point{Lat: r.Lat, Lng: r.Lng}}
+		}
+	}
+	return known, nil
+}
+
 // within keeps the rows whose position falls into one of the spans.
 func within(spans []geo.Span) func(*sql.Selector) {
 	return func(sel *sql.Selector) {

@@ -155,6 +155,13 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 	if err != nil {
 		return nil, Tally{}, err
 	}
+	if renamed, err := renameFormer(ctx, tx, batch, before); err != nil {
+		return nil, Tally{}, err
+	} else if renamed {
+		if before, err = rowsOf(ctx, tx, batch); err != nil {
+			return nil, Tally{}, err
+		}
+	}
 	var tally Tally
 	var writes []*ent.ShopCreate
 	var written []string
@@ -199,6 +206,21 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 		done[i] = placedOf(row)
 	}
 	return done, tally, nil
+}
+
+// renameFormer gives rows that have a draft's former external id the present one.
+func renameFormer(ctx context.Context, tx *ent.Tx, batch []Draft, before map[string]*ent.Shop) (renamed bool, err error) {
+	for _, d := range batch {
+		if d.FormerID == "" || before[d.ExternalID] != nil {
+			continue
+		}
+		n, err := tx.Shop.Update().Where(entshop.ExternalID(d.FormerID)).SetExternalID(d.ExternalID).Save(ctx)
+		if err != nil {
+			return false, fmt.Errorf("rename shop %s to %s: %w", d.FormerID, d.ExternalID, err)
+		}
+		renamed = renamed || n > 0
+	}
+	return renamed, nil
 }
 
 // rowsOf reads the rows that a batch names.

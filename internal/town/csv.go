@@ -5,16 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// CSV (RFC 4180, UTF-8, commas): the first line names the columns, in any
-// order. Blank lines are skipped, unknown columns are noted and ignored.
+// CSV (RFC 4180): the first line names the columns, in any order and any case.
+// Cells are between commas, semicolons or tabs, which the header shows, or what a
+// line "sep=…" before it says. The text is UTF-8, or UTF-16 with a byte order
+// mark. Blank lines are skipped, unknown columns are noted and ignored. A bad row
+// costs that row only.
 //
-//	external_id  required, names the shop in its source; at most 200 bytes
+//	external_id  required, names the shop; at most 200 bytes. See source.go
 //	type         required, a key of the catalogue
 //	name         required
 //	lat, lng     required, WGS 84 degrees
@@ -28,43 +33,101 @@ var (
 	optionalColumns = []string{"area", "address", "avg_price", "score", "open_hours"}
 )
 
+// separators are those that are looked for in the header.
+const separators = ",;\t|"
+
+// sepLine is how spreadsheets write down the separator.
+var sepLine = regexp.MustCompile(`^(?i)"?sep=([^\r\n"])"?\s*$`)
+
 // readCSV reads the rows of a CSV file.
-func readCSV(in *stream, c *collector) error {
+func readCSV(in io.Reader, c *collector) error {
 	c.file.Format = "CSV"
-	r := csv.NewReader(in)
-	r.ReuseRecord = true
-	header, err := r.Read()
-	if err != nil {
-		return explainCSV(r, err)
-	}
-	columns, err := c.columns(header)
+	lines := newCSVLines(in)
+	comma, err := lines.separator()
 	if err != nil {
 		return err
 	}
+	r := newCSVRows(lines, comma)
+	header, err := r.header()
+	if err != nil {
+		return err
+	}
+	columns, err := c.columns(header, comma)
+	if err != nil {
+		return err
+	}
+	r.cells = len(header)
 	for {
-		in.mark = r.InputOffset()
-		row, err := r.Read()
-		if errors.Is(err, io.EOF) {
+		row, line, wrong, err := r.next()
+		switch where := fmt.Sprintf("line %d", line); {
+		case errors.Is(err, io.EOF):
 			return nil
+		case err != nil:
+			return err
+		case wrong != "":
+			c.spoiled(where, "%s", wrong)
+		default:
+			c.addRow(where, columns, row)
 		}
-		if err != nil {
-			return explainCSV(r, err)
-		}
-		line, _ := r.FieldPos(0)
-		c.addRow(line, columns, row)
 	}
 }
 
+// columnName is how a title of a column is compared.
+func columnName(title string) string {
+	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(text.Line(title)))
+}
+
+func knownColumn(name string) bool {
+	return slices.Contains(requiredColumns, name) || slices.Contains(optionalColumns, name)
+}
+
+// separator finds the separator of the cells: what a line sep= says, or the one
+// that gives the header most of our columns.
+func (l *csvLines) separator() (rune, error) {
+	first, err := l.line()
+	for err == nil && strings.TrimSpace(string(first.text)) == "" {
+		first, err = l.line()
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			return 0, &formatError{0, "the file has no line of column names"}
+		}
+		return 0, err
+	}
+	if said := sepLine.FindSubmatch(first.text); said != nil {
+		comma, _ := utf8.DecodeRune(said[1])
+		return comma, nil
+	}
+	l.beginAt(l.taken - 1)
+	best, most := ',', 0
+	for _, comma := range separators {
+		r := csv.NewReader(strings.NewReader(string(first.text)))
+		r.Comma, r.LazyQuotes = comma, true
+		titles, _ := r.Read()
+		known := 0
+		for _, title := range titles {
+			if knownColumn(columnName(title)) {
+				known++
+			}
+		}
+		if known > most {
+			best, most = comma, known
+		}
+	}
+	return best, nil
+}
+
 // columns finds the place of each column of ours in the header.
-func (c *collector) columns(header []string) (map[string]int, error) {
+func (c *collector) columns(header []string, comma rune) (map[string]int, error) {
 	columns := make(map[string]int)
 	for i, title := range header {
-		name := strings.ToLower(text.Line(title))
+		name := columnName(title)
 		_, twice := columns[name]
 		switch {
-		case !slices.Contains(requiredColumns, name) && !slices.Contains(optionalColumns, name):
+		case name == "":
+		case !knownColumn(name):
 			note, _ := text.Cut(fmt.Sprintf("column %q is not known and ignored", text.Line(title)), maxExample)
-			c.file.Report.Notes = append(c.file.Report.Notes, note)
+			c.note("%s", note)
 		case twice:
 			return nil, &formatError{0, fmt.Sprintf("the header has the column %q twice", name)}
 		default:
@@ -78,40 +141,23 @@ func (c *collector) columns(header []string) (map[string]int, error) {
 		}
 	}
 	if missing != nil {
-		return nil, &formatError{0, fmt.Sprintf("as CSV, the header has no column %s; it needs %s",
-			strings.Join(missing, ", "), strings.Join(requiredColumns, ", "))}
+		found, _ := text.Cut(text.Line(strings.Join(header, string(comma))), maxExample)
+		return nil, &formatError{0, fmt.Sprintf("as CSV, the header has no column %s; it needs %s, between commas, semicolons or tabs. It is %q",
+			strings.Join(missing, ", "), strings.Join(requiredColumns, ", "), found)}
 	}
 	return columns, nil
 }
 
-func (c *collector) addRow(line int, columns map[string]int, row []string) {
+func (c *collector) addRow(where string, columns map[string]int, row []string) {
 	column := func(name string) string {
 		if i, ok := columns[name]; ok {
 			return row[i]
 		}
 		return ""
 	}
-	rec := columnsRecord(fmt.Sprintf("line %d", line), column)
-	rec.lat, rec.lng = degrees(column("lat")), degrees(column("lng"))
+	rec := columnsRecord(where, column)
+	lat, latWrong := degrees(column("lat"))
+	lng, lngWrong := degrees(column("lng"))
+	rec.at = middleOf([][]position{{corner(lat, latWrong, lng, lngWrong)}}, false)
 	c.add(rec)
-}
-
-// explainCSV gives an error of the reader its place. The reader counts lines
-// and columns itself, so the place is part of the message.
-func explainCSV(r *csv.Reader, err error) error {
-	if errors.Is(err, io.EOF) {
-		return &formatError{0, "the file has no line of column names"}
-	}
-	wrong, ok := errors.AsType[*csv.ParseError](err)
-	if !ok {
-		return err
-	}
-	what := wrong.Err.Error()
-	if errors.Is(wrong.Err, csv.ErrFieldCount) {
-		what = fmt.Sprintf("as many fields as the header has are needed: %d", r.FieldsPerRecord)
-	}
-	if wrong.StartLine != wrong.Line {
-		what = fmt.Sprintf("%s, in the row that begins on line %d", what, wrong.StartLine)
-	}
-	return fmt.Errorf("line %d, column %d: %s", wrong.Line, max(wrong.Column, 1), what)
 }

@@ -23,7 +23,7 @@ const demoLat, demoLng = 30.2448, 120.1510
 // streets within 900 m of 30.2448, 120.1510, with every type of the catalogue.
 // External ids are demo:NAME. The drafts are the caller's.
 func Demo() []shop.Draft {
-	file, err := decode(context.Background(), "demo.csv", strings.NewReader(demoCSV), int64(len(demoCSV)))
+	file, err := decode(context.Background(), "demo.csv", "", strings.NewReader(demoCSV), int64(len(demoCSV)))
 	if err != nil { // the file is part of the program
 		panic(fmt.Sprintf("town: the demo town: %v", err))
 	}

@@ -19,6 +19,10 @@ type File struct {
 	// once, every text clean and within its bound.
 	Drafts []shop.Draft
 	Report Report
+	// local are the external ids of Drafts that only tell the records of their
+	// data set apart, by the id under which they were stored before data sets
+	// had names. See source.go.
+	local map[string]string
 }
 
 // A Report says what became of the records of a file: elements, features or
@@ -26,10 +30,11 @@ type File struct {
 // the fields below down to NoID; the others do not refuse it.
 type Report struct {
 	Records         int
+	Unreadable      Finding // a part of the wrong JSON type, a row of another length, …
 	Untagged        Finding // OpenStreetMap geometry without any tag
 	UnknownCategory Finding // no type of the catalogue fits
 	Nameless        Finding // no name
-	BadCoordinates  Finding // none, not a number, out of range, or (0,0)
+	BadCoordinates  Finding // none, not a number, out of range, or exactly (0,0)
 	NoID            Finding // nothing that names the shop in its source, or more than 200 bytes
 	Duplicate       Finding // an external id again: the last one counts
 	TooLong         Finding // a text beyond its bound of package shop: cut
@@ -47,10 +52,7 @@ const (
 	maxExamples = 20
 	maxExample  = 100 // characters
 
-	// MaxLatitude bounds the latitudes that can be imported, because Redis
-	// stores no position beyond it (GEOADD, EPSG:3857).
-	MaxLatitude  = 85.05112878
-	maxLongitude = 180
+	maxNotes = 20
 
 	maxExternalID = 200 // bytes: what a Sink takes
 )
@@ -72,6 +74,7 @@ func (r *Report) findings() []struct {
 		label string
 		Finding
 	}{
+		{"unreadable", r.Unreadable},
 		{"without a name", r.Nameless},
 		{"of no known category", r.UnknownCategory},
 		{"with bad coordinates", r.BadCoordinates},
@@ -110,12 +113,13 @@ func (f *File) String() string {
 type record struct {
 	where    string // how the report names it
 	id       string
+	prefix   string // of the external id, if id needs one
 	category string // a key of the catalogue, or "" if none fits
 	saw      string // what stood in the place of the category
 	name     string
 	area     string
 	address  string
-	lat, lng float64 // NaN is unreadable or missing
+	at       position
 	price    string
 	score    string
 	hours    string
@@ -123,19 +127,34 @@ type record struct {
 
 // A collector turns records into the drafts and the report of a file.
 type collector struct {
-	file  *File
-	place map[string]int // external id → index in file.Drafts
+	file   *File
+	source string         // of ids that are local to their data set; "" is unnamed
+	place  map[string]int // external id → index in file.Drafts
 }
 
-func newCollector(name string) *collector {
-	return &collector{file: &File{Name: name}, place: make(map[string]int)}
+func newCollector(name, source string) *collector {
+	return &collector{file: &File{Name: name, local: make(map[string]string)}, source: source, place: make(map[string]int)}
+}
+
+// note adds a line to the report, up to a number of them.
+func (c *collector) note(format string, args ...any) {
+	if len(c.file.Report.Notes) < maxNotes {
+		c.file.Report.Notes = append(c.file.Report.Notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// spoiled counts a record that cannot be read.
+func (c *collector) spoiled(where, format string, args ...any) {
+	c.file.Report.Records++
+	c.file.Report.Unreadable.add("%s: %s", where, fmt.Sprintf(format, args...))
 }
 
 // add takes one record in, or reports why not.
 func (c *collector) add(rec record) {
 	report := &c.file.Report
 	report.Records++
-	id, name := text.Line(rec.id), text.Line(rec.name)
+	name := text.Line(rec.name)
+	id, former := c.externalID(rec)
 	switch {
 	case rec.category == "":
 		report.UnknownCategory.add("%s (%s)", rec.where, rec.saw)
@@ -143,17 +162,20 @@ func (c *collector) add(rec record) {
 	case name == "":
 		report.Nameless.add("%s (%s)", rec.where, rec.category)
 		return
-	case !storable(rec.lat, rec.lng):
-		report.BadCoordinates.add("%s %s (%v, %v)", rec.where, name, rec.lat, rec.lng)
+	case rec.at.wrong != "":
+		report.BadCoordinates.add("%s %s: %s", rec.where, shortened(name), rec.at.wrong)
 		return
 	case id == "" || len(id) > maxExternalID: // cut, two ids could become one
 		report.NoID.add("%s %s", rec.where, name)
 		return
 	}
-	d := shop.Draft{ExternalID: id, Type: rec.category, Name: name, Lat: rec.lat, Lng: rec.lng}
+	d := shop.Draft{ExternalID: id, Type: rec.category, Name: name, Lat: rec.at.Lat, Lng: rec.at.Lng}
 	d.Area, d.Address, d.OpenHours = text.Line(rec.area), text.Line(rec.address), text.Line(rec.hours)
 	c.bound(rec.where, &d)
 	c.figures(rec, &d)
+	if former != "" {
+		c.file.local[id] = former
+	}
 	if i, again := c.place[id]; again {
 		report.Duplicate.add("%s %s", rec.where, id)
 		c.file.Drafts[i] = d
@@ -211,19 +233,13 @@ func (c *collector) figures(rec record, d *shop.Draft) {
 	}
 }
 
-// storable reports whether a position can be that of a shop. (0,0) is what
-// broken exports write for "unknown".
-func storable(lat, lng float64) bool {
-	return math.Abs(lat) <= MaxLatitude && math.Abs(lng) <= maxLongitude && (lat != 0 || lng != 0)
-}
-
-// degrees reads a coordinate; what is none is NaN.
-func degrees(s string) float64 {
-	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	if err != nil {
-		return math.NaN()
+// shortened leaves room for the reason behind a name.
+func shortened(name string) string {
+	short, was := text.Cut(name, maxExample/4)
+	if was {
+		short += "…"
 	}
-	return f
+	return short
 }
 
 // catalogued returns the catalogue's key that s writes, or "".

@@ -3,52 +3,41 @@ package town
 import (
 	"encoding/json"
 	"fmt"
-	"math"
+	"strings"
 
+	"github.com/tandian-dev/tandian/internal/kit/text"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-// GeoJSON (RFC 7946): a FeatureCollection of Points, or of Polygons and
-// MultiPolygons, which count as the mean of the corners of their first ring.
+// GeoJSON (RFC 7946): a FeatureCollection. A shape counts as the middle of its
+// corners; of a polygon these are the corners of its outer ring.
 //
 // A feature with a property external_id has the properties of a CSV file (see
 // csv.go), without lat and lng. Any other one has tags of OpenStreetMap as
 // properties (see osm.go), and its id is its property "@id" or its "id": one
-// like node/42 gives the external id osm:node/42, any other X geojson:X.
+// like node/42 gives the external id osm:node/42, for any other see source.go.
 
-// A feature is one member of a FeatureCollection.
-type feature struct {
-	ID         loose     `json:"id"`
-	Geometry   *geometry `json:"geometry"`
-	Properties tags      `json:"properties"`
-}
-
-type geometry struct {
-	Type        loose           `json:"type"`
-	Coordinates json.RawMessage `json:"coordinates"`
-}
-
-// addFeature takes in the nth feature of a file, counted from 1.
-func (c *collector) addFeature(n int, f *feature) {
-	where := fmt.Sprintf("feature %d", n)
-	p := f.Properties
+// addFeature takes in a feature.
+func (c *collector) addFeature(where string, f map[string]json.RawMessage) {
+	p, wrong := tagsOf(f["properties"])
+	if wrong != "" {
+		c.spoiled(where, "its member properties %s", wrong)
+		return
+	}
 	var rec record
 	if p["external_id"] != "" {
 		rec = columnsRecord(where, func(column string) string { return string(p[column]) })
 	} else {
-		id := p.first("@id")
-		if id == "" {
-			id = string(f.ID)
-		}
 		rec = osmRecord(where, p)
-		switch {
-		case osmID.MatchString(id):
-			rec.where, rec.id = id, "osm:"+id
-		case id != "":
-			rec.id = "geojson:" + id
+		rec.id, rec.prefix = p.first("@id"), geojsonPrefix
+		if rec.id == "" {
+			rec.id = string(looseOf(f["id"]))
+		}
+		if osmID.MatchString(rec.id) {
+			rec.where, rec.prefix = rec.id, osmPrefix
 		}
 	}
-	rec.lat, rec.lng = f.Geometry.position()
+	rec.at = geometryPlace(f["geometry"])
 	c.add(rec)
 }
 
@@ -69,47 +58,97 @@ func columnsRecord(where string, column func(string) string) record {
 	}
 }
 
-// position is where a shop of this shape is; NaN is nowhere.
-func (g *geometry) position() (lat, lng float64) {
-	if g == nil {
-		return math.NaN(), math.NaN()
+// geometryPlace finds where a feature lies.
+func geometryPlace(raw json.RawMessage) position {
+	if absent(raw) {
+		return nowhere("no geometry")
 	}
-	var ring [][]float64
-	var err error
-	switch g.Type {
-	case "Point":
-		ring = make([][]float64, 1)
-		err = json.Unmarshal(g.Coordinates, &ring[0])
-	case "Polygon":
-		var polygon [][][]float64
-		if err = json.Unmarshal(g.Coordinates, &polygon); len(polygon) > 0 {
-			ring = polygon[0]
-		}
-	case "MultiPolygon":
-		var polygons [][][][]float64
-		if err = json.Unmarshal(g.Coordinates, &polygons); len(polygons) > 0 && len(polygons[0]) > 0 {
-			ring = polygons[0][0]
-		}
+	g, wrong := object(raw)
+	if wrong != "" {
+		return nowhere("geometry %s", wrong)
 	}
-	if err != nil { // a finding of this feature: the document itself is sound
-		return math.NaN(), math.NaN()
+	kind, coordinates := string(looseOf(g["type"])), g["coordinates"]
+	read := map[string]func(json.RawMessage) ([][]position, string){
+		"Point":           onePart(readPoint),
+		"MultiPoint":      onePart(readLine),
+		"LineString":      onePart(readLine),
+		"MultiLineString": manyParts(readLine),
+		"Polygon":         onePart(outerRing),
+		"MultiPolygon":    manyParts(outerRing),
+	}[kind]
+	switch {
+	case shape(g["type"]) != "a text":
+		return nowhere("the type of the geometry is %s, not a text", shape(g["type"]))
+	case read == nil:
+		short, _ := text.Cut(text.Line(kind), maxExample/4)
+		return nowhere("%s is not read", short)
+	case shape(coordinates) != "an array":
+		return nowhere("coordinates are %s", strings.Replace(shape(coordinates), "a text", "text", 1))
 	}
-	return mean(ring)
+	parts, wrong := read(coordinates)
+	if wrong != "" {
+		return nowhere("coordinates are not those of a %s: one %s", kind, wrong)
+	}
+	return middleOf(parts, kind == "MultiPolygon")
 }
 
-// mean is the middle of the corners of a ring of [longitude, latitude]. The
-// last corner of a closed ring repeats the first and does not count twice.
-func mean(ring [][]float64) (lat, lng float64) {
-	if len(ring) > 1 {
-		ring = ring[:len(ring)-1]
+// onePart reads a shape of one part.
+func onePart(part func(json.RawMessage) ([]position, string)) func(json.RawMessage) ([][]position, string) {
+	return func(raw json.RawMessage) ([][]position, string) {
+		corners, wrong := part(raw)
+		return [][]position{corners}, wrong
 	}
-	for _, corner := range ring {
-		if len(corner) < 2 {
-			return math.NaN(), math.NaN()
+}
+
+// manyParts reads a shape of any number of parts.
+func manyParts(part func(json.RawMessage) ([]position, string)) func(json.RawMessage) ([][]position, string) {
+	return func(raw json.RawMessage) ([][]position, string) {
+		members, wrong := array(raw)
+		parts := make([][]position, len(members))
+		for i, m := range members {
+			if parts[i], wrong = part(m); wrong != "" {
+				break
+			}
 		}
-		lng += corner[0]
-		lat += corner[1]
+		return parts, wrong
 	}
-	n := float64(len(ring)) // of no corners, the mean is 0/0: NaN
-	return lat / n, lng / n
+}
+
+// readPoint reads [longitude, latitude]; an altitude is left out.
+func readPoint(raw json.RawMessage) ([]position, string) {
+	numbers, wrong := array(raw)
+	switch {
+	case wrong != "":
+		return nil, wrong
+	case len(numbers) == 0:
+		return []position{nowhere("coordinates are empty")}, ""
+	case len(numbers) == 1:
+		return []position{nowhere("latitude is missing")}, ""
+	}
+	lng, lngWrong := jsonDegrees(numbers[0])
+	lat, latWrong := jsonDegrees(numbers[1])
+	return []position{corner(lat, latWrong, lng, lngWrong)}, ""
+}
+
+// readLine reads an array of points.
+func readLine(raw json.RawMessage) ([]position, string) {
+	members, wrong := array(raw)
+	corners := make([]position, 0, len(members))
+	for _, m := range members {
+		var p []position
+		if p, wrong = readPoint(m); wrong != "" {
+			break
+		}
+		corners = append(corners, p...)
+	}
+	return corners, wrong
+}
+
+// outerRing reads the first ring of a polygon; the others are its holes.
+func outerRing(raw json.RawMessage) ([]position, string) {
+	rings, wrong := array(raw)
+	if wrong != "" || len(rings) == 0 {
+		return nil, wrong
+	}
+	return readLine(rings[0])
 }

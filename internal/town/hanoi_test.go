@@ -29,7 +29,7 @@ func TestRealExtractIsImportedWhole(t *testing.T) {
 			"market": 1, "kids": 1, "cinema": 1,
 		}}
 	}
-	file, err := Read(t.Context(), path)
+	file, err := Read(t.Context(), path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,64 +1,97 @@
 package town
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
+// Store is where imported shops go.
+type Store interface {
+	Sink
+	Registry
+}
+
 // Import reads the files and stores their shops in one transaction, so after
-// an error of any file nothing is stored. An external id that several files
-// have is that of the last one. Import writes to out what was found in each
-// file, the progress, and the tally.
-func Import(ctx context.Context, sink Sink, paths []string, out io.Writer) error {
-	if len(paths) == 0 {
-		return errors.New("import: no file given")
+// an error of any file nothing is stored. source names the data set that the
+// files belong to, for ids that are local to it; "" is none. An external id that
+// several files have is that of the last one. Import writes to out what was found
+// in each file, the progress, and the tally.
+func Import(ctx context.Context, store Store, source string, paths []string, out io.Writer) error {
+	drafts, report, err := gather(ctx, store, source, paths, out)
+	if err != nil {
+		return fmt.Errorf("import: %w. Nothing was stored", err)
 	}
-	all := newCollector("")
-	for _, path := range paths {
-		file, err := Read(ctx, path)
-		if err != nil {
-			return fmt.Errorf("import: %w", err)
-		}
-		if _, err := io.WriteString(out, file.String()); err != nil {
-			return fmt.Errorf("import: print the report: %w", err)
-		}
-		all.merge(file)
-	}
-	drafts := all.file.Drafts
 	var tally shop.Tally
 	if len(drafts) > 0 {
 		progress := NewProgress(out, "shops", len(drafts))
 		defer progress.Close()
-		var err error
-		if tally, err = sink.Upsert(ctx, drafts, progress.Set); err != nil {
+		if tally, err = store.Upsert(ctx, drafts, progress.Set); err != nil {
 			return fmt.Errorf("import %d shops: %w", len(drafts), err)
 		}
 		progress.Close()
 	}
-	if _, err := fmt.Fprintln(out, summary(tally, &all.file.Report)); err != nil {
+	if _, err := fmt.Fprintln(out, summary(tally, report)); err != nil {
 		return fmt.Errorf("import: print the tally: %w", err)
 	}
 	return nil
 }
 
-// merge takes in another file: its drafts, and the counts of its report.
-func (c *collector) merge(f *File) {
+// gather reads the files and writes the report of each.
+func gather(ctx context.Context, registry Registry, source string, paths []string, out io.Writer) ([]shop.Draft, *Report, error) {
+	if len(paths) == 0 {
+		return nil, nil, errors.New("no file given")
+	}
+	all := newCollector("", source)
+	for _, path := range paths {
+		file, err := Read(ctx, path, source)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := file.usable(); err != nil {
+			return nil, nil, err
+		}
+		if err := file.recognize(ctx, registry, source); err != nil {
+			return nil, nil, err
+		}
+		if err := all.merge(file); err != nil {
+			return nil, nil, err
+		}
+		if _, err := io.WriteString(out, file.String()); err != nil {
+			return nil, nil, fmt.Errorf("print the report: %w", err)
+		}
+	}
+	return all.file.Drafts, &all.file.Report, nil
+}
+
+// merge takes in another file: its drafts, and the counts of its report. It
+// refuses a local id that two files use for two places.
+func (c *collector) merge(f *File) error {
 	for _, d := range f.Drafts {
-		if i, again := c.place[d.ExternalID]; again {
-			c.file.Report.Duplicate.Count++
-			c.file.Drafts[i] = d
+		i, again := c.place[d.ExternalID]
+		if !again {
+			c.place[d.ExternalID] = len(c.file.Drafts)
+			c.file.Drafts = append(c.file.Drafts, d)
 			continue
 		}
-		c.place[d.ExternalID] = len(c.file.Drafts)
-		c.file.Drafts = append(c.file.Drafts, d)
+		before := c.file.Drafts[i]
+		if _, local := f.local[d.ExternalID]; local && !samePlace(&d, before.Name, geo.Point{Lat: before.Lat, Lng: before.Lng}) {
+			return fmt.Errorf("%s: %s is %q here and %q in a file before it; import the files one by one, each with its own --source",
+				f.Name, d.ExternalID, shortened(d.Name), shortened(before.Name))
+		}
+		c.file.Report.Duplicate.Count++
+		d.FormerID = cmp.Or(d.FormerID, before.FormerID)
+		c.file.Drafts[i] = d
 	}
 	sum, r := &c.file.Report, &f.Report
 	sum.Records += r.Records
+	sum.Unreadable.Count += r.Unreadable.Count
 	sum.Untagged.Count += r.Untagged.Count
 	sum.UnknownCategory.Count += r.UnknownCategory.Count
 	sum.Nameless.Count += r.Nameless.Count
@@ -67,6 +100,7 @@ func (c *collector) merge(f *File) {
 	sum.Duplicate.Count += r.Duplicate.Count
 	sum.TooLong.Count += r.TooLong.Count
 	sum.BadValue.Count += r.BadValue.Count
+	return nil
 }
 
 // summary is the last line of an import.

@@ -1,7 +1,7 @@
 package town
 
 import (
-	"math"
+	"encoding/json"
 	"regexp"
 	"strings"
 	"unicode"
@@ -10,7 +10,8 @@ import (
 
 // OpenStreetMap, as Overpass answers with [out:json]: an object with an array
 // "elements" of nodes, ways and relations. A way or relation lies at its
-// "center" (ask for `out center`), else in the middle of its "bounds".
+// "center" (ask for `out center`), else in the middle of its "bounds", else of
+// its "geometry".
 //
 //	external id  osm:node/42, osm:way/42, osm:relation/42
 //	name         the tag name, as it stands on the sign. An element that only
@@ -22,29 +23,6 @@ import (
 //	area         the smallest part of the town that is given, see osmAreas
 //	open hours   opening_hours as it is written
 //	score        none: 0
-
-// An osmElement is a node, way or relation.
-type osmElement struct {
-	Type   loose        `json:"type"`
-	ID     loose        `json:"id"`
-	Lat    *coordinate  `json:"lat"`
-	Lon    *coordinate  `json:"lon"`
-	Center *osmPosition `json:"center"`
-	Bounds *osmBounds   `json:"bounds"`
-	Tags   tags         `json:"tags"`
-}
-
-type osmPosition struct {
-	Lat *coordinate `json:"lat"`
-	Lon *coordinate `json:"lon"`
-}
-
-type osmBounds struct {
-	MinLat *coordinate `json:"minlat"`
-	MinLon *coordinate `json:"minlon"`
-	MaxLat *coordinate `json:"maxlat"`
-	MaxLon *coordinate `json:"maxlon"`
-}
 
 // osmID is how OpenStreetMap's tools write the id of an element.
 var osmID = regexp.MustCompile(`^(node|way|relation)/[0-9]{1,19}$`)
@@ -105,18 +83,25 @@ var osmAreas = []string{
 }
 
 // addElement takes in an element of an Overpass answer.
-func (c *collector) addElement(el *osmElement) {
-	if len(el.Tags) == 0 { // the corners of ways, and "out count"
+func (c *collector) addElement(where string, fields map[string]json.RawMessage) {
+	if name := string(looseOf(fields["type"]) + "/" + looseOf(fields["id"])); osmID.MatchString(name) {
+		where = name
+	}
+	t, wrong := tagsOf(fields["tags"])
+	switch {
+	case wrong != "":
+		c.spoiled(where, "its member tags %s", wrong)
+		return
+	case len(t) == 0: // the corners of ways, and "out count"
 		c.file.Report.Records++
 		c.file.Report.Untagged.Count++
 		return
 	}
-	where := string(el.Type + "/" + el.ID)
-	rec := osmRecord(where, el.Tags)
+	rec := osmRecord(where, t)
 	if osmID.MatchString(where) {
-		rec.id = "osm:" + where
+		rec.id, rec.prefix = where, osmPrefix
 	}
-	rec.lat, rec.lng = el.position()
+	rec.at = osmPlace(fields)
 	c.add(rec)
 }
 
@@ -171,23 +156,41 @@ func osmAddress(t tags) string {
 	return number + " " + street
 }
 
-func (el *osmElement) position() (lat, lng float64) {
+// osmPlace finds where an element lies.
+func osmPlace(el map[string]json.RawMessage) position {
+	var corners []position
 	switch {
-	case el.Lat != nil || el.Lon != nil:
-		return el.Lat.degrees(), el.Lon.degrees()
-	case el.Center != nil:
-		return el.Center.Lat.degrees(), el.Center.Lon.degrees()
-	case el.Bounds != nil:
-		b := el.Bounds
-		return (b.MinLat.degrees() + b.MaxLat.degrees()) / 2, (b.MinLon.degrees() + b.MaxLon.degrees()) / 2
+	case !absent(el["lat"]) || !absent(el["lon"]):
+		corners = []position{osmCorner(el, "lat", "lon")}
+	case !absent(el["center"]):
+		corners = osmCorners("center", el["center"], "lat", "lon")
+	case !absent(el["bounds"]):
+		corners = append(osmCorners("bounds", el["bounds"], "minlat", "minlon"), osmCorners("bounds", el["bounds"], "maxlat", "maxlon")...)
+	case !absent(el["geometry"]):
+		line, wrong := array(el["geometry"])
+		if wrong != "" {
+			return nowhere("geometry %s", wrong)
+		}
+		for _, raw := range line {
+			corners = append(corners, osmCorners("a corner", raw, "lat", "lon")...)
+		}
+	default:
+		return nowhere("no coordinates (ask Overpass for out center)")
 	}
-	return math.NaN(), math.NaN()
+	return middleOf([][]position{corners}, false)
 }
 
-// degrees is NaN for a coordinate that is missing.
-func (c *coordinate) degrees() float64 {
-	if c == nil {
-		return math.NaN()
+// osmCorners reads one position of a member of an element.
+func osmCorners(name string, raw json.RawMessage, lat, lon string) []position {
+	fields, wrong := object(raw)
+	if wrong != "" {
+		return []position{nowhere("%s %s", name, wrong)}
 	}
-	return float64(*c)
+	return []position{osmCorner(fields, lat, lon)}
+}
+
+func osmCorner(fields map[string]json.RawMessage, latName, lonName string) position {
+	lat, latWrong := jsonDegrees(fields[latName])
+	lon, lonWrong := jsonDegrees(fields[lonName])
+	return corner(lat, latWrong, lon, lonWrong)
 }

@@ -18,10 +18,11 @@ import (
 //
 // Single records that can't be used are left out and reported in the File. A
 // file that is broken or of another shape is one error with the line and
-// column (in bytes) where that shows, and no File. The file must be a regular
-// one of at most 512 MB. It is read as a stream: besides the drafts, memory
+// column (in bytes) where that shows, and no File; so is one that a download
+// left incomplete. source names the data set of ids that are local to it, see
+// source.go; "" is none. The file must be a regular one of at most 512 MB. It is read as a stream: besides the drafts, memory
 // holds one record at a time, of at most 16 MB.
-func Read(ctx context.Context, path string) (*File, error) {
+func Read(ctx context.Context, path, source string) (*File, error) {
 	// Stat comes first, because opening a named pipe would wait for a writer.
 	info, err := os.Stat(path)
 	if err != nil {
@@ -38,19 +39,21 @@ func Read(ctx context.Context, path string) (*File, error) {
 		return nil, fmt.Errorf("read shops: %w", err)
 	}
 	defer func() { _ = f.Close() }() // only read: nothing is lost
-	return decode(ctx, path, f, info.Size())
+	return decode(ctx, path, source, f, info.Size())
 }
 
 // decode is Read of content that is open already.
-func decode(ctx context.Context, name string, r io.ReaderAt, size int64) (*File, error) {
+func decode(ctx context.Context, name, source string, r io.ReaderAt, size int64) (*File, error) {
+	c := newCollector(name, source)
 	t, err := newContent(r, size)
-	if err != nil {
-		return nil, fmt.Errorf("read shops: %s: %w", name, err)
+	if err == nil {
+		err = dispatch(ctx, t, c)
 	}
-	c := newCollector(name)
-	err = dispatch(ctx, t, c)
 	if found, ok := errors.AsType[*formatError](err); ok {
-		line, column, lost := t.position(found.at)
+		line, column, lost := int64(1), found.at+1, error(nil)
+		if t.r != nil {
+			line, column, lost = t.position(found.at)
+		}
 		if lost != nil {
 			return nil, fmt.Errorf("read shops: %s: %w", name, lost)
 		}
@@ -64,20 +67,24 @@ func decode(ctx context.Context, name string, r io.ReaderAt, size int64) (*File,
 
 // dispatch reads the text in the format that it seems to have.
 func dispatch(ctx context.Context, t content, c *collector) error {
-	head := make([]byte, 512)
-	n, err := t.from(0).Read(head)
-	if err != nil && !errors.Is(err, io.EOF) {
+	head := make([]byte, 1024)
+	n, err := io.ReadFull(t.open(), head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("read the beginning: %w", err)
 	}
+	whole := n < len(head)
 	head = bytes.TrimLeft(head[:n], " \t\r\n")
 	ext := strings.ToLower(filepath.Ext(c.file.Name))
 	switch {
-	case len(head) == 0 && t.size <= int64(n):
+	case len(head) == 0 && whole:
 		return &formatError{0, "the file is empty"}
-	case bytes.HasPrefix(head, []byte("{")), ext == ".json", ext == ".geojson":
-		return readJSON(newStream(ctx, t), t, c)
 	case bytes.HasPrefix(head, []byte("<")):
+		if lower := bytes.ToLower(head); bytes.Contains(lower, []byte("<html")) || bytes.Contains(lower, []byte("<!doctype html")) {
+			return &formatError{0, "this is a web page (HTML), probably an error message of the server; download the data again"}
+		}
 		return &formatError{0, "this looks like XML; ask Overpass for [out:json], or convert the file to GeoJSON"}
+	case bytes.HasPrefix(head, []byte("{")), ext == ".json", ext == ".geojson":
+		return readJSON(newStream(ctx, t), c)
 	default:
 		return readCSV(newStream(ctx, t), c)
 	}

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // read decodes content as a file of that name.
 func read(t *testing.T, name, content string) (*File, error) {
 	t.Helper()
-	return decode(t.Context(), name, strings.NewReader(content), int64(len(content)))
+	return decode(t.Context(), name, "", strings.NewReader(content), int64(len(content)))
 }
 
 // dump writes a draft as one line that a golden file can hold.
@@ -43,7 +43,7 @@ func TestReadUnderstandsEachFormat(t *testing.T) {
 	for _, name := range []string{"overpass.json", "shops.geojson", "shops.csv"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", name)
-			file, err := Read(t.Context(), path)
+			file, err := Read(t.Context(), path, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,18 +86,23 @@ func TestBrokenFilesAreOneErrorWithItsPlace(t *testing.T) {
 		{"neither format", "a.json", `{"shops": []}`, `a.json: line 1, column 1: neither "elements" (Overpass) nor "features" (GeoJSON) in this JSON object`},
 		{"an array", "a.json", `[{}]`, `a.json: line 1, column 1: wanted a JSON object with "elements" (Overpass) or "features" (GeoJSON) here`},
 		{"elements are no array", "a.json", `{"elements": {}}`, "a.json: line 1, column 14: wanted an array here"},
-		{"an element is no object", "a.json", "{\"elements\": [{},\n7]}", "a.json: line 2, column 1: a JSON number where an object should be"},
-		{"tags are no object", "a.json", "{\"elements\": [\n{\"tags\": [1]}]}", "a.json: line 2, column 10: a JSON array where an object should be"},
-		{"not UTF-8", "a.json", "{\"elements\": [\n{\"tags\": {\"name\": \"Caf\xe9\"}}]}", "a.json: line 2, column 23: not UTF-8 from here on; save the file as UTF-8"},
-		{"ends in half a character", "a.csv", header + "a,cafe,Caf\xc3", "a.csv: line 2, column 11: not UTF-8 from here on; save the file as UTF-8"},
-		{"UTF-16", "a.csv", "\xff\xfea\x00", "a.csv: line 1, column 1: not UTF-8 from here on; save the file as UTF-8"},
+		{"an error of a server", "a.json", `{"code": 429, "message": "too many requests"}`, `(GeoJSON) in this JSON object; it has "code", "message": too many requests`},
+		{"a timeout of Overpass", "a.json", "{\"elements\": [{}],\n\"remark\": \"runtime error: Query timed out in \\\"query\\\" at line 3 after 26 seconds.\"}", "a.json: line 2, column 11: the download is incomplete: the server gave up (runtime error: Query timed out"},
+		{"no memory for Overpass", "a.json", `{"remark": "runtime error: Query ran out of memory in \"recurse\"", "elements": []}`, "the download is incomplete: the server gave up"},
+		{"not UTF-8", "a.json", "{\"elements\": [\n{\"tags\": {\"name\": \"Caf\xe9\"}}]}", "a.json: line 2, column 23: not UTF-8 from here on (is the text Latin-1, Windows-1252 or GB 18030?); save the file as UTF-8"},
+		{"ends in half a character", "a.csv", header + "a,cafe,Caf\xc3", "a.csv: line 2, column 11: not UTF-8 from here on (is the text Latin-1, Windows-1252 or GB 18030?); save the file as UTF-8"},
+		{"UTF-16 without a mark", "a.csv", "e\x00x\x00t\x00", "a.csv: line 1, column 1: the file looks like UTF-16 without a byte order mark; save it as UTF-8"},
+		{"UTF-32", "a.csv", "\xff\xfe\x00\x00e\x00\x00\x00", "the file is UTF-32; save it as UTF-8"},
+		{"an Excel workbook", "a.csv", "PK\x03\x04\x14", "the file is a ZIP archive or an Excel workbook"},
+		{"compressed", "a.json", "\x1f\x8b\x08", "the file is compressed (gzip); unpack it first"},
+		{"a web page", "a.json", "<!DOCTYPE html>\n<html><body>429</body></html>", "a.json: line 1, column 1: this is a web page (HTML)"},
+		{"a page of Overpass", "a.json", "<?xml version=\"1.0\"?>\n<!DOCTYPE html PUBLIC \"x\">\n<html/>", "this is a web page (HTML)"},
 		{"XML", "a.osm", "<?xml version=\"1.0\"?><osm/>", "a.osm: line 1, column 1: this looks like XML; ask Overpass for [out:json], or convert the file to GeoJSON"},
-		{"no header", "a.csv", "hello\n", "a.csv: line 1, column 1: as CSV, the header has no column external_id, type, name, lat, lng; it needs external_id, type, name, lat, lng"},
-		{"columns missing", "a.csv", "external_id,name,lat\na,b,1\n", "a.csv: line 1, column 1: as CSV, the header has no column type, lng; it needs external_id, type, name, lat, lng"},
+		{"no header", "a.csv", "hello\n", "a.csv: line 1, column 1: as CSV, the header has no column external_id, type, name, lat, lng; it needs external_id, type, name, lat, lng, between commas, semicolons or tabs. It is \"hello\""},
+		{"columns missing", "a.csv", "external_id,name,lat\na,b,1\n", "a.csv: line 1, column 1: as CSV, the header has no column type, lng; it needs external_id, type, name, lat, lng, between commas, semicolons or tabs. It is \"external_id,name,lat\""},
 		{"a column twice", "a.csv", "external_id,type,name,lat,lng,Lat\n", `a.csv: line 1, column 1: the header has the column "lat" twice`},
-		{"a quote in the middle", "a.csv", header + "a,cafe,b\"c,1,2\n", `a.csv: line 2, column 9: bare " in non-quoted-field`},
-		{"a quote without end", "a.csv", header + "a,cafe,\"b,1,2\nb,cafe,c,1,2\n", `a.csv: line 3, column 14: extraneous or missing " in quoted-field, in the row that begins on line 2`},
-		{"a row too short", "a.csv", header + "a,cafe,b,1,2\nb,cafe\n", "a.csv: line 3, column 1: as many fields as the header has are needed: 5"},
+		{"a quote without end", "a.csv", header + "a,cafe,c,1,2\nb,cafe,\"b,1,2\n", "a.csv: line 3: the file ends within quotes that begin in this row"},
+		{"a quote without end and bad rows", "a.csv", header + "b,cafe,\"b,1,2\nc\nd\n", "a.csv: line 2: the file ends within quotes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -128,7 +133,7 @@ func TestReadRefusesWhatItCannotReadAsAFile(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Read(t.Context(), tt.path)
+			_, err := Read(t.Context(), tt.path, "")
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q in it", err, tt.want)
 			}
@@ -136,17 +141,32 @@ func TestReadRefusesWhatItCannotReadAsAFile(t *testing.T) {
 	}
 }
 
-func TestReadKeepsNoMoreThanOneRecordInMemory(t *testing.T) {
+func TestHugeRecordsCostThemselvesOnly(t *testing.T) {
 	huge := strings.Repeat("x", maxRecord+1<<20)
-	tests := []struct{ name, file, content, want string }{
-		{"an element", "a.json", "{\"elements\": [{},\n{\"name\": \"" + huge + "\"}]}", "line 1, column 17: a record of more than 16 MB begins here"},
-		{"a member beside them", "a.json", "{\"elements\": [],\n\"x\": \"" + huge + "\"}", "line 2, column 4: a record of more than 16 MB begins here"},
-		{"a row", "a.csv", "external_id,type,name,lat,lng\n\"" + huge, "line 2, column 1: a record of more than 16 MB begins here"},
+	const cup = `{"type": "node", "id": 1, "lat": 1, "lon": 2, "tags": {"amenity": "cafe", "name": "Cup"}}`
+	const row = "own:1,cafe,Cup,1,2\n"
+	const header = "external_id,type,name,lat,lng\n"
+	tests := []struct {
+		name, file, content, want string // want is what is unreadable
+	}{
+		{"an element", "a.json", `{"elements": [{"name": "` + huge + `"},` + cup + `]}`, "element 1: it has more than 16 MB"},
+		{"a member beside them", "a.json", `{"x": "` + huge + `", "elements": [` + cup + `]}`, ""},
+		{"deep nesting", "a.json", `{"elements": [` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "," + cup + `]}`, "element 1: it is nested deeper than 200 levels"},
+		{"deep nesting in quotes", "a.json", `{"elements": [{"x": "` + strings.Repeat("[", 20_000) + `"},` + cup + `]}`, ""},
+		{"a line", "a.csv", header + huge + "\n" + row, "line 2: it has more than 16 MB"},
+		{"a row of many lines", "a.csv", header + "own:0,cafe,\"" + strings.Repeat(strings.Repeat("x", 1<<20)+"\n", maxRecord>>20) + "\n" + row, "line 2: it has more than 16 MB"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := read(t, tt.file, tt.content); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %q in it", err, tt.want)
+			file, err := read(t, tt.file, tt.content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(file.Drafts) != 1 || file.Drafts[0].Name != "Cup" {
+				t.Errorf("%d shops, want the one behind it", len(file.Drafts))
+			}
+			if got := strings.Join(file.Report.Unreadable.Examples, "; "); got != tt.want {
+				t.Errorf("unreadable %q, want %q", got, tt.want)
 			}
 		})
 	}
@@ -156,7 +176,7 @@ func TestReadEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, name := range []string{"overpass.json", "shops.geojson", "shops.csv"} {
-		if _, err := Read(ctx, filepath.Join("testdata", name)); !errors.Is(err, context.Canceled) {
+		if _, err := Read(ctx, filepath.Join("testdata", name), ""); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v, want %v", name, err, context.Canceled)
 		}
 	}

@@ -127,7 +127,8 @@ type fakeSink struct {
 	calls   [][]shop.Draft
 	failAt  int // the call that fails, from 1; 0 is none
 	idsFail bool
-	waits   time.Duration // what half of a call takes; only in a bubble of synctest
+	stored  map[string]shop.Known // what Known finds
+	waits   time.Duration         // what half of a call takes; only in a bubble of synctest
 }
 
 var errSink = errors.New("the store is away")
@@ -142,6 +143,16 @@ func (s *fakeSink) Upsert(_ context.Context, drafts []shop.Draft, progress func(
 	time.Sleep(s.waits)
 	progress(len(drafts))
 	return shop.Tally{Added: len(drafts)}, nil
+}
+
+func (s *fakeSink) Known(_ context.Context, externalIDs []string) (map[string]shop.Known, error) {
+	found := map[string]shop.Known{}
+	for _, id := range externalIDs {
+		if known, ok := s.stored[id]; ok {
+			found[id] = known
+		}
+	}
+	return found, nil
 }
 
 // IDsOf numbers shops from 1001, in the order in which they came.

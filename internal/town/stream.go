@@ -1,12 +1,16 @@
 package town
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 )
 
 const (
@@ -22,65 +26,90 @@ type formatError struct {
 
 func (f *formatError) Error() string { return fmt.Sprintf("byte %d: %s", f.at, f.what) }
 
-// A content is that of a file behind its byte order mark, if it has one.
+// A content is the text of a file, in UTF-8 and without its byte order mark.
 type content struct {
-	r    io.ReaderAt
-	size int64
+	r     io.ReaderAt
+	skip  int64             // bytes of the byte order mark
+	size  int64             // bytes of the file
+	utf16 encoding.Encoding // nil for UTF-8
 }
 
-// newContent leaves out the byte order mark that spreadsheets put before UTF-8.
+// newContent detects the encoding by the byte order mark. It refuses binary
+// files that are often taken for text.
 func newContent(r io.ReaderAt, size int64) (content, error) {
-	mark := []byte("\ufeff")
-	head := make([]byte, len(mark))
+	head := make([]byte, 64)
 	n, err := r.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return content{}, fmt.Errorf("read the beginning: %w", err)
 	}
-	if bytes.Equal(head[:n], mark) {
-		skip := int64(len(mark))
-		return content{io.NewSectionReader(r, skip, size-skip), size - skip}, nil
+	head = head[:n]
+	t := content{r: r, size: size}
+	has := func(mark string) bool { return bytes.HasPrefix(head, []byte(mark)) }
+	switch {
+	case has("\xff\xfe\x00\x00"), has("\x00\x00\xfe\xff"):
+		return content{}, &formatError{0, "the file is UTF-32; save it as UTF-8"}
+	case has("\xef\xbb\xbf"):
+		t.skip = 3
+	case has("\xff\xfe"):
+		t.skip, t.utf16 = 2, unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	case has("\xfe\xff"):
+		t.skip, t.utf16 = 2, unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	case has("\x1f\x8b"):
+		return content{}, &formatError{0, "the file is compressed (gzip); unpack it first"}
+	case has("PK\x03\x04"):
+		return content{}, &formatError{0, "the file is a ZIP archive or an Excel workbook; unpack it, or save it as CSV in UTF-8"}
+	case len(head) > 1 && (head[0] == 0) != (head[1] == 0):
+		return content{}, &formatError{0, "the file looks like UTF-16 without a byte order mark; save it as UTF-8"}
 	}
-	return content{r, size}, nil
+	return t, nil
 }
 
-// from reads the text from one byte to its end.
-func (t content) from(at int64) io.Reader { return io.NewSectionReader(t.r, at, t.size-at) }
+// open reads the text from its beginning.
+func (t content) open() io.Reader {
+	r := io.NewSectionReader(t.r, t.skip, t.size-t.skip)
+	if t.utf16 == nil {
+		return r
+	}
+	return t.utf16.NewDecoder().Reader(r)
+}
 
 // position turns a byte into a line and a column as editors show them, both
-// from 1; the column counts bytes, as those of encoding/csv do.
+// from 1; the column counts bytes, as those of encoding/csv do. Lines end with
+// LF, CR LF or CR.
 func (t content) position(at int64) (line, column int64, err error) {
-	line, column = 1, at+1
-	r := io.NewSectionReader(t.r, 0, min(at, t.size))
-	buf := make([]byte, 64<<10)
-	for read := int64(0); ; {
-		n, err := r.Read(buf)
-		line += int64(bytes.Count(buf[:n], []byte("\n")))
-		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
-			column = at - (read + int64(i))
-		}
-		read += int64(n)
+	line, column = 1, 1
+	r := bufio.NewReaderSize(io.LimitReader(t.open(), at), 64<<10)
+	for last := byte(0); ; {
+		b, err := r.ReadByte()
 		if errors.Is(err, io.EOF) {
 			return line, column, nil
 		}
 		if err != nil {
 			return 0, 0, fmt.Errorf("find the line of byte %d: %w", at, err)
 		}
+		switch {
+		case b == '\n' && last == '\r':
+			column = 1
+		case b == '\n', b == '\r':
+			line, column = line+1, 1
+		default:
+			column++
+		}
+		last = b
 	}
 }
 
-// A stream hands out a text once, for a decoder that reads record by record.
-// It ends with its context, and refuses what is not UTF-8 and records beyond
-// maxRecord, so a decoder never holds more than that.
+// A stream hands out a text once. It ends with its context, and refuses what
+// is not UTF-8.
 type stream struct {
 	ctx  context.Context // an io.Reader has no other way to hear of it
 	r    io.Reader
 	read int64  // bytes handed out
-	mark int64  // where the last complete record ended
 	open []byte // the beginning of a character whose rest is not read yet
 }
 
 func newStream(ctx context.Context, t content) *stream {
-	return &stream{ctx: ctx, r: t.from(0)}
+	return &stream{ctx: ctx, r: t.open()}
 }
 
 // Read implements [io.Reader].
@@ -88,13 +117,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		return 0, err
 	}
-	room := maxRecord - (s.read - s.mark)
-	if room <= 0 {
-		return 0, &formatError{s.mark, fmt.Sprintf("a record of more than %d MB begins here", maxRecord>>20)}
-	}
-	n, err := s.r.Read(p[:min(int64(len(p)), room)])
+	n, err := s.r.Read(p)
 	if bad := s.check(p[:n], errors.Is(err, io.EOF)); bad >= 0 {
-		return 0, &formatError{bad, "not UTF-8 from here on; save the file as UTF-8"}
+		return 0, &formatError{bad, "not UTF-8 from here on (is the text Latin-1, Windows-1252 or GB 18030?); save the file as UTF-8"}
 	}
 	s.read += int64(n)
 	return n, err
