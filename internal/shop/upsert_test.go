@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"strings"
@@ -188,6 +189,44 @@ func TestIDsAreFoundByExternalIDs(t *testing.T) {
 		}
 		if none, err := s.IDsOf(t.Context(), nil); err != nil || len(none) > 0 {
 			t.Errorf("of no names: %v, %v", none, err)
+		}
+	})
+}
+
+func TestAShopIsFoundUnderItsFormerID(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		owner := user(t, s)
+		upsert := func(want Tally, drafts ...Draft) {
+			t.Helper()
+			got, err := s.Upsert(t.Context(), drafts, func(int) {})
+			if err != nil || got != want {
+				t.Errorf("%+v, %v; want %+v", got, err, want)
+			}
+		}
+		one := Draft{ExternalID: "1", Type: "cafe", Name: "One", Lat: 1, Lng: 1}
+		two := Draft{ExternalID: "2", Type: "cafe", Name: "Two", Lat: 1, Lng: 1, OwnerID: owner}
+		upsert(Tally{Added: 2}, one, two)
+		ids, err := s.IDsOf(t.Context(), []string{"1", "2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one.ExternalID, one.FormerID, one.Name = "town:1", "1", "One and more"
+		two.ExternalID, two.FormerID, two.Name = "town:2", "2", "Two and more"
+		upsert(Tally{Changed: 1, Unchanged: 1}, one, two) // an owner's shop keeps its name
+		upsert(Tally{Unchanged: 2}, one, two)
+		now, err := s.IDsOf(t.Context(), []string{"1", "2", "town:1", "town:2"})
+		if err != nil || len(now) != 2 || now["town:1"] != ids["1"] || now["town:2"] != ids["2"] {
+			t.Errorf("ids %v, %v; were %v", now, err, ids)
+		}
+		// A shop that has the id already stays what it is, and so does the other one.
+		other := Draft{ExternalID: "1", Type: "cafe", Name: "Other", Lat: 2, Lng: 2}
+		upsert(Tally{Added: 1}, other)
+		upsert(Tally{Unchanged: 1}, one)
+		known, err := s.Known(t.Context(), []string{"1", "town:1", "3"})
+		want := map[string]Known{"1": {"Other", geo.Point{Lat: 2, Lng: 2}}, "town:1": {"One and more", geo.Point{Lat: 1, Lng: 1}}}
+		if err != nil || !maps.Equal(known, want) {
+			t.Errorf("%v, %v; want %v", known, err, want)
 		}
 	})
 }
