@@ -1,0 +1,102 @@
+package app_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// Two files number their rows alike. The shops of one must not become those of the
+// other, and shops of versions that knew no sources are found again.
+func TestImportsKeepDataSetsApart(t *testing.T) {
+	town := func(t *testing.T, name string, lat float64) string {
+		rows := "external_id,type,name,lat,lng\n"
+		for i := range 3 {
+			rows += fmt.Sprintf("%d,cafe,%s %d,%v,105.%d\n", i, name, i, lat, i)
+		}
+		return testFile(t, "town.csv", rows)
+	}
+	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		if _, errs, code := stack.Command(t, "migrate"); code != 0 {
+			t.Fatal(errs)
+		}
+		north, south := town(t, "North", 21), town(t, "South", 10)
+		steps := []struct {
+			name string
+			args []string
+			code int
+			want string // in the output, or in the errors
+			ids  string // that are stored afterwards
+		}{
+			{"both without a source", []string{north, south}, 1, "--source NAME", ""},
+			{"a bad source", []string{"--source", "Hà Nội", north}, 2, "invalid source", ""},
+			{"the north", []string{"--source", "north", north}, 0, "3 added, 0 changed, 0 unchanged", "north:0 north:1 north:2"},
+			{"the south", []string{"--source=south", south}, 0, "3 added, 0 changed, 0 unchanged", "north:0 north:1 north:2 south:0 south:1 south:2"},
+			{"the north again, under another name", []string{"--source", "north", town(t, "North", 21)}, 0, "0 added, 0 changed, 3 unchanged", "north:0 north:1 north:2 south:0 south:1 south:2"},
+			{"the south as the north", []string{"--source", "north", south}, 1, "name other places than before", "north:0 north:1 north:2 south:0 south:1 south:2"},
+		}
+		db := stack.SQL(t)
+		ids := func() string {
+			rows, err := db.Query("SELECT external_id FROM shops ORDER BY external_id")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = rows.Close() }()
+			var all []string
+			for rows.Next() {
+				var id string
+				if err := rows.Scan(&id); err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, id)
+			}
+			if err := rows.Err(); err != nil {
+				t.Fatal(err)
+			}
+			return strings.Join(all, " ")
+		}
+		check := func(name string, args []string, wantCode int, want, wantIDs string) {
+			t.Helper()
+			out, errs, code := stack.Command(t, append([]string{"import"}, args...)...)
+			if code != wantCode || !strings.Contains(out+errs, want) {
+				t.Errorf("%s: %d, %s%s; want %d, %q", name, code, out, errs, wantCode, want)
+			}
+			if got := ids(); got != wantIDs {
+				t.Errorf("%s: stored are %s, want %s", name, got, wantIDs)
+			}
+		}
+		for _, s := range steps {
+			check(s.name, s.args, s.code, s.want, s.ids)
+		}
+		// As versions without sources left them.
+		if _, err := db.Exec("DELETE FROM shops WHERE external_id LIKE 'south:%'"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec("UPDATE shops SET external_id = substr(external_id, 7)"); err != nil {
+			t.Fatal(err)
+		}
+		check("as before", []string{north}, 0, "0 added, 0 changed, 3 unchanged", "0 1 2")
+		check("another town as before", []string{south}, 1, "--source NAME", "0 1 2")
+		check("another town", []string{"--source", "south", south}, 0, "3 added, 0 changed, 0 unchanged", "0 1 2 south:0 south:1 south:2")
+		check("now with a source", []string{"--source", "north", north}, 0, "0 added, 0 changed, 3 unchanged", "north:0 north:1 north:2 south:0 south:1 south:2")
+	})
+}
+
+func TestTheHelpOfImportIsAboutImports(t *testing.T) {
+	out, errs, code := apptest.Embedded(t).Command(t, "import", "--help")
+	if code != 0 {
+		t.Fatalf("%d, %s", code, errs)
+	}
+	for _, want := range []string{"external_id", "avg_price", "open_hours", "GeoJSON", "Overpass", "--source", "--data-dir", "--database-url", "$TANDIAN_DATA_DIR"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	for _, odd := range []string{"--cors-origins", "--pay-within", "--addr", "{{"} {
+		if strings.Contains(out, odd) {
+			t.Errorf("%q in\n%s", odd, out)
+		}
+	}
+}
