@@ -106,7 +106,8 @@ func (l *csvLines) first() int {
 //
 // A quote that is opened and never closed makes one row of all lines up to the
 // next quote. So behind a bad row of several lines, rows are looked for from its
-// second line on; what is none until its end is part of the bad row.
+// second line on. If only the length of the bad row is wrong, lines of it that are
+// no rows belong to it.
 type csvRows struct {
 	lines *csvLines
 	buf   *bufio.Reader
@@ -114,8 +115,9 @@ type csvRows struct {
 	comma rune
 	cells int // of a row; 0 is any number
 
-	badUntil int // the last line of the bad row that rows are looked for in
-	unclosed int // the line on which quotes begin that nothing closes; 0 is none
+	broken   bool // the quotes of the row that was read are wrong
+	badUntil int  // the last line of a row of a wrong length
+	unclosed int  // the line on which quotes begin that nothing closes; 0 is none
 }
 
 func newCSVRows(lines *csvLines, comma rune) *csvRows {
@@ -173,7 +175,9 @@ func (r *csvRows) next() (row []string, line int, wrong string, err error) {
 
 // resume goes on with the second line of a bad row.
 func (r *csvRows) resume() {
-	r.badUntil = max(r.badUntil, r.lines.held[r.lines.taken-1].number)
+	if !r.broken {
+		r.badUntil = max(r.badUntil, r.lines.held[r.lines.taken-1].number)
+	}
 	if next := r.lines.first() + 1; next < r.lines.taken || len(r.lines.part) > 0 {
 		r.lines.beginAt(next)
 		r.restart()
@@ -189,6 +193,7 @@ func (r *csvRows) read() (row []string, line int, wrong string, err error) {
 		line = r.lines.held[r.lines.first()].number
 	}
 	bad, syntax := errors.AsType[*csv.ParseError](err)
+	r.broken = syntax
 	switch {
 	case errors.Is(err, errLongRow):
 		return nil, line, fmt.Sprintf("it has more than %d MB", maxRecord>>20), nil

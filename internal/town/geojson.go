@@ -21,7 +21,7 @@ import (
 func (c *collector) addFeature(where string, f map[string]json.RawMessage) {
 	p, wrong := tagsOf(f["properties"])
 	if wrong != "" {
-		c.spoiled(where, "its member properties %s", wrong)
+		c.spoiled(where, "member properties %s", wrong)
 		return
 	}
 	var rec record

@@ -26,7 +26,7 @@ type Store interface {
 func Import(ctx context.Context, store Store, source string, paths []string, out io.Writer) error {
 	drafts, report, err := gather(ctx, store, source, paths, out)
 	if err != nil {
-		return fmt.Errorf("import: %w. Nothing was stored", err)
+		return fmt.Errorf("import: %w (nothing was stored)", err)
 	}
 	var tally shop.Tally
 	if len(drafts) > 0 {

@@ -82,7 +82,7 @@ func TestImportStoresAllOrNothing(t *testing.T) {
 		{"a broken file after a good one", t.Context(), []string{good, broken}, 0, "the file ends in the middle", 0},
 		{"a missing file", t.Context(), []string{good, good + "x"}, 0, "no such file", 0},
 		{"no file", t.Context(), nil, 0, "no file given", 0},
-		{"a good file and one without records", t.Context(), []string{good, write(t, "none.json", `{"elements": []}`)}, 0, "no records in this file (Overpass JSON); is the download complete?. Nothing was stored", 0},
+		{"a good file and one without records", t.Context(), []string{good, write(t, "none.json", `{"elements": []}`)}, 0, "no records in this file (Overpass JSON); is the download complete? (nothing was stored)", 0},
 		{"only column names", t.Context(), []string{write(t, "none.csv", "external_id,type,name,lat,lng\n")}, 0, "no records in this file (CSV)", 0},
 		{"no id at all", t.Context(), []string{good, write(t, "idless.csv", "external_id,type,name,lat,lng\n,cafe,One,1,1\n,cafe,Two,1,1\n")}, 0, "no record has an id", 0},
 		{"an ended context", ended, []string{good}, 0, "context canceled", 0},
@@ -193,7 +193,7 @@ func TestLocalIDsOfTwoDataSetsStayApart(t *testing.T) {
 			sink := &fakeSink{stored: tt.stored}
 			err := Import(t.Context(), sink, tt.source, paths, io.Discard)
 			if err != nil {
-				if !strings.Contains(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), ". Nothing was stored") || len(sink.calls) != 0 {
+				if !strings.Contains(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), " (nothing was stored)") || len(sink.calls) != 0 {
 					t.Errorf("%d calls, %v; want %q", len(sink.calls), err, tt.want)
 				}
 				return

@@ -90,7 +90,7 @@ func (c *collector) addElement(where string, fields map[string]json.RawMessage) 
 	t, wrong := tagsOf(fields["tags"])
 	switch {
 	case wrong != "":
-		c.spoiled(where, "its member tags %s", wrong)
+		c.spoiled(where, "member tags %s", wrong)
 		return
 	case len(t) == 0: // the corners of ways, and "out count"
 		c.file.Report.Records++
