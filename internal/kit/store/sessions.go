@@ -59,12 +59,12 @@ func (s *SQL) connect(ctx context.Context) error {
 	}
 	checks.Wait()
 	close(errs)
-	for err := range errs {
-		if errors.Is(err, errPooled) {
-			return err
+	for failed := range errs {
+		if err == nil || errors.Is(failed, errPooled) {
+			err = failed
 		}
 	}
-	return nil
+	return err
 }
 
 // hostsOf returns a configuration for each host of cfg, whatever its role.
