@@ -6,13 +6,8 @@ export interface Days {
 
 const day = 86_400_000 // ms
 
-/** The last so many days up to today, as days count here. */
-export function lastDays(count: number): Days {
-  const now = new Date()
-  const today = Date.UTC(now.getFullYear(), now.getMonth(), now.getDate())
-  return { from: written(today - (count - 1) * day), to: written(today) }
-}
-
-function written(at: number): string {
-  return new Date(at).toISOString().slice(0, 10)
+/** The last so many days up to a day (yyyy-mm-dd). */
+export function lastDays(count: number, today: string): Days {
+  const at = Date.parse(`${today}T00:00:00Z`) - (count - 1) * day
+  return { from: new Date(at).toISOString().slice(0, 10), to: today }
 }

@@ -7,7 +7,7 @@ export type ShopCardFragment = {
   readonly area: string | null,
   readonly address: string,
   readonly avgPrice: number | null,
-  readonly score: number,
+  readonly score: number | null,
   readonly commentCount: number,
   readonly images: ReadonlyArray<{
     readonly thumbnailUrl: string,

@@ -5,13 +5,14 @@ import { texts } from '@/i18n/texts'
 import css from './Score.module.css'
 
 const useTexts = texts(
-  { score: (value: string) => `${value} of 5 stars` },
-  { score: (value: string) => `${value} 分，满分 5 分` },
+  { score: (value: string) => `${value} of 5 stars`, none: 'No ratings yet' },
+  { score: (value: string) => `${value} 分，满分 5 分`, none: '暂无评分' },
 )
 
-/** What people think of a shop, 0.0 to 5.0. */
-export function Score({ value }: { value: number }) {
+/** The average rating of a shop, 1 to 5; null says that there is none. */
+export function Score({ value }: { value: number | null }) {
   const t = useTexts()
+  if (value === null) return <span className={css.none}>{t.none}</span>
   const written = value.toFixed(1)
   return (
     <span className={css.score}>

@@ -1,9 +1,7 @@
-import { useState } from 'react'
-
 import { useFailureText } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
-import { lastDays } from '@/charts/days'
 import { SalesChart } from '@/charts/SalesChart'
+import { useLastDays } from '@/charts/useLastDays'
 import { VisitsChart } from '@/charts/VisitsChart'
 import { useFormat } from '@/i18n/format'
 import { useLanguage } from '@/i18n/language'
@@ -148,7 +146,7 @@ function Caches({ stats }: { stats: AdminGaugesQuery['cacheStats'] }) {
   const t = useTexts()
   const { percent, number } = useFormat()
   const asked = (one: (typeof stats)[number]) => one.localHits + one.remoteHits + one.misses
-  const sorted = stats.toSorted((a, b) => asked(b) - asked(a) || (a.name < b.name ? -1 : 1))
+  const sorted = [...stats].sort((a, b) => asked(b) - asked(a) || (a.name < b.name ? -1 : 1))
   const used = sorted.filter((one) => asked(one) > 0)
   const unused = sorted.filter((one) => asked(one) === 0).map(({ name }) => name)
   return (
@@ -229,7 +227,7 @@ function Caches({ stats }: { stats: AdminGaugesQuery['cacheStats'] }) {
 function Queues({ stats }: { stats: AdminGaugesQuery['queueStats'] }) {
   const t = useTexts()
   const { number } = useFormat()
-  const sorted = stats.toSorted((a, b) => b.parked - a.parked || b.lag - a.lag)
+  const sorted = [...stats].sort((a, b) => b.parked - a.parked || b.lag - a.lag)
   return (
     <section className={css.card} aria-labelledby="queues">
       <h2 id="queues">{t.queues}</h2>
@@ -291,19 +289,19 @@ function Keys({ keys }: { keys: AdminGaugesQuery['hotKeys'] }) {
 function Days() {
   const t = useTexts()
   const { number } = useFormat()
-  const [range, setRange] = useState(() => lastDays(30))
-  const [{ data, error }, ask] = useAsk({ query: AdminFiguresDocument, variables: range })
-  useEvery(seldom, () => {
-    const now = lastDays(30)
-    if (now.to === range.to) ask({ requestPolicy: 'network-only' })
-    else setRange(now)
+  const { range, error: noDay, ask: askDay } = useLastDays(30)
+  const [{ data, error = noDay }, ask] = useAsk({
+    query: AdminFiguresDocument,
+    variables: { from: '', to: '', ...range },
+    pause: range === null,
   })
+  const again = () => {
+    askDay()
+    if (range !== null) ask({ requestPolicy: 'network-only' })
+  }
+  useEvery(seldom, again)
   if (!data) {
-    return error ? (
-      <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
-    ) : (
-      <Skeleton shape="picture" count={2} />
-    )
+    return error ? <Failed error={error} again={again} /> : <Skeleton shape="picture" count={2} />
   }
   const { siteStats, salesByDay } = data
   const views = siteStats.reduce((all, day) => all + day.views, 0)

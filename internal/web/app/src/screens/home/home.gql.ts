@@ -60,7 +60,7 @@ export type HomeShopsQuery = {
         readonly area: string | null,
         readonly address: string,
         readonly avgPrice: number | null,
-        readonly score: number,
+        readonly score: number | null,
         readonly commentCount: number,
         readonly images: ReadonlyArray<{
           readonly thumbnailUrl: string,

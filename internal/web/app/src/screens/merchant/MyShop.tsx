@@ -1,14 +1,15 @@
 import { ExternalLink, Pencil, Plus, Zap } from 'lucide-react'
-import { useState, type ReactNode } from 'react'
+import type { ReactNode } from 'react'
 import { Link, useSearchParams } from 'wouter'
 
 import type { OrderStatus } from '@/api/types.gql'
 import { useAsk } from '@/api/useAsk'
 import { useDo } from '@/api/useDo'
-import { lastDays } from '@/charts/days'
 import { SalesChart, salesOf } from '@/charts/SalesChart'
+import { useLastDays } from '@/charts/useLastDays'
 import { VisitsChart } from '@/charts/VisitsChart'
 import { useFormat } from '@/i18n/format'
+import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { Button, ButtonLink } from '@/ui/Button'
 import { Labelled } from '@/ui/Field'
@@ -171,7 +172,9 @@ function Head({ shop }: { shop: Shop }) {
           <span>{t.sold(number(shop.sold))}</span>
           <span>{t.comments(number(shop.commentCount))}</span>
         </p>
-        <p className={css.quiet}>{[shop.area, shop.address].filter(Boolean).join(' · ')}</p>
+        <p className={css.quiet}>
+          {[shop.area ?? '', shop.address].filter(Boolean).map(isolate).join(' · ')}
+        </p>
       </div>
       <div className={css.ways}>
         <ButtonLink small kind="quiet" href={`/merchant/shops/${shop.id}/edit`}>
@@ -233,8 +236,12 @@ function Voucher({ voucher }: { voucher: MerchantVoucherFragment }) {
           </span>
         )}
       </p>
-      <h3>{voucher.title}</h3>
-      {voucher.subTitle !== null && <p className={css.quiet}>{voucher.subTitle}</p>}
+      <h3 dir="auto">{voucher.title}</h3>
+      {voucher.subTitle !== null && (
+        <p className={css.quiet} dir="auto">
+          {voucher.subTitle}
+        </p>
+      )}
       <p className={css.price}>
         <strong>{money(voucher.payValue)}</strong>{' '}
         <span className={css.quiet}>{t.worth(money(voucher.faceValue))}</span>
@@ -250,14 +257,17 @@ function Voucher({ voucher }: { voucher: MerchantVoucherFragment }) {
       <div className={css.buttons}>
         <ButtonLink small kind="quiet" href={`/merchant/vouchers/${voucher.id}`}>
           {t.change}
-          <span className="unseen"> {voucher.title}</span>
+          <span className="unseen">
+            {' '}
+            <bdi>{voucher.title}</bdi>
+          </span>
         </ButtonLink>
         {voucher.status !== 'EXPIRED' && (
           <Button
             small
             kind="plain"
             busy={busy || busyFlash}
-            aria-label={t.of(what, voucher.title)}
+            aria-label={t.of(what, isolate(voucher.title))}
             onClick={() => void turn()}
           >
             {what}
@@ -338,7 +348,7 @@ function OrderRow({ order }: { order: MerchantOrderFragment }) {
   return (
     <article className={css.order} data-order={order.number} data-status={order.status}>
       <div>
-        <h3>{order.voucher.title}</h3>
+        <h3 dir="auto">{order.voucher.title}</h3>
         <p className={css.number}>{order.number}</p>
         <p className={css.quiet}>{when}</p>
       </div>
@@ -355,18 +365,16 @@ function OrderRow({ order }: { order: MerchantOrderFragment }) {
 function Figures({ id }: { id: string }) {
   const t = useTexts()
   const { money, number } = useFormat()
-  const [range] = useState(() => lastDays(30))
-  const [{ data, error }, ask] = useAsk({
+  const { range, error: noDay, ask: askDay } = useLastDays(30)
+  const [{ data, error = noDay }, ask] = useAsk({
     query: MyShopFiguresDocument,
-    variables: { id, ...range },
+    variables: { id, from: '', to: '', ...range },
+    pause: range === null,
   })
   const shop = data?.shop
   if (!shop) {
-    return error ? (
-      <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
-    ) : (
-      <Skeleton shape="picture" count={2} />
-    )
+    const again = () => (range === null ? askDay() : ask({ requestPolicy: 'network-only' }))
+    return error ? <Failed error={error} again={again} /> : <Skeleton shape="picture" count={2} />
   }
   const { visits, visitsByDay, salesByDay } = shop
   const { amount, paid } = salesOf(salesByDay)

@@ -32,7 +32,7 @@ export type MyShopsQuery = {
           readonly name: string,
           readonly area: string | null,
           readonly address: string,
-          readonly score: number,
+          readonly score: number | null,
           readonly sold: number,
           readonly images: ReadonlyArray<{
             readonly thumbnailUrl: string,
@@ -58,7 +58,7 @@ export type MerchantShopFragment = {
   readonly name: string,
   readonly area: string | null,
   readonly address: string,
-  readonly score: number,
+  readonly score: number | null,
   readonly sold: number,
   readonly images: ReadonlyArray<{
     readonly thumbnailUrl: string,

@@ -49,7 +49,7 @@ export type MyShopQuery = {
     readonly name: string,
     readonly area: string | null,
     readonly address: string,
-    readonly score: number,
+    readonly score: number | null,
     readonly sold: number,
     readonly vouchers: ReadonlyArray<
       | {

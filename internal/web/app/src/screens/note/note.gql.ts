@@ -37,7 +37,7 @@ export type NoteQuery = {
       readonly id: string,
       readonly name: string,
       readonly area: string | null,
-      readonly score: number,
+      readonly score: number | null,
       readonly images: ReadonlyArray<{
         readonly thumbnailUrl: string
       }>,
@@ -58,7 +58,7 @@ export type NoteShopFragment = {
   readonly id: string,
   readonly name: string,
   readonly area: string | null,
-  readonly score: number,
+  readonly score: number | null,
   readonly images: ReadonlyArray<{
     readonly thumbnailUrl: string
   }>,

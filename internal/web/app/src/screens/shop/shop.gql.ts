@@ -19,7 +19,7 @@ export type ShopQuery = {
     readonly address: string,
     readonly openHours: string | null,
     readonly avgPrice: number | null,
-    readonly score: number,
+    readonly score: number | null,
     readonly sold: number,
     readonly commentCount: number,
     readonly images: ReadonlyArray<{
