@@ -176,7 +176,7 @@ function options({ UPlot, series, width, onPoint, label }: Look): uPlot.Options 
   const compact = new Intl.NumberFormat(document.documentElement.lang, { notation: 'compact' })
   // Whole numbers, in steps that are whole.
   const whole = [1, 2, 5].flatMap((n) => [...Array(9).keys()].map((e) => n * 10 ** e))
-  const incrs = whole.toSorted((a, b) => a - b)
+  const incrs = [...whole].sort((a, b) => a - b)
   const writer = (scale: string) => {
     const write = series.find((one) => scaleOf(one) === scale)?.write
     return (_: uPlot, splits: number[]) =>

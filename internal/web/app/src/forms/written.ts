@@ -2,14 +2,31 @@
 
 import { two } from '@/ui/two'
 
-// Commas and spaces stand only before groups of three digits: who writes 12,50 means no 1250.
-const amount = /^[¥￥]?\s*((?:\d{1,9}|\d{1,3}(?:[,，\s]\d{3}){1,2})(?:[.]\d{0,2})?)$/
+import { readNumber } from './number'
 
-/** Yuan, such as 12.50, ¥12 or 1,200, in minor units; null if it is no amount. */
+const currency = /^\s*[¥￥]|[¥￥元圆]\s*$/u
+
+/**
+ * Yuan, such as 12.50, 12,50, ¥12 or 1,200, in minor units. It returns null if it is no amount, and
+ * 'ambiguous' for one such as 1.200.
+ */
+export function amountOf(text: string): number | 'ambiguous' | null {
+  const typed = readNumber(text.replace(currency, ''), { decimals: 2 })
+  if (typed === null || typed === 'ambiguous') return typed
+  // Put together as text: 1.15 * 100 is less than 115.
+  const minor = Number(typed.whole + typed.fraction.padEnd(2, '0'))
+  return Number.isSafeInteger(minor) ? minor : null
+}
+
+/** Yuan in minor units, as [amountOf] reads them; null also for what can be read in two ways. */
 export function minorOf(text: string): number | null {
-  const [, written] = amount.exec(text.trim()) ?? []
-  if (written === undefined) return null
-  return Math.round(Number(written.replace(/[,，\s]/g, '')) * 100)
+  const minor = amountOf(text)
+  return minor === 'ambiguous' ? null : minor
+}
+
+/** Whether an amount is written so that nobody can read another one in it. */
+export function isPlainAmount(text: string): boolean {
+  return /^\d+(\.\d\d?)?$/.test(text.trim())
 }
 
 /** Minor units as one writes them into a field; nothing if there are none. */
@@ -37,9 +54,19 @@ export function textOf(written: string): string | null {
   return text === '' ? null : text
 }
 
-/** A number; null if it is none. */
-export function numberOf(written: string): number | null {
-  const text = written.trim().replace('−', '-')
-  const value = Number(text)
-  return text === '' || !Number.isFinite(value) ? null : value
+/** A whole number, with a sign or without, such as 100, 1,200 or −10; null if it is none. */
+export function wholeOf(written: string): number | null {
+  return valueOf(readNumber(written, { decimals: 0, signed: true }))
+}
+
+/** Degrees, such as 30.2448 or −30,2448; null if they are none. */
+export function degreesOf(written: string): number | null {
+  return valueOf(readNumber(written, { decimals: 20, signed: true, groups: false }))
+}
+
+function valueOf(typed: ReturnType<typeof readNumber>): number | null {
+  if (typed === null || typed === 'ambiguous') return null
+  const value = Number(`${typed.whole}.${typed.fraction || 0}`)
+  if (!Number.isFinite(value)) return null
+  return typed.negative && value !== 0 ? -value : value
 }

@@ -28,15 +28,23 @@ export function useFormat(): Format {
 
 const day = 86_400 // seconds
 
+/** How many midnights of the reader's zone lie between two moments. */
+export function midnightsBetween(from: Date, to: Date): number {
+  return (dayNumber(to) - dayNumber(from)) / 86_400_000
+}
+
+/** The reader's day of a moment, as if it was one in UTC: there each has 24 hours. */
+function dayNumber(at: Date): number {
+  return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate())
+}
+
 /** Makes the formats of a language. */
 export function formats(language: Language): Format {
   const locale = language === 'zh' ? 'zh-CN' : 'en-GB'
-  const money = new Intl.NumberFormat(locale, {
-    style: 'currency',
-    currency: 'CNY',
-    currencyDisplay: 'narrowSymbol',
-    trailingZeroDisplay: 'stripIfInteger',
-  } as Intl.NumberFormatOptions)
+  const currency = { style: 'currency', currency: 'CNY', currencyDisplay: 'narrowSymbol' } as const
+  const money = new Intl.NumberFormat(locale, currency)
+  // Not `trailingZeroDisplay`: Chrome has it since 106.
+  const wholeMoney = new Intl.NumberFormat(locale, { ...currency, maximumFractionDigits: 0 })
   const number = new Intl.NumberFormat(locale)
   const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 })
   const metres = new Intl.NumberFormat(locale, { style: 'unit', unit: 'meter' })
@@ -54,7 +62,7 @@ export function formats(language: Language): Format {
   const written = (of: string) =>
     of.length === 10 ? plain.format(new Date(`${of}T00:00:00Z`)) : date.format(new Date(of))
   return {
-    money: (minor) => money.format(minor / 100),
+    money: (minor) => (minor % 100 === 0 ? wholeMoney : money).format(minor / 100),
     number: (value) => number.format(value),
     percent: (share) => percent.format(share),
     distance: (value) =>
@@ -65,9 +73,12 @@ export function formats(language: Language): Format {
     moment: (of) => moment.format(new Date(of)),
     month: (of) => month.format(new Date(`${of}-01T00:00:00Z`)),
     ago: (of, now = Date.now()) => {
-      const seconds = (now - new Date(of).getTime()) / 1000
-      if (seconds > 7 * day) return written(of)
-      if (seconds > day) return relative.format(-Math.floor(seconds / day), 'day')
+      const at = new Date(of)
+      const seconds = (now - at.getTime()) / 1000
+      const days = midnightsBetween(at, new Date(now))
+      if (days > 7) return written(of)
+      // A day is named by the midnights since then. On the last day of summer time there may be none.
+      if (seconds >= day && days > 0) return relative.format(-days, 'day')
       if (seconds > 3600) return relative.format(-Math.floor(seconds / 3600), 'hour')
       if (seconds > 60) return relative.format(-Math.floor(seconds / 60), 'minute')
       return relative.format(0, 'second')

@@ -122,13 +122,15 @@ function later(ms: number): void {
 
 /** Whether the server answers now. */
 export async function answers(): Promise<boolean> {
+  // Not AbortSignal.timeout: Chrome has it since 103, Safari since 16.
+  const leave = new AbortController()
+  const end = setTimeout(() => leave.abort(), 5000)
   try {
-    const response = await fetch('/readyz', {
-      cache: 'no-store',
-      signal: AbortSignal.timeout(5000),
-    })
+    const response = await fetch('/readyz', { cache: 'no-store', signal: leave.signal })
     return response.ok
   } catch {
     return false
+  } finally {
+    clearTimeout(end)
   }
 }

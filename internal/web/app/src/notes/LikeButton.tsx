@@ -1,4 +1,5 @@
 import { useDo } from '@/api/useDo'
+import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 
 import { LikeNoteDocument, UnlikeNoteDocument } from './like.gql'
@@ -25,7 +26,7 @@ export function LikeButton({ note }: LikeButtonProps) {
   const [unlike] = useDo(UnlikeNoteDocument)
   return (
     <LikeToggle
-      label={t.like(note.title)}
+      label={t.like(isolate(note.title))}
       liked={note.isLiked}
       count={note.likeCount}
       onToggle={() => void (note.isLiked ? unlike : like)({ id: note.id })}

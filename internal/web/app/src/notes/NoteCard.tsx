@@ -23,7 +23,7 @@ export function NoteCard({ note, eager = false }: { note: NoteCardFragment; eage
     <article className={css.card} data-note={note.id}>
       <p className={css.author}>
         <Avatar user={note.author} size={32} />
-        <Link href={`/users/${note.author.id}`} className={css.person}>
+        <Link href={`/users/${note.author.id}`} className={css.person} dir="auto">
           {note.author.nickname}
         </Link>
         <time dateTime={note.createdAt}>{ago(note.createdAt)}</time>
@@ -33,14 +33,16 @@ export function NoteCard({ note, eager = false }: { note: NoteCardFragment; eage
           <Picture src={note.images[0]?.thumbnailUrl} alt="" ratio={16 / 10} eager={eager} />
         </div>
       )}
-      <h3>
+      <h3 dir="auto">
         <Link href={`/notes/${note.id}`} className={css.title}>
           {note.title}
         </Link>
       </h3>
-      <p className={css.content}>{note.content}</p>
+      <p className={css.content} dir="auto">
+        {note.content}
+      </p>
       <p className={css.foot}>
-        <Link href={`/shops/${note.shop.id}`} className={css.shop}>
+        <Link href={`/shops/${note.shop.id}`} className={css.shop} dir="auto">
           {note.shop.name}
         </Link>
         <span className={css.comments}>

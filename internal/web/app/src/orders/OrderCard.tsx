@@ -26,10 +26,12 @@ export function OrderCard({ order: told, eager }: { order: OrderCardFragment; ea
       </div>
       <div className={css.text}>
         <p className={css.top}>
-          <span className={css.shop}>{shop.name}</span>
+          <span className={css.shop} dir="auto">
+            {shop.name}
+          </span>
           <span className={css.status}>{statuses[order.status]}</span>
         </p>
-        <h3>
+        <h3 dir="auto">
           <Link href={`/orders/${order.id}`} className={css.link}>
             {order.voucher.title}
           </Link>

@@ -52,7 +52,10 @@ export function FollowButton({ user, small = false }: FollowButtonProps) {
     >
       <span>
         {user.isFollowed ? t.followed : t.follow}
-        <span className="unseen"> {user.nickname}</span>
+        <span className="unseen">
+          {' '}
+          <bdi>{user.nickname}</bdi>
+        </span>
       </span>
     </Button>
   )

@@ -21,10 +21,10 @@ export function PersonRow({ user }: { user: PersonFragment }) {
     <div className={css.row}>
       <Avatar user={user} size={44} />
       <div className={css.text}>
-        <Link href={`/users/${user.id}`} className={css.name}>
+        <Link href={`/users/${user.id}`} className={css.name} dir="auto">
           {user.nickname}
         </Link>
-        <p>{user.bio ?? t.followers(user.followerCount, number(user.followerCount))}</p>
+        <p dir="auto">{user.bio ?? t.followers(user.followerCount, number(user.followerCount))}</p>
       </div>
       <FollowButton user={user} small />
     </div>

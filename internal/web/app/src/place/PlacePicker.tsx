@@ -6,6 +6,7 @@ import { texts } from '@/i18n/texts'
 import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
 import { Field } from '@/ui/Field'
+import { cut } from '@/ui/graphemes'
 import { Skeleton } from '@/ui/Skeleton'
 import { Empty, Failed } from '@/ui/State'
 import { toast } from '@/ui/toast'
@@ -42,7 +43,7 @@ export function PlacePicker({ onClose }: { onClose: () => void }) {
   const t = useTexts()
   const [words, setWords] = useState('')
   const [busy, setBusy] = useState(false)
-  const search = useSettled(words.trim(), pause)
+  const search = useSettled(cut(words.trim(), 100), pause)
   const [{ data, error }, ask] = useAsk({
     query: PlacesDocument,
     variables: { filter: search.length < 2 ? null : { search } },
@@ -91,8 +92,8 @@ export function PlacePicker({ onClose }: { onClose: () => void }) {
               >
                 <MapPin aria-hidden="true" size={20} />
                 <span>
-                  {node.name}
-                  <small>{node.area ?? node.address}</small>
+                  <bdi>{node.name}</bdi>
+                  <small dir="auto">{node.area ?? node.address}</small>
                 </span>
               </button>
             </li>

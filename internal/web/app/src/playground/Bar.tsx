@@ -2,6 +2,7 @@ import { useEditorContext } from '@graphiql/react'
 import { useEffect, useState } from 'react'
 import { createPortal, flushSync } from 'react-dom'
 
+import { isolate } from '@/i18n/isolate'
 import { demoLogins, type DemoLogin } from '@/session/demo'
 
 import { examples, type Example } from './examples'
@@ -81,7 +82,8 @@ function Session() {
   return (
     <div className="bar-group bar-session">
       <output aria-label="Signed in">
-        {trouble || (who ? `${who.nickname}, ${who.role.toLowerCase()}` : 'Nobody is signed in')}
+        {trouble ||
+          (who ? `${isolate(who.nickname)}, ${who.role.toLowerCase()}` : 'Nobody is signed in')}
       </output>
       {who ? (
         <button

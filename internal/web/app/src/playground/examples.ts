@@ -14,7 +14,7 @@ const files = import.meta.glob<string>('./examples/*.graphql', {
 
 /** The examples, in the order of their files' names. */
 export const examples: readonly Example[] = Object.entries(files)
-  .toSorted(([a], [b]) => (a < b ? -1 : 1))
+  .sort(([a], [b]) => (a < b ? -1 : 1))
   .map(([, text]) => read(text))
 
 /**

@@ -1,3 +1,5 @@
+import './newerArrays'
+
 import 'graphiql/style.css'
 import '@graphiql/plugin-explorer/style.css'
 import './playground.css'

@@ -1,6 +1,7 @@
 import { useCallback } from 'react'
 import { useLocation } from 'wouter'
 
+import { signInTo } from './returnPath'
 import { currentSession } from './session'
 
 /**
@@ -16,8 +17,7 @@ export function useSignedIn(): () => boolean {
   }, [navigate])
 }
 
-/** The sign-in screen, which leads back to where one was. */
+/** The sign-in screen, which leads back to the page that is shown. */
 export function signInPath(): string {
-  const { pathname, search } = window.location
-  return `/signin?to=${encodeURIComponent(pathname + search)}`
+  return signInTo(window.location)
 }

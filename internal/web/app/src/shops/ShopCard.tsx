@@ -37,7 +37,7 @@ export function ShopCard({
         <Picture src={shop.images[0]?.thumbnailUrl} alt="" ratio={1} eager={eager} />
       </div>
       <div className={css.text}>
-        <h3>
+        <h3 dir="auto">
           <Link href={`/shops/${shop.id}`} className={css.link}>
             {shop.name}
           </Link>
@@ -48,8 +48,8 @@ export function ShopCard({
           {shop.commentCount > 0 && <span>{t.comments(shop.commentCount)}</span>}
         </p>
         <p className={css.facts}>
-          <span>{typeName(shop.type.name)}</span>
-          {shop.area !== null && <span>{shop.area}</span>}
+          <span dir="auto">{typeName(shop.type.name)}</span>
+          {shop.area !== null && <span dir="auto">{shop.area}</span>}
           {typeof distance === 'number' && <span className={css.far}>{far(distance)}</span>}
         </p>
       </div>

@@ -22,12 +22,14 @@ export function ShopLine({ shop }: ShopLineProps) {
         <Picture src={shop.images[0]?.thumbnailUrl} alt="" ratio={1} eager />
       </div>
       <div>
-        <h3>
+        <h3 dir="auto">
           <Link href={`/shops/${shop.id}`} className={css.link}>
             {shop.name}
           </Link>
         </h3>
-        <p className={css.address}>{shop.address}</p>
+        <p className={css.address} dir="auto">
+          {shop.address}
+        </p>
       </div>
       <ChevronRight aria-hidden="true" size={20} />
     </div>

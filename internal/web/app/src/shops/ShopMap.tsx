@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 
 import { useAsk } from '@/api/useAsk'
 import { useFormat } from '@/i18n/format'
+import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 
 import { apart, fit, offset, type Spot } from './map'
@@ -75,7 +76,7 @@ export function ShopMap({
         className={css.map}
         viewBox={`0 0 ${size.width} ${size.height}`}
         role="group"
-        aria-label={t.map(shop.name)}
+        aria-label={t.map(isolate(shop.name))}
         data-neighbours={data ? others.length : undefined}
       >
         {[bar, bar * 2, bar * 3].map((metres) => (
@@ -88,8 +89,8 @@ export function ShopMap({
           />
         ))}
         {/* The nearest lie above the others, and are drawn last. */}
-        {others.toReversed().map(({ shop: { id, name }, distance, place }) => {
-          const said = `${name}, ${far(distance)}`
+        {[...others].reverse().map(({ shop: { id, name }, distance, place }) => {
+          const said = `${isolate(name)}, ${far(distance)}`
           const { x, y } = places[place]!
           return (
             <Link
@@ -148,8 +149,12 @@ export function ShopMap({
                 <span aria-hidden="true" className={css.number}>
                   {place + 1}
                 </span>
-                <Link href={`/shops/${id}`}>{name}</Link>
-                <span className={css.what}>{typeName(type.name)}</span>
+                <Link href={`/shops/${id}`} dir="auto">
+                  {name}
+                </Link>
+                <span className={css.what} dir="auto">
+                  {typeName(type.name)}
+                </span>
                 <span className={css.metres}>{far(distance)}</span>
               </li>
             ))}

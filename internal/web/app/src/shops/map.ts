@@ -30,7 +30,7 @@ export function fit(
 ): Plan {
   const far = (axis: 'x' | 'y') => Math.max(nearest, ...spots.map((spot) => Math.abs(spot[axis])))
   const scale = Math.min((width / 2 - margin) / far('x'), (height / 2 - margin) / far('y'))
-  const bar = lengths.findLast((length) => length * scale <= width / 3) ?? lengths[0]!
+  const bar = Math.max(lengths[0]!, ...lengths.filter((length) => length * scale <= width / 3))
   return { scale, bar }
 }
 

@@ -1,12 +1,22 @@
 import { useId, type InputHTMLAttributes, type ReactNode, type TextareaHTMLAttributes } from 'react'
 
+import { texts } from '@/i18n/texts'
+
 import css from './Field.module.css'
+import { lengthOf } from './graphemes'
+
+const useTexts = texts(
+  { long: (n: number, most: number) => `${n} of ${most} characters` },
+  { long: (n, most) => `${n} / ${most} 个字符` },
+)
 
 interface FieldProps {
   readonly label: string
   /** What is wrong with it; said by screen readers with the field. */
   readonly error?: string | null | undefined
   readonly hint?: string
+  /** The most characters that the API takes. What is longer is not cut, but said to be. */
+  readonly longest?: number
 }
 
 /** A labelled input of one line. */
@@ -14,10 +24,16 @@ export function Field({
   label,
   error,
   hint,
+  longest,
   ...input
 }: FieldProps & InputHTMLAttributes<HTMLInputElement>) {
+  const tooLong = useTooLong(input.value, longest)
+  // People write in any direction. Dates, phones and passwords have one of their own.
+  const words = input.type === undefined || input.type === 'search'
   return (
-    <Labelled {...{ label, error, hint }}>{(given) => <input {...input} {...given} />}</Labelled>
+    <Labelled {...{ label, error: error ?? tooLong, hint }}>
+      {(given) => <input {...(words ? { dir: 'auto' } : {})} {...input} {...given} />}
+    </Labelled>
   )
 }
 
@@ -26,13 +42,24 @@ export function Area({
   label,
   error,
   hint,
+  longest,
   ...input
 }: FieldProps & TextareaHTMLAttributes<HTMLTextAreaElement>) {
+  const tooLong = useTooLong(input.value, longest)
   return (
-    <Labelled {...{ label, error, hint }}>
-      {(given) => <textarea rows={4} {...input} {...given} />}
+    <Labelled {...{ label, error: error ?? tooLong, hint }}>
+      {(given) => <textarea rows={4} dir="auto" {...input} {...given} />}
     </Labelled>
   )
+}
+
+function useTooLong(value: unknown, longest: number | undefined): string | undefined {
+  const t = useTexts()
+  if (longest === undefined || typeof value !== 'string' || value.length <= longest) {
+    return undefined
+  }
+  const n = lengthOf(value)
+  return n > longest ? t.long(n, longest) : undefined
 }
 
 interface Given {

@@ -3,6 +3,7 @@ import { useEffect, useRef, type ReactNode } from 'react'
 import { useLocation } from 'wouter'
 
 import { cameFromHere, takeFocus } from '@/app/entries'
+import { isIsolated, isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 
 import { IconButton } from './Button'
@@ -31,7 +32,7 @@ export function Screen({ title, up, action, bare = false, children }: ScreenProp
     if (takeFocus()) heading.current?.focus({ preventScroll: true })
   }, [])
   useEffect(() => {
-    document.title = `${title} · Tandian 探店`
+    document.title = `${isolate(title)} · Tandian 探店`
   }, [title])
 
   // Who came here from another screen goes back to it, who opened the address goes up.
@@ -47,7 +48,13 @@ export function Screen({ title, up, action, bare = false, children }: ScreenProp
             <ChevronLeft aria-hidden="true" />
           </IconButton>
         )}
-        <h1 ref={heading} tabIndex={-1} className={bare ? 'unseen' : css.title}>
+        {/* A sentence of ours with a name in it has its own direction. */}
+        <h1
+          ref={heading}
+          tabIndex={-1}
+          className={bare ? 'unseen' : css.title}
+          dir={isIsolated(title) ? undefined : 'auto'}
+        >
           {title}
         </h1>
         {action}

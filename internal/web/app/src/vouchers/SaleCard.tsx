@@ -32,9 +32,13 @@ export function SaleCard({
       <p className={css.tag}>
         <Zap aria-hidden="true" size={16} fill="currentColor" />
         {t.sale}
-        {withShop && <span className={css.shop}>{voucher.shop.name}</span>}
+        {withShop && (
+          <span className={css.shop} dir="auto">
+            {voucher.shop.name}
+          </span>
+        )}
       </p>
-      <h3>
+      <h3 dir="auto">
         <Link href={`/sales/${voucher.id}`} className={css.link}>
           {voucher.title}
         </Link>

@@ -14,7 +14,9 @@ export function VoucherBody({ voucher }: { voucher: VoucherFactsFragment }) {
       {voucher.rules !== null && (
         <section className={css.section} aria-labelledby="rules">
           <h2 id="rules">{t.rules}</h2>
-          <p className={css.rules}>{voucher.rules}</p>
+          <p className={css.rules} dir="auto">
+            {voucher.rules}
+          </p>
         </section>
       )}
       <section className={css.section} aria-labelledby="where">

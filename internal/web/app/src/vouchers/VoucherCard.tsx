@@ -31,12 +31,16 @@ export function VoucherCard({ voucher }: { voucher: VoucherCardFragment }) {
           {voucher.onePerUser && <span>· {t.one}</span>}
           {voucher.status !== 'ON_SALE' && <span>· {t.off}</span>}
         </p>
-        <h3>
+        <h3 dir="auto">
           <Link href={`/vouchers/${voucher.id}`} className={css.link}>
             {voucher.title}
           </Link>
         </h3>
-        {voucher.subTitle !== null && <p className={css.sub}>{voucher.subTitle}</p>}
+        {voucher.subTitle !== null && (
+          <p className={css.sub} dir="auto">
+            {voucher.subTitle}
+          </p>
+        )}
       </div>
     </article>
   )

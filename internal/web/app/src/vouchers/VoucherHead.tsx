@@ -28,7 +28,11 @@ export function VoucherHead({ voucher, tag, children }: VoucherHeadProps) {
   return (
     <div className={css.head}>
       <p className={css.tag}>{tag}</p>
-      {voucher.subTitle !== null && <p className={css.sub}>{voucher.subTitle}</p>}
+      {voucher.subTitle !== null && (
+        <p className={css.sub} dir="auto">
+          {voucher.subTitle}
+        </p>
+      )}
       <p className={css.price}>
         <span className="unseen">{t.price}</span>
         <strong>{money(voucher.payValue)}</strong>

@@ -64,7 +64,7 @@ export function Home() {
       <div className={css.top}>
         <button type="button" className={css.place} onClick={() => setPicking(true)}>
           <MapPin aria-hidden="true" size={20} />
-          <span>{place === null ? t.where : (place.name ?? t.here)}</span>
+          <span dir="auto">{place === null ? t.where : (place.name ?? t.here)}</span>
         </button>
         <Link href="/search" className={css.search}>
           <Search aria-hidden="true" size={20} />
@@ -117,7 +117,7 @@ function TypesAndSales() {
                 <span className={css.icon}>
                   {iconUrl !== null && <img src={iconUrl} alt="" width={48} height={48} />}
                 </span>
-                {typeName(name)}
+                <bdi>{typeName(name)}</bdi>
               </Link>
             </li>
           ))}

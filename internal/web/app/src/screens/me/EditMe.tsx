@@ -133,14 +133,15 @@ function Profile({ me }: { me: MyProfileFragment }) {
     if (image) setAvatarUrl(image.url)
   }
   const save = async () => {
+    // What nobody touched stays as it is.
     const done = await update({
       input: {
-        nickname: nickname.trim(),
-        avatarUrl,
-        city: textOf(city),
-        bio: textOf(bio),
-        gender,
-        birthday: textOf(birthday),
+        ...(nickname === me.nickname ? {} : { nickname: nickname.trim() }),
+        ...(avatarUrl === me.avatarUrl ? {} : { avatarUrl }),
+        ...(city === (me.city ?? '') ? {} : { city: textOf(city) }),
+        ...(bio === (me.bio ?? '') ? {} : { bio: textOf(bio) }),
+        ...(gender === (me.gender ?? 'UNSPECIFIED') ? {} : { gender }),
+        ...(birthday === (me.birthday ?? '') ? {} : { birthday: textOf(birthday) }),
       },
     })
     setRefusals(done.ok ? [] : done.refusals)
@@ -183,7 +184,7 @@ function Profile({ me }: { me: MyProfileFragment }) {
       <Field
         label={t.nickname}
         error={errorAt('nickname', t.nicknameBounds)}
-        maxLength={30}
+        longest={30}
         autoComplete="nickname"
         value={nickname}
         onChange={(event) => setNickname(event.target.value)}
@@ -191,14 +192,14 @@ function Profile({ me }: { me: MyProfileFragment }) {
       <Area
         label={t.bio}
         error={errorAt('bio', t.bioBounds)}
-        maxLength={200}
+        longest={200}
         value={bio}
         onChange={(event) => setBio(event.target.value)}
       />
       <Field
         label={t.city}
         error={errorAt('city', t.cityBounds)}
-        maxLength={40}
+        longest={40}
         autoComplete="address-level2"
         value={city}
         onChange={(event) => setCity(event.target.value)}

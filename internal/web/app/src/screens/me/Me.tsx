@@ -147,7 +147,7 @@ function Person({ me }: { me: Person }) {
       <div className={css.who}>
         <Avatar user={me} size={76} />
         <div className={css.names}>
-          <h2>{me.nickname}</h2>
+          <h2 dir="auto">{me.nickname}</h2>
           {me.phone !== null && <p className={css.quiet}>{me.phone}</p>}
           {me.role !== 'CUSTOMER' && (
             <p className={css.role} data-role={me.role}>

@@ -5,14 +5,16 @@ import { useLocation } from 'wouter'
 import type { Refusal } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
 import { useDo } from '@/api/useDo'
+import { AmountField } from '@/forms/AmountField'
 import { Form, Row, useErrorAt, wrong } from '@/forms/Form'
 import { useUpload } from '@/forms/upload'
-import { minorOf, numberOf, textOf, yuanOf } from '@/forms/written'
+import { degreesOf, minorOf, textOf, yuanOf } from '@/forms/written'
 import { texts } from '@/i18n/texts'
 import { useTypeName } from '@/shops/typeNames'
 import { ShopTypesDocument } from '@/shops/types.gql'
 import { Button, IconButton } from '@/ui/Button'
 import { Field, Labelled } from '@/ui/Field'
+import { lengthOf } from '@/ui/graphemes'
 import { Picture } from '@/ui/Picture'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
@@ -169,49 +171,74 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
   const [refusals, setRefusals] = useState<readonly Refusal[]>([])
   const errorAt = useErrorAt(refusals)
 
-  const [images, setImages] = useState<readonly Kept[]>(shop?.images ?? [])
+  const [was] = useState(() => written(shop))
+  const [images, setImages] = useState<readonly Kept[]>(was.images)
   const [uploading, setUploading] = useState(false)
-  const [name, setName] = useState(shop?.name ?? '')
-  const [typeId, setTypeId] = useState(shop?.type.id ?? '')
-  const [area, setArea] = useState(shop?.area ?? '')
-  const [address, setAddress] = useState(shop?.address ?? '')
-  const [lat, setLat] = useState(shop === null ? '' : String(shop.location.lat))
-  const [lng, setLng] = useState(shop === null ? '' : String(shop.location.lng))
-  const [price, setPrice] = useState(yuanOf(shop?.avgPrice ?? null))
-  const [hours, setHours] = useState(shop?.openHours ?? '')
+  const [name, setName] = useState(was.name)
+  const [typeId, setTypeId] = useState(was.typeId)
+  const [area, setArea] = useState(was.area)
+  const [address, setAddress] = useState(was.address)
+  const [lat, setLat] = useState(was.lat)
+  const [lng, setLng] = useState(was.lng)
+  const [price, setPrice] = useState(was.price)
+  const [hours, setHours] = useState(was.hours)
 
   const save = async () => {
-    const at = { lat: numberOf(lat), lng: numberOf(lng) }
-    const avgPrice = textOf(price) === null ? null : minorOf(price)
-    const seen = [
-      name.trim() === '' && wrong('name'),
-      typeId === '' && wrong('typeId'),
-      address.trim() === '' && wrong('address'),
-      !within(at.lat, 85.05) && wrong('lat'),
-      !within(at.lng, 180) && wrong('lng'),
-      textOf(price) !== null && avgPrice === null && wrong('avgPrice'),
-    ].filter((one) => one !== false)
-    setRefusals(seen)
-    if (seen.length > 0) return
-
     const input = {
       name: name.trim(),
       typeId,
       images: images.map(({ url }) => url),
       area: textOf(area),
       address: address.trim(),
-      location: { lat: at.lat ?? 0, lng: at.lng ?? 0 },
-      avgPrice,
+      location: { lat: degreesOf(lat) ?? 0, lng: degreesOf(lng) ?? 0 },
+      avgPrice: textOf(price) === null ? null : minorOf(price),
       openHours: textOf(hours),
     }
-    const done =
-      shop === null ? await create({ input }) : await update({ input: { ...input, id: shop.id } })
+    // An import stores shops that the form would not: what nobody touched is neither checked nor sent.
+    const isNew = shop === null
+    const touched = {
+      name: isNew || name !== was.name,
+      typeId: isNew || typeId !== was.typeId,
+      images: isNew || String(input.images) !== String(was.images.map(({ url }) => url)),
+      area: isNew || area !== was.area,
+      address: isNew || address !== was.address,
+      location: isNew || lat !== was.lat || lng !== was.lng,
+      avgPrice: isNew || price !== was.price,
+      openHours: isNew || hours !== was.hours,
+    }
+    const seen = [
+      touched.name && !fits(name, 1, 120) && wrong('name'),
+      touched.typeId && typeId === '' && wrong('typeId'),
+      touched.area && !fits(area, 0, 80) && wrong('area'),
+      touched.address && !fits(address, 1, 255) && wrong('address'),
+      (isNew || lat !== was.lat) && !within(degreesOf(lat), 85.05) && wrong('lat'),
+      (isNew || lng !== was.lng) && !within(degreesOf(lng), 180) && wrong('lng'),
+      touched.avgPrice &&
+        textOf(price) !== null &&
+        !within(input.avgPrice, mostPrice) &&
+        wrong('avgPrice'),
+      touched.openHours && !fits(hours, 0, 120) && wrong('openHours'),
+    ].filter((one) => one !== false)
+    setRefusals(seen)
+    if (seen.length > 0) return
+
+    const names = Object.keys(touched) as (keyof typeof touched)[]
+    const changes = Object.fromEntries(
+      names.filter((one) => touched[one]).map((one) => [one, input[one]]),
+    )
+    const done = isNew
+      ? await create({ input })
+      : await update({ input: { ...changes, id: shop.id } })
     setRefusals(done.ok ? [] : done.refusals)
     const saved = done.ok ? done.value.shop : null
     if (saved === null) return
     toast(shop === null ? t.created : t.saved)
     navigate(`/merchant/shops/${saved.id}`, { replace: true })
   }
+
+  const known = types?.shopTypes ?? []
+  const own = shop === null || known.some(({ id }) => id === shop.type.id) ? [] : [shop.type]
+  const offered = [...own, ...known]
 
   const failed = () => toast(t.noPosition)
   const locate = () => {
@@ -236,7 +263,7 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
       <Field
         label={t.name}
         error={errorAt('name', t.nameBounds)}
-        maxLength={120}
+        longest={120}
         value={name}
         onChange={(event) => setName(event.target.value)}
       />
@@ -244,8 +271,8 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
         {(given) => (
           <select {...given} value={typeId} onChange={(event) => setTypeId(event.target.value)}>
             <option value="">{t.choose}</option>
-            {types?.shopTypes.map((type) => (
-              <option key={type.id} value={type.id}>
+            {offered.map((type) => (
+              <option key={type.id} value={type.id} dir="auto">
                 {typeName(type.name)}
               </option>
             ))}
@@ -262,7 +289,7 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
         <Field
           label={t.address}
           error={errorAt('address', t.addressBounds)}
-          maxLength={255}
+          longest={255}
           autoComplete="off"
           value={address}
           onChange={(event) => setAddress(event.target.value)}
@@ -270,7 +297,7 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
         <Field
           label={t.area}
           error={errorAt('area', t.areaBounds)}
-          maxLength={80}
+          longest={80}
           value={area}
           onChange={(event) => setArea(event.target.value)}
         />
@@ -298,19 +325,17 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
           <LocateFixed aria-hidden="true" size={18} /> {t.here}
         </Button>
       </div>
-      <Field
+      <AmountField
         label={t.price}
         error={errorAt('avgPrice', t.priceBounds)}
-        inputMode="decimal"
-        autoComplete="off"
         value={price}
-        onChange={(event) => setPrice(event.target.value)}
+        onChange={setPrice}
       />
       <Field
         label={t.hours}
         hint={t.hoursHint}
         error={errorAt('openHours', t.hoursBounds)}
-        maxLength={120}
+        longest={120}
         value={hours}
         onChange={(event) => setHours(event.target.value)}
       />
@@ -319,6 +344,29 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
       </Button>
     </Form>
   )
+}
+
+const mostPrice = 100_000_000 // fen
+
+/** What the fields show of a shop, before anybody types. */
+function written(shop: ShopFormFragment | null) {
+  return {
+    images: shop?.images ?? [],
+    name: shop?.name ?? '',
+    typeId: shop?.type.id ?? '',
+    area: shop?.area ?? '',
+    address: shop?.address ?? '',
+    lat: shop === null ? '' : String(shop.location.lat),
+    lng: shop === null ? '' : String(shop.location.lng),
+    price: yuanOf(shop?.avgPrice ?? null),
+    hours: shop?.openHours ?? '',
+  }
+}
+
+/** Whether a text has as many characters as the API takes. */
+function fits(text: string, least: number, longest: number): boolean {
+  const n = lengthOf(text)
+  return n >= least && n <= longest
 }
 
 /** Whether there is a number, not farther than this from nought. */

@@ -4,14 +4,16 @@ import { useLocation } from 'wouter'
 import type { Refusal } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
 import { refusalOf, useDo } from '@/api/useDo'
+import { AmountField } from '@/forms/AmountField'
 import { leavesOpen } from '@/forms/doubt'
 import { Form, Row, useErrorAt, wrong } from '@/forms/Form'
-import { localOf, minorOf, momentOf, numberOf, textOf } from '@/forms/written'
+import { localOf, minorOf, momentOf, textOf, wholeOf } from '@/forms/written'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 import { useCatchUp } from '@/live/network'
 import { Button, ButtonLink } from '@/ui/Button'
 import { Area, Field } from '@/ui/Field'
+import { lengthOf } from '@/ui/graphemes'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
 import { Empty, Failed } from '@/ui/State'
@@ -141,7 +143,9 @@ export function NewVoucher({ shopId }: { shopId: string }) {
           <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
         ) : (
           <>
-            <p className={css.of}>{data?.shop?.name}</p>
+            <p className={css.of} dir="auto">
+              {data?.shop?.name}
+            </p>
             <CreateForm shopId={shopId} />
           </>
         )}
@@ -193,6 +197,7 @@ const fields = [
   'endsAt',
 ]
 const hour = 3_600_000 // ms
+const longest = { title: 120, subTitle: 200, rules: 2000 } // characters
 
 function CreateForm({ shopId }: { shopId: string }) {
   const t = useTexts()
@@ -215,13 +220,13 @@ function CreateForm({ shopId }: { shopId: string }) {
   const save = async () => {
     const payValue = minorOf(pay)
     const faceValue = minorOf(face)
-    const pieces = numberOf(stock)
+    const pieces = wholeOf(stock)
     const beginsAt = momentOf(begins)
     const endsAt = momentOf(ends)
     const seen = [
-      words.title.trim() === '' && wrong('title'),
-      payValue === null && wrong('payValue'),
-      (faceValue === null || (payValue !== null && faceValue < payValue)) && wrong('faceValue'),
+      ...words.wrong,
+      !isPrice(payValue) && wrong('payValue'),
+      (!isPrice(faceValue) || faceValue < (payValue ?? 0)) && wrong('faceValue'),
       flash && !isPieces(pieces) && wrong('stock'),
       flash && beginsAt === null && wrong('beginsAt'),
       flash && endsAt === null && wrong('endsAt'),
@@ -256,14 +261,14 @@ function CreateForm({ shopId }: { shopId: string }) {
     <Form label={t.newTitle} refusals={refusals} fields={fields} onSubmit={() => void save()}>
       <fieldset className={css.kinds}>
         <legend>{t.kind}</legend>
-        <label>
+        <label data-chosen={!flash || undefined}>
           <input type="radio" name="kind" checked={!flash} onChange={() => setFlash(false)} />
           <span>
             <strong>{t.ordinary}</strong>
             <small>{t.ordinaryWhy}</small>
           </span>
         </label>
-        <label>
+        <label data-chosen={flash || undefined}>
           <input type="radio" name="kind" checked={flash} onChange={() => setFlash(true)} />
           <span>
             <strong>{t.flash}</strong>
@@ -273,21 +278,17 @@ function CreateForm({ shopId }: { shopId: string }) {
       </fieldset>
       <Words words={words} errorAt={errorAt} />
       <Row>
-        <Field
+        <AmountField
           label={t.pay}
           error={errorAt('payValue', t.payBounds)}
-          inputMode="decimal"
-          autoComplete="off"
           value={pay}
-          onChange={(event) => setPay(event.target.value)}
+          onChange={setPay}
         />
-        <Field
+        <AmountField
           label={t.face}
           error={errorAt('faceValue', t.faceBounds)}
-          inputMode="decimal"
-          autoComplete="off"
           value={face}
-          onChange={(event) => setFace(event.target.value)}
+          onChange={setFace}
         />
       </Row>
       <p className={css.hint}>{t.fixed}</p>
@@ -361,10 +362,10 @@ function UpdateForm({ voucher, again }: UpdateFormProps) {
   const [ends, setEnds] = useState(sale === null ? '' : localOf(sale.endsAt))
 
   const save = async () => {
-    const stockDelta = delta.trim() === '' ? undefined : numberOf(delta)
+    const stockDelta = delta.trim() === '' ? undefined : wholeOf(delta)
     const seen = [
-      words.title.trim() === '' && wrong('title'),
-      stockDelta !== undefined && !Number.isInteger(stockDelta) && wrong('stockDelta'),
+      ...words.wrong,
+      stockDelta !== undefined && !isDelta(stockDelta) && wrong('stockDelta'),
       sale !== null && momentOf(begins) === null && wrong('beginsAt'),
       sale !== null && momentOf(ends) === null && wrong('endsAt'),
     ].filter((one) => one !== false)
@@ -373,7 +374,7 @@ function UpdateForm({ voucher, again }: UpdateFormProps) {
 
     const input = {
       id: voucher.id,
-      ...words.input,
+      ...words.changes,
       // What nobody touched stays as others have set it meanwhile; and that a sale is over is not
       // for its merchant to say.
       ...(voucher.status === 'EXPIRED' || onSale === wasOnSale
@@ -408,7 +409,8 @@ function UpdateForm({ voucher, again }: UpdateFormProps) {
   return (
     <>
       <p className={css.of}>
-        {voucher.shop.name} · {t.price(money(voucher.payValue), money(voucher.faceValue))}
+        <bdi>{voucher.shop.name}</bdi> ·{' '}
+        {t.price(money(voucher.payValue), money(voucher.faceValue))}
       </p>
       <Form label={t.editTitle} refusals={refusals} fields={fields} onSubmit={() => void save()}>
         <Words words={words} errorAt={errorAt} />
@@ -484,8 +486,20 @@ function useWords(initial: Said) {
   const [title, setTitle] = useState(initial.title)
   const [subTitle, setSubTitle] = useState(initial.subTitle ?? '')
   const [rules, setRules] = useState(initial.rules ?? '')
+  const [was] = useState({ title, subTitle, rules })
   const input = { title: title.trim(), subTitle: textOf(subTitle), rules: textOf(rules) }
-  return { title, setTitle, subTitle, setSubTitle, rules, setRules, input }
+  const changes = {
+    ...(title === was.title ? {} : { title: input.title }),
+    ...(subTitle === was.subTitle ? {} : { subTitle: input.subTitle }),
+    ...(rules === was.rules ? {} : { rules: input.rules }),
+  }
+  const isTitle = title.trim() !== '' && lengthOf(title) <= longest.title
+  const seen = [
+    !isTitle && wrong('title'),
+    lengthOf(subTitle) > longest.subTitle && wrong('subTitle'),
+    lengthOf(rules) > longest.rules && wrong('rules'),
+  ]
+  return { title, setTitle, subTitle, setSubTitle, rules, setRules, input, changes, wrong: seen }
 }
 
 interface WordsProps {
@@ -500,14 +514,14 @@ function Words({ words, errorAt }: WordsProps) {
       <Field
         label={t.title}
         error={errorAt('title', t.titleBounds)}
-        maxLength={120}
+        longest={longest.title}
         value={words.title}
         onChange={(event) => words.setTitle(event.target.value)}
       />
       <Field
         label={t.subTitle}
         error={errorAt('subTitle', t.subTitleBounds)}
-        maxLength={200}
+        longest={longest.subTitle}
         value={words.subTitle}
         onChange={(event) => words.setSubTitle(event.target.value)}
       />
@@ -515,7 +529,7 @@ function Words({ words, errorAt }: WordsProps) {
         label={t.rules}
         hint={t.rulesHint}
         error={errorAt('rules', t.rulesBounds)}
-        maxLength={2000}
+        longest={longest.rules}
         value={words.rules}
         onChange={(event) => words.setRules(event.target.value)}
       />
@@ -563,5 +577,14 @@ function nextHour(): Date {
 }
 
 function isPieces(n: number | null): boolean {
-  return n !== null && Number.isInteger(n) && n > 0
+  return n !== null && n > 0 && n <= 1_000_000
+}
+
+function isDelta(n: number | null): boolean {
+  return n !== null && Math.abs(n) <= 1_000_000
+}
+
+/** Whether there is an amount from 0.01 to 1,000,000 yuan. */
+function isPrice(minor: number | null): minor is number {
+  return minor !== null && minor > 0 && minor <= 100_000_000
 }

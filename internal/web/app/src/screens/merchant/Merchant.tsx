@@ -73,7 +73,7 @@ function ShopRow({ shop, eager }: { shop: MerchantShopFragment; eager: boolean }
         <Picture src={shop.images[0]?.thumbnailUrl} alt="" ratio={1} eager={eager} />
       </div>
       <div className={css.text}>
-        <h2>
+        <h2 dir="auto">
           <Link href={`/merchant/shops/${shop.id}`} className={css.link}>
             {shop.name}
           </Link>
@@ -83,8 +83,8 @@ function ShopRow({ shop, eager }: { shop: MerchantShopFragment; eager: boolean }
           <span>{t.sold(number(shop.sold))}</span>
         </p>
         <p className={css.facts}>
-          <span>{typeName(shop.type.name)}</span>
-          <span>{shop.area ?? shop.address}</span>
+          <span dir="auto">{typeName(shop.type.name)}</span>
+          <span dir="auto">{shop.area ?? shop.address}</span>
         </p>
       </div>
     </article>

@@ -7,6 +7,7 @@ import { useDo } from '@/api/useDo'
 import { serverNow, useServerTime } from '@/app/clock'
 import { leavesOpen } from '@/forms/doubt'
 import { Form } from '@/forms/Form'
+import { digitsOf } from '@/forms/number'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 import { useCatchUp } from '@/live/network'
@@ -133,11 +134,11 @@ function Desk() {
   })
   const find = async () => {
     const mine = ++turn.current
-    const plain = number.replace(/[\s-]/g, '')
+    const plain = digitsOf(number)
     setFinding(false)
     setJustDone(false)
     setOrder(null)
-    if (!/^\d+$/.test(plain)) {
+    if (plain === null) {
       setError(t.digits)
       toField()
       return
@@ -190,7 +191,6 @@ function Desk() {
             inputMode="numeric"
             autoComplete="off"
             enterKeyHint="search"
-            maxLength={40}
             required
             value={number}
             onChange={(event) => {
@@ -243,9 +243,15 @@ function Found({ order, justDone, busy, onRedeem }: FoundProps) {
       data-order={order.number}
       data-status={status}
     >
-      <p className={css.shop}>{voucher.shop.name}</p>
-      <h2>{voucher.title}</h2>
-      {voucher.subTitle !== null && <p className={css.quiet}>{voucher.subTitle}</p>}
+      <p className={css.shop} dir="auto">
+        {voucher.shop.name}
+      </p>
+      <h2 dir="auto">{voucher.title}</h2>
+      {voucher.subTitle !== null && (
+        <p className={css.quiet} dir="auto">
+          {voucher.subTitle}
+        </p>
+      )}
       <p className={css.price}>
         {t.worth(money(voucher.faceValue))} <strong>{money(order.payValue)}</strong>
       </p>
@@ -255,7 +261,7 @@ function Found({ order, justDone, busy, onRedeem }: FoundProps) {
       {voucher.rules !== null && (
         <div className={css.rules}>
           <h3>{t.rules}</h3>
-          <p>{voucher.rules}</p>
+          <p dir="auto">{voucher.rules}</p>
         </div>
       )}
       {status === 'PAID' ? (

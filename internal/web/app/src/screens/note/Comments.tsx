@@ -6,6 +6,7 @@ import { useRefusalText } from '@/api/errors'
 import { useEntryState } from '@/app/entries'
 import { leavesOpen } from '@/forms/doubt'
 import { useFormat } from '@/i18n/format'
+import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { LikeToggle } from '@/notes/LikeToggle'
 import { useSession } from '@/session/session'
@@ -13,6 +14,7 @@ import { signInPath } from '@/session/useSignedIn'
 import { Avatar } from '@/ui/Avatar'
 import { Button, ButtonLink } from '@/ui/Button'
 import { Area } from '@/ui/Field'
+import { lengthOf } from '@/ui/graphemes'
 import { Pages } from '@/ui/Pages'
 import { Skeleton } from '@/ui/Skeleton'
 import { Empty } from '@/ui/State'
@@ -167,23 +169,25 @@ function Comment({ noteId, comment, to = null, onAnswered }: CommentProps) {
       <Avatar user={author} size={36} />
       <div className={css.body}>
         <p className={css.head}>
-          <Link href={`/users/${author.id}`} className={css.name}>
+          <Link href={`/users/${author.id}`} className={css.name} dir="auto">
             {author.nickname}
           </Link>
           {to !== null && (
             <span>
               {t.to}{' '}
-              <Link href={`/users/${to.id}`} className={css.name}>
+              <Link href={`/users/${to.id}`} className={css.name} dir="auto">
                 {to.nickname}
               </Link>
             </span>
           )}
           <time dateTime={comment.createdAt}>{ago(comment.createdAt)}</time>
         </p>
-        <p className={css.content}>{comment.content}</p>
+        <p className={css.content} dir="auto">
+          {comment.content}
+        </p>
         <div className={css.acts}>
           <LikeToggle
-            label={t.like(author.nickname)}
+            label={t.like(isolate(author.nickname))}
             liked={comment.isLiked}
             count={comment.likeCount}
             onToggle={() => void (comment.isLiked ? unlike : like)({ id: comment.id })}
@@ -194,7 +198,7 @@ function Comment({ noteId, comment, to = null, onAnswered }: CommentProps) {
                 kind="plain"
                 small
                 aria-expanded={answering}
-                aria-label={t.replyTo(author.nickname)}
+                aria-label={t.replyTo(isolate(author.nickname))}
                 onClick={() => (answering ? close() : setAnswering(true))}
               >
                 {t.reply}
@@ -206,7 +210,7 @@ function Comment({ noteId, comment, to = null, onAnswered }: CommentProps) {
           <Composer
             noteId={noteId}
             parentId={comment.id}
-            label={t.replyTo(author.nickname)}
+            label={t.replyTo(isolate(author.nickname))}
             onCancel={close}
             onSent={() => {
               close()
@@ -249,7 +253,7 @@ function Composer({ noteId, parentId, label, onCancel, onSent }: ComposerProps) 
   }
 
   const text = content.trim()
-  const left = longest - [...text].length
+  const left = longest - lengthOf(text)
   const submit = async (event: FormEvent) => {
     event.preventDefault()
     if (busy || text === '' || left < 0) return

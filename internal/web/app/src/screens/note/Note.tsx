@@ -6,6 +6,7 @@ import { codeOf } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
 import { useDo } from '@/api/useDo'
 import { useFormat } from '@/i18n/format'
+import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { LikeButton } from '@/notes/LikeButton'
 import { FollowButton } from '@/people/FollowButton'
@@ -90,7 +91,9 @@ export function Note({ id }: { id: string }) {
         )}
         <div className={css.text}>
           <Author note={note} />
-          <p className={css.content}>{note.content}</p>
+          <p className={css.content} dir="auto">
+            {note.content}
+          </p>
           <Shop shop={note.shop} />
           <Likes note={note} />
           <Comments noteId={note.id} count={note.commentCount} />
@@ -117,14 +120,14 @@ function Author({ note: { author, createdAt } }: { note: Shown }) {
     <div className={css.author}>
       <Avatar user={author} size={44} />
       <p>
-        <Link href={`/users/${author.id}`} className={css.name}>
+        <Link href={`/users/${author.id}`} className={css.name} dir="auto">
           {author.nickname}
         </Link>
         <span className={css.facts}>
           <time dateTime={createdAt} title={moment(createdAt)}>
             {ago(createdAt)}
           </time>
-          {author.city !== null && <span>{author.city}</span>}
+          {author.city !== null && <span dir="auto">{author.city}</span>}
         </span>
       </p>
       <FollowButton user={author} small />
@@ -144,15 +147,15 @@ function Shop({ shop }: { shop: NoteShopFragment }) {
         <Picture src={shop.images[0]?.thumbnailUrl} alt="" ratio={1} />
       </div>
       <div>
-        <h3>
+        <h3 dir="auto">
           <Link href={`/shops/${shop.id}`} className={css.link}>
             {shop.name}
           </Link>
         </h3>
         <p className={css.facts}>
           <Score value={shop.score} />
-          <span>{typeName(shop.type.name)}</span>
-          {shop.area !== null && <span>{shop.area}</span>}
+          <span dir="auto">{typeName(shop.type.name)}</span>
+          {shop.area !== null && <span dir="auto">{shop.area}</span>}
         </p>
       </div>
     </section>
@@ -168,7 +171,11 @@ function Likes({ note }: { note: Shown }) {
         <ul className={css.likers} aria-label={t.liked}>
           {note.firstLikers.map((user) => (
             <li key={user.id}>
-              <Link href={`/users/${user.id}`} aria-label={user.nickname} title={user.nickname}>
+              <Link
+                href={`/users/${user.id}`}
+                aria-label={user.nickname}
+                title={isolate(user.nickname)}
+              >
                 <Avatar user={user} size={32} />
               </Link>
             </li>

@@ -133,14 +133,14 @@ export function Order({ id }: { id: string }) {
           <section aria-labelledby="what">
             <h2 id="what">{t.what}</h2>
             <div className={css.card}>
-              <h3>
+              <h3 dir="auto">
                 <Link href={voucherPath(voucher)}>{voucher.title}</Link>
               </h3>
-              {voucher.subTitle !== null && <p>{voucher.subTitle}</p>}
+              {voucher.subTitle !== null && <p dir="auto">{voucher.subTitle}</p>}
               {voucher.rules !== null && (
                 <p className={css.rules}>
                   <span className="unseen">{t.rules}: </span>
-                  {voucher.rules}
+                  <bdi>{voucher.rules}</bdi>
                 </p>
               )}
             </div>

@@ -74,7 +74,7 @@ export function Pay({ order, ask }: { order: OrderStateFragment; ask: () => void
         <legend>{t.how}</legend>
         <div className={css.methods}>
           {methods.map((name) => (
-            <label key={name}>
+            <label key={name} data-chosen={method === name || undefined}>
               <input
                 type="radio"
                 name="method"

@@ -2,6 +2,7 @@ import type { TypedDocumentNode } from 'urql'
 
 import { codeOf } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
+import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { PersonRow } from '@/people/PersonRow'
 import { Lost } from '@/screens/lost/Lost'
@@ -54,7 +55,7 @@ export function People({ id, list }: { id: string; list: string }) {
     return <Lost />
   }
   return (
-    <Screen title={t[list](data?.user?.nickname ?? t.somebody)} up={`/users/${id}`}>
+    <Screen title={t[list](isolate(data?.user?.nickname ?? t.somebody))} up={`/users/${id}`}>
       <div className={css.people}>
         <Pages
           name={list}

@@ -11,6 +11,7 @@ import { useNetwork } from '@/live/network'
 import { useSession } from '@/session/session'
 import { Button, ButtonLink } from '@/ui/Button'
 import { Area, Field } from '@/ui/Field'
+import { lengthOf } from '@/ui/graphemes'
 import { Screen } from '@/ui/Screen'
 import { toast } from '@/ui/toast'
 
@@ -117,8 +118,8 @@ function Form({ userId }: { userId: string }) {
     if (given) change({ shop: { id: given.id, name: given.name, area: given.area } })
   }, [given])
 
-  const titleLength = [...title.trim()].length
-  const contentLength = [...content.trim()].length
+  const titleLength = lengthOf(title)
+  const contentLength = lengthOf(content)
   const errors = {
     shop: shop === null ? t.noShop : undefined,
     title:
@@ -201,7 +202,7 @@ function Form({ userId }: { userId: string }) {
           <p className={css.picked}>
             <Store aria-hidden="true" size={22} />
             <span>
-              <strong>{shop.name}</strong> {shop.area}
+              <strong dir="auto">{shop.name}</strong> <bdi>{shop.area}</bdi>
             </span>
           </p>
         )}

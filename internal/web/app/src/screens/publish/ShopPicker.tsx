@@ -1,10 +1,12 @@
 import { useState } from 'react'
 
 import { useAsk } from '@/api/useAsk'
+import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { usePlace } from '@/place/place'
 import { Dialog } from '@/ui/Dialog'
 import { Field } from '@/ui/Field'
+import { cut } from '@/ui/graphemes'
 import { Skeleton } from '@/ui/Skeleton'
 import { Empty, Failed } from '@/ui/State'
 import { useSettled } from '@/ui/useSettled'
@@ -35,7 +37,7 @@ export function ShopPicker({
   const t = useTexts()
   const place = usePlace()
   const [typed, setTyped] = useState('')
-  const words = useSettled(typed.trim(), pause)
+  const words = useSettled(cut(typed.trim(), 100), pause)
   const near = place === null || words !== '' ? null : { lat: place.lat, lng: place.lng, radius }
   const [{ data, error }, ask] = useAsk({
     query: PickShopsDocument,
@@ -46,7 +48,6 @@ export function ShopPicker({
       <Field
         label={t.words}
         type="search"
-        maxLength={100}
         value={typed}
         onChange={(event) => setTyped(event.target.value)}
       />
@@ -60,8 +61,8 @@ export function ShopPicker({
                   className={css.choice}
                   onClick={() => onPick({ id, name, area })}
                 >
-                  <strong>{name}</strong>
-                  <span>{[area, address].filter(Boolean).join(' · ')}</span>
+                  <strong dir="auto">{name}</strong>
+                  <span>{[area ?? '', address].filter(Boolean).map(isolate).join(' · ')}</span>
                 </button>
               </li>
             ))}

@@ -190,7 +190,10 @@ function setPicture(name: string, part: Partial<PictureOfDraft>): void {
   const { pictures } = store.get()
   const at = pictures.findIndex((picture) => picture.key === name)
   const picture = pictures[at]
-  if (picture !== undefined) change({ pictures: pictures.with(at, { ...picture, ...part }) })
+  if (picture === undefined) return
+  const changed = [...pictures]
+  changed[at] = { ...picture, ...part }
+  change({ pictures: changed })
 }
 
 function read(): Draft {

@@ -9,6 +9,7 @@ import { ShopCard } from '@/shops/ShopCard'
 import { useTypeName } from '@/shops/typeNames'
 import { ShopTypesDocument } from '@/shops/types.gql'
 import { Field, Labelled } from '@/ui/Field'
+import { cut } from '@/ui/graphemes'
 import { Pages } from '@/ui/Pages'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
@@ -79,7 +80,7 @@ export function Search() {
       { replace: true },
     )
 
-  const search = words.trim()
+  const search = cut(words.trim(), 100)
   const variables = {
     filter: { ...(search === '' ? {} : { search }), ...(type === '' ? {} : { typeId: type }) },
     near:
@@ -89,7 +90,7 @@ export function Search() {
   const searched = JSON.stringify(variables)
   return (
     <Screen title={t.title} up="/">
-      <search className={css.form}>
+      <div role="search" className={css.form}>
         <Words label={t.words} value={words} onChange={(value) => change('q', value)} />
         <div className={css.choices}>
           <Labelled label={t.type}>
@@ -101,7 +102,7 @@ export function Search() {
               >
                 <option value="">{t.anyType}</option>
                 {types?.shopTypes.map(({ id, name }) => (
-                  <option key={id} value={id}>
+                  <option key={id} value={id} dir="auto">
                     {typeName(name)}
                   </option>
                 ))}
@@ -124,7 +125,7 @@ export function Search() {
             )}
           </Labelled>
         </div>
-      </search>
+      </div>
       <h2 className="unseen">{t.results}</h2>
       <Pages
         // Another search begins with one page, however far this one was scrolled.
@@ -164,7 +165,6 @@ function Words({
       label={label}
       type="search"
       enterKeyHint="search"
-      maxLength={100}
       value={typed}
       onChange={(event) => setTyped(event.target.value)}
     />

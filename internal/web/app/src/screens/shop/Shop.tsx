@@ -3,6 +3,7 @@ import { Clock, MapPin, MessageCircle, PenLine, ShoppingBag } from 'lucide-react
 import { codeOf } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
 import { useFormat } from '@/i18n/format'
+import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { NoteCard } from '@/notes/NoteCard'
 import { Lost } from '@/screens/lost/Lost'
@@ -78,12 +79,12 @@ export function Shop({ id }: { id: string }) {
       <div className={css.layout} data-shop={id}>
         <div className={css.head}>
           {shop.images.length > 0 && (
-            <Gallery label={t.pictures(shop.name)} images={shop.images} ratio={3 / 2} />
+            <Gallery label={t.pictures(isolate(shop.name))} images={shop.images} ratio={3 / 2} />
           )}
           <div className={css.card}>
             <p className={css.facts}>
               <Score value={shop.score} />
-              <span>{typeName(shop.type.name)}</span>
+              <span dir="auto">{typeName(shop.type.name)}</span>
               {shop.avgPrice !== null && <span>{t.each(money(shop.avgPrice))}</span>}
             </p>
             <p className={css.figures}>
@@ -103,8 +104,12 @@ export function Shop({ id }: { id: string }) {
                   <span className="unseen">{t.address}</span>
                 </dt>
                 <dd>
-                  {shop.address}
-                  {shop.area !== null && <span className={css.area}>{shop.area}</span>}
+                  <bdi>{shop.address}</bdi>
+                  {shop.area !== null && (
+                    <span className={css.area} dir="auto">
+                      {shop.area}
+                    </span>
+                  )}
                 </dd>
               </div>
               {shop.openHours !== null && (
@@ -113,7 +118,7 @@ export function Shop({ id }: { id: string }) {
                     <Clock aria-hidden="true" size={18} />
                     <span className="unseen">{t.hours}</span>
                   </dt>
-                  <dd>{shop.openHours}</dd>
+                  <dd dir="auto">{shop.openHours}</dd>
                 </div>
               )}
             </dl>

@@ -5,9 +5,12 @@ import { useRefusalText, type Refusal } from '@/api/errors'
 import type { LoginInput } from '@/api/types.gql'
 import { refusalOf, useDo } from '@/api/useDo'
 import { useSeconds } from '@/app/clock'
-import { useFocusOnWrong } from '@/forms/Form'
+import { useFocusOnWrong, wrong } from '@/forms/Form'
+import { digitsOf } from '@/forms/number'
+import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { demoLogins, type DemoLogin } from '@/session/demo'
+import { returnPath } from '@/session/returnPath'
 import { begin, useSession } from '@/session/session'
 import { Button } from '@/ui/Button'
 import { Field } from '@/ui/Field'
@@ -28,6 +31,7 @@ const useTexts = texts(
     sent: 'The code is on its way.',
     code: 'Code',
     codeHint: 'Six digits, good for five minutes.',
+    codeBounds: 'Enter the six digits of the code.',
     password: 'Password',
     usePassword: 'Use a password instead',
     useCode: 'Use a code instead',
@@ -49,6 +53,7 @@ const useTexts = texts(
     sent: '验证码已发送。',
     code: '验证码',
     codeHint: '六位数字，五分钟内有效。',
+    codeBounds: '请输入验证码的六位数字。',
     password: '密码',
     usePassword: '用密码登录',
     useCode: '用验证码登录',
@@ -84,7 +89,7 @@ export function SignIn() {
   const wait = Math.ceil(sentAt + pause - now)
 
   // Another tab may sign in meanwhile.
-  const to = wanted(params.get('to'))
+  const to = returnPath(params.get('to'), window.location.origin)
   useEffect(() => {
     if (session !== null) navigate(to, { replace: true })
   }, [session, to, navigate])
@@ -94,7 +99,7 @@ export function SignIn() {
     setRefusals(done.ok ? [] : done.refusals)
     const { token, user } = done.value ?? {}
     if (token && user) {
-      toast(t.welcome(user.nickname))
+      toast(t.welcome(isolate(user.nickname)))
       begin({ token, userId: user.id })
     }
   }
@@ -109,7 +114,14 @@ export function SignIn() {
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    void enter(byPassword ? { phone, password: secret } : { phone, code: secret.trim() })
+    if (byPassword) {
+      void enter({ phone, password: secret })
+      return
+    }
+    // A code that cannot be right would use up one of the few tries.
+    const code = digitsOf(secret)
+    if (code?.length === 6) void enter({ phone, code })
+    else setRefusals([wrong('code')])
   }
   const textOf = (...fields: string[]) => {
     const refusal = fields.map((name) => refusalOf(refusals, name)).find(Boolean)
@@ -161,10 +173,13 @@ export function SignIn() {
               name="code"
               label={t.code}
               hint={t.codeHint}
-              error={textOf('code')}
+              error={
+                refusalOf(refusals, 'code')?.code === 'INVALID_INPUT'
+                  ? t.codeBounds
+                  : textOf('code')
+              }
               inputMode="numeric"
               autoComplete="one-time-code"
-              pattern="[0-9 ]{6,}"
               required
               value={secret}
               onChange={(event) => setSecret(event.target.value)}
@@ -219,9 +234,4 @@ function Demo({ onChoose }: { onChoose: (login: DemoLogin) => void }) {
       </div>
     </section>
   )
-}
-
-/** A path of ours to lead to; anything else is the first screen. */
-function wanted(to: string | null): string {
-  return to !== null && /^\/(?![/\\])/.test(to) ? to : '/'
 }

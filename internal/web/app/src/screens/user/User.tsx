@@ -4,6 +4,7 @@ import { Link } from 'wouter'
 import { codeOf } from '@/api/errors'
 import { useAsk } from '@/api/useAsk'
 import { useFormat } from '@/i18n/format'
+import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { NoteCard } from '@/notes/NoteCard'
 import { FollowButton } from '@/people/FollowButton'
@@ -111,7 +112,7 @@ function Person({ user, mine }: { user: Shown; mine: boolean }) {
           <span className={css.level}>{t.level(user.level)}</span>
           {user.city !== null && (
             <span className={css.city}>
-              <MapPin aria-hidden="true" size={16} /> {user.city}
+              <MapPin aria-hidden="true" size={16} /> <bdi>{user.city}</bdi>
             </span>
           )}
         </p>
@@ -123,7 +124,11 @@ function Person({ user, mine }: { user: Shown; mine: boolean }) {
           <FollowButton user={user} />
         )}
       </div>
-      {user.bio !== null && <p className={css.bio}>{user.bio}</p>}
+      {user.bio !== null && (
+        <p className={css.bio} dir="auto">
+          {user.bio}
+        </p>
+      )}
       <ul className={css.counts}>
         <li className={css.count}>
           <strong>{number(user.noteCount)}</strong> {t.notes}
@@ -149,7 +154,7 @@ function Common({ user: { id, commonFollowees } }: { user: Shown }) {
   const t = useTexts()
   const people = commonFollowees.edges.map(({ node }) => node)
   if (people.length === 0) return null
-  const names = people.map(({ nickname }) => nickname)
+  const names = people.map(({ nickname }) => isolate(nickname))
   const more = commonFollowees.pageInfo.hasNextPage
   const last = more || names.length < 2 ? '' : ` ${t.and} ${names.pop() ?? ''}`
   return (

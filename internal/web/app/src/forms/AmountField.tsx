@@ -1,0 +1,47 @@
+import { useFormat } from '@/i18n/format'
+import { texts } from '@/i18n/texts'
+import { Field } from '@/ui/Field'
+
+import { amountOf, isPlainAmount } from './written'
+
+const useTexts = texts(
+  {
+    means: (amount: string) => `= ${amount}`,
+    ambiguous: 'This can mean two amounts. Write it like 1200 or 1.20.',
+  },
+  {
+    means: (amount) => `= ${amount}`,
+    ambiguous: '这个金额有两种读法，请写成 1200 或 1.20 的形式。',
+  },
+)
+
+interface AmountFieldProps {
+  readonly label: string
+  readonly error: string | undefined
+  readonly value: string
+  readonly onChange: (value: string) => void
+}
+
+/** An amount in yuan. It shows how it reads what can be read in another way. */
+export function AmountField({ label, error, value, onChange }: AmountFieldProps) {
+  const t = useTexts()
+  const { money } = useFormat()
+  const amount = amountOf(value)
+  const hint =
+    amount === 'ambiguous'
+      ? t.ambiguous
+      : amount !== null && !isPlainAmount(value)
+        ? t.means(money(amount))
+        : undefined
+  return (
+    <Field
+      label={label}
+      error={error !== undefined && amount === 'ambiguous' ? t.ambiguous : error}
+      {...(hint === undefined ? {} : { hint })}
+      inputMode="decimal"
+      autoComplete="off"
+      value={value}
+      onChange={(event) => onChange(event.target.value)}
+    />
+  )
+}
