@@ -33,6 +33,8 @@ export interface Looks {
   reducedMotion?: 'reduce' | 'no-preference'
   /** Where they stand, or null for somebody who does not tell. Default: the demo town's centre. */
   geolocation?: { latitude: number; longitude: number } | null
+  /** The zone of their clock. Default: Asia/Shanghai. */
+  timezoneId?: string
   /** As whom they are signed in when the page opens: a role's account, or a session. Default: nobody. */
   as?: Role | { token: string; userId: string }
   /** Where they find the server. Default: server.url; `network.url` goes over a way that can be cut. */
@@ -105,7 +107,7 @@ async function open(browser: Browser, server: Server, looks: Looks, watch: Watch
   const context = await browser.newContext({
     baseURL: url,
     locale: looks.locale ?? 'en-US',
-    timezoneId: 'Asia/Shanghai',
+    timezoneId: looks.timezoneId ?? 'Asia/Shanghai',
     colorScheme: looks.colorScheme ?? 'light',
     reducedMotion: looks.reducedMotion ?? 'no-preference',
     storageState: { cookies: [], origins: [{ origin: url, localStorage }] },

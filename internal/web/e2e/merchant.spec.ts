@@ -1,6 +1,10 @@
-import { expect, test, type Page } from './fixtures.ts'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { a11y, expect, test, type Page } from './fixtures.ts'
 import { picture } from './picture.ts'
-import { place, voucher } from './things.ts'
+import { changed, place, voucher } from './things.ts'
 
 const minute = 60_000 // ms
 
@@ -243,4 +247,125 @@ test('an administrator sees caches, hot keys, queues and figures, which refresh 
   await expect(asOf).not.toHaveAttribute('data-as-of', before)
   const after = (await asOf.getAttribute('data-as-of'))!
   expect(Date.parse(after)).toBeGreaterThan(Date.parse(before))
+})
+
+test('prices and pieces are read as keypads write them, and nothing else is read into them', async ({
+  person,
+  server,
+}) => {
+  const merchant = await server.login('MERCHANT')
+  const { page } = await person({ as: 'MERCHANT' })
+  await page.goto(`/merchant/shops/${server.shop}/vouchers/new`)
+  await page.getByRole('radio', { name: /^Flash sale/ }).check()
+  await page.getByLabel('Title', { exact: true }).fill('Typed on a keypad')
+  const price = page.getByLabel('Price, in yuan')
+  const worth = page.getByLabel('Worth, in yuan')
+  await price.fill('12,50')
+  await expect(page.getByText('= ¥12.50')).toBeVisible()
+  await worth.fill('1.200')
+  await page.getByLabel('Pieces').fill('１００')
+  await page.getByRole('button', { name: 'Put on sale' }).click()
+  await expect(worth).toHaveAttribute('aria-invalid', 'true')
+  await expect(page.getByText('This can mean two amounts.')).toBeVisible()
+  await worth.fill('١٬٢٠٠٫٥')
+  await expect(page.getByText('= ¥1,200.50')).toBeVisible()
+  await page.getByRole('button', { name: 'Put on sale' }).click()
+  await expect(page.getByText('The voucher is there.')).toBeVisible()
+
+  const { shop } = await merchant.ask(
+    `query ($id: ID!) { shop(id: $id) { vouchers { id title payValue faceValue ... on FlashVoucher { sale { stock } } } } }`,
+    { id: server.shop },
+  )
+  const made = shop.vouchers.find(({ title }: { title: string }) => title === 'Typed on a keypad')
+  expect(made).toMatchObject({ payValue: 1250, faceValue: 120_050, sale: { stock: 100 } })
+  await merchant.ask(
+    `mutation ($id: ID!) { updateFlashVoucher(input: {id: $id, status: OFF_SALE}) { userErrors { message } } }`,
+    { id: made.id },
+  )
+})
+
+test('a shop that an import stored without an address is edited and saved', async ({
+  person,
+  server,
+}) => {
+  test.setTimeout(180_000)
+  const folder = await mkdtemp(join(tmpdir(), 'tandian-import-'))
+  const file = join(folder, 'shops.geojson')
+  const properties = { '@id': 'node/990077', name: 'Nameless Lane Cafe', amenity: 'cafe' }
+  const geometry = { type: 'Point', coordinates: [120.1523, 30.2461] }
+  const features = [{ type: 'Feature', id: 'node/990077', properties, geometry }]
+  await writeFile(file, JSON.stringify({ type: 'FeatureCollection', features }))
+  try {
+    await server.stop()
+    await server.command('import', file)
+    await server.start()
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+  const { shops } = await server.api()(
+    `{ shops(filter: {search: "Nameless Lane"}) { edges { node { id address } } } }`,
+  )
+  const { id, address } = shops.edges[0].node
+  expect(address).toBe('')
+
+  const { page } = await person({ as: 'ADMIN' })
+  const sent = await changed(page, 'UpdateShop', () => undefined)
+  await page.goto(`/merchant/shops/${id}/edit`)
+  await page.getByLabel('Opening hours').fill('07:00–20:00')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await expect(page.getByText('Saved.')).toBeVisible()
+  expect(sent).toEqual([{ input: { id, openHours: '07:00–20:00' } }])
+  const { shop } = await server.api()(`query ($id: ID!) { shop(id: $id) { openHours address } }`, {
+    id,
+  })
+  expect(shop).toEqual({ openHours: '07:00–20:00', address: '' })
+
+  // What is touched is checked.
+  await page.goto(`/merchant/shops/${id}/edit`)
+  const name = page.getByLabel('Name', { exact: true })
+  await name.fill('👨‍👩‍👧‍👦'.repeat(18))
+  await expect(page.getByText('126 of 120 characters')).toBeVisible()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await expect(name).toBeFocused()
+  await name.fill('👨‍👩‍👧‍👦'.repeat(17))
+  await page.getByRole('button', { name: 'Save' }).click()
+  await expect(page.getByText('Saved.')).toBeVisible()
+  expect(sent.at(-1)).toEqual({ input: { id, name: '👨‍👩‍👧‍👦'.repeat(17) } })
+})
+
+test('figures end with the server’s day, and large amounts are told in full', async ({
+  person,
+  server,
+}) => {
+  // A browser that is a day ahead of the server's zone.
+  const { page } = await person({
+    as: 'MERCHANT',
+    device: 'desktop',
+    timezoneId: 'Pacific/Kiritimati',
+  })
+  await changed(page, 'ServerToday', ({ me }) => (me.checkIns.today = '2026-03-01'))
+  const sent = await changed(page, 'MyShopFigures', ({ shop }) => {
+    shop.salesByDay.at(-1).amount = 3_100_000_000
+    shop.salesByDay.at(-2).amount = 3_100_000_000
+  })
+  await page.goto(`/merchant/shops/${server.shop}?part=figures`)
+  const rows = await drawn(page, 'Sales')
+  expect(sent[0]).toMatchObject({ from: '2026-01-31', to: '2026-03-01' })
+  await expect(rows.last()).toContainText('1 Mar 2026')
+  await expect(rows.last()).toContainText('¥31,000,000')
+  await expect(page.locator('[data-total=amount]')).toContainText('¥62,000,000')
+})
+
+test('a shop that nobody has rated has no stars', async ({ person, server }) => {
+  for (const [locale, said] of [
+    ['en-US', 'No ratings yet'],
+    ['zh-CN', '暂无评分'],
+  ] as const) {
+    const { page } = await person({ locale })
+    await changed(page, 'Shop', ({ shop }) => (shop.score = null))
+    await page.goto(`/shops/${server.shop}`)
+    await expect(page.getByText(said)).toBeVisible()
+    await expect(page.getByText(/of 5 stars|满分/)).toHaveCount(0)
+    await a11y(page)
+  }
 })

@@ -1,4 +1,5 @@
 import { expect, test, type Page } from './fixtures.ts'
+import { picture, seeThrough } from './picture.ts'
 import { follow } from './things.ts'
 
 test('a newcomer checks in once a day, and gets five points for it', async ({ person, server }) => {
@@ -210,4 +211,23 @@ function operations(page: Page): string[] {
     if (request.url().endsWith('/graphql')) names.push(request.postDataJSON()?.operationName)
   })
   return names
+}
+
+for (const [what, file, ending] of [
+  ['transparent', seeThrough(700, 500), /\.png$/],
+  ['opaque', picture(700, 500), /\.jpg$/],
+] as const) {
+  test(`a face that is ${what} stays so`, async ({ person, server }) => {
+    const session = await server.newcomer(`+9990077703${what.length}`)
+    const { page } = await person({ as: session })
+    await page.goto('/me/edit')
+    await page
+      .locator('input[data-input=avatar]')
+      .setInputFiles({ name: 'face.png', mimeType: 'image/png', buffer: file })
+    await expect(page.getByRole('button', { name: 'Remove the picture' })).toBeVisible()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await expect(page.getByText('Saved.')).toBeVisible()
+    const { me } = await session.ask(`{ me { avatarUrl } }`)
+    expect(me.avatarUrl).toMatch(ending)
+  })
 }

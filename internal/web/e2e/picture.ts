@@ -4,20 +4,31 @@ import { crc32, deflateSync } from 'node:zlib'
 
 /** A PNG of so many pixels, in colours that run into each other, as photographs have. */
 export function picture(width: number, height: number): Buffer {
-  const row = 1 + width * 3
+  return png(width, height, 3)
+}
+
+/** The same, but for a hole in its middle. */
+export function seeThrough(width: number, height: number): Buffer {
+  return png(width, height, 4)
+}
+
+function png(width: number, height: number, channels: 3 | 4): Buffer {
+  const row = 1 + width * channels
   const pixels = Buffer.alloc(row * height)
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
-      const at = y * row + 1 + x * 3
+      const at = y * row + 1 + x * channels
       pixels[at] = (x * 255) / width
       pixels[at + 1] = (y * 255) / height
       pixels[at + 2] = ((x ^ y) & 63) * 3
+      const inside = Math.hypot(x - width / 2, y - height / 2) < Math.min(width, height) / 4
+      if (channels === 4) pixels[at + 3] = inside ? 0 : 255
     }
   }
   const head = Buffer.alloc(13)
   head.writeUInt32BE(width, 0)
   head.writeUInt32BE(height, 4)
-  head.set([8, 2, 0, 0, 0], 8) // 8 bits a channel, RGB
+  head.set([8, channels === 4 ? 6 : 2, 0, 0, 0], 8) // 8 bits a channel, RGB or RGBA
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
   return Buffer.concat([
     signature,

@@ -67,3 +67,82 @@ test('no address outside leads away from the sign-in', async ({ person, server }
   await expect(page.getByRole('region', { name: 'Nearby' })).toBeVisible()
   expect(new URL(page.url()).pathname).toBe('/')
 })
+
+for (const to of [
+  '//elsewhere.example/',
+  '/\\elsewhere.example/',
+  '/\t/elsewhere.example/',
+  '/.//elsewhere.example/',
+  'https://elsewhere.example/',
+]) {
+  test(`${JSON.stringify(to)} is no way back from the sign-in`, async ({ person, server }) => {
+    const session = await server.login('CUSTOMER')
+    const { page } = await person({ as: session })
+    await page.goto('/signin?to=' + encodeURIComponent(to))
+    await expect(page.getByRole('region', { name: 'Nearby' })).toBeVisible()
+    expect(page.url()).toBe(`${server.url}/`)
+  })
+}
+
+test('the way back is kept over another language, a step back and a wrong code', async ({
+  person,
+  server,
+}) => {
+  const phone = '+999007770104'
+  const { page } = await person()
+  await page.goto('/orders?status=used#list')
+  await expect(page.getByRole('heading', { level: 1, name: 'Sign in' })).toBeVisible()
+  await page.getByRole('link', { name: 'Language and colours' }).click()
+  await page.getByText('中文').click()
+  await page.getByRole('button', { name: '返回' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: '登录' })).toBeVisible()
+
+  await page.getByLabel('手机号').fill(phone)
+  await page.getByRole('button', { name: '获取验证码' }).click()
+  const code = await server.code(phone)
+  const field = page.getByLabel('验证码', { exact: true })
+  const go = page.getByRole('button', { name: '登录', exact: true })
+  await field.fill(code === '000000' ? '111111' : '000000')
+  await go.click()
+  await expect(field).toHaveAttribute('aria-invalid', 'true')
+  await field.fill(code)
+  await go.click()
+  await expect(page.getByRole('heading', { level: 1, name: '订单' })).toBeVisible()
+  expect(page.url()).toBe(`${server.url}/orders?status=used#list`)
+})
+
+const fullWidth = (code: string) => code.replace(/\d/g, (d) => String.fromCodePoint(0xff10 + +d))
+
+for (const [i, [how, write]] of (
+  [
+    ['with a space in it', (code) => `${code.slice(0, 3)} ${code.slice(3)} `],
+    ['in full-width digits', fullWidth],
+    ['with another dash', (code) => `${code.slice(0, 3)}\u2011${code.slice(3)}`],
+    [
+      'with marks that nobody sees',
+      (code) => `\u202a${code.slice(0, 2)}\u200b${code.slice(2)}\u202c`,
+    ],
+  ] as const satisfies readonly [string, (code: string) => string][]
+).entries()) {
+  test(`a code ${how} signs in`, async ({ person, server }) => {
+    const phone = `+99900777011${i}`
+    const { page } = await person()
+    await page.goto('/signin?to=/settings')
+    await page.getByLabel('Phone').fill(phone)
+    await page.getByRole('button', { name: 'Send code' }).click()
+    const code = await server.code(phone)
+    // What is no code uses up no try.
+    const logins: string[] = []
+    page.on('request', (request) => {
+      if (request.postData()?.includes('"Login"')) logins.push(request.url())
+    })
+    await page.getByLabel('Code', { exact: true }).fill('12345O')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await expect(page.getByText('Enter the six digits of the code.')).toBeVisible()
+    expect(logins).toEqual([])
+    await page.getByLabel('Code', { exact: true }).fill(write(code))
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await expect(page.getByRole('heading', { level: 1, name: 'Settings' })).toBeVisible()
+    expect(logins).toHaveLength(1)
+  })
+}

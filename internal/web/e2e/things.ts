@@ -1,5 +1,7 @@
 // What several specs make through the API.
 
+import type { Page } from '@playwright/test'
+
 import type { Ask } from './server.ts'
 
 /** Opens a flash sale of so many pieces, which is open for an hour or so many minutes. */
@@ -8,6 +10,7 @@ export async function flashSale(
   shopId: string,
   stock: number,
   minutes = 60,
+  title = '秒杀：双人餐 Dinner for two',
 ): Promise<string> {
   const now = Date.now()
   const { createFlashVoucher } = await ask(
@@ -15,7 +18,7 @@ export async function flashSale(
     {
       input: {
         shopId,
-        title: '秒杀：双人餐 Dinner for two',
+        title,
         subTitle: '每人一份 One each',
         payValue: 3900,
         faceValue: 8800,
@@ -65,4 +68,27 @@ export async function follow(ask: Ask, userId: string): Promise<void> {
   await ask(`mutation ($userId: ID!) { follow(userId: $userId) { userErrors { message } } }`, {
     userId,
   })
+}
+
+/** Changes what the server answers to an operation of a page, and keeps the variables that it was sent. */
+export async function changed(
+  page: Page,
+  operation: string,
+  change: (data: any) => void,
+): Promise<Record<string, any>[]> {
+  const sent: Record<string, any>[] = []
+  await page.route(/\/graphql(\?|$)/, async (route, request) => {
+    const body = request.method() === 'POST' ? request.postDataJSON() : null
+    const params = new URL(request.url()).searchParams
+    if ((body?.operationName ?? params.get('operationName')) !== operation) {
+      await route.fallback()
+      return
+    }
+    sent.push(body?.variables ?? JSON.parse(params.get('variables') ?? '{}'))
+    const response = await route.fetch()
+    const json = await response.json()
+    if (json.data) change(json.data)
+    await route.fulfill({ response, json })
+  })
+  return sent
 }

@@ -21,7 +21,20 @@ import {
   type FirstPage,
   type Told,
 } from '../app/src/feed/feed'
-import { localOf, minorOf, momentOf, numberOf, textOf, yuanOf } from '../app/src/forms/written'
+import { digitsOf } from '../app/src/forms/number'
+import {
+  amountOf,
+  degreesOf,
+  localOf,
+  minorOf,
+  momentOf,
+  textOf,
+  wholeOf,
+  yuanOf,
+} from '../app/src/forms/written'
+import { isolate } from '../app/src/i18n/isolate'
+import { returnPath, signInTo } from '../app/src/session/returnPath'
+import { lastDays } from '../app/src/charts/days'
 
 test.describe('an intent to buy', () => {
   /** A shelf, its clock, and intents with keys k1, k2, … */
@@ -461,9 +474,71 @@ test.describe('what is written into fields', () => {
     ['1.234', null],
     ['1e3', null],
     ['twelve', null],
+    // Decimal signs of other regions and keypads.
+    ['12,50', 1250],
+    ['7,5', 750],
+    ['12。5', 1250],
+    ['12．50', 1250],
+    ['１２.５０', 1250],
+    ['１２，５', 1250],
+    ['12｡5', 1250],
+    ['.5', 50],
+    ['12,', 1200],
+    // Digits of other scripts.
+    ['١٢٫٥٠', 1250],
+    ['۱۲٫۵', 1250],
+    ['१२.५०', 1250],
+    ['১২৫', 12_500],
+    ['\u{1d7d9}\u{1d7da}', 1200],
+    // Groups.
+    ['1,200', 120_000],
+    ['1.200,50', 120_050],
+    ['1,200.50', 120_050],
+    ['1 200', 120_000],
+    ['1\u00a0200,5', 120_050],
+    ['1\u202f200', 120_000],
+    ["1'200.50", 120_050],
+    ['1’200’000', 120_000_000],
+    ['١٬٢٠٠٫٥٠', 120_050],
+    ['1.200.000', 120_000_000],
+    ['1,20,000', 12_000_000],
+    ['31,000,000.00', 3_100_000_000],
+    // What nobody sees.
+    ['\u200f12,50\u200e', 1250],
+    ['12\u200b.5', 1250],
+    ['12.50元', 1250],
+    // What is no amount, and must not become another one.
+    ['0.5.5', null],
+    ['0,125', null],
+    ['1,2345', null],
+    ['1,20.5', null],
+    ['1.2,3', null],
+    ['12 50', null],
+    ['1 200,500', null],
+    ['1,200,30', null],
+    ['1.200.30', null],
+    ['1,200.300', null],
+    ['1٫2٫3', null],
+    ['10²', null],
+    ['①', null],
+    ['一百', null],
+    ['12,50,', null],
+    ['.', null],
+    ['٫', null],
+    ['--1', null],
+    ['0x10', null],
+    ['99999999999999999999', null],
   ] as const) {
-    test(`${written || 'nothing'} is ${minor === null ? 'no amount' : `${minor} fen`}`, () => {
+    const quoted = JSON.stringify(written)
+    test(`${quoted} is ${minor === null ? 'no amount' : `${minor} fen`}`, () => {
       expect(minorOf(written)).toBe(minor)
+    })
+  }
+
+  for (const written of ['1.200', '12.000', '１.２００', '999。999', '١.٢٠٠']) {
+    test(`${written} can be two amounts, and is taken for neither`, () => {
+      expect(amountOf(written)).toBe('ambiguous')
+      expect(minorOf(written)).toBeNull()
     })
   }
 
@@ -479,18 +554,138 @@ test.describe('what is written into fields', () => {
     expect(momentOf('')).toBeNull()
   })
 
-  test('spaces are no text, and a sign is one of a number', () => {
+  test('spaces are no text', () => {
     expect([textOf('  '), textOf(' a b ')]).toEqual([null, 'a b'])
-    expect(['-10', '−10', ' 7 ', '1.5', '', 'x', 'Infinity'].map(numberOf)).toEqual([
-      -10,
-      -10,
-      7,
-      1.5,
-      null,
-      null,
-      null,
-    ])
   })
+
+  for (const [written, whole] of [
+    ['-10', -10],
+    ['−10', -10],
+    ['－１０', -10],
+    ['+5', 5],
+    [' 7 ', 7],
+    ['１００', 100],
+    ['1,200', 1200],
+    ['1 200', 1200],
+    ['١٠٠', 100],
+    ['100.0', 100],
+    ['-0', 0],
+    ['1.5', null],
+    ['1,5', null],
+    ['1.200', null],
+    ['', null],
+    ['x', null],
+    ['Infinity', null],
+  ] as const) {
+    test(`${JSON.stringify(written)} is ${whole === null ? 'no whole number' : whole}`, () => {
+      expect(wholeOf(written)).toBe(whole)
+    })
+  }
+
+  for (const [written, degrees] of [
+    ['30.2448', 30.2448],
+    ['30,2448', 30.2448],
+    ['120,151', 120.151],
+    ['120.151', 120.151],
+    ['-33.87', -33.87],
+    ['−33,87', -33.87],
+    ['３０．２４', 30.24],
+    ['٣٠٫٢٤', 30.24],
+    ['1,200.5', null],
+    ['1 200', null],
+    ['30.24.48', null],
+    ['', null],
+    ['north', null],
+  ] as const) {
+    test(`${JSON.stringify(written)} is ${degrees === null ? 'no angle' : `${degrees}°`}`, () => {
+      expect(degreesOf(written)).toBe(degrees)
+    })
+  }
+
+  for (const [written, digits] of [
+    ['123456', '123456'],
+    ['123 456', '123456'],
+    ['123456 ', '123456'],
+    ['１２３４５６', '123456'],
+    ['123‑456', '123456'],
+    ['123–456\n', '123456'],
+    ['\u200e123\u200b456', '123456'],
+    ['1\ufe0f\u20e32\ufe0f\u20e3', '12'],
+    ['١٢٣٤٥٦', '123456'],
+    ['(123)456.', '123456'],
+    ['12345O', null],
+    ['½', null],
+    ['', null],
+    [' - ', null],
+  ] as const) {
+    test(`the digits of ${JSON.stringify(written)} are ${digits ?? 'none'}`, () => {
+      expect(digitsOf(written)).toBe(digits)
+    })
+  }
+})
+
+test.describe('the way back from the sign-in', () => {
+  const site = 'https://shops.example'
+  for (const page of [
+    '/',
+    '/orders',
+    '/orders?status=paid',
+    '/merchant/shops/U2hvcDox?part=figures#sales',
+    '/publish?shop=U2hvcDox',
+    '/search?q=%26%2F%2Fa%5Cb&type=',
+    '/users/a%2Fb',
+    '/orders#//elsewhere.example',
+    '/search?q=https://elsewhere.example',
+  ]) {
+    test(`leads to ${page}, as it was`, () => {
+      const { searchParams } = new URL(signInTo(new URL(page, site)), site)
+      expect(returnPath(searchParams.get('to'), site)).toBe(page)
+    })
+  }
+
+  for (const to of [
+    null,
+    '',
+    'orders',
+    '//elsewhere.example',
+    '///elsewhere.example',
+    '/\\elsewhere.example',
+    '\\\\elsewhere.example',
+    '/\t/elsewhere.example',
+    '/\n\\elsewhere.example',
+    '\t//elsewhere.example',
+    ' //elsewhere.example',
+    '/.//elsewhere.example',
+    '/a/..//elsewhere.example',
+    '/%2e%2e//elsewhere.example',
+    'https://elsewhere.example/',
+    'https:elsewhere.example',
+    'https:/orders',
+    'javascript:alert(1)',
+    'data:text/html,hello',
+    '@elsewhere.example',
+    '.elsewhere.example',
+    '/signin',
+    '/signin?to=/signin',
+    '/\u0000orders',
+    '//[',
+  ]) {
+    test(`does not follow ${JSON.stringify(to)}`, () => {
+      expect(returnPath(to, site)).toBe('/')
+    })
+  }
+})
+
+test('words from right to left are set apart from the sentence around them, others are not', () => {
+  expect(isolate('مقهى')).toBe('\u2068مقهى\u2069')
+  expect(isolate('קפה 1')).toBe('\u2068קפה 1\u2069')
+  expect(isolate(isolate('مقهى'))).toBe(isolate('مقهى'))
+  expect(['荷塘小面', 'Café (2)!', ''].map(isolate)).toEqual(['荷塘小面', 'Café (2)!', ''])
+})
+
+test('the last days end with the day that is given, in any month', () => {
+  expect(lastDays(30, '2026-03-01')).toEqual({ from: '2026-01-31', to: '2026-03-01' })
+  expect(lastDays(1, '2024-02-29')).toEqual({ from: '2024-02-29', to: '2024-02-29' })
 })
 
 test.describe('in both languages', () => {
@@ -511,6 +706,9 @@ test.describe('in both languages', () => {
     [0, '¥0'],
     [5, '¥0.05'],
     [123_456_00, '¥123,456'],
+    [3_100_000_000, '¥31,000,000'],
+    [3_100_000_001, '¥31,000,000.01'],
+    [900_719_925_474_099, '¥9,007,199,254,740.99'],
   ] as const) {
     test(`money: ${minor} fen is ${written}`, async () => {
       expect((await formats('en')).money(minor)).toBe(written)
@@ -550,6 +748,77 @@ test.describe('in both languages', () => {
       expect((await formats('zh')).ago(moment, now)).toBe(zh)
     })
   }
+
+  // A day is named by the midnights between, in the reader's zone. Clocks went forward in Berlin
+  // on 29 March 2026, and back on 25 October.
+  for (const [zone, of, read, en, zh] of [
+    ['Asia/Shanghai', '2026-05-18T10:00', '2026-05-20T09:00', '2 days ago', '前天'],
+    ['Asia/Shanghai', '2026-05-18T23:30', '2026-05-20T00:30', '2 days ago', '前天'],
+    ['Asia/Shanghai', '2026-05-19T00:30', '2026-05-20T23:30', 'yesterday', '昨天'],
+    ['Asia/Shanghai', '2026-05-19T23:59', '2026-05-20T00:01', '2 minutes ago', '2分钟前'],
+    ['Asia/Shanghai', '2026-05-19T18:00', '2026-05-20T09:00', '15 hours ago', '15小时前'],
+    ['Asia/Shanghai', '2026-05-13T23:59', '2026-05-20T00:01', '7 days ago', '7天前'],
+    ['America/Los_Angeles', '2026-05-18T23:30', '2026-05-20T00:30', '2 days ago', '前天'],
+    ['Europe/Berlin', '2026-03-28T12:00', '2026-03-29T13:30', 'yesterday', '昨天'],
+    ['Europe/Berlin', '2026-03-28T23:30', '2026-03-30T00:30', '2 days ago', '前天'],
+    ['Europe/Berlin', '2026-10-25T00:10', '2026-10-25T23:50', '24 hours ago', '24小时前'],
+    ['Europe/Berlin', '2026-10-24T23:50', '2026-10-26T00:10', '2 days ago', '前天'],
+  ] as const) {
+    test(`ago: what was at ${of} is ${en} at ${read} in ${zone}`, async () => {
+      const before = process.env['TZ']
+      process.env['TZ'] = zone
+      try {
+        const [moment, at] = [new Date(of).toISOString(), new Date(read).getTime()]
+        expect((await formats('en')).ago(moment, at)).toBe(en)
+        expect((await formats('zh')).ago(moment, at)).toBe(zh)
+      } finally {
+        if (before === undefined) delete process.env['TZ']
+        else process.env['TZ'] = before
+      }
+    })
+  }
+
+  test('characters are counted as the API does, and cut and shown whole', async () => {
+    const { cut, graphemes, initialOf, lengthOf, simpleGraphemes } =
+      await import('../app/src/ui/graphemes')
+    const family = '👨‍👩‍👧‍👦'
+    const china = '🇨🇳'
+    for (const [text, n] of [
+      ['荷塘', 2],
+      [family, 7],
+      [china, 2],
+      ['𠮷', 1],
+      ['e\u0301', 1],
+      ['  a   b ', 3],
+      ['a\u200bb\ufeff', 2],
+      ['a\u202eb', 2],
+      ['a \u200b b', 3],
+      ['a\n\n\n\nb', 4],
+      ['a\r\nb', 3],
+      ['\n a \n', 1],
+    ] as const)
+      expect(lengthOf(text), JSON.stringify(text)).toBe(n)
+    for (const [name, initial] of [
+      [`${family} Li`, family],
+      [`${china}旅行`, china],
+      ['👍🏽 ok', '👍🏽'],
+      ['e\u0301mile', 'e\u0301'],
+      ['李雷', '李'],
+      ['\u200b李', '李'],
+      [' a', 'a'],
+      ['', ''],
+    ] as const)
+      expect(initialOf(name), name).toBe(initial)
+    for (const text of [
+      family + china + 'e\u0301👍🏽荷a',
+      china + china,
+      '🏴\u{e0067}\u{e0062}\u{e007f}!',
+    ])
+      expect(simpleGraphemes(text), text).toEqual(graphemes(text))
+    expect(cut(`ab${family}c`, 8)).toBe('ab')
+    expect(cut(`ab${family}c`, 9)).toBe(`ab${family}`)
+    expect(cut('abc', 3)).toBe('abc')
+  })
 
   test('a date is the same day wherever it is read, and so is a moment of long ago', async () => {
     const [en, zh] = [await formats('en'), await formats('zh')]
