@@ -263,7 +263,7 @@ test('prices and pieces are read as keypads write them, and nothing else is read
   await price.fill('12,50')
   await expect(page.getByText('= ¥12.50')).toBeVisible()
   await worth.fill('1.200')
-  await page.getByLabel('Pieces').fill('１００')
+  await page.getByRole('textbox', { name: 'Pieces' }).fill('１００')
   await page.getByRole('button', { name: 'Put on sale' }).click()
   await expect(worth).toHaveAttribute('aria-invalid', 'true')
   await expect(page.getByText('This can mean two amounts.')).toBeVisible()

@@ -27,16 +27,15 @@ export function AmountField({ label, error, value, onChange }: AmountFieldProps)
   const t = useTexts()
   const { money } = useFormat()
   const amount = amountOf(value)
-  const hint =
-    amount === 'ambiguous'
-      ? t.ambiguous
-      : amount !== null && !isPlainAmount(value)
-        ? t.means(money(amount))
-        : undefined
+  const reading =
+    typeof amount === 'number' && !isPlainAmount(value) ? t.means(money(amount)) : undefined
+  const hint = amount === 'ambiguous' ? t.ambiguous : reading
+  const whatIsWrong =
+    amount === 'ambiguous' ? t.ambiguous : [reading, error].filter(Boolean).join(' · ')
   return (
     <Field
       label={label}
-      error={error !== undefined && amount === 'ambiguous' ? t.ambiguous : error}
+      error={error === undefined ? undefined : whatIsWrong}
       {...(hint === undefined ? {} : { hint })}
       inputMode="decimal"
       autoComplete="off"
