@@ -55,6 +55,7 @@ test('all screens work in the oldest supported browsers', async ({ person, serve
   test.setTimeout(240_000)
   const made = await make(server)
   const visitor = await person()
+  visitor.expectConsole(/status of 404/, 'the status of the last one')
   await older(visitor)
   await tour(visitor.page, everybody(made, server.shop))
   expect(await visitor.page.evaluate(() => 'toSorted' in Array.prototype)).toBe(false)
