@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -30,7 +31,9 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 	h.bus = stream.NewLocal()
 	if cfg.RedisURL != "" {
 		// Where the caches are: what loses an invalidation loses its message too.
-		h.bus = stream.New(h.Cache, store.Blocking, stream.Options{Prefix: cfg.RedisPrefix, Registerer: reg, Log: log})
+		h.bus = stream.New(h.Cache, store.Blocking, stream.Options{
+			Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, Writable: h.gates[cacheRole].Open,
+		})
 	}
 	var off []string
 	if slices.Contains(cfg.Without, "cache") {
@@ -62,9 +65,10 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 // spreadChanges says what is done in the background for changes to be known.
 func (h *House) spreadChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
 	h.chores["bus"] = h.bus.Run
-	h.workers["outbox"] = h.outbox.Run
+	// What invalidates passes the gates: they stay closed until that is done.
+	h.workers["outbox"] = func(ctx context.Context) error { return h.outbox.Run(store.IgnoreGate(ctx)) }
 	if cfg.DatabaseURL != "" && cfg.LogReader == "auto" {
-		h.workers["log reader"] = func(ctx context.Context) error { return h.readLog(ctx, cfg.DatabaseURL, reg, log) }
+		h.workers["log reader"] = func(ctx context.Context) error { return h.readLog(store.IgnoreGate(ctx), cfg.DatabaseURL, reg, log) }
 	}
 	if cfg.RedisURL == "" {
 		return // an embedded one ends with this process
@@ -83,7 +87,36 @@ func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer
 		return h.recover(ctx, recoverTime, lost, caches, sessions)
 	}
 	changed := func(ctx context.Context) { h.changed(ctx, log, caches) }
-	h.chores["watch over the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(ctx, repair, changed) }
+	h.chores["watch over the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(store.IgnoreGate(ctx), repair, changed) }
+	gate, other := h.gates[role], h.gates[stateRole]
+	switch {
+	case cfg.RedisCacheURL == "":
+		other = nil
+	case role == stateRole:
+		other = h.gates[cacheRole]
+	}
+	h.chores["write gate of the "+role+" Redis"] = func(ctx context.Context) error {
+		return gate.Run(ctx, h.watched[role], func(ctx context.Context, since time.Time) error { return h.reopen(ctx, w, since, other) })
+	}
+}
+
+var errUnsettled = errors.New("this Redis is not recovered yet")
+
+// reopen does what must be done before a Redis that takes writes again is used: its
+// losses are recovered, and no invalidation waits. Fan-outs may wait, because feeds
+// know which of them are under way.
+//
+// Jobs also fail while the other Redis refuses writes. Each of them was tried when
+// the time is over; this Redis does not wait for the other one then.
+func (h *House) reopen(ctx context.Context, w *stream.Watch, since time.Time, other *store.WriteGate) error {
+	if !w.SettledSince(since) {
+		return errUnsettled
+	}
+	err := h.outbox.Finish(ctx, feed.Topic)
+	if errors.Is(err, outbox.ErrLeft) && !other.Open() {
+		return nil
+	}
+	return err
 }
 
 const (

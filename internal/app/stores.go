@@ -58,6 +58,7 @@ type House struct {
 	state      store.RedisConfig                      // of State
 	metrics    *store.RedisMetrics                    // of all clients
 	watched    map[string]redis.UniversalClient       // by role: for the watches alone; none of an embedded Redis
+	gates      map[string]*store.WriteGate            // by role; both are one if both Redis are. None of an embedded Redis
 	foreign    atomic.Int64                           // when the log reader told of a change, unix nanoseconds
 	workers    map[string]func(context.Context) error // that any process may run for all
 	chores     map[string]func(context.Context) error // that each process runs for itself
@@ -79,7 +80,7 @@ func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger, around func(dialect.Driver) dialect.Driver) (h *House, err error) {
 	h = &House{
 		workers: map[string]func(context.Context) error{}, chores: map[string]func(context.Context) error{},
-		watched: map[string]redis.UniversalClient{},
+		watched: map[string]redis.UniversalClient{}, gates: map[string]*store.WriteGate{},
 	}
 	defer func() {
 		if err != nil {
@@ -278,6 +279,14 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 		h.closers = append(h.closers, func() error { stop(); return errors.Join(clock.Wait(), embedded.Close()) })
 		c.URL, c.Dial = "redis://embedded", embedded.Dial
 	}
+	if cfg.RedisURL != "" {
+		h.gates[stateRole] = store.NewWriteGate(stateRole, cfg.RedisPrefix, metrics, log)
+		h.gates[cacheRole] = h.gates[stateRole]
+		if cfg.RedisCacheURL != "" {
+			h.gates[cacheRole] = store.NewWriteGate(cacheRole, cfg.RedisPrefix, metrics, log)
+		}
+	}
+	c.Gate = h.gates[stateRole]
 	var err error
 	h.state, h.metrics = c, metrics
 	shared := c // those of requests; admissions to sales gather by themselves, and what watches goes alone
@@ -288,7 +297,7 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 	h.closers = append(h.closers, h.State.Close)
 	h.Cache = h.State
 	if cfg.RedisCacheURL != "" {
-		shared.URL, shared.Role = cfg.RedisCacheURL, "cache"
+		shared.URL, shared.Role, shared.Gate = cfg.RedisCacheURL, cacheRole, h.gates[cacheRole]
 		if h.Cache, err = store.OpenRedis(shared, metrics); err != nil {
 			return err
 		}
@@ -298,6 +307,7 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 		// A connection of its own: what watches must not wait behind what it watches.
 		for role, url := range map[string]string{stateRole: cfg.RedisURL, cacheRole: cmp.Or(cfg.RedisCacheURL, cfg.RedisURL)} {
 			watch := c
+			watch.Gate = nil
 			watch.URL, watch.Role, watch.PoolSize, watch.MinIdle = url, role+"-watch", 2, 0
 			client, err := store.OpenRedis(watch, metrics)
 			if err != nil {

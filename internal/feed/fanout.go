@@ -18,8 +18,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// topic is that of this room's jobs in the outbox: ids of notes that are to be pushed.
-const topic = "feed"
+// Topic is that of this room's jobs in the outbox: ids of notes that are to be pushed.
+const Topic = "feed"
 
 // authorsAtOnce is the notes of how many authors one round of a fan-out pushes, a batch of
 // followers of each.
@@ -55,7 +55,7 @@ func (s *Service) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int
 		}
 	}
 	slices.Sort(push)
-	_, err = outbox.AddBatch(ctx, s.outbox, tx, topic, push...)
+	_, err = outbox.AddBatch(ctx, s.outbox, tx, Topic, push...)
 	return stars, err
 }
 

@@ -501,7 +501,7 @@ func (l log) read(ctx context.Context, behind int64, most int) (events []event, 
 
 // open reads the notes whose fan-out is not known to be done, in the order of numbers.
 func (l log) open(ctx context.Context) (open []event, crowded bool, err error) {
-	jobs, err := l.outbox.Undone(ctx, topic, mostOpen)
+	jobs, err := l.outbox.Undone(ctx, Topic, mostOpen)
 	if err != nil || len(jobs) == mostOpen {
 		return nil, true, err
 	}

@@ -33,7 +33,41 @@ var ErrLeft = errors.New("jobs are left to those who run the outbox")
 // by calling it again, which would have those done anew that were done meanwhile.
 func (b *Box) Replay(ctx context.Context, since time.Duration) (n int, err error) {
 	kept := slices.DeleteFunc(slices.Clone(b.topics), func(topic string) bool { return b.handlers[topic].Keep <= 0 })
-	for _, topic := range kept {
+	return b.replay(ctx, kept, since)
+}
+
+// Finish does the jobs that wait now, of the topics that are kept (see
+// [Handler]), without their pauses, and returns when none of them waits. It is
+// for a store that takes writes again. Topics in except are left out.
+//
+// It returns an [ErrLeft] if ctx ends before that.
+func (b *Box) Finish(ctx context.Context, except ...string) error {
+	var newest int64
+	if err := b.ask(ctx, &newest, b.sql.newest); err != nil {
+		return fmt.Errorf("outbox: find the newest job: %w", err)
+	}
+	var waiting []string
+	err := sqlfile.Each(ctx, b.db, b.sql.unfinished, []any{newest}, func(rows *sql.Rows) error {
+		var topic string
+		var n int64
+		err := rows.Scan(&topic, &n)
+		if b.handlers[topic].Keep > 0 && !slices.Contains(except, topic) {
+			waiting = append(waiting, topic)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("outbox: count the jobs that wait: %w", err)
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	_, err = b.replay(ctx, waiting, 0)
+	return err
+}
+
+func (b *Box) replay(ctx context.Context, topics []string, since time.Duration) (n int, err error) {
+	for _, topic := range topics {
 		m, err := b.again(ctx, topic, since)
 		if err != nil {
 			return n, fmt.Errorf("outbox: replay %s: %w", topic, err)
@@ -46,8 +80,8 @@ func (b *Box) Replay(ctx context.Context, since time.Duration) (n int, err error
 	}
 	b.alarm.set(0) // whoever runs in this process helps
 	for {
-		b.drain(ctx, kept)
-		left, err := b.left(ctx, kept, newest)
+		b.drain(ctx, topics)
+		left, err := b.left(ctx, topics, newest)
 		if ctx.Err() == nil && (err != nil || left == 0) {
 			return n, err
 		}

@@ -14,13 +14,13 @@ var files embed.FS
 
 // statements are the texts under sql, each by the name of its file.
 type statements struct {
-	add, claim, delete, keep, fail, sweep, stats, unpark, replay, newest, left, waiting, undone, replace string
+	add, claim, delete, keep, fail, sweep, stats, unpark, replay, newest, left, unfinished, waiting, undone, replace string
 }
 
 func statementsOf(dialect string) (s statements, err error) {
 	err = sqlfile.Read(files, dialect, map[string]*string{
 		"add": &s.add, "claim": &s.claim, "delete": &s.delete, "keep": &s.keep, "fail": &s.fail, "sweep": &s.sweep,
-		"stats": &s.stats, "unpark": &s.unpark, "replay": &s.replay, "newest": &s.newest, "left": &s.left, "waiting": &s.waiting, "undone": &s.undone, "replace": &s.replace,
+		"stats": &s.stats, "unpark": &s.unpark, "replay": &s.replay, "newest": &s.newest, "left": &s.left, "unfinished": &s.unfinished, "waiting": &s.waiting, "undone": &s.undone, "replace": &s.replace,
 	})
 	return s, err
 }

@@ -29,7 +29,7 @@ func Away(err error) bool {
 		// intervention or the server's own time limit.
 		return slices.Contains([]string{"08", "53", "57"}, state[:min(2, len(state))])
 	}
-	for _, word := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS"} {
+	for _, word := range []string{"LOADING", "READONLY", "MISCONF", "NOREPLICAS", "OOM", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"} {
 		if redis.HasErrorPrefix(err, word) {
 			return true
 		}

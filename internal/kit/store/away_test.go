@@ -45,7 +45,9 @@ func TestAwayIsWhatTimeMends(t *testing.T) {
 		"Redis reads its file":         {replyError("LOADING Redis is loading the dataset in memory"), true},
 		"a replica":                    {replyError("READONLY You can't write against a read only replica."), true},
 		"a key of another type":        {replyError("WRONGTYPE Operation against a key"), false},
-		"a Redis whose memory is full": {replyError("OOM command not allowed"), false},
+		"a Redis whose memory is full": {replyError("OOM command not allowed"), true},
+		"a Redis whose disk is full":   {replyError("MISCONF Redis is configured to save RDB snapshots"), true},
+		"a Redis without replicas":     {replyError("NOREPLICAS Not enough good replicas to write."), true},
 	}
 	for name, tt := range tests {
 		if got := Away(tt.err); got != tt.want {

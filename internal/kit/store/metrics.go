@@ -93,7 +93,7 @@ func NewRedisMetrics(reg prometheus.Registerer) *RedisMetrics {
 			Name: "tandian_redis_errors_total", Help: "Redis round trips that failed.",
 		}, []string{"role"}),
 		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tandian_redis_breaker_open", Help: "Redis nodes that are cut off now, because they do not answer.",
+			Name: "tandian_redis_breaker_open", Help: "Redis nodes that are cut off now, because they do not answer or refuse writes.",
 		}, []string{"role"}),
 		opened: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_redis_breaker_opened_total", Help: "Times that a Redis node was cut off.",

@@ -35,6 +35,8 @@ type RedisConfig struct {
 	// OnConnect may refuse a new connection, by an error whose method Unsent() bool
 	// says that nothing was sent: that is no failure of Redis, and opens no breaker.
 	OnConnect func(ctx context.Context, conn *redis.Conn) error
+	// Gate, if any, keeps the client from a Redis that does not take writes.
+	Gate *WriteGate
 	// Together sends what many ask for at one moment in one pipeline: see together.go.
 	Together bool
 	TLS      RedisTLS // files of connections to a rediss:// URL
@@ -72,12 +74,14 @@ func OpenRedis(cfg RedisConfig, m *RedisMetrics) (redis.UniversalClient, error) 
 	case *redis.Client: // Sentinel's too: the probe asks it for the master, as every new connection does
 		b := guard(c)
 		m.watch(cfg.Role, client)
+		addGate(c, cfg.Gate)
 		c.AddHook(b) // behind the metrics, which count what it refuses
 		if cfg.Together {
 			bindTogether(c, cmp.Or(cfg.Timeout, readTimeout))
 		}
 	case *redis.ClusterClient:
 		m.watch(cfg.Role, client)
+		addGate(c, cfg.Gate)
 		c.OnNewNode(func(node *redis.Client) {
 			node.AddHook(guard(node))
 			if cfg.Together {
@@ -86,6 +90,12 @@ func OpenRedis(cfg RedisConfig, m *RedisMetrics) (redis.UniversalClient, error) 
 		})
 	}
 	return client, nil
+}
+
+func addGate(client redis.UniversalClient, g *WriteGate) {
+	if g != nil {
+		client.AddHook(g)
+	}
 }
 
 // Hush keeps go-redis from writing to stderr by itself: each of its failures is

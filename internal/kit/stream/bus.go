@@ -86,9 +86,10 @@ const (
 	GapLost    Gap = "lost"    // the stream went back, was removed or begun anew: Redis lost messages
 	GapPanic   Gap = "panic"   // a hearer did not come to its end
 	GapSuspect Gap = "suspect" // somebody called Suspect
+	GapClosed  Gap = "closed"  // Options.Writable was false: messages could not be published
 )
 
-func allGaps() []Gap { return []Gap{GapStart, GapTrimmed, GapLost, GapPanic, GapSuspect} }
+func allGaps() []Gap { return []Gap{GapStart, GapTrimmed, GapLost, GapPanic, GapSuspect, GapClosed} }
 
 var errHearerPublishes = errors.New("publish on the bus: a hearer may not, it would hold up the bus")
 

@@ -26,6 +26,11 @@ type Options struct {
 	Log        *slog.Logger          // default slog.DiscardHandler
 	Most       int                   // entries that the stream keeps, and up to a hundred more; default 100 000
 	Timeout    time.Duration         // longest wait for an answer of Redis; default 250 ms
+
+	// Writable reports whether messages can be published now, by any process. While
+	// it is false, the stream is not followed: silence proves nothing. The followers
+	// are reset when it becomes false, and again when it becomes true. Nil is always true.
+	Writable func() bool
 }
 
 // Stream is a [Bus] over one capped Redis stream, whose entries have dense
@@ -48,6 +53,7 @@ type Stream struct {
 	key      string
 	most     int
 	timeout  time.Duration
+	writable func() bool
 	log      *slog.Logger
 
 	metrics    metrics
@@ -79,8 +85,11 @@ type Blocking func(rdb redis.UniversalClient, wait time.Duration) (redis.Univers
 // makes of it. It starts nothing, sends nothing, and does not close rdb, which
 // belongs to the caller. It panics if the Registerer has these metrics already.
 func New(rdb redis.UniversalClient, blocking Blocking, o Options) *Stream {
+	if o.Writable == nil {
+		o.Writable = func() bool { return true }
+	}
 	return &Stream{
-		rdb: rdb, blocking: blocking,
+		rdb: rdb, blocking: blocking, writable: o.Writable,
 		key:     cmp.Or(o.Prefix, "td") + ":bus",
 		most:    cmp.Or(o.Most, 100_000),
 		timeout: cmp.Or(o.Timeout, 250*time.Millisecond),
@@ -172,6 +181,10 @@ func (s *Stream) follow(ctx context.Context, rdb redis.UniversalClient, at *curs
 	// go-redis notices the end of a context only when it has answered.
 	defer context.AfterFunc(ctx, func() { _ = rdb.Close() })()
 	for ctx.Err() == nil {
+		if !s.writable() {
+			s.pause(ctx, at)
+			continue
+		}
 		if s.suspect.CompareAndSwap(true, false) {
 			at.lose(GapSuspect)
 		}
@@ -184,6 +197,18 @@ func (s *Stream) follow(ctx context.Context, rdb redis.UniversalClient, at *curs
 		}
 	}
 	return healthy, nil
+}
+
+// pause waits while nothing can be published. The followers are reset first, so
+// that they do not trust what they hold.
+func (s *Stream) pause(ctx context.Context, at *cursor) {
+	if at.why == "" {
+		at.lose(GapClosed)
+		if err := s.reset(ctx, GapClosed); err != nil {
+			s.complain(ctx, "hear", err)
+		}
+	}
+	_ = clock.Sleep(ctx, firstPause)
 }
 
 // look reads what comes next, or takes a new position after a gap.
@@ -230,7 +255,7 @@ func (s *Stream) begin(ctx context.Context, rdb redis.UniversalClient, at *curso
 }
 
 func (s *Stream) inSync(ctx context.Context, at time.Time) {
-	if s.suspect.Load() {
+	if s.suspect.Load() || !s.writable() {
 		return
 	}
 	s.metrics.sync(at)

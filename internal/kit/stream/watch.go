@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,6 +65,9 @@ type Watch struct {
 	role  string
 	log   *slog.Logger
 
+	zero    time.Time
+	settled atomic.Int64 // nanoseconds after zero; see SettledSince
+
 	losses     *prometheus.CounterVec
 	errors     *prometheus.CounterVec
 	complaints clock.Seldom
@@ -86,6 +91,7 @@ func NewWatch(rdb redis.UniversalClient, o WatchOptions) *Watch {
 	labels := prometheus.Labels{"role": o.Role}
 	w := &Watch{
 		rdb:   rdb,
+		zero:  time.Now(),
 		key:   cmp.Or(o.Key, "td:incarnation"),
 		every: cmp.Or(o.Every, 250*time.Millisecond),
 		role:  o.Role,
@@ -148,9 +154,13 @@ type sighting struct {
 func (w *Watch) Run(ctx context.Context, repair func(ctx context.Context, l Loss) error, changed func(ctx context.Context)) error {
 	known := "" // the certification that this process saw last
 	for ctx.Err() == nil {
+		began := time.Since(w.zero)
 		doing, err := w.turn(ctx, &known, repair, changed)
 		switch {
+		case err == nil:
+			w.settled.Store(int64(began))
 		case errors.Is(err, ErrNoIncarnation):
+			w.settled.Store(math.MaxInt64)
 			w.log.InfoContext(ctx, "nobody watches whether this Redis loses writes", "role", w.role, "why", err)
 			<-ctx.Done()
 		case err != nil && ctx.Err() == nil:
@@ -162,6 +172,13 @@ func (w *Watch) Run(ctx context.Context, repair func(ctx context.Context, l Loss
 		_ = clock.Sleep(ctx, w.every)
 	}
 	return nil
+}
+
+// SettledSince reports whether a look that began after the time found that
+// everything this Redis may have lost is recovered. Where the Redis does not tell
+// which one it is, that is always so.
+func (w *Watch) SettledSince(at time.Time) bool {
+	return time.Duration(w.settled.Load()) > at.Sub(w.zero)
 }
 
 // turn looks once and does what follows from it. With an error it says what

@@ -1,0 +1,334 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// A refusing is a deployment on two servers in which a Redis can refuse writes.
+type refusing struct {
+	stack  *apptest.Stack
+	market market
+	a, b   *apptest.Server
+	admin  *redis.Client
+	state  testkit.Refusal
+	codes  bool // the Redis that refuses holds login codes
+}
+
+func newRefusing(t *testing.T, state testkit.Refusal, layout string, customers int) refusing {
+	t.Helper()
+	stack := apptest.Real(t)
+	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
+	url := testkit.RefusingRedis(t)
+	switch layout {
+	case "one":
+		stack.Config.RedisURL = url
+	case "state":
+		stack.Config.RedisURL, stack.Config.RedisCacheURL = url, testkit.Redis(t)
+	case "cache":
+		stack.Config.RedisCacheURL = url
+	}
+	r := refusing{stack: stack, market: opened(t, stack, customers), state: state, codes: layout != "cache"}
+	r.a, r.b = stack.Start(t), stack.Start(t)
+	r.admin = testkit.AdminClient(t, direct(t, url)).(*redis.Client)
+	quiet(t, r.a)
+	return r
+}
+
+func (r refusing) begin(t *testing.T) {
+	t.Helper()
+	if err := r.state.Begin(t.Context(), r.admin); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r refusing) end(t *testing.T) {
+	t.Helper()
+	if err := r.state.End(context.WithoutCancel(t.Context()), r.admin); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// codeOf is the code of an answer that must not be INTERNAL; "" is success.
+func codeOf(t *testing.T, a apptest.Answer) string {
+	t.Helper()
+	for _, e := range a.Errors {
+		if e.Extensions.Code == "INTERNAL" {
+			t.Errorf("an answer is INTERNAL: %+v", a.Errors)
+		}
+		return e.Extensions.Code
+	}
+	return ""
+}
+
+// signedIn is the id of the viewer, "" for none or unknown.
+func signedIn(t *testing.T, s *apptest.Server) string {
+	t.Helper()
+	var who meAnswer
+	if codeOf(t, s.Do(t, meQuery, nil, &who)) != "" || who.Me == nil {
+		return ""
+	}
+	return who.Me.ID
+}
+
+// eachRefusal runs a test in all states with one Redis, and in one state with
+// those of two that refuse by themselves.
+func eachRefusal(t *testing.T, apart []string, test func(t *testing.T, state testkit.Refusal, layout string)) {
+	t.Helper()
+	for i, state := range testkit.Refusals() {
+		for _, layout := range append([]string{"one"}, apart...) {
+			if i == 0 || layout == "one" {
+				t.Run(state.Name+" "+layout, func(t *testing.T) { test(t, state, layout) })
+			}
+		}
+	}
+}
+
+// ended waits until a token is nobody's on a server, and returns how long that took.
+func ended(t *testing.T, s *apptest.Server) time.Duration {
+	t.Helper()
+	return until(t, func() bool { return signedIn(t, s) == "" })
+}
+
+const slow = 2 * time.Second // within which an end of a session is seen, at the latest
+
+// A session that ends while Redis refuses writes is over on every server, while
+// that lasts and afterwards.
+func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
+	eachRefusal(t, []string{"state", "cache"}, func(t *testing.T, state testkit.Refusal, layout string) {
+		r := newRefusing(t, state, layout, 6)
+		everywhere := func(p person) (on [2]*apptest.Server) { return [2]*apptest.Server{r.a.As(p.token), r.b.As(p.token)} }
+		for _, p := range r.market.customers {
+			for _, s := range everywhere(p) {
+				testkit.Eventually(t, 20*time.Second, func() bool { return signedIn(t, s) == p.id })
+			}
+		}
+		logout := func(p person, when string) {
+			t.Helper()
+			on := everywhere(p)
+			for _, s := range on {
+				if signedIn(t, s) != p.id { // in memory, where it may be
+					t.Fatalf("%s: not signed in", when)
+				}
+			}
+			if code := codeOf(t, on[0].Do(t, `mutation { logout { userErrors { code } } }`, nil, nil)); code != "" {
+				t.Fatalf("%s: logout answered %s", when, code)
+			}
+			for i, s := range on {
+				took := ended(t, s)
+				t.Logf("%s: ended on server %d after %v", when, i, took)
+				if took > slow {
+					t.Errorf("%s: ended on server %d after %v", when, i, took)
+				}
+			}
+		}
+		people := r.market.customers
+		r.begin(t)
+		logout(people[0], "at once")
+		logout(people[1], "later")
+		password := `mutation($p: String!) { setPassword(password: $p) { userErrors { code } } }`
+		if code := codeOf(t, r.a.As(people[2].token).Do(t, password, map[string]any{"p": "correct horse battery"}, nil)); code != "" && code != "UNAVAILABLE" {
+			t.Errorf("a password: %s", code)
+		}
+		switch code := codeOf(t, r.a.Do(t, `mutation { sendLoginCode(phone: "13800002222") { expiresInSeconds } }`, nil, nil)); {
+		case r.codes && code != "UNAVAILABLE", !r.codes && code != "":
+			t.Errorf("a login code: %q", code)
+		}
+		for _, p := range people[3:] {
+			for _, s := range everywhere(p) {
+				if signedIn(t, s) != p.id {
+					t.Error("somebody else was signed out")
+				}
+			}
+		}
+		r.end(t)
+		back := time.Now()
+		for i := 0; ; i++ {
+			for _, p := range people[:2] {
+				for _, s := range everywhere(p) {
+					if signedIn(t, s) != "" {
+						t.Fatalf("an ended session is back %v after Redis takes writes", time.Since(back))
+					}
+				}
+			}
+			phone := fmt.Sprintf("1390000%04d", i)
+			if codeOf(t, r.b.Do(t, `mutation S($p: String!) { sendLoginCode(phone: $p) { expiresInSeconds } }`, map[string]any{"p": phone}, nil)) == "" && time.Since(back) > slow {
+				break
+			}
+			if time.Since(back) > 30*time.Second {
+				t.Fatal("Redis is not used again")
+			}
+		}
+		t.Logf("used again after at most %v", time.Since(back))
+		r.a.Recovered(t)
+		logout(people[3], "afterwards")
+	})
+}
+
+// What is changed while Redis refuses writes is right at once where it was
+// changed, and soon everywhere.
+func TestChangesWhileRedisRefusesWritesAreSeen(t *testing.T) {
+	eachRefusal(t, []string{"state", "cache"}, func(t *testing.T, state testkit.Refusal, layout string) {
+		r := newRefusing(t, state, layout, 4)
+		reader, ann, bob := r.market.customers[0], r.market.customers[1], r.market.customers[2]
+		on := func(s *apptest.Server, p person) *apptest.Server { return s.As(p.token) }
+		nickname := func(s *apptest.Server) string {
+			var who meAnswer
+			if codeOf(t, on(s, bob).Do(t, meQuery, nil, &who)) != "" || who.Me == nil {
+				return ""
+			}
+			return who.Me.Nickname
+		}
+		must := func(s *apptest.Server, query string, variables map[string]any) {
+			t.Helper()
+			if code := codeOf(t, s.Do(t, query, variables, nil)); code != "" {
+				t.Errorf("%s answered %s", query, code)
+			}
+		}
+		rename := func(name string) {
+			t.Helper()
+			must(on(r.a, bob), `mutation R($n: String!) { updateProfile(input: {nickname: $n}) { userErrors { code } } }`, map[string]any{"n": name})
+			if got := nickname(r.a); got != name {
+				t.Errorf("on the same server: %q, want %q", got, name)
+			}
+			if took := until(t, func() bool { return nickname(r.b) == name }); took > slow {
+				t.Errorf("%s is seen elsewhere after %v", name, took)
+			}
+		}
+		feed := func(s *apptest.Server, want ...string) {
+			t.Helper()
+			testkit.Eventually(t, 10*time.Second, func() bool { return cmp.Equal(want, titles(t, on(s, reader), 2)) })
+			if diff := cmp.Diff(want, titles(t, on(s, reader), 100)); diff != "" {
+				t.Errorf("the feed (-want +got):\n%s", diff)
+			}
+		}
+		liked := func(s *apptest.Server, note string, want bool) {
+			t.Helper()
+			is := func() bool {
+				var a struct {
+					Note struct {
+						LikeCount int
+						IsLiked   bool
+					}
+				}
+				on(s, reader).Must(t, aNote, map[string]any{"id": note}, &a)
+				return a.Note.IsLiked == want && (a.Note.LikeCount == 1) == want
+			}
+			if took := until(t, is); took > slow {
+				t.Errorf("a like is seen after %v", took)
+			}
+		}
+		rename("Before")
+		must(on(r.a, reader), followUser, map[string]any{"id": ann.id})
+		note := r.market.note(t, on(r.a, ann), "ann 0")
+		for _, s := range []*apptest.Server{r.a, r.b} {
+			feed(s, "ann 0")
+			liked(s, note, false)
+			nickname(s)
+		}
+
+		r.begin(t)
+		rename("At once")
+		must(on(r.a, reader), likeNote, map[string]any{"id": note})
+		must(on(r.a, reader), followUser, map[string]any{"id": bob.id})
+		r.market.note(t, on(r.a, bob), "bob 0")
+		second := r.market.note(t, on(r.a, ann), "ann 1")
+		for _, s := range []*apptest.Server{r.a, r.b} {
+			liked(s, note, true)
+			feed(s, "ann 1", "bob 0", "ann 0")
+		}
+		must(on(r.b, reader), unfollow, map[string]any{"id": bob.id})
+		must(on(r.b, ann), deleteNote, map[string]any{"id": second})
+		must(on(r.b, reader), unlikeNote, map[string]any{"id": note})
+		rename("Later")
+		for _, s := range []*apptest.Server{r.a, r.b} {
+			liked(s, note, false)
+			feed(s, "ann 0")
+		}
+
+		r.end(t)
+		for began := time.Now(); time.Since(began) < slow; {
+			for _, s := range []*apptest.Server{r.a, r.b} {
+				if got := nickname(s); got != "Later" {
+					t.Fatalf("%q is back %v after Redis takes writes", got, time.Since(began))
+				}
+				if diff := cmp.Diff([]string{"ann 0"}, titles(t, on(s, reader), 100)); diff != "" {
+					t.Fatalf("the feed %v after Redis takes writes (-want +got):\n%s", time.Since(began), diff)
+				}
+			}
+		}
+		rename("After")
+		r.market.note(t, on(r.b, ann), "ann 2")
+		for _, s := range []*apptest.Server{r.a, r.b} {
+			feed(s, "ann 2", "ann 0")
+			liked(s, note, false)
+		}
+	})
+}
+
+// A sale goes on through the database, and back, without a piece too many or a
+// second order for a user.
+func TestSalesGoOnWhileRedisRefusesWrites(t *testing.T) {
+	const pieces, users = 20, 60
+	eachRefusal(t, []string{"state"}, func(t *testing.T, state testkit.Refusal, layout string) {
+		r := newRefusing(t, state, layout, users)
+		v := r.market.flash(t, r.a, pieces, -time.Hour, time.Hour)
+		var mu sync.Mutex
+		orders := map[string]string{} // user → order
+		place := func(i int, s *apptest.Server) {
+			p := r.market.customers[i]
+			var got placed
+			answer := s.As(p.token).Do(t, orderVoucher, map[string]any{"v": v, "k": fmt.Sprint("key ", i)}, &got)
+			switch code := codeOf(t, answer); {
+			case code != "" && code != "UNAVAILABLE":
+				t.Errorf("an order: %s", code)
+			case code != "" || got.OrderVoucher.Order == nil:
+			default:
+				mu.Lock()
+				defer mu.Unlock()
+				id := got.OrderVoucher.Order.ID
+				if first, again := orders[p.id]; again && first != id {
+					t.Errorf("user %s has the orders %s and %s", p.id, first, id)
+				}
+				orders[p.id] = id
+			}
+		}
+		wave := func(from, to int) {
+			var all sync.WaitGroup
+			for i := from; i < to; i++ {
+				all.Go(func() { place(i, r.a); place(i, r.b) }) // with one key
+			}
+			all.Wait()
+		}
+		wave(0, 5)
+		var all sync.WaitGroup
+		all.Go(func() { wave(5, 10) })
+		r.begin(t)
+		all.Wait()
+		wave(10, 15)
+		if n := len(orders); n < 10 {
+			t.Errorf("%d orders: the database does not sell", n)
+		}
+		all.Go(func() { wave(15, 30) })
+		r.end(t)
+		all.Wait()
+		wave(30, users)
+		testkit.Eventually(t, 30*time.Second, func() bool { // what was UNAVAILABLE is repeated, with its key
+			wave(0, users)
+			orders, users, stock := sold(t, r.stack, v)
+			return orders == pieces && users == pieces && stock == 0
+		})
+		if len(orders) != pieces {
+			t.Errorf("%d users hold an order, want %d", len(orders), pieces)
+		}
+	})
+}

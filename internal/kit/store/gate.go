@@ -1,0 +1,299 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+const (
+	gateEvery   = 200 * time.Millisecond // between two probes
+	gateTimeout = 400 * time.Millisecond // of a probe
+	gateTrust   = time.Second            // after the start of a probe that succeeded
+	gateRecover = 10 * time.Second       // of one attempt to recover
+)
+
+// WriteGate keeps clients away from a Redis that does not take writes.
+//
+// A Redis can answer reads and refuse writes: a replica after a failover
+// (READONLY), a master whose disk is full (MISCONF) or whose replicas are away
+// (NOREPLICAS). An invalidation is a write. So such a Redis returns values that
+// ended, for as long as they live, and no error shows it. The gate treats that
+// Redis as unavailable: while it is closed, commands fail with [ErrBreakerOpen]
+// and are not sent.
+//
+// The gate writes to the Redis every 200 ms. It is open for a second after a
+// write that succeeded. It closes at once when Redis refuses a write, of the
+// gate or of a client. It opens again when Redis takes writes and the caller
+// has repeated the invalidations that failed meanwhile.
+//
+// A Redis whose memory is full (OOM) stays in use: it takes deletions, and every
+// invalidation begins with one.
+//
+// A gate is open until [WriteGate.Run] starts. A nil gate is always open. All
+// methods are safe for concurrent use.
+type WriteGate struct {
+	role string
+	key  string // never exists
+	m    *RedisMetrics
+	log  *slog.Logger
+
+	zero   time.Time
+	until  atomic.Int64 // nanoseconds after zero
+	kicked chan struct{}
+
+	mu       sync.Mutex
+	refusals int   // number of refused writes
+	refused  error // the last refusal; nil when Redis takes writes
+}
+
+// NewWriteGate returns an open gate for the Redis of a role, "state" or "cache".
+// The prefix is that of the installation's keys. It starts nothing.
+func NewWriteGate(role, prefix string, m *RedisMetrics, log *slog.Logger) *WriteGate {
+	g := &WriteGate{role: role, key: prefix + ":probe", m: m, log: log, zero: time.Now(), kicked: make(chan struct{}, 1)}
+	g.until.Store(math.MaxInt64)
+	return g
+}
+
+// Open reports whether Redis may be used.
+func (g *WriteGate) Open() bool { return g == nil || int64(time.Since(g.zero)) < g.until.Load() }
+
+// ignoreGate marks a context.
+type ignoreGate struct{}
+
+// IgnoreGate returns a context whose commands are sent through a closed gate. It
+// is for work that only invalidates: the outbox and the recovery.
+func IgnoreGate(ctx context.Context) context.Context {
+	return context.WithValue(ctx, ignoreGate{}, true)
+}
+
+// Run probes the Redis by rdb, a client without a gate, until ctx ends. It then
+// returns nil.
+//
+// When a closed gate finds that Redis takes writes, it calls recover, which
+// repeats what could not be written. Redis took writes since the given time. The
+// gate opens when recover returns nil, and calls it again otherwise. The context
+// of recover passes the gate.
+func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, recover func(ctx context.Context, since time.Time) error) error {
+	ctx = IgnoreGate(ctx)
+	var since time.Time // of the first probe that succeeded while the gate was closed
+	recovered := false
+	for ctx.Err() == nil {
+		began, refusals := time.Now(), g.count()
+		err := g.probe(ctx, rdb)
+		switch {
+		case err != nil:
+			since, recovered = time.Time{}, false
+		case g.Open() || recovered:
+			g.extend(began, refusals)
+			since, recovered = time.Time{}, false
+		default:
+			if since.IsZero() {
+				since = began
+			}
+			recovered = g.recover(ctx, since, recover)
+			if recovered && refusals == g.count() {
+				continue // one more probe: recovery may have taken longer than a probe is trusted
+			}
+			recovered = false
+		}
+		g.wait(ctx)
+	}
+	return nil
+}
+
+func (g *WriteGate) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refusals
+}
+
+// wait returns after a while, or at once when a client was refused a write.
+func (g *WriteGate) wait(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, gateEvery)
+	defer cancel()
+	select {
+	case <-ctx.Done():
+	case <-g.kicked:
+		_ = clock.Sleep(ctx, gateEvery/10) // refusals come by the thousand
+	}
+}
+
+// recover reports whether the invalidations that failed were repeated. A
+// database that is unavailable cannot tell. Then a gate that closed without a
+// refusal opens, as Redis is all there is to read from.
+func (g *WriteGate) recover(ctx context.Context, since time.Time, repeat func(context.Context, time.Time) error) bool {
+	limited, cancel := context.WithTimeout(ctx, gateRecover)
+	defer cancel()
+	err := repeat(limited, since)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return err == nil || g.refused == nil && Away(err)
+}
+
+// extend opens the gate, or keeps it open, after a probe that succeeded, unless
+// a write was refused since it began.
+func (g *WriteGate) extend(began time.Time, refusals int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.refusals != refusals {
+		return
+	}
+	if g.refused != nil {
+		g.refused = nil
+		g.m.open.WithLabelValues(g.role).Dec()
+		g.log.Info("Redis takes writes again", "role", g.role)
+	}
+	g.until.Store(int64(began.Sub(g.zero) + gateTrust))
+}
+
+// refuse closes the gate.
+func (g *WriteGate) refuse(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refusals++
+	g.until.Store(0)
+	if g.refused == nil {
+		g.m.open.WithLabelValues(g.role).Inc()
+		g.m.opened.WithLabelValues(g.role).Inc()
+		g.log.Warn("Redis refuses writes and is not used", "role", g.role, "err", err)
+	}
+	g.refused = err
+	select {
+	case g.kicked <- struct{}{}:
+	default:
+	}
+}
+
+// probe returns nil if the Redis, or each master of a cluster that answers, took
+// a write. A refusal closes the gate.
+func (g *WriteGate) probe(ctx context.Context, rdb redis.UniversalClient) error {
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
+	cluster, ok := rdb.(*redis.ClusterClient)
+	if !ok {
+		// The key does not exist, so this changes nothing and is not replicated. A full
+		// Redis allows it.
+		err := rdb.Del(ctx, g.key).Err()
+		if _, reply := errors.AsType[redis.Error](err); reply {
+			g.refuse(err)
+		}
+		return err
+	}
+	return g.probeMasters(ctx, cluster)
+}
+
+// writingScript has no keys, so each node of a cluster runs it. It declares that
+// it writes, so a node that refuses writes refuses it. Servers before Redis 7
+// reject the declaration; they are probed by the commands of clients alone.
+const writingScript = "#!lua flags=allow-oom\nreturn 1"
+
+func (g *WriteGate) probeMasters(ctx context.Context, cluster *redis.ClusterClient) error {
+	var mu sync.Mutex
+	var refused, failed error
+	answers := 0
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+		err := node.Eval(ctx, writingScript, nil).Err()
+		mu.Lock()
+		defer mu.Unlock()
+		_, reply := errors.AsType[redis.Error](err)
+		switch {
+		case RefusesWrites(err):
+			refused = err
+		case err == nil || reply:
+			answers++
+		default:
+			failed = err
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case refused != nil:
+		g.refuse(refused)
+		return refused
+	case answers == 0:
+		return failed
+	}
+	return nil
+}
+
+// RefusesWrites reports whether err is the reply of a Redis that takes no writes
+// now, from any client. A Redis whose memory is full is none of these.
+func RefusesWrites(err error) bool {
+	return err != nil && slices.ContainsFunc([]string{"READONLY", "MISCONF", "NOREPLICAS"}, func(word string) bool {
+		return redis.HasErrorPrefix(err, word)
+	})
+}
+
+// closed is the error of a command that a closed gate does not send; nil if the
+// gate is open.
+func (g *WriteGate) closed(ctx context.Context) error {
+	if g.Open() || ctx.Value(ignoreGate{}) != nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.refused != nil {
+		return fmt.Errorf("%w: the %s Redis refuses writes: %s", ErrBreakerOpen, g.role, g.refused.Error()) // not wrapped: go-redis would retry
+	}
+	return fmt.Errorf("%w: the %s Redis took no write for a second", ErrBreakerOpen, g.role)
+}
+
+// opens reports whether a command belongs to the opening of a connection: these
+// come from the library, with contexts of its own.
+func opens(cmd redis.Cmder) bool {
+	return slices.Contains([]string{"hello", "auth", "client", "select", "readonly", "command", "cluster", "info"}, cmd.Name())
+}
+
+// DialHook is for go-redis.
+func (g *WriteGate) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook is for go-redis.
+func (g *WriteGate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if err := g.closed(ctx); err != nil && !opens(cmd) {
+			cmd.SetErr(err)
+			return err
+		}
+		err := next(ctx, cmd)
+		if RefusesWrites(err) {
+			g.refuse(err)
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook is for go-redis.
+func (g *WriteGate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if err := g.closed(ctx); err != nil && !opens(cmds[0]) {
+			for _, cmd := range cmds {
+				cmd.SetErr(err)
+			}
+			return err
+		}
+		err := next(ctx, cmds)
+		if err == nil {
+			return nil
+		}
+		for _, cmd := range cmds {
+			if e := cmd.Err(); RefusesWrites(e) {
+				g.refuse(e)
+				break
+			}
+		}
+		return err
+	}
+}
