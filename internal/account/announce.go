@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -72,6 +73,15 @@ func (s *Service) EndAgain(ctx context.Context) error {
 		}
 		from = ids[len(ids)-1]
 	}
+}
+
+// EndedSince returns the ids of sessions that ended at or after a time, by the rows.
+func (s *Service) EndedSince(ctx context.Context, at time.Time) ([]string, error) {
+	ids, err := s.db.Session.Query().Where(entsession.EndedAtGTE(at.UTC())).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select sessions that ended: %w", err)
+	}
+	return ids, nil
 }
 
 // tell puts the mark of the end into Redis, for sessions that ended in their

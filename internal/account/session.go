@@ -144,13 +144,18 @@ func viewerOf(u *User, session string) Viewer {
 }
 
 // Logout ends the viewer's session: in this process at once, in the others within
-// moments, a second if they are cut off. If Redis is away nobody reads sessions
-// there; it is told when it answers again, even if this process ends first.
+// moments, a second if they are cut off. While Redis is away or refuses writes,
+// sessions are read from their rows. It is told before it is read again, even if this
+// process ends first.
 func (s *Service) Logout(ctx context.Context, v Viewer) error {
 	ctx, span := observe.Span(ctx, "account.Logout")
 	defer span.End()
 	return s.sessions.end(ctx, v.session)
 }
+
+// DropSessions drops the sessions that this process holds. It is for a Redis that was
+// found to refuse writes: what was read of it lately may have ended.
+func (s *Service) DropSessions() { s.sessions.near.DropAll() }
 
 // sessionOf is the id of the session that a token belongs to: its SHA-256. The
 // token itself is stored nowhere, so a copy of the database or of Redis lets

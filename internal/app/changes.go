@@ -73,6 +73,7 @@ func (h *House) spreadChanges(cfg *config.Config, reg prometheus.Registerer, log
 	if cfg.RedisURL == "" {
 		return // an embedded one ends with this process
 	}
+	h.chores["ended sessions"] = func(ctx context.Context) error { return h.watchEnded(ctx, log) }
 	h.watch(cacheRole, cfg, reg, log)
 	if cfg.RedisCacheURL != "" {
 		h.watch(stateRole, cfg, reg, log)
@@ -95,8 +96,12 @@ func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer
 	case role == stateRole:
 		other = h.gates[cacheRole]
 	}
+	closed := func() {}
+	if sessions {
+		closed = h.Accounts.DropSessions // the bus drops what is cached
+	}
 	h.chores["write gate of the "+role+" Redis"] = func(ctx context.Context) error {
-		return gate.Run(ctx, h.watched[role], func(ctx context.Context, since time.Time) error { return h.reopen(ctx, w, since, other) })
+		return gate.Run(ctx, h.watched[role], closed, func(ctx context.Context, since time.Time) error { return h.reopen(ctx, w, since, other) })
 	}
 }
 

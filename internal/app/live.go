@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
@@ -81,6 +82,36 @@ func (h *House) tellFollows(ctx context.Context, followers ...int64) error {
 func (h *House) tellEnded(ctx context.Context, sessions ...string) error {
 	h.recheck(sessions...)
 	return tellIDs(ctx, h.bus, sessionsTopic, sessions)
+}
+
+const (
+	endedEvery   = 500 * time.Millisecond // between two looks at the rows
+	endedOverlap = 10 * time.Second       // of what two looks cover: clocks differ, and commits take time
+)
+
+// watchEnded has the door recheck sessions that ended while a Redis is not used, by
+// their rows: the bus may not tell of them, or their hashes may not show it yet. Else
+// live connections of other processes would stay open until they look by themselves.
+func (h *House) watchEnded(ctx context.Context, log *slog.Logger) error {
+	for again := false; ctx.Err() == nil; _ = clock.Sleep(ctx, endedEvery) {
+		open := h.gates[cacheRole].Open() && h.gates[stateRole].Open()
+		if open && !again {
+			continue
+		}
+		again = !open // once more afterwards: the bus is followed from a moment after that
+		ids, err := h.endedLately(ctx)
+		if err != nil {
+			log.WarnContext(ctx, "cannot read which sessions ended", "err", err)
+		}
+		h.recheck(ids...)
+	}
+	return nil
+}
+
+func (h *House) endedLately(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, endedEvery)
+	defer cancel()
+	return h.Accounts.EndedSince(ctx, time.Now().Add(-endedOverlap))
 }
 
 // recheck has the door look whether sessions still are, if there is one.

@@ -3,10 +3,12 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
@@ -99,6 +101,21 @@ func ended(t *testing.T, s *apptest.Server) time.Duration {
 	return until(t, func() bool { return signedIn(t, s) == "" })
 }
 
+// closes tells the code with which the server closes a socket.
+func closes(t *testing.T, c *socket) <-chan websocket.StatusCode {
+	t.Helper()
+	end := make(chan websocket.StatusCode, 1)
+	go func() {
+		for {
+			if _, _, err := c.conn.Read(t.Context()); err != nil {
+				end <- websocket.CloseStatus(err)
+				return
+			}
+		}
+	}()
+	return end
+}
+
 const slow = 2 * time.Second // within which an end of a session is seen, at the latest
 
 // A session that ends while Redis refuses writes is over on every server, while
@@ -132,9 +149,26 @@ func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
 			}
 		}
 		people := r.market.customers
+		var ends []<-chan websocket.StatusCode // of connections of those who log out, on the other server
+		for _, p := range people[:2] {
+			c := dial(t, r.b, p.token)
+			c.acknowledged(t)
+			c.follow(t, `subscription { orderUpdates { id } }`, nil)
+			ends = append(ends, closes(t, c))
+		}
 		r.begin(t)
 		logout(people[0], "at once")
 		logout(people[1], "later")
+		for i, end := range ends {
+			select {
+			case code := <-end:
+				if code != 4403 {
+					t.Errorf("connection %d was closed with %d", i, code)
+				}
+			case <-time.After(2 * slow):
+				t.Errorf("connection %d is open after its session ended", i)
+			}
+		}
 		password := `mutation($p: String!) { setPassword(password: $p) { userErrors { code } } }`
 		if code := codeOf(t, r.a.As(people[2].token).Do(t, password, map[string]any{"p": "correct horse battery"}, nil)); code != "" && code != "UNAVAILABLE" {
 			t.Errorf("a password: %s", code)
@@ -227,6 +261,34 @@ func TestChangesWhileRedisRefusesWritesAreSeen(t *testing.T) {
 				t.Errorf("a like is seen after %v", took)
 			}
 		}
+		checkedIn := func(s *apptest.Server) int {
+			var who struct {
+				Me struct{ CheckIns struct{ Count int } }
+			}
+			on(s, ann).Must(t, `{ me { checkIns { count } } }`, nil, &who)
+			return who.Me.CheckIns.Count
+		}
+		near := map[string]any{"lat": 21.0, "lng": 105.0, "radius": 3000}
+		opened := func(s *apptest.Server, name string) bool {
+			names, _ := walk(t, s, near, nil, 20)
+			return slices.Contains(names, name)
+		}
+		open := func(name string) {
+			t.Helper()
+			upsert(t, r.a, []draft{{ExternalID: name, Type: "cafe", Name: name, Lat: 21, Lng: 105, Score: 5}})
+			if !opened(r.a, name) {
+				t.Errorf("%s is not found on the same server", name)
+			}
+			if took := until(t, func() bool { return opened(r.b, name) }); took > slow {
+				t.Errorf("%s is found elsewhere after %v", name, took)
+			}
+		}
+		open("Cafe one")
+		settled(t, r.a, near)
+		settled(t, r.b, near)
+		if n := checkedIn(r.a) + checkedIn(r.b); n != 0 {
+			t.Errorf("%d check-ins", n)
+		}
 		rename("Before")
 		must(on(r.a, reader), followUser, map[string]any{"id": ann.id})
 		note := r.market.note(t, on(r.a, ann), "ann 0")
@@ -238,6 +300,14 @@ func TestChangesWhileRedisRefusesWritesAreSeen(t *testing.T) {
 
 		r.begin(t)
 		rename("At once")
+		must(on(r.a, ann), checkIn, nil)
+		if checkedIn(r.a) != 1 {
+			t.Error("a check-in is not seen on the same server")
+		}
+		if took := until(t, func() bool { return checkedIn(r.b) == 1 }); took > slow {
+			t.Errorf("a check-in is seen after %v", took)
+		}
+		open("Cafe two")
 		must(on(r.a, reader), likeNote, map[string]any{"id": note})
 		must(on(r.a, reader), followUser, map[string]any{"id": bob.id})
 		r.market.note(t, on(r.a, bob), "bob 0")
@@ -267,6 +337,10 @@ func TestChangesWhileRedisRefusesWritesAreSeen(t *testing.T) {
 			}
 		}
 		rename("After")
+		open("Cafe three")
+		if checkedIn(r.a) != 1 || checkedIn(r.b) != 1 || !opened(r.b, "Cafe two") {
+			t.Error("what was changed meanwhile is lost")
+		}
 		r.market.note(t, on(r.b, ann), "ann 2")
 		for _, s := range []*apptest.Server{r.a, r.b} {
 			feed(s, "ann 2", "ann 0")

@@ -107,8 +107,9 @@ func (b bitmaps) read(ctx context.Context, places []place) (map[place]days, erro
 
 // add tells of one day that somebody checked in.
 func (b bitmaps) add(ctx context.Context, user int64, day calendar.Date) error {
-	err := b.checkIn.Run(ctx, b.rdb, []string{b.keys.month(user, monthOf(day))}, day.Day, life.Milliseconds()).Err()
-	if err != nil {
+	name := b.keys.month(user, monthOf(day))
+	err := b.checkIn.Run(ctx, b.rdb, []string{name}, day.Day, life.Milliseconds()).Err()
+	if err = b.orDrop(ctx, err, name); err != nil {
 		return fmt.Errorf("add %v to the bitmap of user %d: %w", day, user, err)
 	}
 	return nil
@@ -125,10 +126,20 @@ func (b bitmaps) complete(ctx context.Context, user int64, rows map[month]days) 
 		names = append(names, b.keys.month(user, m))
 		args = append(args, uint32(d))
 	}
-	if err := b.fill.Run(ctx, b.rdb, names, args...).Err(); err != nil {
+	err := b.fill.Run(ctx, b.rdb, names, args...).Err()
+	if err = b.orDrop(ctx, err, names...); err != nil {
 		return fmt.Errorf("fill %d bitmaps of user %d: %w", len(rows), user, err)
 	}
 	return nil
+}
+
+// orDrop removes bitmaps that a full Redis could not change: it takes deletions,
+// and the rows answer for what is missing.
+func (b bitmaps) orDrop(ctx context.Context, err error, names ...string) error {
+	if !redis.HasErrorPrefix(err, "OOM") {
+		return err
+	}
+	return b.rdb.Unlink(ctx, names...).Err()
 }
 
 // drop removes the bitmap of a month.

@@ -213,8 +213,11 @@ func (c *cells) place(ctx context.Context, shops []placed) error {
 		for id, list := range todo {
 			for part := range slices.Chunk(list, addBatch) {
 				ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-				outcome, err := c.add.Run(ctx, c.rdb, []string{c.keys.cell(id.typeID, id.cell), c.keys.cellDraft(id.typeID, id.cell)},
-					geoArgs(part, c.limit(id.cell))...).Int()
+				keys := []string{c.keys.cell(id.typeID, id.cell), c.keys.cellDraft(id.typeID, id.cell)}
+				outcome, err := c.add.Run(ctx, c.rdb, keys, geoArgs(part, c.limit(id.cell))...).Int()
+				if redis.HasErrorPrefix(err, "OOM") { // a full Redis takes deletions; the rows answer then
+					outcome, err = 0, c.rdb.Unlink(ctx, keys...).Err()
+				}
 				cancel()
 				if err != nil {
 					return fmt.Errorf("add %d shops to cell %s: %w", len(part), id.cell, err)

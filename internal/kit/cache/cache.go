@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -207,7 +208,7 @@ func (c *Cache[K, V]) get(ctx context.Context, k K) (none V, err error) {
 	r := c.ask(ctx, w.name)
 	if r.err != nil && !ended(ctx) {
 		c.redisFailed(ctx, r.err)
-		if e, ok := c.stale(ctx, k); ok {
+		if e, ok := c.staleAway(ctx, k); ok {
 			c.counts.misses.Add(1)
 			return e.v, nil
 		}
@@ -330,7 +331,7 @@ func (c *Cache[K, V]) getMany(ctx context.Context, ks []K, found map[K]V) (missi
 			w.guarded = guarded
 			if r.err != nil && !ended(ctx) {
 				failed = cmp.Or(failed, r.err)
-				if e, ok := c.stale(ctx, w.k); ok {
+				if e, ok := c.staleAway(ctx, w.k); ok {
 					c.counts.misses.Add(1)
 					found[w.k] = e.v
 					continue
@@ -492,6 +493,9 @@ func (c *Cache[K, V]) Put(ctx context.Context, k K, v V) (kept bool, err error) 
 	code, err := cmd.Int64()
 	if err != nil {
 		c.counts.redisErrors.Add(1)
+		if redis.HasErrorPrefix(err, "OOM") { // a full Redis takes deletions
+			return false, c.Invalidate(ctx, k)
+		}
 		return false, fmt.Errorf("put one key of cache %s: %w", c.policy.Name, err)
 	}
 	if err := c.say(ctx, wants); err != nil {
@@ -603,6 +607,15 @@ func (c *Cache[K, V]) stale(ctx context.Context, k K) (*entry[V], bool) {
 		c.counts.staleServed.Add(1)
 	}
 	return e, ok
+}
+
+// staleAway is stale for a Redis that did not answer. One that refuses writes may do
+// so for hours, in which nothing is invalidated: the rows are read instead.
+func (c *Cache[K, V]) staleAway(ctx context.Context, k K) (*entry[V], bool) {
+	if c.hub.readOnly() {
+		return nil, false
+	}
+	return c.stale(ctx, k)
 }
 
 // fillStale adds stale entries of keys that could not be read. The error is gone

@@ -37,6 +37,7 @@ type Options struct {
 	ReadLimit    int                   // round trips a second that reads may make to Redis, those of essential policies not counted; 0: any
 	MaxLoads     int                   // loader calls of all policies at a time; default 64
 	Unwritten    bool                  // keep no bytes that were written of values: see [Holder]
+	ReadOnly     func() bool           // whether Redis refuses writes, for long perhaps: stale entries then stand in only for rows that cannot be read; nil: never
 	Off          []string              // policies whose reads all ask the loader: to measure what the cache is good for
 }
 
@@ -56,6 +57,7 @@ type Hub struct {
 	bus        stream.Bus   // nil: none
 	id         string       // on the bus
 	maxAge     time.Duration
+	readOnly   func() bool
 	unsure     atomic.Bool   // whether Redis has the epoch: it may have lost it
 	epoch      atomic.Uint32 // records of an earlier one are absent; 0: not known yet
 	reads      *rate.Limiter // nil: no limit
@@ -126,11 +128,15 @@ func NewHub(rdb redis.UniversalClient, o Options) (*Hub, error) {
 		bus:        o.Bus,
 		id:         rand.Text()[:10],
 		maxAge:     positiveOr(o.MaxAge, time.Second),
+		readOnly:   o.ReadOnly,
 		closing:    make(chan struct{}),
 		members:    make(map[string]member),
 		tables:     make(map[string][]*Table),
 		wall:       time.Now,
 		counts:     make(map[string]*counters),
+	}
+	if h.readOnly == nil {
+		h.readOnly = func() bool { return false }
 	}
 	h.close = sync.OnceFunc(func() { close(h.closing) })
 	h.clock.start(o.Alone)

@@ -80,6 +80,10 @@ func (n *Nearby[K, V]) Invalidate(ctx context.Context, ks ...K) error {
 	return nil
 }
 
+// DropAll drops all entries of this process, and what reads under way will find.
+// It is for a source that turned out to be out of date.
+func (n *Nearby[K, V]) DropAll() { n.forgetAll() }
+
 // Stats returns what it did in this process so far.
 func (n *Nearby[K, V]) Stats() Stats { return n.counts.snapshot() }
 

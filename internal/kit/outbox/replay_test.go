@@ -356,3 +356,50 @@ func TestUndoneIsWhatIsNotKnownToBeDone(t *testing.T) {
 		}
 	})
 }
+
+func TestFinishDoesWhatWaitsOfKeptTopics(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		var done book
+		h := handlers{"kept": {Do: done.write, Keep: never}, "left out": {Do: done.write, Keep: never}, "deleted": {Do: done.write}}
+		b := o.box(t, h, outbox.Options{HeadStart: never})
+		if err := b.Finish(t.Context()); err != nil {
+			t.Errorf("nothing waits: %v", err)
+		}
+		b.Settle(t.Context(), nil, b.add(t, "kept", "done"))
+		b.Wait()
+		o.exec(t, "UPDATE outbox_jobs SET done_at = done_at - 1000")
+		b.Settle(t.Context(), errors.New("Redis is away"), b.add(t, "kept", "failed"))
+		b.add(t, "left out", "waits")
+		b.add(t, "deleted", "waits")
+		if err := b.Finish(t.Context(), "left out"); err != nil {
+			t.Error(err)
+		}
+		if d := cmp.Diff(map[string]int{"failed": 1}, done.all()); d != "" {
+			t.Errorf("calls (-want +got)\n%s", d)
+		}
+	})
+}
+
+func TestFinishWaitsForJobsThatFail(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		var broken atomic.Bool
+		broken.Store(true)
+		do := func(context.Context, []byte) error {
+			if broken.Load() {
+				return outbox.Later(errors.New("Redis is away"))
+			}
+			return nil
+		}
+		b := o.box(t, handlers{"t": {Do: do, Keep: never}}, outbox.Options{HeadStart: never, Pause: time.Millisecond})
+		b.add(t, "t", "a")
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if err := b.Finish(ctx); !errors.Is(err, outbox.ErrLeft) && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a job that fails: %v", err)
+		}
+		broken.Store(false)
+		if err := b.Finish(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

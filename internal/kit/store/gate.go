@@ -40,7 +40,8 @@ const (
 // A Redis whose memory is full (OOM) stays in use: it takes deletions, and every
 // invalidation begins with one.
 //
-// A gate is open until [WriteGate.Run] starts. A nil gate is always open. All
+// Unless Redis refuses a write, a gate is open before [WriteGate.Run] starts and
+// after it ended. A nil gate is always open. All
 // methods are safe for concurrent use.
 type WriteGate struct {
 	role string
@@ -68,6 +69,17 @@ func NewWriteGate(role, prefix string, m *RedisMetrics, log *slog.Logger) *Write
 // Open reports whether Redis may be used.
 func (g *WriteGate) Open() bool { return g == nil || int64(time.Since(g.zero)) < g.until.Load() }
 
+// Refused reports whether Redis refused the last write. A Redis that does not
+// answer did not refuse.
+func (g *WriteGate) Refused() bool {
+	if g == nil || g.Open() {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refused != nil
+}
+
 // ignoreGate marks a context.
 type ignoreGate struct{}
 
@@ -80,17 +92,28 @@ func IgnoreGate(ctx context.Context) context.Context {
 // Run probes the Redis by rdb, a client without a gate, until ctx ends. It then
 // returns nil.
 //
-// When a closed gate finds that Redis takes writes, it calls recover, which
+// When a closed gate finds that Redis takes writes, it calls repair, which
 // repeats what could not be written. Redis took writes since the given time. The
-// gate opens when recover returns nil, and calls it again otherwise. The context
-// of recover passes the gate.
-func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, recover func(ctx context.Context, since time.Time) error) error {
+// gate opens when repair returns nil, and calls it again otherwise. The context
+// of repair passes the gate.
+//
+// It calls closed within moments after the gate closed: what was read of Redis
+// shortly before may be out of date.
+func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed func(), repair func(ctx context.Context, since time.Time) error) error {
+	defer g.release()
 	ctx = IgnoreGate(ctx)
+	g.until.CompareAndSwap(math.MaxInt64, int64(time.Since(g.zero)+gateTrust))
+	wasOpen := true
 	var since time.Time // of the first probe that succeeded while the gate was closed
 	recovered := false
 	for ctx.Err() == nil {
 		began, refusals := time.Now(), g.count()
 		err := g.probe(ctx, rdb)
+		if open := g.Open(); open != wasOpen {
+			if wasOpen = open; !open {
+				closed()
+			}
+		}
 		switch {
 		case err != nil:
 			since, recovered = time.Time{}, false
@@ -101,7 +124,7 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, recover 
 			if since.IsZero() {
 				since = began
 			}
-			recovered = g.recover(ctx, since, recover)
+			recovered = g.recover(ctx, since, repair)
 			if recovered && refusals == g.count() {
 				continue // one more probe: recovery may have taken longer than a probe is trusted
 			}
@@ -118,6 +141,16 @@ func (g *WriteGate) count() int {
 	return g.refusals
 }
 
+// release leaves the gate open for what is written after the last probe, unless
+// Redis refuses it.
+func (g *WriteGate) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.refused == nil {
+		g.until.Store(math.MaxInt64)
+	}
+}
+
 // wait returns after a while, or at once when a client was refused a write.
 func (g *WriteGate) wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, gateEvery)
@@ -132,10 +165,10 @@ func (g *WriteGate) wait(ctx context.Context) {
 // recover reports whether the invalidations that failed were repeated. A
 // database that is unavailable cannot tell. Then a gate that closed without a
 // refusal opens, as Redis is all there is to read from.
-func (g *WriteGate) recover(ctx context.Context, since time.Time, repeat func(context.Context, time.Time) error) bool {
+func (g *WriteGate) recover(ctx context.Context, since time.Time, repair func(context.Context, time.Time) error) bool {
 	limited, cancel := context.WithTimeout(ctx, gateRecover)
 	defer cancel()
-	err := repeat(limited, since)
+	err := repair(limited, since)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return err == nil || g.refused == nil && Away(err)

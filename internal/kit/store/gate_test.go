@@ -14,9 +14,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// gated returns a client behind a gate that runs. recover is called before the
+// gated returns a client behind a gate that runs. repair is called before the
 // gate opens again.
-func gated(t *testing.T, url string, recover func(context.Context) error) (*WriteGate, redis.UniversalClient) {
+func gated(t *testing.T, url string, repair func(context.Context) error) (*WriteGate, redis.UniversalClient) {
 	t.Helper()
 	m := NewRedisMetrics(prometheus.NewRegistry())
 	g := NewWriteGate("state", "td", m, slog.New(slog.DiscardHandler))
@@ -32,7 +32,7 @@ func gated(t *testing.T, url string, recover func(context.Context) error) (*Writ
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() {
-		done <- g.Run(ctx, probes, func(ctx context.Context, _ time.Time) error { return recover(ctx) })
+		done <- g.Run(ctx, probes, func() {}, func(ctx context.Context, _ time.Time) error { return repair(ctx) })
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -565,3 +565,37 @@ tandian_bus_published_total{topic="t"} 0
 		t.Error(n, err)
 	}
 }
+
+// While nobody can publish, that nothing is heard proves nothing.
+func TestFollowersAreNotInSyncWhileNothingCanBePublished(t *testing.T) {
+	rdb := open(t, testkit.Redis(t))
+	var refused atomic.Bool
+	s := New(rdb, store.Blocking, Options{Timeout: 2 * time.Second, Writable: func() bool { return !refused.Load() }})
+	e := listen(s)
+	run(t, s)
+	e.await(t)
+	another := newStream(rdb) // which does not know
+	other := listen(another)
+	run(t, another)
+	refused.Store(true)
+	testkit.Eventually(t, soon, func() bool { return e.has("reset " + string(GapClosed)) })
+	last := e.synced()
+	if err := s.Publish(t.Context(), Message{Topic: "t", Body: []byte("missed")}); err != nil { // by a process that may still
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, soon, func() bool { return other.has("missed") })
+	other.await(t)
+	if now := e.synced(); !now.Equal(last) {
+		t.Errorf("in sync at %v, after %v", now, last)
+	}
+	refused.Store(false)
+	e.await(t)
+	want := []string{"reset " + string(GapStart), "reset " + string(GapClosed), "reset " + string(GapClosed)}
+	if got := e.all(); !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
+	if err := s.Publish(t.Context(), Message{Topic: "t", Body: []byte("heard")}); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, soon, func() bool { return e.has("heard") })
+}
