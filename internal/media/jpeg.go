@@ -184,7 +184,8 @@ func hasBody(mark byte) bool {
 }
 
 // scanEnd returns where the coded data of a scan end: at the next marker that begins
-// something else. Restart markers and markers that are damage belong to the data.
+// something else. Restart markers belong to the data, and so do markers that cannot stand
+// behind a scan: they are damage.
 func scanEnd(data []byte, at int) int {
 	for {
 		i := bytes.IndexByte(data[at:], 0xff)
@@ -192,7 +193,7 @@ func scanEnd(data []byte, at int) int {
 			return len(data)
 		}
 		at += i
-		if mark := data[at+1]; hasBody(mark) || mark == markSOI || mark == markEOI {
+		if mark := data[at+1]; hasBody(mark) && (mark > markEOI || mark == markDHT) || mark == markSOI || mark == markEOI {
 			return at
 		}
 		at++

@@ -120,9 +120,11 @@ func TestDamagedRestartMarkersCostTheirIntervalsOnly(t *testing.T) {
 			return rst(i)
 		},
 	} {
-		m := made{w: 256, h: 128, parts: sampledAs("11 11 11"), adobe: -1, components: ycc, interval: 8, marker: marker}
-		if got := looks(t, m.file()); got != "rbgw" {
-			t.Errorf("%s: it looks like %s", name, got)
+		for _, progressive := range []bool{false, true} {
+			m := made{w: 256, h: 128, parts: sampledAs("11 11 11"), adobe: -1, components: ycc, interval: 8, marker: marker, progressive: progressive}
+			if got := looks(t, m.file()); got != "rbgw" {
+				t.Errorf("%s, progressive %v: it looks like %s", name, progressive, got)
+			}
 		}
 	}
 }
@@ -228,6 +230,14 @@ func TestAJPEGThatIsCutOffIsTakenIfHalfIsThere(t *testing.T) {
 			t.Errorf("%s: it is %d by %d: %v", tt.name, e.width, e.height, parseErr)
 		}
 	}
+	// A missing end marker is no work for the lenient decoder.
+	endless, err := parseJPEG(whole[:len(whole)-2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jpeg.Decode(&pieces{rest: endless.cleaned()}); err != nil {
+		t.Errorf("the standard library refuses it: %v", err)
+	}
 	// What is there is as it was, and the rest is grey.
 	f, err := parseJPEG(cutAt(whole, 0.7))
 	if err != nil {
@@ -285,6 +295,7 @@ func TestGarbageBetweenJPEGSegmentsIsPassedOver(t *testing.T) {
 		"a second end":                        append(bytes.Clone(whole), 0xff, 0xd9),
 		"a comment behind the data":           slices.Concat(whole[:end], []byte("\xff\xfe\x00\x04ab"), whole[end:]),
 		"a comment that says it is longer":    slices.Concat(whole[:end], []byte("\xff\xfe\xff\xffab"), whole[end:]),
+		"damage that looks like a frame":      slices.Concat(whole[:end], []byte("\xff\xc7"), whole[end:]),
 		"damage in the last byte of the data": slices.Concat(whole[:end], []byte("\xff\x41"), whole[end:]),
 	} {
 		if got := looks(t, file); got != "rbgw" {
