@@ -121,7 +121,7 @@ func (t *planned) ofShops() {
 		"avgPrice":     plan.Plain(func(out []byte, s *shop.Shop) []byte { return orNull(out, s.AvgPrice, scalar.AppendInt) }),
 		"sold":         plan.Plain(func(out []byte, s *shop.Shop) []byte { return scalar.AppendLong(out, s.Sold) }),
 		"commentCount": plan.Plain(func(out []byte, s *shop.Shop) []byte { return scalar.AppendInt(out, s.CommentCount) }),
-		"score":        plan.Plain(func(out []byte, s *shop.Shop) []byte { return writeFloat(out, s.Score) }),
+		"score":        plan.Plain(func(out []byte, s *shop.Shop) []byte { return orNull(out, s.Score, writeFloat) }),
 		"openHours":    plan.Plain(func(out []byte, s *shop.Shop) []byte { return orNull(out, s.OpenHours, plan.String) }),
 		"location":     plan.Inner(&t.location, func(s *shop.Shop) *geo.Point { return &s.At }),
 		"images":       plan.Inners(&t.image, func(s *shop.Shop) []*mediapath.Image { return pointersTo(s.Images) }),

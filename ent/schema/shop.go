@@ -44,10 +44,10 @@ func (Shop) Fields() []ent.Field {
 		field.Int("avg_price").Optional().Nillable().Comment("minor units per person"),
 		field.Int("sold").Default(0).Comment("pieces paid"),
 		field.Int("comment_count").Default(0).Comment("comments on notes about it"),
-		field.Float("score").Default(0).Comment("0.0 to 5.0"),
+		field.Float("score").Default(0).Comment("1.0 to 5.0; 0 is unrated: servers of the release before read no null"),
 		field.String("open_hours").Optional().Nillable().MaxLen(500),
 		field.Int64("version").Default(1).Comment("raised by every update; orders what is put into the cache"),
-		field.Text("search").Comment("name, area and address, case-folded: what a search looks through"),
+		field.Text("search").Comment("search forms of name, area and address"),
 	}, createdAndUpdated()...)
 }
 
@@ -61,8 +61,9 @@ func (Shop) Edges() []ent.Edge {
 }
 
 // Indexes of a shop: one for each order of a list, over all types and within
-// one, and the cells. Newest is the primary key. The index for searches is an
-// expression and stands in the Postgres migration.
+// one, and the cells. Newest is the primary key. The indexes for searches and for
+// the order by score are on expressions and stand in the migrations; those on the
+// column score are for servers of the release before and go with the next one.
 func (Shop) Indexes() []ent.Index {
 	desc := entsql.DescColumns
 	return []ent.Index{

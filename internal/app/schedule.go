@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -29,7 +30,19 @@ func (h *House) openSchedule(reg prometheus.Registerer, log *slog.Logger) {
 	short = append(short, h.warmer.jobs()...)
 	h.schedule.Add(short...)
 	h.schedule.Add(h.scans.Jobs()...)
+	h.schedule.Add(h.Shops.SearchTexts()) // does not wait for them
 	h.workers["schedule"] = h.schedule.Run
+	h.searchable = make(chan struct{})
+	h.workers["search texts"] = h.rewriteSearchTexts
+}
+
+// rewriteSearchTexts runs that job at the start if it is due, so that after an
+// upgrade shops are found by the new rules at once and not within minutes. It
+// does nothing while another process runs the job.
+func (h *House) rewriteSearchTexts(ctx context.Context) error {
+	defer close(h.searchable)
+	h.schedule.Look(ctx, h.Shops.SearchTexts())
+	return nil
 }
 
 // Schedule is what any process with workers runs when it is due.

@@ -156,7 +156,10 @@ s:6,bar,100 Street,,,30.1,120.1,2.0
 		{"strasse", "s3"},    // case folding: ß is ss
 		{"PHỞ THÌN", "s4"},
 		{"hoàn", "s4"},
-		{"đ", "s4"},
+		{"đ", "s3 s4 s5"}, // as d
+		{"cafe etoile", "s3"},
+		{"pho thin", "s4"},
+		{"old-town", "s3"},
 		{"full width", "s5"},
 		{"100%", "s2"},
 		{"d_t", "s3"},

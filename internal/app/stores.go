@@ -63,6 +63,7 @@ type House struct {
 	workers    map[string]func(context.Context) error // that any process may run for all
 	chores     map[string]func(context.Context) error // that each process runs for itself
 	closers    []func() error
+	searchable chan struct{} // closed when search texts were rewritten at the start
 
 	sessionsEnded atomic.Pointer[func(sessions ...string)] // of the door; nil without one
 }
@@ -347,6 +348,8 @@ func (h *House) start(ctx context.Context, group *errgroup.Group, workers bool) 
 	begin(ctx, h.chores)
 	if workers {
 		begin(store.Worker(ctx), h.workers)
+	} else {
+		close(h.searchable) // another process rewrites
 	}
 }
 

@@ -27,6 +27,7 @@ const (
 	pinAhead   = 10 * time.Minute // how long before they open sales are pinned
 	pinTypes   = 5 * warmEvery    // how long types stay pinned without a warm-up
 	firstPage  = 20               // shops of a list that are read
+	searchWait = 3 * time.Second  // for the search texts of a small database to be rewritten after an upgrade
 	listenWait = time.Second      // for the first word of the bus: until then nothing is kept near
 )
 
@@ -90,6 +91,11 @@ func (w *warmer) run(ctx context.Context) error {
 	if ctx.Err() == nil {
 		w.seconds.Set(time.Since(begun).Seconds())
 		w.finished.Set(1)
+	}
+	select {
+	case <-w.house.searchable:
+	case <-time.After(searchWait):
+	case <-ctx.Done():
 	}
 	close(w.done)
 	for clock.Sleep(ctx, clock.About(warmEvery)) == nil {

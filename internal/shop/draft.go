@@ -18,7 +18,7 @@ type Draft struct {
 	Address   string // "" is unknown
 	Lat, Lng  float64
 	AvgPrice  *int    // minor units per person; nil is unknown
-	Score     float64 // 0.0 .. 5.0
+	Score     float64 // up to 5.0; 0 is unrated
 	OpenHours string  // "" is unknown
 	// OwnerID is the user to whom the shop will belong if the draft adds it; 0
 	// is nobody. It never changes the owner of a stored shop.

@@ -378,7 +378,7 @@ func TestAnEditLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 		before := row(t, s, shop.ID)
 
 		got := update(t, s, shop, Changes{Images: patch.Set([]string{"/media/new", "/media/b.webp"})})
-		if got.Sold != 7 || got.CommentCount != 8 || got.Score != 4.5 || optional.Value(got.OwnerID) != ann {
+		if got.Sold != 7 || got.CommentCount != 8 || optional.Value(got.Score) != 4.5 || optional.Value(got.OwnerID) != ann {
 			t.Errorf("the shop is %+v", got)
 		}
 		after := row(t, s, shop.ID)

@@ -25,10 +25,28 @@ type Order string
 // The orders. Ties are broken by the newer shop first, for [ByDistance] by the older.
 const (
 	ByDistance Order = "DISTANCE" // nearest first; needs a place
-	ByScore    Order = "SCORE"    // best first
+	ByScore    Order = "SCORE"    // best first, those without a score as if they had unratedRank
 	BySold     Order = "SOLD"     // most pieces sold first
 	ByNewest   Order = "NEWEST"   // last added first
 )
+
+// unratedRank is where a shop without a score stands in the order by score: among
+// the average ones, so that new shops are seen. It is fixed, so that an index has
+// the order and cursors stay valid. The migrations shop_rank have it too.
+const unratedRank = 3.8
+
+// rank is a shop's place in the order by score.
+func (s *Shop) rank() float64 {
+	if s.Score == nil {
+		return unratedRank
+	}
+	return *s.Score
+}
+
+// rankColumn is the same of a row, as the indexes have it.
+func rankColumn(sel *sql.Selector) string {
+	return "COALESCE(NULLIF(" + sel.C(entshop.FieldScore) + ", 0), 3.8)"
+}
 
 // MaxRadius is the widest circle to look in, in metres.
 const MaxRadius = 50_000
@@ -41,11 +59,13 @@ const nearestSorted = 1000
 type Query struct {
 	TypeID  int64       // 0 for all types
 	OwnerID int64       // 0 for all, those of nobody too
-	Search  string      // "" for all; part of a name, area or address in any case
+	Search  string      // "" for all; part of a name, area or address, compared as [text.SearchForm] says
 	Near    *geo.Circle // nil for everywhere; the radius in metres, 1 to MaxRadius
 	Order   Order       // "" is ByDistance with Near, else ByScore
 	First   int         // 1 to page.Max
 	After   page.Cursor // "" for the first page
+
+	before string // Search in the form of the release before
 }
 
 // A Page is a part of a list of shops.
@@ -118,7 +138,7 @@ func (q Query) checked() (Query, error) {
 		return q, fault.BadInput("there is no order %q", q.Order)
 	}
 	var err error
-	q.Search, err = checkSearch(q.Search)
+	q.Search, q.before, err = checkSearch(q.Search)
 	return q, err
 }
 
@@ -148,7 +168,12 @@ type head struct {
 	order  Order
 }
 
+// statement names what is cached of the list. Servers of the release before, which
+// order unrated shops last, must not share the list by score.
 func (h head) statement() string {
+	if h.order == ByScore {
+		return fmt.Sprintf("first %d shops of type %d by rank", headSize, h.typeID)
+	}
 	return fmt.Sprintf("first %d shops of type %d by %s", headSize, h.typeID, h.order)
 }
 
@@ -163,7 +188,7 @@ func (s *Service) loadHead(ctx context.Context, h head) ([]key, error) {
 	}
 	keys := make([]key, len(rows))
 	for i, r := range rows {
-		keys[i] = q.key(&Shop{ID: r.ID, Score: r.Score, Sold: r.Sold})
+		keys[i] = q.key(&Shop{ID: r.ID, Score: optional.OrNil(r.Score), Sold: r.Sold})
 	}
 	return keys, nil
 }
@@ -259,7 +284,7 @@ func (q Query) sorted(sel *sql.Selector) {
 	case BySold:
 		sel.OrderBy(sql.Desc(sel.C(entshop.FieldSold)))
 	case ByScore:
-		sel.OrderBy(sql.Desc(sel.C(entshop.FieldScore)))
+		sel.OrderExpr(sql.Raw(rankColumn(sel) + " DESC"))
 	case ByNewest, ByDistance: // by id alone; by distance is not for rows
 	}
 	sel.OrderBy(sql.Desc(sel.C(entshop.FieldID)))
@@ -272,7 +297,7 @@ func (q Query) sortedUnindexed(sel *sql.Selector) {
 	case BySold:
 		sel.OrderExpr(sql.Raw(sel.C(entshop.FieldSold) + " + 0 DESC"))
 	case ByScore:
-		sel.OrderExpr(sql.Raw(sel.C(entshop.FieldScore) + " + 0 DESC"))
+		sel.OrderExpr(sql.Raw(rankColumn(sel) + " + 0 DESC"))
 	case ByNewest, ByDistance: // as in sorted
 	}
 	sel.OrderExpr(sql.Raw(sel.C(entshop.FieldID) + " + 0 DESC"))
@@ -288,30 +313,30 @@ func (q Query) behind() (predicate.Shop, error) {
 		return entshop.IDLT(k.ID), nil
 	}
 	return func(sel *sql.Selector) {
-		column := sel.C(entshop.FieldScore)
+		column := rankColumn(sel)
 		value := any(k.Value)
 		if q.Order == BySold {
 			column, value = sel.C(entshop.FieldSold), int64(k.Value)
 		}
 		// The first condition says the same as the second, in a way that an
 		// index can begin at.
-		sel.Where(sql.And(
-			sql.LTE(column, value),
-			sql.Or(sql.LT(column, value), sql.LT(sel.C(entshop.FieldID), k.ID)),
-		))
+		sel.Where(sql.P(func(b *sql.Builder) {
+			b.WriteString(column + " <= ").Arg(value).WriteString(" AND (" + column + " < ").Arg(value).
+				WriteString(" OR " + sel.C(entshop.FieldID) + " < ").Arg(k.ID).WriteString(")")
+		}))
 	}, nil
 }
 
 // key is a shop's place in a list that is not by distance.
 type key struct {
-	Value float64 `json:"v,omitempty"` // score or pieces; 0 for the newest
+	Value float64 `json:"v,omitempty"` // rank or pieces; 0 for the newest
 	ID    int64   `json:"id"`
 }
 
 func (q Query) key(s *Shop) key {
 	switch q.Order {
 	case ByScore:
-		return key{s.Score, s.ID}
+		return key{s.rank(), s.ID}
 	case BySold:
 		return key{float64(s.Sold), s.ID}
 	case ByNewest, ByDistance: // by id alone; by distance has places of its own

@@ -168,9 +168,9 @@ func (s *Service) look(ctx context.Context, q Query, ring geo.Circle, after plac
 	s.cells.sources.WithLabelValues("sql").Inc()
 	where := append(q.filters(), within(ring.Spans(maxSpans, after.distance-slack)), between(ring.Center, after.distance-slack, ring.Radius+slack))
 	if q.Search != "" {
-		where = append(where, contains(q.Search))
+		where = append(where, contains(q))
 		if ring.Radius > wordsBeyond {
-			where = append(where, indexed(q.Search))
+			where = append(where, indexed(q))
 		}
 	}
 	rows, err := s.db.Shop.Query().Where(where...).Order(byDistance(ring.Center)).Limit(limit).

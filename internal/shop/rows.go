@@ -15,6 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -23,23 +24,33 @@ import (
 //go:embed sql/*.sql
 var files embed.FS
 
-// lookups are the statements of every miss of the caches, which are kept prepared.
-type lookups struct{ shops, types store.Lookup }
+// lookups are the statements of every miss of the caches, which are kept prepared, and
+// those that rewrite search texts.
+type lookups struct {
+	shops, types         store.Lookup
+	searchTexts, rewrite string
+}
 
 func openLookups(dialect string) lookups {
 	var shops, types string
-	if err := sqlfile.Read(files, dialect, map[string]*string{"shops": &shops, "types": &types}); err != nil {
+	var l lookups
+	if err := sqlfile.Read(files, dialect, map[string]*string{
+		"shops": &shops, "types": &types, "searchtexts": &l.searchTexts, "rewrite": &l.rewrite,
+	}); err != nil {
 		panic(fmt.Sprintf("shop: %v", err)) // the files are part of the program
 	}
-	return lookups{store.NewLookup(dialect, shops), store.NewLookup(dialect, types)}
+	l.shops, l.types = store.NewLookup(dialect, shops), store.NewLookup(dialect, types)
+	return l
 }
 
 // scanShop reads a row of shops.sql, as [fromRow] does one of ent.
 func scanShop(rows *stdsql.Rows) (s Shop, err error) {
 	var images []byte
+	var score stdsql.NullFloat64 // the next release may store null for unrated
 	err = rows.Scan(&s.ID, &s.TypeID, &s.OwnerID, &s.Name, &images, &s.Area, &s.Address, &s.At.Lat, &s.At.Lng, &s.AvgPrice,
-		&s.Sold, &s.CommentCount, &s.Score, &s.OpenHours, &s.Version)
+		&s.Sold, &s.CommentCount, &score, &s.OpenHours, &s.Version)
 	if err == nil {
+		s.Score = optional.OrNil(score.Float64)
 		s.Images, err = mediapath.ImagesOf(images)
 	}
 	return s, err
@@ -49,7 +60,7 @@ func fromRow(r *ent.Shop) *Shop {
 	s := &Shop{
 		ID: r.ID, TypeID: r.TypeID, OwnerID: r.OwnerID, Name: r.Name, Area: r.Area, Address: r.Address,
 		At: geo.Point{Lat: r.Lat, Lng: r.Lng}, AvgPrice: r.AvgPrice, Sold: r.Sold,
-		CommentCount: r.CommentCount, Score: r.Score, OpenHours: r.OpenHours, Version: r.Version,
+		CommentCount: r.CommentCount, Score: optional.OrNil(r.Score), OpenHours: r.OpenHours, Version: r.Version,
 	}
 	for _, i := range r.Images {
 		s.Images = append(s.Images, mediapath.ImageOf(i.URL, i.Width, i.Height))

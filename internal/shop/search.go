@@ -16,21 +16,37 @@ import (
 	"github.com/tandian-dev/tandian/ent/predicate"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
 // maxSearch is the longest search, in characters.
 const maxSearch = 100
 
-// searchText is what a search looks through. The line breaks keep a match from
-// reaching over two fields: no folded search holds one.
+// searchText returns what a search looks through: the search forms of a shop's
+// texts, and behind them, where they differ, the forms that the release before
+// stored, so that its servers find the shop too. The second part goes with the
+// next release. After any change of this text [Service.SearchTexts] rewrites the rows.
+//
+// The line breaks keep a match from reaching over two fields: no form holds one.
 func searchText(name, area, address string) string {
-	return fold(name) + "\n" + fold(area) + "\n" + fold(address)
+	forms, before := joined(text.SearchForm, name, area, address), searchTextBefore(name, area, address)
+	if forms == before {
+		return forms
+	}
+	return forms + "\n" + before
 }
 
-// fold brings texts that people take for the same to the same form, here and
-// not in the database, so that both dialects agree: compatibility composition
-// (full-width letters, decomposed accents), Unicode case folding, single
-// spaces, no control characters.
+// searchTextBefore returns what the release before stores.
+func searchTextBefore(name, area, address string) string {
+	return joined(fold, name, area, address)
+}
+
+func joined(form func(string) string, name, area, address string) string {
+	return form(name) + "\n" + form(area) + "\n" + form(address)
+}
+
+// fold returns the form in which the release before compares texts:
+// compatibility composition, case folding, single spaces.
 func fold(s string) string {
 	// Lower case last: Cherokee letters fold upwards or downwards, as they come.
 	s = strings.ToLower(cases.Fold().String(norm.NFKC.String(s)))
@@ -43,15 +59,28 @@ func fold(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// checkSearch folds a search and refuses one that is too long.
-func checkSearch(search string) (string, error) {
+// checkSearch returns the search form of a search, and the form in which rows
+// that are not rewritten yet have it. Both are empty for a search that shows
+// nothing. One that is too long is an error.
+func checkSearch(search string) (form, before string, err error) {
 	if !utf8.ValidString(search) {
-		return "", fault.BadInput("search is not UTF-8")
+		return "", "", fault.BadInput("search is not UTF-8")
 	}
 	if n := utf8.RuneCountInString(search); n > maxSearch {
-		return "", fault.BadInput("search has at most %d characters, not %d", maxSearch, n)
+		return "", "", fault.BadInput("search has at most %d characters, not %d", maxSearch, n)
 	}
-	return fold(search), nil
+	if form = text.SearchForm(search); form == "" {
+		return "", "", nil
+	}
+	return form, fold(search), nil
+}
+
+// searches returns the texts of which a row contains one.
+func (q Query) searches() []string {
+	if q.before == "" || q.before == q.Search {
+		return []string{q.Search}
+	}
+	return []string{q.Search, q.before}
 }
 
 // walkAtLeast is how many rows of a list a search looks through before it asks
@@ -73,9 +102,9 @@ const (
 // does not fill the page, the word is rare. SQLite looks at every row.
 func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop) ([]*ent.Shop, error) {
 	if s.dialect != dialect.Postgres {
-		return s.read(ctx, q, append(where, contains(q.Search)))
+		return s.read(ctx, q, append(where, contains(q)))
 	}
-	rows, err := s.db.Shop.Query().Where(contains(q.Search)).Order(q.sorted).Limit(q.First + 1).
+	rows, err := s.db.Shop.Query().Where(contains(q)).Order(q.sorted).Limit(q.First + 1).
 		Modify(func(sel *sql.Selector) {
 			head := sql.Dialect(sel.Dialect()).Select().From(sql.Table(entshop.Table))
 			for _, w := range where {
@@ -87,36 +116,49 @@ func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop) (
 	if err != nil || len(rows) > q.First {
 		return rows, err
 	}
-	return s.db.Shop.Query().Where(where...).Where(contains(q.Search), indexed(q.Search)).
+	return s.db.Shop.Query().Where(where...).Where(contains(q), indexed(q)).
 		Order(q.sortedUnindexed).Limit(q.First + 1).All(ctx)
 }
 
-// contains keeps the shops whose name, area or address contains the folded search.
-func contains(search string) predicate.Shop {
-	return func(sel *sql.Selector) {
+// contains keeps the shops whose name, area or address contains the search.
+func contains(q Query) predicate.Shop {
+	return anyOf(q, func(sel *sql.Selector, search string) *sql.Predicate {
 		column := sel.C(entshop.FieldSearch)
 		if sel.Dialect() != dialect.Postgres {
-			sel.Where(sql.Contains(column, search))
-			return
+			return sql.Contains(column, search)
 		}
 		// Not LIKE: the planner would multiply its estimate with that of the
 		// grams, as if the two were independent.
-		sel.Where(sql.P(func(b *sql.Builder) {
+		return sql.P(func(b *sql.Builder) {
 			b.WriteString("strpos(").WriteString(column).WriteString(", ").Arg(search).WriteString(") > 0")
-		}))
-	}
+		})
+	})
 }
 
 // indexed keeps, on Postgres, the shops that have all grams of the search: a
-// condition that the index of grams answers, and that contains rechecks.
-func indexed(search string) predicate.Shop {
-	return func(sel *sql.Selector) {
-		if sel.Dialect() != dialect.Postgres {
-			return
-		}
-		sel.Where(sql.P(func(b *sql.Builder) {
+// condition that the index of grams answers, and that contains rechecks. It
+// keeps all on SQLite.
+func indexed(q Query) predicate.Shop {
+	whole := anyOf(q, func(sel *sql.Selector, search string) *sql.Predicate {
+		return sql.P(func(b *sql.Builder) {
 			b.WriteString("tandian_grams(").WriteString(sel.C(entshop.FieldSearch)).WriteString(") @> ").Arg(pq.Array(grams(search)))
-		}))
+		})
+	})
+	return func(sel *sql.Selector) {
+		if sel.Dialect() == dialect.Postgres {
+			whole(sel)
+		}
+	}
+}
+
+// anyOf keeps the shops for which a condition holds with one of the searches.
+func anyOf(q Query, condition func(sel *sql.Selector, search string) *sql.Predicate) predicate.Shop {
+	return func(sel *sql.Selector) {
+		var either []*sql.Predicate
+		for _, search := range q.searches() {
+			either = append(either, condition(sel, search))
+		}
+		sel.Where(sql.Or(either...))
 	}
 }
 

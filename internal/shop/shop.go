@@ -39,7 +39,7 @@ type Shop struct {
 	AvgPrice     *int              `json:"avg_price,omitempty"` // minor units per person
 	Sold         int               `json:"sold,omitempty"`
 	CommentCount int               `json:"comments,omitempty"`
-	Score        float64           `json:"score,omitempty"` // 0.0 .. 5.0
+	Score        *float64          `json:"score,omitempty"` // 1.0 .. 5.0; nil until the shop is rated
 	Version      int64             `json:"version"`         // raised by every update
 	OpenHours    *string           `json:"open_hours,omitempty"`
 

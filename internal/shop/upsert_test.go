@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
 // Every field of a Draft counts: a change of it alone is stored, once. A field
@@ -57,7 +58,7 @@ func TestEachFieldOfADraftIsStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := p.Edges[0].Node
-		if got.Name != "One and more" || got.Area != nil || got.OpenHours != nil || got.AvgPrice != nil || got.At != (geo.Point{Lat: 21.25, Lng: 105.25}) || got.Score != 3.25 {
+		if got.Name != "One and more" || got.Area != nil || got.OpenHours != nil || got.AvgPrice != nil || got.At != (geo.Point{Lat: 21.25, Lng: 105.25}) || optional.Value(got.Score) != 3.25 {
 			t.Errorf("the shop is %+v", got)
 		}
 	})

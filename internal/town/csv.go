@@ -26,7 +26,7 @@ import (
 //	area         the quarter it lies in
 //	address
 //	avg_price    minor units (cents, fen) per person; empty is unknown
-//	score        0 to 5; empty is 0
+//	score        up to 5; empty or 0 is unrated
 //	open_hours
 var (
 	requiredColumns = []string{"external_id", "type", "name", "lat", "lng"}

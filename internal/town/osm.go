@@ -22,7 +22,7 @@ import (
 //	             addr:full
 //	area         the smallest part of the town that is given, see osmAreas
 //	open hours   opening_hours as it is written
-//	score        none: 0
+//	score        none
 
 // osmID is how OpenStreetMap's tools write the id of an element.
 var osmID = regexp.MustCompile(`^(node|way|relation)/[0-9]{1,19}$`)

@@ -1,0 +1,11 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+-- The order by score, in which a shop without one (0) stands among the average
+-- ones: internal/shop/list.go has the same expression. "shop_score_id" and
+-- "shop_type_id_score_id" serve the release before.
+-- create index "shop_rank_id" to table: "shops"
+CREATE INDEX CONCURRENTLY "shop_rank_id" ON "shops" (COALESCE(NULLIF("score", 0), 3.8) DESC, "id" DESC);
+
+-- +goose Down
+-- reverse: create index "shop_rank_id" to table: "shops"
+DROP INDEX "shop_rank_id";

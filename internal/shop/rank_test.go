@@ -1,0 +1,52 @@
+package shop
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+)
+
+// Shops without a score stand among the average ones, in lists of every kind, page by
+// page.
+func TestUnratedShopsAreListedAmongAverageOnes(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s := process()
+		ann := user(t, s)
+		var drafts []Draft
+		for i, score := range []float64{4.5, 0, 3.8, 2, 5, 0, 3.9, 3.7} {
+			drafts = append(drafts, Draft{
+				ExternalID: fmt.Sprintf("%03d", i), OwnerID: ann, Type: "bar", Name: fmt.Sprintf("Shop %v", score), Score: score,
+				Lat: 21.04 + float64(i)*1e-4, Lng: 105.8,
+			})
+		}
+		put(t, s, drafts...)
+		want := []string{"Shop 5", "Shop 4.5", "Shop 3.9", "Shop 0", "Shop 3.8", "Shop 0", "Shop 3.7", "Shop 2"}
+		circle := &geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: 5000}
+		settledWithin(t, s, 0, *circle)
+		for name, q := range map[string]Query{
+			"by default":          {},
+			"of a type":           {TypeID: kinds(t, s)["bar"]},
+			"of an owner":         {OwnerID: ann, Order: ByScore},
+			"by a word":           {Search: "shop", Order: ByScore},
+			"of the nearest":      {Near: circle, Order: ByScore},
+			"of those near, word": {Near: circle, Search: "shop", Order: ByScore},
+		} {
+			for _, first := range []int{1, 2, 3, 100} {
+				q.First, q.After = first, ""
+				var got []string
+				for _, shop := range wholeList(t, s, q) {
+					got = append(got, shop.Name)
+					if unrated := shop.Name == "Shop 0"; unrated != (shop.Score == nil) {
+						t.Errorf("%s has the score %v", shop.Name, shop.Score)
+					}
+				}
+				if d := cmp.Diff(want, got); d != "" {
+					t.Errorf("%s, pages of %d (-want +got):\n%s", name, first, d)
+				}
+			}
+		}
+	})
+}

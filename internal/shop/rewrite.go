@@ -1,0 +1,110 @@
+package shop
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/schedule"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+)
+
+const (
+	rewritePage    = 500
+	rewriteEvery   = time.Hour
+	rewriteLimit   = 6 * time.Hour    // of one run: millions of shops
+	rewriteTimeout = 30 * time.Second // of each statement
+)
+
+// SearchTexts returns the job that keeps what searches look through equal to
+// [searchText] of each shop, after an upgrade that changes it and while servers
+// of the release before write.
+//
+// The job reads 500 rows at a time, rewrites those that differ in one statement,
+// and pauses for as long as that took. It skips rows that are locked or changed
+// meanwhile, and may run in several processes. If it is interrupted, the next
+// run rewrites the rest. Searches find the rows before and after.
+func (s *Service) SearchTexts() schedule.Job {
+	return schedule.Job{Name: "shop.search-texts", Every: rewriteEvery, Limit: rewriteLimit, Do: s.rewriteSearchTexts}
+}
+
+// A searchRow is a shop whose search text differs from the one that it should have.
+type searchRow struct {
+	ID     int64  `json:"id"`
+	Stored string `json:"stored"`
+	Wanted string `json:"wanted"`
+}
+
+func (s *Service) rewriteSearchTexts(ctx context.Context) error {
+	rewritten := 0
+	for after, n := int64(0), rewritePage; n == rewritePage; {
+		began := time.Now()
+		rows, last, read, err := s.searchRows(ctx, after)
+		if err != nil {
+			return err
+		}
+		count, err := s.rewriteRows(ctx, rows)
+		if err != nil {
+			return err
+		}
+		after, n, rewritten = last, read, rewritten+count
+		if err := clock.Sleep(ctx, time.Since(began)); err != nil {
+			return fmt.Errorf("rewrite search texts behind shop %d: %w", after, err)
+		}
+	}
+	if rewritten > 0 {
+		s.log.InfoContext(ctx, "search texts rewritten", "shops", rewritten)
+	}
+	return nil
+}
+
+// searchRows reads a page of shops behind an id. It returns those whose text
+// differs, the last id and the number of shops read.
+func (s *Service) searchRows(ctx context.Context, after int64) (differ []searchRow, last int64, n int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, rewriteTimeout)
+	defer cancel()
+	last = after
+	err = sqlfile.Each(ctx, s.db, s.sql.searchTexts, []any{after, rewritePage}, func(rows *sql.Rows) error {
+		var row searchRow
+		var name, address string
+		var area *string
+		if err := rows.Scan(&row.ID, &name, &area, &address, &row.Stored); err != nil {
+			return err
+		}
+		last, n = row.ID, n+1
+		if row.Wanted = searchText(name, optional.Value(area), address); row.Wanted != row.Stored {
+			differ = append(differ, row)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, 0, fmt.Errorf("select search texts behind shop %d: %w", after, err)
+	}
+	return differ, last, n, nil
+}
+
+// rewriteRows stores the wanted texts and returns of how many rows. It raises no
+// version: nothing that is cached holds the text.
+func (s *Service) rewriteRows(ctx context.Context, rows []searchRow) (n int, err error) {
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	texts, err := json.Marshal(rows)
+	if err != nil {
+		return 0, fmt.Errorf("encode search texts: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, rewriteTimeout)
+	defer cancel()
+	err = sqlfile.Each(ctx, s.db, s.sql.rewrite, []any{string(texts)}, func(*sql.Rows) error {
+		n++
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("rewrite search texts of %d shops: %w", len(rows), err)
+	}
+	return n, nil
+}

@@ -1,0 +1,16 @@
+-- rewrite: replace the search texts of shops. A text that was changed since it was
+-- read stays, and so does a row that is locked: waiting for it could deadlock.
+--
+-- $1  texts, a JSON array of {id, stored, wanted}
+--
+-- returns  the ids of the rows that were rewritten
+WITH free AS MATERIALIZED (
+  SELECT s.id, a.wanted
+  FROM shops AS s
+  JOIN jsonb_to_recordset($1::jsonb) AS a (id bigint, stored text, wanted text) ON a.id = s.id AND a.stored = s.search
+  FOR UPDATE OF s SKIP LOCKED
+)
+UPDATE shops AS s SET search = free.wanted
+FROM free
+WHERE s.id = free.id
+RETURNING s.id
