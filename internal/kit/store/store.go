@@ -104,7 +104,7 @@ func CheckDatabaseURL(raw string) error {
 func parseDatabaseURL(raw string) (*url.URL, pq.Config, error) {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
-		return nil, pq.Config{}, errors.New("it must begin with postgres:// and must look like postgres://user:password@host/database")
+		return nil, pq.Config{}, errors.New("it must begin with postgres:// and must look like postgres://user@host/database")
 	}
 	hosts := rest[strings.LastIndex(rest, "@")+1:]
 	hosts, _, _ = strings.Cut(hosts, "/")
@@ -114,7 +114,7 @@ func parseDatabaseURL(raw string) (*url.URL, pq.Config, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil || cutInSecret(u) {
-		return nil, pq.Config{}, errors.New("it must look like postgres://user:password@host/database; " + escapes)
+		return nil, pq.Config{}, errors.New("it must look like postgres://user@host/database; " + escapes)
 	}
 	// Without it the first that answers is taken, which may be a standby, or one that was
 	// the primary and is back.
