@@ -249,7 +249,7 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 		errs := make([]error, asking)
 		for i := range asking {
 			all.Go(func() {
-				to := fmt.Sprintf("+86139222200%02d", i/2) // each phone asks twice
+				to := fmt.Sprintf("+86139222200%02d", i/2)                                     // each phone asks twice
 				for again := true; again; again = fault.KindOf(errs[i]) == fault.Unavailable { // a busy machine
 					_, errs[i] = processes[i%2].SendCode(t.Context(), to, "192.0.2.1/32")
 				}
