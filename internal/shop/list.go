@@ -318,11 +318,10 @@ func (q Query) behind() (predicate.Shop, error) {
 		if q.Order == BySold {
 			column, value = sel.C(entshop.FieldSold), int64(k.Value)
 		}
-		// The first condition says the same as the second, in a way that an
-		// index can begin at.
+		// A comparison of rows: an index begins at the cursor, however many shops
+		// have its value.
 		sel.Where(sql.P(func(b *sql.Builder) {
-			b.WriteString(column + " <= ").Arg(value).WriteString(" AND (" + column + " < ").Arg(value).
-				WriteString(" OR " + sel.C(entshop.FieldID) + " < ").Arg(k.ID).WriteString(")")
+			b.WriteString("(" + column + ", " + sel.C(entshop.FieldID) + ") < (").Arg(value).WriteString(", ").Arg(k.ID).WriteString(")")
 		}))
 	}, nil
 }
