@@ -318,10 +318,11 @@ func (q Query) behind() (predicate.Shop, error) {
 		if q.Order == BySold {
 			column, value = sel.C(entshop.FieldSold), int64(k.Value)
 		}
-		// A comparison of rows: an index begins at the cursor, however many shops
-		// have its value.
+		// On Postgres an index begins at the row that is compared, however many
+		// shops have the cursor's value; on SQLite at the value.
 		sel.Where(sql.P(func(b *sql.Builder) {
-			b.WriteString("(" + column + ", " + sel.C(entshop.FieldID) + ") < (").Arg(value).WriteString(", ").Arg(k.ID).WriteString(")")
+			b.WriteString(column + " <= ").Arg(value).
+				WriteString(" AND (" + column + ", " + sel.C(entshop.FieldID) + ") < (").Arg(value).WriteString(", ").Arg(k.ID).WriteString(")")
 		}))
 	}, nil
 }
