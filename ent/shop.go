@@ -47,13 +47,13 @@ type Shop struct {
 	Sold int `json:"sold,omitempty"`
 	// comments on notes about it
 	CommentCount int `json:"comment_count,omitempty"`
-	// 0.0 to 5.0
+	// 1.0 to 5.0; 0 is unrated: servers of the release before read no null
 	Score float64 `json:"score,omitempty"`
 	// OpenHours holds the value of the "open_hours" field.
 	OpenHours *string `json:"open_hours,omitempty"`
 	// raised by every update; orders what is put into the cache
 	Version int64 `json:"version,omitempty"`
-	// name, area and address, case-folded: what a search looks through
+	// search forms of name, area and address
 	Search string `json:"search,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`

@@ -2971,7 +2971,7 @@ extend type Query {
 input LoginInput {
   "The phone number, with its country code (+8613812345678), or as eleven digits in mainland China."
   phone: String!
-  "The code that ` + "`" + `sendLoginCode` + "`" + ` sent: six digits. It registers a phone that has no account yet."
+  "The code that ` + "`" + `sendLoginCode` + "`" + ` sent: six digits; spaces and dashes do not count. It registers a phone that has no account yet."
   code: String
   "The password, if one was set."
   password: String
@@ -3040,7 +3040,7 @@ extend type Mutation {
   """
   Sends a login code of six digits to a phone, good for five minutes and five
   guesses. A phone gets one a minute and ten a day, a network a few hundred an
-  hour; more are CODE_THROTTLED. UNAVAILABLE where no sender is set up. At most
+  hour, and an installation may have limits too; more are CODE_THROTTLED. UNAVAILABLE where no sender is set up. At most
   once in a request.
   """
   sendLoginCode("The phone number, as in LoginInput." phone: String!): SendLoginCodePayload!
@@ -3859,7 +3859,7 @@ type UserError {
 
 "The reasons in userErrors."
 enum ErrorCode {
-  "This is no phone number."
+  "This is no phone number, or one that gets no login codes here."
   INVALID_PHONE
   "The login code is wrong, too old, used, or was guessed at too often."
   INVALID_CODE
@@ -3935,8 +3935,8 @@ type Shop implements Node {
   sold: Long!
   "Comments on notes about it."
   commentCount: Int!
-  "What people think of it, 0.0 to 5.0. It comes with the shop: no mutation changes it."
-  score: Float!
+  "Average rating from 1 to 5; null until the shop has a rating."
+  score: Float
   "When it is open, as people write it; null if unknown."
   openHours: String
 }
@@ -3976,8 +3976,9 @@ input ShopFilter {
   "Only shops of this type."
   typeId: ID
   """
-  Only shops whose name, area or address contains this, in any case; two
-  characters are enough. At most 100 characters.
+  Only shops whose name, area or address contains this. Case, accents, width,
+  blanks, punctuation and invisible characters do not count; two characters are
+  enough. At most 100 characters. A search that shows nothing lists all shops.
   """
   search: String
 }
@@ -3986,7 +3987,7 @@ input ShopFilter {
 enum ShopOrder {
   "Nearest first. Needs ` + "`" + `near` + "`" + `; without it BAD_USER_INPUT."
   DISTANCE
-  "Highest score first."
+  "Highest score first. A shop without a score stands where a score of 3.8 would."
   SCORE
   "Most pieces sold first."
   SOLD
@@ -14126,11 +14127,11 @@ func (ec *executionContext) _Shop_score(ctx context.Context, field graphql.Colle
 			return obj.Score, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v float64) graphql.Marshaler {
-			return ec.marshalNFloat2float64(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *float64) graphql.Marshaler {
+			return ec.marshalOFloat2ᚖfloat64(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_Shop_score(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -22659,7 +22660,7 @@ func (ec *executionContext) _Shop(ctx context.Context, sel ast.SelectionSet, obj
 			}
 		case "score":
 			out.Values[i] = ec._Shop_score(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "openHours":

@@ -204,7 +204,7 @@ type LikeNotePayload struct {
 type LoginInput struct {
 	// The phone number, with its country code (+8613812345678), or as eleven digits in mainland China.
 	Phone string `json:"phone"`
-	// The code that `sendLoginCode` sent: six digits. It registers a phone that has no account yet.
+	// The code that `sendLoginCode` sent: six digits; spaces and dashes do not count. It registers a phone that has no account yet.
 	Code *string `json:"code,omitempty"`
 	// The password, if one was set.
 	Password *string `json:"password,omitempty"`
@@ -331,8 +331,9 @@ type SetPasswordPayload struct {
 type ShopFilter struct {
 	// Only shops of this type.
 	TypeID *scalar.ID `json:"typeId,omitempty"`
-	// Only shops whose name, area or address contains this, in any case; two
-	// characters are enough. At most 100 characters.
+	// Only shops whose name, area or address contains this. Case, accents, width,
+	// blanks, punctuation and invisible characters do not count; two characters are
+	// enough. At most 100 characters. A search that shows nothing lists all shops.
 	Search *string `json:"search,omitempty"`
 }
 
