@@ -45,7 +45,14 @@ const known = new Map() // text by hash
 for (const { name } of files('src', '.gql.ts')) rmSync(name)
 
 const config = {
-  scalars: { Time: 'string', Date: 'string', Cursor: 'string', Upload: 'Blob', ID: 'string', Long: 'number' },
+  scalars: {
+    Time: 'string',
+    Date: 'string',
+    Cursor: 'string',
+    Upload: 'Blob',
+    ID: 'string',
+    Long: 'number',
+  },
   enumType: 'string-literal',
   immutableTypes: true,
   useTypeImports: true,

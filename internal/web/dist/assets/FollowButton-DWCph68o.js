@@ -1,0 +1,41 @@
+import{i as e,t}from"./document-D_a4HVPm.js";import{D as n,k as r}from"./app-THnl5AKj.js";import{l as i,t as a}from"./useFeed-D3AG6suf.js";import{s as o,u as s}from"./Screen-Dmve7E8x.js";import{a as c}from"./session-BGVVbN6H.js";import{i as l}from"./preload-helper-DXbBgPnf.js";var u=t(`bedae1796c2f296971c6b046a4b7c0f0ff7df96008ac41b428f4703746c8f07d`,`mutation Follow($userId: ID!) {
+  follow(userId: $userId) {
+    user {
+      id
+      isFollowed
+      followerCount
+      __typename
+    }
+    userErrors {
+      ...Refused
+      __typename
+    }
+    __typename
+  }
+}
+fragment Refused on UserError {
+  code
+  message
+  field
+  __typename
+}`),d=t(`3493971acb7085469a71e2517fb1610749a06b2d7b1d180fdbcff9e7022a6410`,`mutation Unfollow($userId: ID!) {
+  unfollow(userId: $userId) {
+    user {
+      id
+      isFollowed
+      followerCount
+      __typename
+    }
+    userErrors {
+      ...Refused
+      __typename
+    }
+    __typename
+  }
+}
+fragment Refused on UserError {
+  code
+  message
+  field
+  __typename
+}`),f=l(),p=s({follow:`Follow`,followed:`Following`},{follow:`关注`,followed:`已关注`});function m({user:t,small:s=!1}){let l=p(),m=c(),h=n(),[g]=r(u),[_]=r(d),v=a(e());if(m?.userId===t.id)return null;let y=async()=>{t.isFollowed?(await _({userId:t.id})).ok&&v.set(i(v.get(),t.id)):await g({userId:t.id})};return(0,f.jsx)(o,{small:s,kind:t.isFollowed?`quiet`:`primary`,"aria-pressed":t.isFollowed,onClick:()=>{h()&&y()},children:(0,f.jsxs)(`span`,{children:[t.isFollowed?l.followed:l.follow,(0,f.jsxs)(`span`,{className:`unseen`,children:[` `,(0,f.jsx)(`bdi`,{children:t.nickname})]})]})})}export{m as t};

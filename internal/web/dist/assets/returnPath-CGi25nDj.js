@@ -1,0 +1,1 @@
+function e({pathname:e,search:t,hash:n}){return`/signin?to=${encodeURIComponent(e+t+n)}`}function t(e,t){if(e===null||!e.startsWith(`/`)||/[\u0000-\u001f\u007f]/.test(e))return`/`;let n;try{n=new URL(e,t)}catch{return`/`}let r=n.pathname+n.search+n.hash;return n.origin!==t||/^\/[/\\]/.test(r)||n.pathname===`/signin`?`/`:r}export{e as n,t};
