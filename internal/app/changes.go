@@ -42,6 +42,7 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 	h.hub, err = cache.NewHub(h.Cache, cache.Options{
 		Off: off, Unwritten: slices.Contains(cfg.Without, "bytes"),
 		Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit, Bus: h.bus, LocalBytes: cfg.LocalBytes(),
+		ReadOnly: h.gates[cacheRole].Refused,
 	})
 	if err != nil {
 		return fmt.Errorf("caches: %w", err)

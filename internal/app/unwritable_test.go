@@ -95,8 +95,8 @@ func eachRefusal(t *testing.T, apart []string, test func(t *testing.T, state tes
 	}
 }
 
-// ended waits until a token is nobody's on a server, and returns how long that took.
-func ended(t *testing.T, s *apptest.Server) time.Duration {
+// signedOut waits until a token is nobody's on a server, and returns how long that took.
+func signedOut(t *testing.T, s *apptest.Server) time.Duration {
 	t.Helper()
 	return until(t, func() bool { return signedIn(t, s) == "" })
 }
@@ -141,7 +141,7 @@ func TestSessionsEndWhileRedisRefusesWrites(t *testing.T) {
 				t.Fatalf("%s: logout answered %s", when, code)
 			}
 			for i, s := range on {
-				took := ended(t, s)
+				took := signedOut(t, s)
 				t.Logf("%s: ended on server %d after %v", when, i, took)
 				if took > slow {
 					t.Errorf("%s: ended on server %d after %v", when, i, took)
