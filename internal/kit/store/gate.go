@@ -21,6 +21,9 @@ const (
 	gateTimeout = 400 * time.Millisecond // of a probe
 	gateTrust   = time.Second            // after the start of a probe that succeeded
 	gateRecover = 10 * time.Second       // of one attempt to recover
+	gateRetry   = 50 * time.Millisecond  // after a probe that got no answer
+	gateWait    = 250 * time.Millisecond // of a command, for a gate that closed without a refusal a moment ago
+	gateLook    = 5 * time.Millisecond
 )
 
 // WriteGate keeps clients away from a Redis that does not take writes.
@@ -72,12 +75,7 @@ func (g *WriteGate) Open() bool { return g == nil || int64(time.Since(g.zero)) <
 // Refused reports whether Redis refused the last write. A Redis that does not
 // answer did not refuse.
 func (g *WriteGate) Refused() bool {
-	if g == nil || g.Open() {
-		return false
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.refused != nil
+	return g != nil && g.reason() != nil
 }
 
 // ignoreGate marks a context.
@@ -95,7 +93,8 @@ func IgnoreGate(ctx context.Context) context.Context {
 // When a closed gate finds that Redis takes writes, it calls repair, which
 // repeats what could not be written. Redis took writes since the given time. The
 // gate opens when repair returns nil, and calls it again otherwise. The context
-// of repair passes the gate.
+// of repair passes the gate. The time is zero when no write was refused: then this
+// process, or Redis, stood still for a moment.
 //
 // It calls closed within moments after the gate closed: what was read of Redis
 // shortly before may be out of date.
@@ -117,11 +116,15 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 		switch {
 		case err != nil:
 			since, recovered = time.Time{}, false
+			if !g.Open() && !RefusesWrites(err) {
+				_ = clock.Sleep(ctx, gateRetry)
+				continue
+			}
 		case g.Open() || recovered:
 			g.extend(began, refusals)
 			since, recovered = time.Time{}, false
 		default:
-			if since.IsZero() {
+			if since.IsZero() && g.reason() != nil {
 				since = began
 			}
 			recovered = g.recover(ctx, since, repair)
@@ -133,6 +136,13 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 		g.wait(ctx)
 	}
 	return nil
+}
+
+// reason is the last refusal, nil if Redis refused nothing since the gate was open.
+func (g *WriteGate) reason() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refused
 }
 
 func (g *WriteGate) count() int {
@@ -276,10 +286,15 @@ func (g *WriteGate) closed(ctx context.Context) error {
 	if g.Open() || ctx.Value(ignoreGate{}) != nil {
 		return nil
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.refused != nil {
-		return fmt.Errorf("%w: the %s Redis refuses writes: %s", ErrBreakerOpen, g.role, g.refused.Error()) // not wrapped: go-redis would retry
+	if refused := g.reason(); refused != nil {
+		return fmt.Errorf("%w: the %s Redis refuses writes: %s", ErrBreakerOpen, g.role, refused.Error()) // not wrapped: go-redis would retry
+	}
+	// A process that stood still finds its gate closed, and opens it within moments.
+	lapsed := time.Since(g.zero) - time.Duration(g.until.Load())
+	for end := time.Now().Add(gateWait); lapsed < gateTrust && time.Now().Before(end) && clock.Sleep(ctx, gateLook) == nil; {
+		if g.Open() {
+			return nil
+		}
 	}
 	return fmt.Errorf("%w: the %s Redis took no write for a second", ErrBreakerOpen, g.role)
 }
