@@ -75,10 +75,10 @@ func literal(s *ast.Schema, typ *ast.Type, path []string, leaf string) string {
 	if typ.Elem != nil {
 		return "[" + literal(s, typ.Elem, path, leaf) + "]"
 	}
-	switch d := s.Types[typ.NamedType]; {
-	case d.Kind == ast.Enum:
+	switch d := s.Types[typ.NamedType]; d.Kind {
+	case ast.Enum:
 		return d.EnumValues[0].Name
-	case d.Kind == ast.InputObject:
+	case ast.InputObject:
 		var members []string
 		for _, f := range d.Fields {
 			switch {

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -183,7 +184,7 @@ func TestPasswordsOpenOldAccountsOfInvalidPhones(t *testing.T) {
 		}
 		for name, c := range map[string]Credentials{"a wrong password": {Phone: number, Password: &wrong}, "no account": {Phone: other, Password: &right}} {
 			_, err := p.Login(t.Context(), c)
-			if r, ok := err.(fault.UserErrors); !ok || r[0].Code != InvalidCredentials {
+			if r, ok := errors.AsType[fault.UserErrors](err); !ok || r[0].Code != InvalidCredentials {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -309,8 +310,10 @@ func TestCheckPhonesFindsSharedOnesAndRewritesOthers(t *testing.T) {
 		}
 		want := func(state PhoneState) []PhoneFinding {
 			return []PhoneFinding{
-				{PhoneShared, "+447911123456", []int64{zero, plain}}, {PhoneShared, "+525512345678", []int64{one, lada}},
-				{state, french, []int64{alone}}, {PhoneInvalid, "+999123456789", []int64{nobody}},
+				{PhoneShared, "+447911123456", []int64{zero, plain}},
+				{PhoneShared, "+525512345678", []int64{one, lada}},
+				{state, french, []int64{alone}},
+				{PhoneInvalid, "+999123456789", []int64{nobody}},
 			}
 		}
 		check := func(rewrite bool, want []PhoneFinding) {

@@ -18,8 +18,14 @@ func TestPoolersWithoutSessionsStopEveryCommand(t *testing.T) {
 	for _, mode := range []string{"transaction", "statement"} {
 		stack.Config.DatabaseURL = testkit.PgBouncer(t, direct, "pool_mode = "+mode)
 		for _, command := range [][]string{
-			{"serve"}, {"migrate"}, {"migrate", "status"}, {"import", "none.csv"}, {"seed", "--users", "1"},
-			{"grant", "+8613800138000", "ADMIN"}, {"reconcile"}, {"reconcile", "--dry-run"},
+			{"serve"},
+			{"migrate"},
+			{"migrate", "status"},
+			{"import", "none.csv"},
+			{"seed", "--users", "1"},
+			{"grant", "+8613800138000", "ADMIN"},
+			{"reconcile"},
+			{"reconcile", "--dry-run"},
 		} {
 			begin := time.Now()
 			_, stderr, code := stack.Command(t, command...)

@@ -63,13 +63,15 @@ func (r refusing) end(t *testing.T) {
 // codeOf is the code of an answer that must not be INTERNAL; "" is success.
 func codeOf(t *testing.T, a apptest.Answer) string {
 	t.Helper()
+	if len(a.Errors) == 0 {
+		return ""
+	}
 	for _, e := range a.Errors {
 		if e.Extensions.Code == "INTERNAL" {
 			t.Errorf("an answer is INTERNAL: %+v", a.Errors)
 		}
-		return e.Extensions.Code
 	}
-	return ""
+	return a.Errors[0].Extensions.Code
 }
 
 // signedIn is the id of the viewer, "" for none or unknown.

@@ -420,7 +420,11 @@ func TestLimitsOfTheDoorAreWhatTheSettingsSay(t *testing.T) {
 }
 
 func TestCallingCodesAreReadWithPlusAndSpaces(t *testing.T) {
-	for text, want := range map[string][]string{"86,44": {"86", "44"}, " +86 , +1 ": {"86", "1"}, "": nil, "86,": {"86"}} {
+	for _, tt := range []struct {
+		text string
+		want []string
+	}{{"86,44", []string{"86", "44"}}, {" +86 , +1 ", []string{"86", "1"}}, {"", nil}, {"86,", []string{"86"}}} {
+		text, want := tt.text, tt.want
 		c, err := parse(t, nil, "--code-countries", text)
 		if err != nil {
 			t.Fatal(err)

@@ -265,7 +265,7 @@ func (t *transform) apply(img *image.RGBA) {
 				from = this
 				c := this
 				if this[3] < 255 {
-					n := color.NRGBAModel.Convert(color.RGBA{R: p[0], G: p[1], B: p[2], A: p[3]}).(color.NRGBA) //nolint:errcheck,forcetypeassert // it is its model
+					n := color.NRGBAModel.Convert(color.RGBA{R: p[0], G: p[1], B: p[2], A: p[3]}).(color.NRGBA) //nolint:forcetypeassert // it is its model
 					c = [4]uint8{n.R, n.G, n.B, n.A}
 				}
 				to = t.convert(t.light[0][c[0]], t.light[1][c[1]], t.light[2][c[2]])

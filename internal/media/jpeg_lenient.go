@@ -38,7 +38,6 @@ type component struct {
 	plane          []byte
 	stride         int
 	coefficients   [][64]int16 // of a progressive picture
-	begun          bool
 	prediction     int32
 	dcTable        *huffman
 	acTable        *huffman

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"image"
 	"image/color"
+	"slices"
 )
 
 // made is a JPEG whose blocks are of one colour each, coded by tables of the simplest sort.
@@ -248,8 +249,7 @@ func jpegWithProfile(file, profile []byte, size int, order ...int) []byte {
 			order = append(order, i)
 		}
 	}
-	for i := len(order) - 1; i >= 0; i-- {
-		at := order[i]
+	for _, at := range slices.Backward(order) {
 		part := profile[size*at : min(size*(at+1), len(profile))]
 		file = withSegment(file, 0xe2, append([]byte("ICC_PROFILE\x00"), append([]byte{byte(at + 1), byte(n)}, part...)...))
 	}

@@ -68,9 +68,16 @@ func mediaBrand(head []byte) string {
 	size := min(int(head[2])<<8|int(head[3]), len(head))
 	brands := string(head[8:max(size, 12)])
 	for _, b := range []struct{ brand, name string }{
-		{"avif", "an AVIF"}, {"avis", "an AVIF"},
-		{"heic", "a HEIC"}, {"heix", "a HEIC"}, {"hevc", "a HEIC"}, {"hevx", "a HEIC"}, {"heim", "a HEIC"}, {"heis", "a HEIC"},
-		{"mif1", "a HEIF"}, {"msf1", "a HEIF"},
+		{"avif", "an AVIF"},
+		{"avis", "an AVIF"},
+		{"heic", "a HEIC"},
+		{"heix", "a HEIC"},
+		{"hevc", "a HEIC"},
+		{"hevx", "a HEIC"},
+		{"heim", "a HEIC"},
+		{"heis", "a HEIC"},
+		{"mif1", "a HEIF"},
+		{"msf1", "a HEIF"},
 		{"crx ", "a raw photo"},
 	} {
 		if strings.Contains(brands, b.brand) {

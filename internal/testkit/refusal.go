@@ -63,7 +63,7 @@ func failSave(ctx context.Context, admin *redis.Client) error {
 	if err := admin.Do(ctx, "CONFIG", "SET", "save", "1 1").Err(); err != nil {
 		return err
 	}
-	_ = admin.BgSave(ctx).Err()
+	_ = admin.BgSave(ctx).Err() //nolint:forbidigo // a Redis of this test alone
 	for {
 		err := admin.Set(ctx, "td:refusal", "1", time.Millisecond).Err()
 		if redis.HasErrorPrefix(err, "MISCONF") || ctx.Err() != nil {

@@ -187,7 +187,7 @@ func TestLocalIDsOfTwoDataSetsStayApart(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			north, south := twoTowns(t, tt.form)
 			var paths []string
-			for _, name := range strings.Fields(tt.files) {
+			for name := range strings.FieldsSeq(tt.files) {
 				paths = append(paths, map[string]string{"north": north, "south": south}[name])
 			}
 			sink := &fakeSink{stored: tt.stored}
@@ -218,11 +218,33 @@ func TestGlobalIDsNeedNoSource(t *testing.T) {
 		id     string
 		global bool
 	}{
-		{"node/42", true}, {"way/5", true}, {"relation/7", true}, {"own:42", true}, {"x:1", true}, {"osm:node/1", true},
-		{"https://example.com/shops/1", true}, {"urn:uuid:0", true}, {"Q12345", true}, {"wikidata:Q42", true},
-		{"6BA7B810-9dad-11d1-80b4-00c04fd430c8", true}, {"{6ba7b810-9dad-11d1-80b4-00c04fd430c8}", true},
-		{"0", false}, {"42", false}, {"007", false}, {"-1", false}, {"1.0", false}, {"node/-1", false}, {"node/", false}, {"shops.1", false},
-		{"shop-17", false}, {"12:30", false}, {":1", false}, {"own:", false}, {"Q1", false}, {"row 1: cafe", false}, {"第1家", false},
+		{"node/42", true},
+		{"way/5", true},
+		{"relation/7", true},
+		{"own:42", true},
+		{"x:1", true},
+		{"osm:node/1", true},
+		{"https://example.com/shops/1", true},
+		{"urn:uuid:0", true},
+		{"Q12345", true},
+		{"wikidata:Q42", true},
+		{"6BA7B810-9dad-11d1-80b4-00c04fd430c8", true},
+		{"{6ba7b810-9dad-11d1-80b4-00c04fd430c8}", true},
+		{"0", false},
+		{"42", false},
+		{"007", false},
+		{"-1", false},
+		{"1.0", false},
+		{"node/-1", false},
+		{"node/", false},
+		{"shops.1", false},
+		{"shop-17", false},
+		{"12:30", false},
+		{":1", false},
+		{"own:", false},
+		{"Q1", false},
+		{"row 1: cafe", false},
+		{"第1家", false},
 	}
 	for _, tt := range tests {
 		if got := global(tt.id); got != tt.global {

@@ -232,9 +232,11 @@ func TestCallingCodes(t *testing.T) {
 			t.Errorf("the code of %s is %q, want %q", number, got, want)
 		}
 	}
-	for s, want := range map[string]string{"86": "86", "+86": "86", " +44 ": "44", "1": "1", "": "", "0": "", "086": "", "999": "", "CN": "", "+-1": "", "++1": "", "210": ""} {
-		if got, err := ParseCallingCode(s); got != want || (err == nil) != (want != "") {
-			t.Errorf("%q is %q, %v; want %q", s, got, err, want)
+	for s, want := range map[string]string{"86": "86", "+86": "86", "1": "1", "": "", "0": "", "086": "", "999": "", "CN": "", "+-1": "", "++1": "", "210": ""} {
+		for _, s := range []string{s, " " + s + " "} {
+			if got, err := ParseCallingCode(s); got != want || (err == nil) != (want != "") {
+				t.Errorf("%q is %q, %v; want %q", s, got, err, want)
+			}
 		}
 	}
 }

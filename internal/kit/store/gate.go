@@ -227,7 +227,7 @@ func (g *WriteGate) probe(ctx context.Context, rdb redis.UniversalClient) error 
 	if !ok {
 		// The key does not exist, so this changes nothing and is not replicated. A full
 		// Redis allows it.
-		err := rdb.Del(ctx, g.key).Err()
+		err := rdb.Unlink(ctx, g.key).Err()
 		if _, reply := errors.AsType[redis.Error](err); reply {
 			g.refuse(err)
 		}

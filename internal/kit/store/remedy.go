@@ -32,7 +32,7 @@ func sqlRemedy(err error) (advice string, ok bool) {
 // leaves returns the errors that err joins.
 func leaves(err error) []error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		if joined, ok := e.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the chain is walked here
+		if joined, ok := e.(interface{ Unwrap() []error }); ok {
 			var all []error
 			for _, e := range joined.Unwrap() {
 				all = append(all, leaves(e)...)

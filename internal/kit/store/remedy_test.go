@@ -196,10 +196,10 @@ func TestAwaitWaitsForWhatMayPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := u.Host
+	live := u.Host
 	for _, code := range []string{"57P03", "53300", "08006", "57P01", "53400", "XX000"} {
 		t.Run(code, func(t *testing.T) {
-			u.Host = refusing(t, code, 2, real)
+			u.Host = refusing(t, code, 2, live)
 			var reports []error
 			err := open(t, u.String()).Await(t.Context(), func(err error) { reports = append(reports, err) })
 			if err != nil || len(reports) != 2 || store.SQLState(reports[0]) != code {
@@ -220,7 +220,7 @@ func TestAwaitWaitsForWhatMayPass(t *testing.T) {
 		})
 	}
 	t.Run("one host of several is away", func(t *testing.T) {
-		several := "postgres://bob@127.0.0.1,127.0.0.1/none?sslmode=disable&target_session_attrs=read-write&port=" + testkit.FreePort(t) + "," + strings.TrimPrefix(real, "127.0.0.1:")
+		several := "postgres://bob@127.0.0.1,127.0.0.1/none?sslmode=disable&target_session_attrs=read-write&port=" + testkit.FreePort(t) + "," + strings.TrimPrefix(live, "127.0.0.1:")
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		if err := open(t, several).Await(ctx, func(error) {}); err == nil || !strings.Contains(err.Error(), "does not answer") {
