@@ -177,7 +177,7 @@ func TestEveryMutationAsksWhoItIs(t *testing.T) {
 
 // contractFile holds the public contract: one line for each type, field, input
 // field and enum value, with the parts that clients rely on.
-const contractFile = "testdata/contract.txt"
+const contractFile = "testdata/contract/schema.txt"
 
 func TestSchemaKeepsTheContract(t *testing.T) {
 	got := map[string]string{}

@@ -162,8 +162,8 @@ s:6,bar,100 Street,,,30.1,120.1,2.0
 		{"old-town", "s3"},
 		{"full width", "s5"},
 		{"100%", "s2"},
-		{"d_t", "s3"},
-		{"h_s", ""}, // an underscore is itself
+		{"d_t", "s3 s5"}, // as dt, also in "width"
+		{"d_w", ""},      // an underscore is no letter
 		{"street", "s2 s6"},
 		{"  Street  ", "s2 s6"},
 		{"滨中", ""}, // area and address are two things
