@@ -296,7 +296,7 @@ func TestCheckPhonesIsACommand(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for i, want := range []string{"spelling   +3361****5678", "rewritten  +3361****5678", "shared  +4479****3456"} {
+		for i, want := range []string{"spelling  +336****5678", "rewritten  +336****5678", "shared  +4479****3456"} {
 			args := []string{"accounts", "check-phones"}
 			if i > 0 {
 				args = append(args, "--rewrite")
