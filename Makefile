@@ -43,7 +43,7 @@ go-test: servers ## those of them that need no browser: PACKAGES=./internal/shop
 	scripts/servers.sh run sh -c 'go test -timeout 20m $(PACKAGES) && go test -C bench ./...'
 
 e2e: servers browser ## the web app and the playground in a browser, on both stacks: [SPEC=playground] [STACK=embedded]
-	scripts/servers.sh run go test -count=1 -tags e2e -timeout 15m -v ./internal/web/e2e $(if $(STACK),-run 'TestBrowser/$(STACK)') $(if $(SPEC),-args $(SPEC))
+	scripts/servers.sh run go test -count=1 -tags e2e -timeout 30m -v ./internal/web/e2e $(if $(STACK),-run 'TestBrowser/$(STACK)') $(if $(SPEC),-args $(SPEC))
 
 # CI must have a browser; elsewhere its tests are skipped without one, and say so.
 browser:

@@ -167,6 +167,7 @@ test('words from right to left stand as they are written, on every screen', asyn
 test('the walk finds words that stand the wrong way', async ({ person }) => {
   const { page } = await person()
   await page.goto('/settings')
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible() // nothing renders over it
   await page.evaluate((text) => {
     const place = document.querySelector('main')!
     place.innerHTML = `<p>${text}</p><p dir="auto">${text}</p><p>By \u2068${text}\u2069.</p><bdi>${text}</bdi>

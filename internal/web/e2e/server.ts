@@ -285,7 +285,7 @@ export class Server {
   async #settle(worker: number): Promise<void> {
     const roles: Role[] = ['ADMIN', 'MERCHANT', 'CUSTOMER']
     for (const [i, role] of roles.entries()) {
-      const phone = `+9990900${String(worker).padStart(3, '0')}${i + 1}`
+      const phone = `+9990090${String(worker).padStart(3, '0')}${i + 1}`
       const nickname = `Demo ${role.toLowerCase()}`
       const { ask } = await this.newcomer(phone)
       await ask(
