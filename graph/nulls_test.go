@@ -75,10 +75,11 @@ func literal(s *ast.Schema, typ *ast.Type, path []string, leaf string) string {
 	if typ.Elem != nil {
 		return "[" + literal(s, typ.Elem, path, leaf) + "]"
 	}
-	switch d := s.Types[typ.NamedType]; d.Kind {
-	case ast.Enum:
+	d := s.Types[typ.NamedType]
+	if d.Kind == ast.Enum {
 		return d.EnumValues[0].Name
-	case ast.InputObject:
+	}
+	if d.Kind == ast.InputObject {
 		var members []string
 		for _, f := range d.Fields {
 			switch {
