@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nyaruka/phonenumbers"
+
+	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
 // read is what callers do with a text.
@@ -200,13 +202,13 @@ func TestDigitsOfEveryScriptCount(t *testing.T) {
 	sets := 0
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if !unicode.Is(unicode.Nd, r) {
-			if _, ok := digitOf(r); ok {
+			if _, ok := text.Digit(r); ok {
 				t.Errorf("%U is no digit", r)
 			}
 			continue
 		}
 		for i := range rune(10) {
-			if got, ok := digitOf(r + i); !ok || got != byte('0'+i) {
+			if got, ok := text.Digit(r + i); !ok || got != byte('0'+i) {
 				t.Errorf("%U is %c, %v; want %d", r+i, got, ok, i)
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
 // Digits returns the digits of what people write, type and copy, in ASCII: it
@@ -16,7 +18,7 @@ import (
 func Digits(s string) (digits string, ok bool) {
 	var b strings.Builder
 	for _, r := range norm.NFKC.String(s) {
-		switch digit, isDigit := digitOf(r); {
+		switch digit, isDigit := text.Digit(r); {
 		case isDigit:
 			b.WriteByte(digit)
 		case !separates(r) && !invisible(r):
@@ -32,7 +34,7 @@ func Digits(s string) (digits string, ok bool) {
 //
 // A local number of a tel: link gets the calling code of its phone-context. ok is
 // false for all other parameters: to an extension, for instance, no code is sent.
-func Unwrap(s string) (text string, plus, ok bool) {
+func Unwrap(s string) (dialled string, plus, ok bool) {
 	s = trimUnseen(norm.NFKC.String(s))
 	scheme, rest, found := strings.Cut(s, ":")
 	if found && slices.Contains([]string{"tel", "sms", "smsto", "callto"}, strings.ToLower(trimUnseen(scheme))) {
@@ -49,32 +51,13 @@ func Unwrap(s string) (text string, plus, ok bool) {
 			s = context + s
 		}
 	}
-	text, plus = strings.CutPrefix(s, "+")
-	return text, plus, true
+	dialled, plus = strings.CutPrefix(s, "+")
+	return dialled, plus, true
 }
 
 // trimUnseen drops what stands before the first character that counts.
 func trimUnseen(s string) string {
 	return strings.TrimLeftFunc(s, func(r rune) bool { return separates(r) || invisible(r) })
-}
-
-// digitOf returns a decimal digit of any script. Unicode has those of a script in
-// a row, from zero to nine, so the ranges of its table are multiples of ten.
-func digitOf(r rune) (digit byte, ok bool) {
-	if r >= '0' && r <= '9' {
-		return byte(r), true
-	}
-	for _, in := range unicode.Nd.R16 {
-		if r >= rune(in.Lo) && r <= rune(in.Hi) {
-			return '0' + byte((r-rune(in.Lo))%10), true
-		}
-	}
-	for _, in := range unicode.Nd.R32 {
-		if r >= rune(in.Lo) && r <= rune(in.Hi) {
-			return '0' + byte((r-rune(in.Lo))%10), true
-		}
-	}
-	return 0, false
 }
 
 // separates reports what people put around and between digits. A comma, a

@@ -58,7 +58,8 @@ func foldRunes(s string) string {
 			b.WriteRune(r)
 		case !unicode.IsLetter(r) && (isUnseen(r) || isOptionalMark(r)), empty(r):
 		case unicode.Is(unicode.Nd, r):
-			b.WriteByte(digit(r))
+			digit, _ := Digit(r)
+			b.WriteByte(digit)
 		default:
 			if plain, ok := plainForm(r); ok {
 				b.WriteString(plain)
@@ -87,20 +88,20 @@ func isOptionalMark(r rune) bool {
 		unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Coptic)
 }
 
-// digit returns the ASCII digit of a decimal digit of any script. Unicode
-// assigns them in runs of ten.
-func digit(r rune) byte {
+// Digit returns the ASCII digit of a decimal digit of any script, and false for
+// every other character. Unicode assigns digits in runs of ten.
+func Digit(r rune) (digit byte, ok bool) {
 	for _, run := range unicode.Nd.R16 {
 		if r >= rune(run.Lo) && r <= rune(run.Hi) {
-			return '0' + byte((r-rune(run.Lo))%10)
+			return '0' + byte((r-rune(run.Lo))%10), true
 		}
 	}
 	for _, run := range unicode.Nd.R32 {
 		if r >= rune(run.Lo) && r <= rune(run.Hi) {
-			return '0' + byte((r-rune(run.Lo))%10)
+			return '0' + byte((r-rune(run.Lo))%10), true
 		}
 	}
-	return '0'
+	return 0, false
 }
 
 // dropPunctuation is for [strings.Map].
