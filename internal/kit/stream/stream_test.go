@@ -528,6 +528,7 @@ tandian_bus_errors_total{doing="hear"} 0
 tandian_bus_errors_total{doing="publish"} 0
 # HELP tandian_bus_gaps_total Times that messages may have been missed and what rested on them was forgotten, by reason.
 # TYPE tandian_bus_gaps_total counter
+tandian_bus_gaps_total{why="closed"} 0
 tandian_bus_gaps_total{why="lost"} 0
 tandian_bus_gaps_total{why="panic"} 0
 tandian_bus_gaps_total{why="start"} 0
