@@ -69,9 +69,6 @@ func separates(r rune) bool {
 		strings.ContainsRune("~\u02d7\u2053\u2212\u223c\u2500\u30fc", r) // tildes and lines
 }
 
-// invisible reports characters that take no place: marks of direction, joiners,
-// selectors of variants, fillers. The keycap of an emoji is one too: its digit is
-// the character before it.
-func invisible(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || r == '\u2800' || r == '\u20e3'
-}
+// invisible reports characters that take no place. The keycap of an emoji is one
+// too: its digit is the character before it.
+func invisible(r rune) bool { return text.IsIgnorable(r) || r == '\u2800' || r == '\u20e3' }

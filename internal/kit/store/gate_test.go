@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -100,6 +101,51 @@ func TestGateClosesWhenRedisRefusesWrites(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// One master of a cluster is enough: its keys cannot be invalidated.
+func TestGateClosesWhenOneMasterOfAClusterRefusesWrites(t *testing.T) {
+	var recoveries atomic.Int32
+	g, rdb := gated(t, testkit.RedisCluster(t), func(context.Context) error { recoveries.Add(1); return nil })
+	cluster, ok := testkit.AdminClient(t, rdb).(*redis.ClusterClient)
+	if !ok {
+		t.Fatal("no cluster")
+	}
+	master, err := cluster.MasterForKey(t.Context(), "td:x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := "" // a key of another master
+	for i := 0; other == ""; i++ {
+		key := "td:" + strconv.Itoa(i)
+		if of, err := cluster.MasterForKey(t.Context(), key); err != nil {
+			t.Fatal(err)
+		} else if of.Options().Addr != master.Options().Addr {
+			other = key
+		}
+	}
+	refuse := func(replicas string) {
+		t.Helper()
+		if err := master.ConfigSet(t.Context(), "min-replicas-to-write", replicas).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refuse("1")
+	testkit.Eventually(t, 10*time.Second, func() bool { return !g.Open() })
+	for range 20 { // the probes of the other masters succeed
+		if err := rdb.Get(t.Context(), other).Err(); !errors.Is(err, ErrBreakerOpen) {
+			t.Fatalf("a read of another master through a closed gate: %v", err)
+		}
+		time.Sleep(gateEvery / 5)
+	}
+	if recoveries.Load() > 0 {
+		t.Error("recovered while a master refuses writes")
+	}
+	refuse("0")
+	testkit.Eventually(t, 10*time.Second, g.Open)
+	if recoveries.Load() == 0 {
+		t.Error("opened without recovery")
 	}
 }
 

@@ -76,8 +76,7 @@ func isDakuten(r rune) bool { return r >= '\u3099' && r <= '\u309c' }
 
 // isUnseen reports blanks, control characters and Unicode's default ignorables.
 func isUnseen(r rune) bool {
-	return unicode.IsSpace(r) ||
-		unicode.In(r, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) ||
+	return unicode.IsSpace(r) || unicode.IsControl(r) || IsIgnorable(r) ||
 		r == '™' || r == '℠' || r == '®' || r == '©' || r == '℗' // next to a name, nobody types them
 }
 

@@ -35,6 +35,12 @@ func Blank(s string) bool {
 	})
 }
 
+// IsIgnorable reports characters that have no shape of their own: joiners, marks
+// of direction, soft hyphens, selectors of variants and fillers.
+func IsIgnorable(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
 // empty reports letters and signs that are there to show nothing: the fillers
 // of Hangul and Braille's blank.
 func empty(r rune) bool {
