@@ -98,6 +98,8 @@ func doorPanels() []panel {
 			{share(per("", "door_documents_total", `result="hit"`), per("", "door_documents_total")), "documents"}, {per("result", "door_persisted_queries_total"), "by hash, a second: {{result}}"},
 		}},
 		{title: "Logins", unit: "reqps", about: "Codes sent, logins and reads of sessions, by what became of them.", queries: []query{{per("", "login_codes_total"), "codes"}, {per("", "logins_total"), "logins"}, {per("", "session_reads_total"), "session reads"}}},
+		{title: "Login codes by country", unit: "reqps", about: "Codes handed to the sender, for the ten calling codes that got most. A new one that grows may be fraud.", queries: one("topk(10, "+per("calling_code", "login_codes_sent_total")+")", "{{calling_code}}")},
+		{title: "Login codes refused", unit: "reqps", about: "By what the limit counts: the address that asks, the phone, the country, the whole installation.", queries: one(per("reason", "login_code_refusals_total"), "{{reason}}")},
 	}
 }
 
