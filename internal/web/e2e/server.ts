@@ -114,10 +114,12 @@ export class Server {
 
   /** A new account, by a login code. A phone number can do so once a minute. */
   async newcomer(phone: string): Promise<Session> {
-    await this.api()(
-      `mutation ($phone: String!) { sendLoginCode(phone: $phone) { userErrors { message } } }`,
+    const { sendLoginCode } = await this.api()(
+      `mutation ($phone: String!) { sendLoginCode(phone: $phone) { userErrors { code message } } }`,
       { phone },
     )
+    if (sendLoginCode.userErrors.length > 0)
+      throw new Error(`no code for ${phone}: ${JSON.stringify(sendLoginCode.userErrors)}`)
     return this.loginWith({ phone, code: await this.code(phone) })
   }
 

@@ -88,7 +88,7 @@ test('the way back is kept over another language, a step back and a wrong code',
   person,
   server,
 }) => {
-  const phone = '+999007770104'
+  const phone = '+999007770105'
   const { page } = await person()
   await page.goto('/orders?status=used#list')
   await expect(page.getByRole('heading', { level: 1, name: 'Sign in' })).toBeVisible()
