@@ -90,39 +90,50 @@ func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer
 	}
 	changed := func(ctx context.Context) { h.changed(ctx, log, caches) }
 	h.chores["watch over the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(store.IgnoreGate(ctx), repair, changed) }
-	gate, other := h.gates[role], h.gates[stateRole]
-	switch {
-	case cfg.RedisCacheURL == "":
-		other = nil
-	case role == stateRole:
-		other = h.gates[cacheRole]
-	}
 	closed := func() {}
 	if sessions {
 		closed = h.Accounts.DropSessions // the bus drops what is cached
 	}
 	h.chores["write gate of the "+role+" Redis"] = func(ctx context.Context) error {
-		return gate.Run(ctx, h.watched[role], closed, func(ctx context.Context, since time.Time) error { return h.reopen(ctx, w, since, other) })
+		return h.gates[role].Run(ctx, h.watched[role], closed, func(ctx context.Context, since time.Time) error {
+			return h.reopen(ctx, w, since, caches, sessions)
+		})
 	}
 }
 
+// How long the jobs that wait are done for a Redis that takes writes again.
+const (
+	reopenAway    = 500 * time.Millisecond // after it did not answer
+	reopenRefused = 2 * time.Second        // after it refused writes; so long for its recovery too
+)
+
 var errUnsettled = errors.New("this Redis is not recovered yet")
 
-// reopen does what must be done before a Redis that takes writes again is used: its
-// losses are recovered, and no invalidation waits. Fan-outs may wait, because feeds
-// know which of them are under way.
+// reopen does what a Redis needs that takes writes again: its losses are recovered,
+// and no invalidation waits. Fan-outs may wait, because feeds know which of them are
+// under way.
 //
-// Jobs also fail while the other Redis refuses writes. Each of them was tried when
-// the time is over; this Redis does not wait for the other one then.
-func (h *House) reopen(ctx context.Context, w *stream.Watch, since time.Time, other *store.WriteGate) error {
-	if !w.SettledSince(since) {
-		return errUnsettled
+// A Redis that refused writes, perhaps for hours, is not used before that. If there is
+// more to do than can be done in time, or jobs fail at another Redis, all that is cached
+// ends, as after a loss of an unknown age. What did not answer is used meanwhile.
+func (h *House) reopen(ctx context.Context, w *stream.Watch, since time.Time, caches, sessions bool) error {
+	within := reopenAway
+	if refused := !since.IsZero(); refused {
+		switch settled := w.SettledSince(since); {
+		case !settled && time.Since(since) < reopenRefused:
+			return errUnsettled
+		case !settled:
+			return h.forgetAll(ctx, caches, sessions)
+		}
+		within = reopenRefused
 	}
-	err := h.outbox.Finish(ctx, feed.Topic)
-	if errors.Is(err, outbox.ErrLeft) && !other.Open() {
-		return nil
+	limited, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := h.outbox.Finish(limited, feed.Topic)
+	if err == nil || limited.Err() == nil || since.IsZero() {
+		return err
 	}
-	return err
+	return h.forgetAll(ctx, caches, sessions)
 }
 
 const (

@@ -92,6 +92,7 @@ const (
 // watchEnded has the door recheck sessions that ended while a Redis is not used, by
 // their rows: the bus may not tell of them, or their hashes may not show it yet. Else
 // live connections of other processes would stay open until they look by themselves.
+// Live feeds look whether their viewers unfollowed somebody, of which the bus tells too.
 func (h *House) watchEnded(ctx context.Context, log *slog.Logger) error {
 	for again := false; ctx.Err() == nil; _ = clock.Sleep(ctx, endedEvery) {
 		open := h.gates[cacheRole].Open() && h.gates[stateRole].Open()
@@ -104,6 +105,7 @@ func (h *House) watchEnded(ctx context.Context, log *slog.Logger) error {
 			log.WarnContext(ctx, "cannot read which sessions ended", "err", err)
 		}
 		h.recheck(ids...)
+		h.Feed.FollowsMissed()
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -348,6 +349,143 @@ func TestChangesWhileRedisRefusesWritesAreSeen(t *testing.T) {
 			feed(s, "ann 2", "ann 0")
 			liked(s, note, false)
 		}
+	})
+}
+
+// Jobs that cannot be done do not keep a Redis from being used again. What was changed meanwhile is right all the same.
+func TestARedisIsUsedAgainThoughJobsWait(t *testing.T) {
+	silent := testkit.Refusal{
+		Name: "silent",
+		Begin: func(ctx context.Context, admin *redis.Client) error {
+			return admin.Do(ctx, "CLIENT", "PAUSE", "60000", "WRITE").Err()
+		},
+		End: func(ctx context.Context, admin *redis.Client) error { return admin.Do(ctx, "CLIENT", "UNPAUSE").Err() },
+	}
+	// READONLY takes a recovery, because Redis is another one afterwards. NOREPLICAS does not.
+	readonly, noReplicas := testkit.Refusals()[0], testkit.Refusals()[2]
+	for _, state := range []testkit.Refusal{readonly, noReplicas, silent} {
+		t.Run(state.Name, func(t *testing.T) {
+			layout := "one"
+			if state.Name == noReplicas.Name {
+				layout = "state"
+			}
+			r := newRefusing(t, state, layout, 2)
+			bob := r.market.customers[0]
+			rename := func(name string) {
+				t.Helper()
+				const query = `mutation R($n: String!) { updateProfile(input: {nickname: $n}) { userErrors { code } } }`
+				if code := codeOf(t, r.a.As(bob.token).Do(t, query, map[string]any{"n": name}, nil)); code != "" {
+					t.Errorf("a new nickname: %s", code)
+				}
+			}
+			nickname := func(s *apptest.Server) string {
+				var who meAnswer
+				if codeOf(t, s.As(bob.token).Do(t, meQuery, nil, &who)) != "" || who.Me == nil {
+					return ""
+				}
+				return who.Me.Nickname
+			}
+			sent := 0
+			sends := func() bool { // a login code needs Redis
+				sent++
+				phone := fmt.Sprintf("139%08d", sent)
+				return codeOf(t, r.b.Do(t, `mutation S($p: String!) { sendLoginCode(phone: $p) { expiresInSeconds } }`, map[string]any{"p": phone}, nil)) == ""
+			}
+			rename("Before")
+			for _, s := range []*apptest.Server{r.a, r.b} {
+				testkit.Eventually(t, 20*time.Second, func() bool { return nickname(s) == "Before" })
+			}
+			testkit.Eventually(t, 20*time.Second, sends)
+			r.begin(t)
+			testkit.Eventually(t, 20*time.Second, func() bool { return !sends() && !sends() && !sends() && !sends() })
+			if layout == "state" { // the jobs of the nickname fail as long as the other Redis refuses writes
+				other := testkit.AdminClient(t, direct(t, r.stack.Config.RedisCacheURL)).(*redis.Client)
+				if err := state.Begin(t.Context(), other); err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = state.End(context.WithoutCancel(t.Context()), other) }()
+			} else { // no handler can read it: it fails until it is parked
+				const job = `INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at) VALUES ('users', '{}', 0, 0, 0, 0)`
+				if _, err := r.stack.SQL(t).ExecContext(t.Context(), job); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rename("Meanwhile")
+			r.end(t)
+			t.Logf("used again after %v", until(t, sends))
+			if state.Name == silent.Name { // used at once, and right soon
+				for _, s := range []*apptest.Server{r.a, r.b} {
+					testkit.Eventually(t, slow, func() bool { return nickname(s) == "Meanwhile" })
+				}
+			}
+			for range 20 {
+				for _, s := range []*apptest.Server{r.a, r.b} {
+					if got := nickname(s); got != "Meanwhile" {
+						t.Fatalf("the nickname is %q", got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Who unfollows somebody is told nothing of him any more, at other servers too.
+func TestUnfollowingIsHeardWhileRedisRefusesWrites(t *testing.T) {
+	eachRefusal(t, []string{"cache"}, func(t *testing.T, state testkit.Refusal, layout string) {
+		r := newRefusing(t, state, layout, 4)
+		reader, ann, bob, last := r.market.customers[0], r.market.customers[1], r.market.customers[2], r.market.customers[3]
+		for _, author := range []person{ann, bob, last} {
+			r.a.As(reader.token).Must(t, followUser, map[string]any{"id": author.id}, nil)
+		}
+		c := dial(t, r.b, reader.token)
+		c.acknowledged(t)
+		c.follow(t, `subscription { feedUpdates { __typename ... on FeedNoteAdded { note { title } } } }`, nil)
+		title := func() string { // of the next note; "" for what is none
+			m, closed := c.read(t)
+			var payload struct {
+				Data struct {
+					FeedUpdates struct{ Note struct{ Title string } }
+				}
+			}
+			if err := json.Unmarshal(m.Payload, &payload); err != nil || closed != 0 || m.Type != "next" {
+				t.Fatalf("closed %d, %v: %s %s", closed, err, m.Type, m.Payload)
+			}
+			return payload.Data.FeedUpdates.Note.Title
+		}
+		for title() != "" { //nolint:revive // until FeedReady
+		}
+		round := 0
+		told := func(author person) (is bool) {
+			round++
+			one, end := fmt.Sprint("one ", round), fmt.Sprint("end ", round)
+			r.market.note(t, r.a.As(author.token), one)
+			r.market.note(t, r.a.As(last.token), end)
+			for got := title(); got != end; got = title() {
+				is = is || got == one
+			}
+			return is
+		}
+		left := func(author person, when string) {
+			t.Helper()
+			if !told(author) {
+				t.Errorf("%s: the author is not followed", when)
+			}
+			if code := codeOf(t, r.a.As(reader.token).Do(t, unfollow, map[string]any{"id": author.id}, nil)); code != "" {
+				t.Fatalf("%s: unfollow answered %s", when, code)
+			}
+			if took := until(t, func() bool { return !told(author) }); took > slow {
+				t.Errorf("%s: heard after %v", when, took)
+			}
+			for began := time.Now(); time.Since(began) < slow/2; {
+				if told(author) {
+					t.Errorf("%s: the author is followed again", when)
+				}
+			}
+		}
+		r.begin(t)
+		left(ann, "at once")
+		left(bob, "later")
+		r.end(t)
 	})
 }
 

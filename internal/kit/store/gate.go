@@ -22,7 +22,7 @@ const (
 	gateTrust   = time.Second            // after the start of a probe that succeeded
 	gateRecover = 10 * time.Second       // of one attempt to recover
 	gateRetry   = 50 * time.Millisecond  // after a probe that got no answer
-	gateWait    = 250 * time.Millisecond // of a command, for a gate that closed without a refusal a moment ago
+	gateWait    = 250 * time.Millisecond // of a command, for the next probe after this process stood still
 	gateLook    = 5 * time.Millisecond
 )
 
@@ -54,6 +54,7 @@ type WriteGate struct {
 
 	zero   time.Time
 	until  atomic.Int64 // nanoseconds after zero
+	away   atomic.Bool  // the last probe failed
 	kicked chan struct{}
 
 	mu       sync.Mutex
@@ -90,11 +91,14 @@ func IgnoreGate(ctx context.Context) context.Context {
 // Run probes the Redis by rdb, a client without a gate, until ctx ends. It then
 // returns nil.
 //
-// When a closed gate finds that Redis takes writes, it calls repair, which
-// repeats what could not be written. Redis took writes since the given time. The
-// gate opens when repair returns nil, and calls it again otherwise. The context
-// of repair passes the gate. The time is zero when no write was refused: then this
-// process, or Redis, stood still for a moment.
+// When Redis takes writes again that it refused, it calls repair, which repeats what
+// could not be written. Redis took writes since the given time. The gate opens when
+// repair returns nil; otherwise repair is called again. The context of repair passes
+// the gate.
+//
+// A gate that closed because no write succeeded for a second opens at once: other
+// processes may use that Redis already. Then it calls repair with the zero time, and
+// its error counts for nothing. No probe is made meanwhile.
 //
 // It calls closed within moments after the gate closed: what was read of Redis
 // shortly before may be out of date.
@@ -103,11 +107,12 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 	ctx = IgnoreGate(ctx)
 	g.until.CompareAndSwap(math.MaxInt64, int64(time.Since(g.zero)+gateTrust))
 	wasOpen := true
-	var since time.Time // of the first probe that succeeded while the gate was closed
+	var since time.Time // of the first probe that succeeded after a refusal
 	recovered := false
 	for ctx.Err() == nil {
 		began, refusals := time.Now(), g.count()
 		err := g.probe(ctx, rdb)
+		g.away.Store(err != nil)
 		if open := g.Open(); open != wasOpen {
 			if wasOpen = open; !open {
 				closed()
@@ -123,8 +128,12 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 		case g.Open() || recovered:
 			g.extend(began, refusals)
 			since, recovered = time.Time{}, false
+		case g.reason() == nil:
+			g.extend(began, refusals)
+			g.recover(ctx, time.Time{}, repair)
+			continue // the time that a probe is trusted may be over
 		default:
-			if since.IsZero() && g.reason() != nil {
+			if since.IsZero() {
 				since = began
 			}
 			recovered = g.recover(ctx, since, repair)
@@ -172,16 +181,11 @@ func (g *WriteGate) wait(ctx context.Context) {
 	}
 }
 
-// recover reports whether the invalidations that failed were repeated. A
-// database that is unavailable cannot tell. Then a gate that closed without a
-// refusal opens, as Redis is all there is to read from.
+// recover reports whether the invalidations that failed were repeated.
 func (g *WriteGate) recover(ctx context.Context, since time.Time, repair func(context.Context, time.Time) error) bool {
-	limited, cancel := context.WithTimeout(ctx, gateRecover)
+	ctx, cancel := context.WithTimeout(ctx, gateRecover)
 	defer cancel()
-	err := repair(limited, since)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return err == nil || g.refused == nil && Away(err)
+	return repair(ctx, since) == nil
 }
 
 // extend opens the gate, or keeps it open, after a probe that succeeded, unless
@@ -228,7 +232,7 @@ func (g *WriteGate) probe(ctx context.Context, rdb redis.UniversalClient) error 
 		// The key does not exist, so this changes nothing and is not replicated. A full
 		// Redis allows it.
 		err := rdb.Unlink(ctx, g.key).Err()
-		if _, reply := errors.AsType[redis.Error](err); reply {
+		if _, reply := errors.AsType[redis.Error](err); reply && !unready(err) {
 			g.refuse(err)
 		}
 		return err
@@ -280,6 +284,14 @@ func RefusesWrites(err error) bool {
 	})
 }
 
+// unready reports whether err is the reply of a Redis that does not answer reads
+// either, at most for a moment: it returns nothing that is out of date.
+func unready(err error) bool {
+	return slices.ContainsFunc([]string{"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"}, func(word string) bool {
+		return redis.HasErrorPrefix(err, word)
+	})
+}
+
 // closed is the error of a command that a closed gate does not send; nil if the
 // gate is open.
 func (g *WriteGate) closed(ctx context.Context) error {
@@ -290,8 +302,7 @@ func (g *WriteGate) closed(ctx context.Context) error {
 		return fmt.Errorf("%w: the %s Redis refuses writes: %s", ErrBreakerOpen, g.role, refused.Error()) // not wrapped: go-redis would retry
 	}
 	// A process that stood still finds its gate closed, and opens it within moments.
-	lapsed := time.Since(g.zero) - time.Duration(g.until.Load())
-	for end := time.Now().Add(gateWait); lapsed < gateTrust && time.Now().Before(end) && clock.Sleep(ctx, gateLook) == nil; {
+	for end := time.Now().Add(gateWait); !g.away.Load() && time.Now().Before(end) && clock.Sleep(ctx, gateLook) == nil; {
 		if g.Open() {
 			return nil
 		}

@@ -215,10 +215,36 @@ func TestGateStaysClosedUntilRecovery(t *testing.T) {
 	testkit.Eventually(t, 10*time.Second, g.Open)
 }
 
-// What nobody could write to for a second is not trusted, whatever the reason.
+// A Redis that loads its data answers no reads either. Nothing need be recovered
+// before it is used, but for what a restart loses, of which a watch tells.
+func TestALoadingRedisDoesNotRefuseWrites(t *testing.T) {
+	url := testkit.Redis(t, "--enable-debug-command", "yes", "--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
+	g, rdb := gated(t, url, func(context.Context) error { return nil })
+	admin := testkit.AdminClient(t, rdb).(*redis.Client)
+	for i := range 3000 {
+		if err := admin.Set(t.Context(), "td:"+strconv.Itoa(i), "1", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loaded := make(chan error, 1)
+	go func() { loaded <- admin.Do(t.Context(), "DEBUG", "RELOAD").Err() }()
+	testkit.Eventually(t, 10*time.Second, func() bool {
+		return redis.HasErrorPrefix(rdb.Get(IgnoreGate(t.Context()), "td:0").Err(), "LOADING")
+	})
+	testkit.Eventually(t, 10*time.Second, func() bool { return !g.Open() })
+	if g.Refused() {
+		t.Error("LOADING counts as a refusal")
+	}
+	<-loaded // go-redis gave up on the answer, or not
+	testkit.Eventually(t, 10*time.Second, g.Open)
+}
+
+// What nobody could write to for a second is not trusted, whatever the reason. It is
+// used again as soon as it takes writes.
 func TestGateClosesASecondAfterTheLastWrite(t *testing.T) {
 	url := testkit.RefusingRedis(t)
-	g, rdb := gated(t, url, func(context.Context) error { return nil })
+	hold, asked := make(chan struct{}), make(chan struct{}, 100)
+	g, rdb := gated(t, url, func(context.Context) error { asked <- struct{}{}; <-hold; return nil })
 	admin := testkit.AdminClient(t, rdb).(*redis.Client)
 	testkit.Eventually(t, 10*time.Second, func() bool { return g.until.Load() != int64(1<<63-1) })
 	if err := admin.Do(t.Context(), "CLIENT", "PAUSE", "60000", "WRITE").Err(); err != nil { // reads are answered
@@ -232,6 +258,11 @@ func TestGateClosesASecondAfterTheLastWrite(t *testing.T) {
 	if err := admin.Do(t.Context(), "CLIENT", "UNPAUSE").Err(); err != nil {
 		t.Fatal(err)
 	}
+	testkit.Eventually(t, 10*time.Second, func() bool { return len(asked) > 0 })
+	if !g.Open() {
+		t.Error("closed while what waits is done")
+	}
+	close(hold)
 	testkit.Eventually(t, 10*time.Second, g.Open)
 }
 
