@@ -37,7 +37,7 @@ var ErrNothing = errors.New("there was nothing to harm")
 func Faults() []Fault {
 	return []Fault{
 		KillServer(anyone), KillBoth(), PauseServer(anyone), RollingRestart(),
-		KillRedis(), PauseRedis(), RedisPowerCut(), RedisWipe(), EvictStock(), ReplicaFailover(),
+		KillRedis(), PauseRedis(), RefuseWrites(), RedisPowerCut(), RedisWipe(), EvictStock(), ReplicaFailover(),
 		KillPG(), PausePG(),
 		CutRedisReplies(someone), SlowRedis(someone), HangRedis(someone),
 		CutPGReplies(someone), SlowPG(anyone, 300*time.Millisecond, 8500*time.Millisecond),
@@ -220,6 +220,21 @@ func RedisReborn() Fault {
 // PauseRedis has Redis stand still.
 func PauseRedis() Fault {
 	return Fault{Name: "pause-redis", Begin: pause(theRedis), Lasts: between(300*time.Millisecond, 4*time.Second)}
+}
+
+// RefuseWrites has Redis answer reads and refuse writes: it wants more replicas than
+// there are.
+func RefuseWrites() Fault {
+	return Fault{Name: "refuse-writes", Lasts: between(time.Second, 5*time.Second), Begin: func(ctx context.Context, w *World, _ *rand.Rand) (func(context.Context) error, error) {
+		node := w.master()
+		want := func(ctx context.Context, replicas string) error {
+			return node.with(func(rdb redis.UniversalClient) error {
+				return rdb.ConfigSet(ctx, "min-replicas-to-write", replicas).Err()
+			})
+		}
+		end := func(ctx context.Context) error { return want(ctx, "0") }
+		return end, want(ctx, "100")
+	}}
 }
 
 // RedisPowerCut ends Redis, and takes its file back to the size that it had one to

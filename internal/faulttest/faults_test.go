@@ -164,6 +164,20 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 		"pause-redis": s(PauseRedis, true, false, true),
 		"kill-pg":     s(KillPG, false, true, false),
 		"pause-pg":    s(PausePG, false, true, false),
+		"refuse-writes": func(s trial) {
+			ctx := s.Context()
+			s.redis(ctx, "SET", "held", "before")
+			s.under(RefuseWrites(), func(ctx context.Context) {
+				rdb := s.through(0)
+				if err := rdb.Set(ctx, "held", "after", 0).Err(); !redis.HasErrorPrefix(err, "NOREPLICAS") {
+					s.Errorf("a write: %v", err)
+				}
+				if got, err := rdb.Get(ctx, "held").Result(); err != nil || got != "before" {
+					s.Errorf("a read: %q, %v", got, err)
+				}
+			})
+			s.redis(ctx, "SET", "held", "again")
+		},
 		"redis-power-cut": func(s trial) {
 			ctx := s.Context()
 			s.redis(ctx, "SET", "old", "kept")

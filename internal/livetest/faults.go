@@ -33,7 +33,7 @@ func (r *run) faults() []faulttest.Fault {
 		faulttest.RedisReborn(), r.loses("lose-messages", loseSome), faulttest.KillServer(one), faulttest.RedisReborn(), r.cuts(),
 		faulttest.KillRedis(), r.loses("deaf", loseAll), faulttest.RollingRestart(), faulttest.RedisReborn(), r.stalls(),
 		faulttest.KillRedis(), faulttest.KillServer(one), faulttest.HangRedis(one), faulttest.CutRedisReplies(one), faulttest.RedisReborn(),
-		faulttest.KillBoth(), faulttest.PauseServer(one),
+		faulttest.KillBoth(), faulttest.PauseServer(one), faulttest.RefuseWrites(),
 	}
 }
 
