@@ -229,7 +229,7 @@ func RefuseWrites() Fault {
 		node := w.master()
 		want := func(ctx context.Context, replicas string) error {
 			return node.with(func(rdb redis.UniversalClient) error {
-				return rdb.ConfigSet(ctx, "min-replicas-to-write", replicas).Err()
+				return rdb.Do(ctx, "CONFIG", "SET", "min-replicas-to-write", replicas).Err()
 			})
 		}
 		end := func(ctx context.Context) error { return want(ctx, "0") }
