@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
@@ -54,13 +55,19 @@ type clusterNode struct{ port, bus string }
 
 func (n clusterNode) addr() string { return net.JoinHostPort("127.0.0.1", n.port) }
 
-// freePort returns a loopback port that was free a moment ago.
+// freePort returns a loopback port that was free a moment ago. It lies below the ports
+// that systems give to clients, so no connection takes it meanwhile.
 func freePort(tb testing.TB) string {
 	tb.Helper()
-	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatalf("find a free port: %v", err)
+	for tries := 0; ; tries++ {
+		port := strconv.Itoa(20_000 + rand.IntN(12_000)) //nolint:gosec // no secret
+		l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", net.JoinHostPort("127.0.0.1", port))
+		if err == nil {
+			_ = l.Close()
+			return port
+		}
+		if tries > 1000 {
+			tb.Fatalf("find a free port: %v", err)
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // the network is tcp
 }
