@@ -56,23 +56,35 @@ func (s *Service) SessionsChanged(ctx context.Context, ids ...string) error {
 	return s.sessions.tell(ctx, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(live, id) })...)
 }
 
+// ErrUnheard is what [Service.EndAgain] returns when Redis has all marks, and other
+// processes may not have heard that sessions ended.
+var ErrUnheard = errors.New("other processes may not have heard which sessions ended")
+
 // EndAgain tells Redis of all sessions whose rows say that they ended: an hour's.
 // It is for a Redis that lost them, nobody knows since when. What ended before is
 // found out when it is used.
 func (s *Service) EndAgain(ctx context.Context) error {
+	var unheard error
 	for from := ""; ; {
 		ids, err := s.db.Session.Query().Where(entsession.EndedAtNotNil(), entsession.IDGT(from)).Order(entsession.ByID()).Limit(endBatch).IDs(ctx)
 		if err != nil {
 			return fmt.Errorf("select ended sessions: %w", err)
 		}
 		if len(ids) == 0 {
-			return nil
+			break
 		}
-		if err := s.sessions.tell(ctx, ids...); err != nil {
+		if err := s.sessions.markEnded(ctx, ids...); err != nil {
 			return err
+		}
+		if err := s.sessions.spread(ctx, ids...); err != nil {
+			unheard = err
 		}
 		from = ids[len(ids)-1]
 	}
+	if unheard != nil {
+		return fmt.Errorf("%w: %w", ErrUnheard, unheard)
+	}
+	return nil
 }
 
 // EndedSince returns the ids of sessions that ended at or after a time, by the rows.
@@ -87,6 +99,11 @@ func (s *Service) EndedSince(ctx context.Context, at time.Time) ([]string, error
 // tell puts the mark of the end into Redis, for sessions that ended in their
 // rows, and has the processes forget what they hold of them.
 func (s *sessions) tell(ctx context.Context, ids ...string) error {
+	return outbox.Later(errors.Join(s.markEnded(ctx, ids...), s.spread(ctx, ids...))) // Redis is away
+}
+
+// markEnded puts the marks into Redis.
+func (s *sessions) markEnded(ctx context.Context, ids ...string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
 	var failed error
@@ -100,13 +117,20 @@ func (s *sessions) tell(ctx context.Context, ids ...string) error {
 		failed = errors.Join(failed, err)
 	}
 	if failed != nil {
-		failed = fmt.Errorf("tell Redis of %d sessions that ended: %w", len(ids), failed)
+		return fmt.Errorf("tell Redis of %d sessions that ended: %w", len(ids), failed)
 	}
-	failed = errors.Join(failed, s.near.Invalidate(ctx, ids...))
+	return nil
+}
+
+// spread has the processes forget what they hold of sessions.
+func (s *sessions) spread(ctx context.Context, ids ...string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
+	err := s.near.Invalidate(ctx, ids...)
 	if s.ended != nil {
-		failed = errors.Join(failed, s.ended(ctx, ids...))
+		err = errors.Join(err, s.ended(ctx, ids...))
 	}
-	return outbox.Later(failed) // Redis is away
+	return err
 }
 
 // markAll puts the marks of some sessions into Redis, in one round trip: they are

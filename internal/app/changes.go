@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
@@ -66,7 +67,7 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 // spreadChanges says what is done in the background for changes to be known.
 func (h *House) spreadChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
 	h.chores["bus"] = h.bus.Run
-	// What invalidates passes the gates: they stay closed until that is done.
+	// What invalidates passes the gates: they wait for it.
 	h.workers["outbox"] = func(ctx context.Context) error { return h.outbox.Run(store.IgnoreGate(ctx)) }
 	if cfg.DatabaseURL != "" && cfg.LogReader == "auto" {
 		h.workers["log reader"] = func(ctx context.Context) error { return h.readLog(store.IgnoreGate(ctx), cfg.DatabaseURL, reg, log) }
@@ -94,17 +95,28 @@ func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer
 	if sessions {
 		closed = h.Accounts.DropSessions // the bus drops what is cached
 	}
+	forget := func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, forgetTime)
+		defer cancel()
+		err := h.forgetAll(ctx, caches, sessions)
+		if !caches && errors.Is(err, account.ErrUnheard) && !h.gates[cacheRole].Open() {
+			return nil // the bus is on that Redis: without it processes trust their memory for a second at most
+		}
+		return err
+	}
 	h.chores["write gate of the "+role+" Redis"] = func(ctx context.Context) error {
 		return h.gates[role].Run(ctx, h.watched[role], closed, func(ctx context.Context, since time.Time) error {
-			return h.reopen(ctx, w, since, caches, sessions)
+			return h.reopen(ctx, w, since, forget)
 		})
 	}
 }
 
-// How long the jobs that wait are done for a Redis that takes writes again.
+// How long the jobs that wait are done for a Redis that takes writes again, and how
+// long it may take to forget what is cached.
 const (
-	reopenAway    = 500 * time.Millisecond // after it did not answer
-	reopenRefused = 2 * time.Second        // after it refused writes; so long for its recovery too
+	finishAway    = 500 * time.Millisecond // after Redis did not answer
+	finishRefused = 5 * time.Second        // after it refused writes; so long for its recovery too
+	forgetTime    = 5 * time.Second
 )
 
 var errUnsettled = errors.New("this Redis is not recovered yet")
@@ -113,19 +125,21 @@ var errUnsettled = errors.New("this Redis is not recovered yet")
 // and no invalidation waits. Fan-outs may wait, because feeds know which of them are
 // under way.
 //
-// A Redis that refused writes, perhaps for hours, is not used before that. If there is
-// more to do than can be done in time, or jobs fail at another Redis, all that is cached
-// ends, as after a loss of an unknown age. What did not answer is used meanwhile.
-func (h *House) reopen(ctx context.Context, w *stream.Watch, since time.Time, caches, sessions bool) error {
-	within := reopenAway
+// A Redis that refused writes, perhaps for hours, is not used before that. There may be
+// more to do than can be done in time, and jobs may fail at another Redis. Then all
+// cached rows end, and all ended sessions do so again, as after a loss of an unknown
+// age; lists of ids are right when their jobs are done. A Redis that did not answer is
+// used meanwhile.
+func (h *House) reopen(ctx context.Context, w *stream.Watch, since time.Time, forget func(context.Context) error) error {
+	within := finishAway
 	if refused := !since.IsZero(); refused {
+		within = finishRefused
 		switch settled := w.SettledSince(since); {
-		case !settled && time.Since(since) < reopenRefused:
+		case !settled && time.Since(since) < within:
 			return errUnsettled
-		case !settled:
-			return h.forgetAll(ctx, caches, sessions)
+		case !settled: // the recovery does the jobs again
+			return forget(ctx)
 		}
-		within = reopenRefused
 	}
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -133,7 +147,7 @@ func (h *House) reopen(ctx context.Context, w *stream.Watch, since time.Time, ca
 	if err == nil || limited.Err() == nil || since.IsZero() {
 		return err
 	}
-	return h.forgetAll(ctx, caches, sessions)
+	return forget(ctx)
 }
 
 const (
@@ -181,14 +195,18 @@ func (h *House) forgetAll(ctx context.Context, caches, sessions bool) error {
 	if err := h.DB.PingContext(ctx); err != nil {
 		return fmt.Errorf("ask for the database: %w", err)
 	}
-	var err error
+	var unheard error
 	if sessions {
-		err = h.Accounts.EndAgain(ctx)
+		err := h.Accounts.EndAgain(ctx)
+		if err != nil && !errors.Is(err, account.ErrUnheard) {
+			return err
+		}
+		unheard = err
 	}
 	if caches {
-		err = errors.Join(err, h.hub.ForgetAll(ctx))
+		return errors.Join(unheard, h.hub.ForgetAll(ctx))
 	}
-	return err
+	return unheard
 }
 
 // changed forgets what this process holds of a Redis that is another one now. What

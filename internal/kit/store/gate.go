@@ -20,7 +20,7 @@ const (
 	gateEvery   = 200 * time.Millisecond // between two probes
 	gateTimeout = 400 * time.Millisecond // of a probe
 	gateTrust   = time.Second            // after the start of a probe that succeeded
-	gateRecover = 10 * time.Second       // of one attempt to recover
+	gateLong    = 15 * time.Second       // for a recovery
 	gateRetry   = 50 * time.Millisecond  // after a probe that got no answer
 	gateWait    = 250 * time.Millisecond // of a command, for the next probe after this process stood still
 	gateLook    = 5 * time.Millisecond
@@ -37,8 +37,9 @@ const (
 //
 // The gate writes to the Redis every 200 ms. It is open for a second after a
 // write that succeeded. It closes at once when Redis refuses a write, of the
-// gate or of a client. It opens again when Redis takes writes and the caller
-// has repeated the invalidations that failed meanwhile.
+// gate or of a client. Then it opens again when Redis takes writes and the caller
+// has repeated the invalidations that failed meanwhile. If Redis only did not
+// answer, it opens at the next write that succeeds.
 //
 // A Redis whose memory is full (OOM) stays in use: it takes deletions, and every
 // invalidation begins with one.
@@ -56,6 +57,8 @@ type WriteGate struct {
 	until  atomic.Int64 // nanoseconds after zero
 	away   atomic.Bool  // the last probe failed
 	kicked chan struct{}
+
+	complaints clock.Seldom
 
 	mu       sync.Mutex
 	refusals int   // number of refused writes
@@ -91,14 +94,14 @@ func IgnoreGate(ctx context.Context) context.Context {
 // Run probes the Redis by rdb, a client without a gate, until ctx ends. It then
 // returns nil.
 //
-// When Redis takes writes again that it refused, it calls repair, which repeats what
-// could not be written. Redis took writes since the given time. The gate opens when
-// repair returns nil; otherwise repair is called again. The context of repair passes
-// the gate.
+// When Redis takes writes again that it refused, Run calls repair, which repeats
+// what could not be written. Redis took writes since the given time. The gate opens
+// when repair returns nil; otherwise repair is called again. The context of repair
+// passes the gate, and has no deadline.
 //
 // A gate that closed because no write succeeded for a second opens at once: other
-// processes may use that Redis already. Then it calls repair with the zero time, and
-// its error counts for nothing. No probe is made meanwhile.
+// processes may use that Redis already. Run calls repair beside it, with the zero
+// time, and again only after the next such lapse.
 //
 // It calls closed within moments after the gate closed: what was read of Redis
 // shortly before may be out of date.
@@ -106,6 +109,9 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 	defer g.release()
 	ctx = IgnoreGate(ctx)
 	g.until.CompareAndSwap(math.MaxInt64, int64(time.Since(g.zero)+gateTrust))
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	var repairing atomic.Bool // after a lapse
 	wasOpen := true
 	var since time.Time // of the first probe that succeeded after a refusal
 	recovered := false
@@ -127,11 +133,16 @@ func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed f
 			}
 		case g.Open() || recovered:
 			g.extend(began, refusals)
-			since, recovered = time.Time{}, false
+			since, recovered, wasOpen = time.Time{}, false, true
 		case g.reason() == nil:
 			g.extend(began, refusals)
-			g.recover(ctx, time.Time{}, repair)
-			continue // the time that a probe is trusted may be over
+			wasOpen = true
+			if repairing.CompareAndSwap(false, true) {
+				beside.Go(func() {
+					defer repairing.Store(false)
+					g.recover(ctx, time.Time{}, repair)
+				})
+			}
 		default:
 			if since.IsZero() {
 				since = began
@@ -181,11 +192,14 @@ func (g *WriteGate) wait(ctx context.Context) {
 	}
 }
 
-// recover reports whether the invalidations that failed were repeated.
+// recover reports whether the invalidations that failed were repeated. After a
+// refusal it is called again until it succeeds, and logs if that takes long.
 func (g *WriteGate) recover(ctx context.Context, since time.Time, repair func(context.Context, time.Time) error) bool {
-	ctx, cancel := context.WithTimeout(ctx, gateRecover)
-	defer cancel()
-	return repair(ctx, since) == nil
+	err := repair(ctx, since)
+	if err != nil && ctx.Err() == nil && !since.IsZero() && time.Since(since) > gateLong && g.complaints.Due() {
+		g.log.WarnContext(ctx, "Redis takes writes but is not recovered", "role", g.role, "err", err)
+	}
+	return err == nil
 }
 
 // extend opens the gate, or keeps it open, after a probe that succeeded, unless
@@ -285,7 +299,7 @@ func RefusesWrites(err error) bool {
 }
 
 // unready reports whether err is the reply of a Redis that does not answer reads
-// either, at most for a moment: it returns nothing that is out of date.
+// either. It returns nothing that is out of date.
 func unready(err error) bool {
 	return slices.ContainsFunc([]string{"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"}, func(word string) bool {
 		return redis.HasErrorPrefix(err, word)

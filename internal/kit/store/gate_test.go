@@ -15,8 +15,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// gated returns a client behind a gate that runs. repair is called before the
-// gate opens again.
+// gated returns a client behind a gate that runs. repair is called when Redis takes
+// writes again.
 func gated(t *testing.T, url string, repair func(context.Context) error) (*WriteGate, redis.UniversalClient) {
 	t.Helper()
 	m := NewRedisMetrics(prometheus.NewRegistry())
@@ -239,12 +239,19 @@ func TestALoadingRedisDoesNotRefuseWrites(t *testing.T) {
 	testkit.Eventually(t, 10*time.Second, g.Open)
 }
 
-// What nobody could write to for a second is not trusted, whatever the reason. It is
-// used again as soon as it takes writes.
+// A Redis that took no write for a second is not trusted, whatever the reason. It is
+// used again as soon as it takes one, before the repair is done.
 func TestGateClosesASecondAfterTheLastWrite(t *testing.T) {
 	url := testkit.RefusingRedis(t)
 	hold, asked := make(chan struct{}), make(chan struct{}, 100)
-	g, rdb := gated(t, url, func(context.Context) error { asked <- struct{}{}; <-hold; return nil })
+	g, rdb := gated(t, url, func(ctx context.Context) error {
+		asked <- struct{}{}
+		select {
+		case <-hold:
+		case <-ctx.Done():
+		}
+		return nil
+	})
 	admin := testkit.AdminClient(t, rdb).(*redis.Client)
 	testkit.Eventually(t, 10*time.Second, func() bool { return g.until.Load() != int64(1<<63-1) })
 	if err := admin.Do(t.Context(), "CLIENT", "PAUSE", "60000", "WRITE").Err(); err != nil { // reads are answered
@@ -258,12 +265,8 @@ func TestGateClosesASecondAfterTheLastWrite(t *testing.T) {
 	if err := admin.Do(t.Context(), "CLIENT", "UNPAUSE").Err(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 10*time.Second, func() bool { return len(asked) > 0 })
-	if !g.Open() {
-		t.Error("closed while what waits is done")
-	}
+	testkit.Eventually(t, 10*time.Second, func() bool { return len(asked) > 0 && g.Open() })
 	close(hold)
-	testkit.Eventually(t, 10*time.Second, g.Open)
 }
 
 func TestANilGateIsOpen(t *testing.T) {
