@@ -163,9 +163,12 @@ func TestABaseBackupAndTheArchiveAreRestoredToAMoment(t *testing.T) {
 	})
 
 	restored, err := measure.StartRestored(t.Context(), func(data string) error {
-		for name, into := range map[string]string{"base.tar.gz": data, "pg_wal.tar.gz": filepath.Join(data, "pg_wal")} {
-			if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(base, name), "-C", into).CombinedOutput(); err != nil {
-				return fmt.Errorf("unpack %s: %w: %s", name, err, out)
+		for _, part := range []struct{ name, into string }{
+			{"base.tar.gz", data}, // makes the directory of the other
+			{"pg_wal.tar.gz", filepath.Join(data, "pg_wal")},
+		} {
+			if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", filepath.Join(base, part.name), "-C", part.into).CombinedOutput(); err != nil {
+				return fmt.Errorf("unpack %s: %w: %s", part.name, err, out)
 			}
 		}
 		return os.WriteFile(filepath.Join(data, "recovery.signal"), nil, 0o600)
