@@ -56,15 +56,19 @@ func (s *Service) SessionsChanged(ctx context.Context, ids ...string) error {
 	return s.sessions.tell(ctx, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(live, id) })...)
 }
 
-// ErrUnheard is what [Service.EndAgain] returns when Redis has all marks, and other
-// processes may not have heard that sessions ended.
-var ErrUnheard = errors.New("other processes may not have heard which sessions ended")
+// ErrNotInvalidated reports that Redis has all end marks, but the bus did not take
+// all invalidations of sessions.
+var ErrNotInvalidated = errors.New("invalidate ended sessions in other processes")
 
-// EndAgain tells Redis of all sessions whose rows say that they ended: an hour's.
-// It is for a Redis that lost them, nobody knows since when. What ended before is
-// found out when it is used.
+// EndAgain repeats the end marks in Redis and invalidates the sessions in all
+// processes. It covers the sessions that ended within about an hour, by their rows.
+// Use it for a Redis that lost marks of an unknown age. An older session is found to
+// have ended at its next use.
+//
+// It returns [ErrNotInvalidated] if only the invalidation failed. Another process
+// then serves a session from memory for at most a second after its bus stops.
 func (s *Service) EndAgain(ctx context.Context) error {
-	var unheard error
+	var notInvalidated error
 	for from := ""; ; {
 		ids, err := s.db.Session.Query().Where(entsession.EndedAtNotNil(), entsession.IDGT(from)).Order(entsession.ByID()).Limit(endBatch).IDs(ctx)
 		if err != nil {
@@ -76,15 +80,12 @@ func (s *Service) EndAgain(ctx context.Context) error {
 		if err := s.sessions.markEnded(ctx, ids...); err != nil {
 			return err
 		}
-		if err := s.sessions.spread(ctx, ids...); err != nil {
-			unheard = err
+		if err := s.sessions.invalidate(ctx, ids...); err != nil {
+			notInvalidated = fmt.Errorf("%w: %w", ErrNotInvalidated, err)
 		}
 		from = ids[len(ids)-1]
 	}
-	if unheard != nil {
-		return fmt.Errorf("%w: %w", ErrUnheard, unheard)
-	}
-	return nil
+	return notInvalidated
 }
 
 // EndedSince returns the ids of sessions that ended at or after a time, by the rows.
@@ -99,10 +100,10 @@ func (s *Service) EndedSince(ctx context.Context, at time.Time) ([]string, error
 // tell puts the mark of the end into Redis, for sessions that ended in their
 // rows, and has the processes forget what they hold of them.
 func (s *sessions) tell(ctx context.Context, ids ...string) error {
-	return outbox.Later(errors.Join(s.markEnded(ctx, ids...), s.spread(ctx, ids...))) // Redis is away
+	return outbox.Later(errors.Join(s.markEnded(ctx, ids...), s.invalidate(ctx, ids...))) // Redis is away
 }
 
-// markEnded puts the marks into Redis.
+// markEnded stores the end marks in Redis.
 func (s *sessions) markEnded(ctx context.Context, ids ...string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
@@ -122,8 +123,8 @@ func (s *sessions) markEnded(ctx context.Context, ids ...string) error {
 	return nil
 }
 
-// spread has the processes forget what they hold of sessions.
-func (s *sessions) spread(ctx context.Context, ids ...string) error {
+// invalidate drops sessions from the memory of all processes.
+func (s *sessions) invalidate(ctx context.Context, ids ...string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
 	err := s.near.Invalidate(ctx, ids...)

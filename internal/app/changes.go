@@ -67,7 +67,7 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 // spreadChanges says what is done in the background for changes to be known.
 func (h *House) spreadChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
 	h.chores["bus"] = h.bus.Run
-	// What invalidates passes the gates: they wait for it.
+	// Invalidations pass the gates, because a closed gate waits for them.
 	h.workers["outbox"] = func(ctx context.Context) error { return h.outbox.Run(store.IgnoreGate(ctx)) }
 	if cfg.DatabaseURL != "" && cfg.LogReader == "auto" {
 		h.workers["log reader"] = func(ctx context.Context) error { return h.readLog(store.IgnoreGate(ctx), cfg.DatabaseURL, reg, log) }
@@ -75,7 +75,7 @@ func (h *House) spreadChanges(cfg *config.Config, reg prometheus.Registerer, log
 	if cfg.RedisURL == "" {
 		return // an embedded one ends with this process
 	}
-	h.chores["ended sessions"] = func(ctx context.Context) error { return h.watchEnded(ctx, log) }
+	h.chores["polling without bus"] = func(ctx context.Context) error { return h.pollWithoutBus(ctx, log) }
 	h.watch(cacheRole, cfg, reg, log)
 	if cfg.RedisCacheURL != "" {
 		h.watch(stateRole, cfg, reg, log)
@@ -99,8 +99,8 @@ func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer
 		ctx, cancel := context.WithTimeout(ctx, forgetTime)
 		defer cancel()
 		err := h.forgetAll(ctx, caches, sessions)
-		if !caches && errors.Is(err, account.ErrUnheard) && !h.gates[cacheRole].Open() {
-			return nil // the bus is on that Redis: without it processes trust their memory for a second at most
+		if !caches && errors.Is(err, account.ErrNotInvalidated) && !h.gates[cacheRole].Open() {
+			return nil // the bus is on that Redis: without it, no process trusts its memory
 		}
 		return err
 	}
@@ -111,25 +111,24 @@ func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer
 	}
 }
 
-// How long the jobs that wait are done for a Redis that takes writes again, and how
-// long it may take to forget what is cached.
 const (
-	finishAway    = 500 * time.Millisecond // after Redis did not answer
-	finishRefused = 5 * time.Second        // after it refused writes; so long for its recovery too
-	forgetTime    = 5 * time.Second
+	finishAway    = 500 * time.Millisecond // for waiting jobs, after Redis did not answer
+	finishRefused = 5 * time.Second        // for recovery, and then for waiting jobs, after Redis refused writes
+	forgetTime    = 5 * time.Second        // to drop cached rows and ended sessions
 )
 
 var errUnsettled = errors.New("this Redis is not recovered yet")
 
-// reopen does what a Redis needs that takes writes again: its losses are recovered,
-// and no invalidation waits. Fan-outs may wait, because feeds know which of them are
-// under way.
+// reopen repairs a Redis that takes writes again. It waits until losses are recovered
+// and runs the jobs that wait in the outbox. It leaves out fan-outs, because feeds know
+// which of them are pending.
 //
-// A Redis that refused writes, perhaps for hours, is not used before that. There may be
-// more to do than can be done in time, and jobs may fail at another Redis. Then all
-// cached rows end, and all ended sessions do so again, as after a loss of an unknown
-// age; lists of ids are right when their jobs are done. A Redis that did not answer is
-// used meanwhile.
+// A Redis that refused writes stays unused until reopen returns nil. Jobs may take too
+// long, or fail at the other Redis. In that case reopen drops all cached rows and ends
+// all ended sessions again. Lists of ids are stale until their jobs are done.
+//
+// since is zero for a Redis that only did not answer. It is already in use, so reopen
+// only runs jobs, and the outbox retries the rest.
 func (h *House) reopen(ctx context.Context, w *stream.Watch, since time.Time, forget func(context.Context) error) error {
 	within := finishAway
 	if refused := !since.IsZero(); refused {
@@ -195,18 +194,17 @@ func (h *House) forgetAll(ctx context.Context, caches, sessions bool) error {
 	if err := h.DB.PingContext(ctx); err != nil {
 		return fmt.Errorf("ask for the database: %w", err)
 	}
-	var unheard error
+	var err error
 	if sessions {
-		err := h.Accounts.EndAgain(ctx)
-		if err != nil && !errors.Is(err, account.ErrUnheard) {
-			return err
+		err = h.Accounts.EndAgain(ctx)
+		if err != nil && !errors.Is(err, account.ErrNotInvalidated) {
+			return err // each retry would empty the caches again
 		}
-		unheard = err
 	}
 	if caches {
-		return errors.Join(unheard, h.hub.ForgetAll(ctx))
+		err = errors.Join(err, h.hub.ForgetAll(ctx))
 	}
-	return unheard
+	return err
 }
 
 // changed forgets what this process holds of a Redis that is another one now. What

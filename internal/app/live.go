@@ -85,33 +85,36 @@ func (h *House) tellEnded(ctx context.Context, sessions ...string) error {
 }
 
 const (
-	endedEvery   = 500 * time.Millisecond // between two looks at the rows
-	endedOverlap = 10 * time.Second       // of what two looks cover: clocks differ, and commits take time
+	pollEvery    = 500 * time.Millisecond // between two polls
+	endedOverlap = 10 * time.Second       // that two polls share: clocks differ, and commits take time
 )
 
-// watchEnded has the door recheck sessions that ended while a Redis is not used, by
-// their rows: the bus may not tell of them, or their hashes may not show it yet. Else
-// live connections of other processes would stay open until they look by themselves.
-// Live feeds look whether their viewers unfollowed somebody, of which the bus tells too.
-func (h *House) watchEnded(ctx context.Context, log *slog.Logger) error {
-	for again := false; ctx.Err() == nil; _ = clock.Sleep(ctx, endedEvery) {
-		open := h.gates[cacheRole].Open() && h.gates[stateRole].Open()
+// pollWithoutBus polls Postgres while a Redis is not used, until ctx ends. Without the
+// bus, this process cannot receive that sessions ended or follows changed. Without the
+// state Redis, end marks may be missing. It rechecks live connections of ended sessions,
+// and the follows of live feeds.
+func (h *House) pollWithoutBus(ctx context.Context, log *slog.Logger) error {
+	for again := false; ctx.Err() == nil; _ = clock.Sleep(ctx, pollEvery) {
+		bus := h.gates[cacheRole].Open()
+		open := bus && h.gates[stateRole].Open()
+		if !bus {
+			h.Feed.FollowsMissed() // the reset of the bus repeats it at the end
+		}
 		if open && !again {
 			continue
 		}
-		again = !open // once more afterwards: the bus is followed from a moment after that
+		again = !open // once more afterwards: the bus resumes a moment later
 		ids, err := h.endedLately(ctx)
 		if err != nil {
-			log.WarnContext(ctx, "cannot read which sessions ended", "err", err)
+			log.WarnContext(ctx, "cannot read ended sessions", "err", err)
 		}
 		h.recheck(ids...)
-		h.Feed.FollowsMissed()
 	}
 	return nil
 }
 
 func (h *House) endedLately(ctx context.Context) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, endedEvery)
+	ctx, cancel := context.WithTimeout(ctx, pollEvery)
 	defer cancel()
 	return h.Accounts.EndedSince(ctx, time.Now().Add(-endedOverlap))
 }

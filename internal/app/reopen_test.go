@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// Jobs that cannot be done do not keep a Redis from being used again. Changes made
-// meanwhile are seen, and sessions that ended stay ended.
+// Redis is used again although jobs fail. Changes made during the refusal are visible,
+// and ended sessions stay ended.
 func TestARedisIsUsedAgainThoughJobsWait(t *testing.T) {
 	silent := testkit.Refusal{
 		Name: "silent",
@@ -22,7 +22,7 @@ func TestARedisIsUsedAgainThoughJobsWait(t *testing.T) {
 		},
 		End: func(ctx context.Context, admin *redis.Client) error { return admin.Do(ctx, "CLIENT", "UNPAUSE").Err() },
 	}
-	// READONLY takes a recovery, because Redis is another one afterwards. NOREPLICAS does not.
+	// REPLICAOF changes the replication id, so READONLY needs a recovery. NOREPLICAS does not.
 	readonly, noReplicas := testkit.Refusals()[0], testkit.Refusals()[2]
 	for _, state := range []testkit.Refusal{readonly, noReplicas, silent} {
 		t.Run(state.Name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestARedisIsUsedAgainThoughJobsWait(t *testing.T) {
 				return who.Me.Nickname
 			}
 			sent := 0
-			sends := func(s *apptest.Server) bool { // a login code needs Redis
+			sends := func(s *apptest.Server) bool { // login codes need Redis
 				sent++
 				phone := fmt.Sprintf("139%08d", sent)
 				return codeOf(t, s.Do(t, `mutation S($p: String!) { sendLoginCode(phone: $p) { expiresInSeconds } }`, map[string]any{"p": phone}, nil)) == ""
@@ -60,18 +60,18 @@ func TestARedisIsUsedAgainThoughJobsWait(t *testing.T) {
 				})
 			}
 			r.begin(t)
-			for range 4 { // some wait until the gate is closed
+			for range 4 { // the first ones may precede the closed gate
 				for _, s := range servers {
 					testkit.Eventually(t, 20*time.Second, func() bool { return !sends(s) })
 				}
 			}
-			if layout == "state" { // the jobs of the nickname fail as long as the other Redis refuses writes
+			if layout == "state" { // nickname jobs fail while the cache Redis refuses writes
 				other := testkit.AdminClient(t, direct(t, r.stack.Config.RedisCacheURL)).(*redis.Client)
 				if err := state.Begin(t.Context(), other); err != nil {
 					t.Fatal(err)
 				}
 				defer func() { _ = state.End(context.WithoutCancel(t.Context()), other) }()
-			} else { // no handler can read it: it fails until it is parked
+			} else { // the handler cannot parse it, so it fails until it is parked
 				const job = `INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at) VALUES ('users', '{}', 0, 0, 0, 0)`
 				if _, err := r.stack.SQL(t).ExecContext(t.Context(), job); err != nil {
 					t.Fatal(err)
@@ -88,7 +88,7 @@ func TestARedisIsUsedAgainThoughJobsWait(t *testing.T) {
 			right := func(s *apptest.Server) bool {
 				return nickname(s) == "Meanwhile" && signedIn(t, s.As(leaver.token)) == ""
 			}
-			if state.Name == silent.Name { // used at once, and right soon
+			if state.Name == silent.Name { // used at once, fresh within moments
 				for _, s := range servers {
 					testkit.Eventually(t, 2*slow, func() bool { return right(s) })
 				}

@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// After unfollowing an author, a user hears of no new note, at other servers too.
+// After an unfollow, the live feed of another server omits the notes of that author.
 func TestUnfollowingIsHeardWhileRedisRefusesWrites(t *testing.T) {
 	eachRefusal(t, []string{"cache"}, func(t *testing.T, state testkit.Refusal, layout string) {
 		r := newRefusing(t, state, layout, 4)
@@ -20,7 +20,7 @@ func TestUnfollowingIsHeardWhileRedisRefusesWrites(t *testing.T) {
 		c := dial(t, r.b, reader.token)
 		c.acknowledged(t)
 		c.follow(t, `subscription { feedUpdates { __typename ... on FeedNoteAdded { note { title } } } }`, nil)
-		title := func() string { // of the next note; "" for what is none
+		title := func() string { // of the next event; "" if it has no note
 			m, closed := c.read(t)
 			var payload struct {
 				Data struct {
@@ -32,7 +32,7 @@ func TestUnfollowingIsHeardWhileRedisRefusesWrites(t *testing.T) {
 			}
 			return payload.Data.FeedUpdates.Note.Title
 		}
-		for title() != "" { // FeedReady has none
+		for title() != "" { // the first event without a note is FeedReady
 		}
 		round := 0
 		told := func(author person) (is bool) {

@@ -222,8 +222,7 @@ func PauseRedis() Fault {
 	return Fault{Name: "pause-redis", Begin: pause(theRedis), Lasts: between(300*time.Millisecond, 4*time.Second)}
 }
 
-// RefuseWrites has Redis answer reads and refuse writes: it wants more replicas than
-// there are.
+// RefuseWrites makes Redis answer reads and refuse writes with NOREPLICAS.
 func RefuseWrites() Fault {
 	return Fault{Name: "refuse-writes", Lasts: between(time.Second, 5*time.Second), Begin: func(ctx context.Context, w *World, _ *rand.Rand) (func(context.Context) error, error) {
 		node := w.master()

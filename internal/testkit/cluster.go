@@ -55,8 +55,8 @@ type clusterNode struct{ port, bus string }
 
 func (n clusterNode) addr() string { return net.JoinHostPort("127.0.0.1", n.port) }
 
-// freePort returns a loopback port that was free a moment ago. It lies below the ports
-// that systems give to clients, so no connection takes it meanwhile.
+// freePort returns a free loopback port below the ephemeral range, so an outgoing
+// connection cannot take it.
 func freePort(tb testing.TB) string {
 	tb.Helper()
 	for tries := 0; ; tries++ {

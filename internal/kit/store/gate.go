@@ -20,9 +20,9 @@ const (
 	gateEvery   = 200 * time.Millisecond // between two probes
 	gateTimeout = 400 * time.Millisecond // of a probe
 	gateTrust   = time.Second            // after the start of a probe that succeeded
-	gateLong    = 15 * time.Second       // for a recovery
+	gateLong    = 15 * time.Second       // of repairs that fail, before a warning
 	gateRetry   = 50 * time.Millisecond  // after a probe that got no answer
-	gateWait    = 250 * time.Millisecond // of a command, for the next probe after this process stood still
+	gateWait    = 250 * time.Millisecond // of a command, for the next probe after this process was suspended
 	gateLook    = 5 * time.Millisecond
 )
 
@@ -37,9 +37,9 @@ const (
 //
 // The gate writes to the Redis every 200 ms. It is open for a second after a
 // write that succeeded. It closes at once when Redis refuses a write, of the
-// gate or of a client. Then it opens again when Redis takes writes and the caller
-// has repeated the invalidations that failed meanwhile. If Redis only did not
-// answer, it opens at the next write that succeeds.
+// gate or of a client. It then opens again when Redis takes writes and the caller
+// has repeated the failed invalidations. If Redis only did not answer, the gate
+// opens at the next write that succeeds.
 //
 // A Redis whose memory is full (OOM) stays in use: it takes deletions, and every
 // invalidation begins with one.
@@ -94,14 +94,14 @@ func IgnoreGate(ctx context.Context) context.Context {
 // Run probes the Redis by rdb, a client without a gate, until ctx ends. It then
 // returns nil.
 //
-// When Redis takes writes again that it refused, Run calls repair, which repeats
-// what could not be written. Redis took writes since the given time. The gate opens
-// when repair returns nil; otherwise repair is called again. The context of repair
-// passes the gate, and has no deadline.
+// When Redis takes writes after a refusal, Run calls repair to repeat the failed
+// invalidations. since is the time of the first write that succeeded. The gate opens
+// when repair returns nil; otherwise Run calls it again. The context of repair passes
+// the gate and has no deadline.
 //
-// A gate that closed because no write succeeded for a second opens at once: other
-// processes may use that Redis already. Run calls repair beside it, with the zero
-// time, and again only after the next such lapse.
+// A gate that closed because no write succeeded for a second opens at the next one,
+// because other processes may already use that Redis. Run then calls repair once, in
+// parallel, with a zero since, and ignores its error.
 //
 // It calls closed within moments after the gate closed: what was read of Redis
 // shortly before may be out of date.
@@ -192,12 +192,12 @@ func (g *WriteGate) wait(ctx context.Context) {
 	}
 }
 
-// recover reports whether the invalidations that failed were repeated. After a
-// refusal it is called again until it succeeds, and logs if that takes long.
+// recover reports whether repair succeeded. It logs a repair that keeps failing after
+// a refusal.
 func (g *WriteGate) recover(ctx context.Context, since time.Time, repair func(context.Context, time.Time) error) bool {
 	err := repair(ctx, since)
 	if err != nil && ctx.Err() == nil && !since.IsZero() && time.Since(since) > gateLong && g.complaints.Due() {
-		g.log.WarnContext(ctx, "Redis takes writes but is not recovered", "role", g.role, "err", err)
+		g.log.WarnContext(ctx, "Redis takes writes but is not repaired", "role", g.role, "err", err)
 	}
 	return err == nil
 }
@@ -298,8 +298,8 @@ func RefusesWrites(err error) bool {
 	})
 }
 
-// unready reports whether err is the reply of a Redis that does not answer reads
-// either. It returns nothing that is out of date.
+// unready reports whether err is the reply of a Redis that refuses reads too, so it
+// cannot return stale data.
 func unready(err error) bool {
 	return slices.ContainsFunc([]string{"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"}, func(word string) bool {
 		return redis.HasErrorPrefix(err, word)
@@ -315,7 +315,7 @@ func (g *WriteGate) closed(ctx context.Context) error {
 	if refused := g.reason(); refused != nil {
 		return fmt.Errorf("%w: the %s Redis refuses writes: %s", ErrBreakerOpen, g.role, refused.Error()) // not wrapped: go-redis would retry
 	}
-	// A process that stood still finds its gate closed, and opens it within moments.
+	// A process that was suspended finds its gate closed. Its next probe opens it.
 	for end := time.Now().Add(gateWait); !g.away.Load() && time.Now().Before(end) && clock.Sleep(ctx, gateLook) == nil; {
 		if g.Open() {
 			return nil

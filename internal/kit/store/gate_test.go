@@ -215,8 +215,7 @@ func TestGateStaysClosedUntilRecovery(t *testing.T) {
 	testkit.Eventually(t, 10*time.Second, g.Open)
 }
 
-// A Redis that loads its data answers no reads either. Nothing need be recovered
-// before it is used, but for what a restart loses, of which a watch tells.
+// A Redis that loads its data refuses reads too. The watch finds what a restart lost.
 func TestALoadingRedisDoesNotRefuseWrites(t *testing.T) {
 	url := testkit.Redis(t, "--enable-debug-command", "yes", "--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024")
 	g, rdb := gated(t, url, func(context.Context) error { return nil })
@@ -235,12 +234,12 @@ func TestALoadingRedisDoesNotRefuseWrites(t *testing.T) {
 	if g.Refused() {
 		t.Error("LOADING counts as a refusal")
 	}
-	<-loaded // go-redis gave up on the answer, or not
+	<-loaded // the client may time out
 	testkit.Eventually(t, 10*time.Second, g.Open)
 }
 
-// A Redis that took no write for a second is not trusted, whatever the reason. It is
-// used again as soon as it takes one, before the repair is done.
+// The gate closes a second after the last write. It opens at the next write, before
+// the repair is done.
 func TestGateClosesASecondAfterTheLastWrite(t *testing.T) {
 	url := testkit.RefusingRedis(t)
 	hold, asked := make(chan struct{}), make(chan struct{}, 100)
