@@ -94,16 +94,16 @@ const (
 // state Redis, end marks may be missing. It rechecks live connections of ended sessions,
 // and the follows of live feeds.
 func (h *House) pollWithoutBus(ctx context.Context, log *slog.Logger) error {
-	for again := false; ctx.Err() == nil; _ = clock.Sleep(ctx, pollEvery) {
+	for wasOpen := true; ctx.Err() == nil; _ = clock.Sleep(ctx, pollEvery) {
 		bus := h.gates[cacheRole].Open()
 		open := bus && h.gates[stateRole].Open()
 		if !bus {
 			h.Feed.FollowsMissed() // the reset of the bus repeats it at the end
 		}
-		if open && !again {
+		if open && wasOpen {
 			continue
 		}
-		again = !open // once more afterwards: the bus resumes a moment later
+		wasOpen = open // the first poll after opening covers the moment until the bus resumes
 		ids, err := h.endedLately(ctx)
 		if err != nil {
 			log.WarnContext(ctx, "cannot read ended sessions", "err", err)
