@@ -32,7 +32,7 @@ func PgBouncer(tb testing.TB, dsn string, settings ...string) string {
 		tb.Fatalf("start PgBouncer: %v", err)
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
-	port := freePort(tb)
+	port := FreePort(tb)
 	password, _ := u.User.Password()
 	write := func(name string, lines ...string) string {
 		path := filepath.Join(dir, name)

@@ -33,16 +33,22 @@ var guard string
 // "allkeys-lfu". The program is the one in TANDIAN_TEST_REDIS_SERVER.
 func Redis(tb testing.TB, options ...string) string {
 	tb.Helper()
-	program := os.Getenv("TANDIAN_TEST_REDIS_SERVER")
-	if program == "" {
-		without(tb, "Redis")
-	}
-	url, stop, err := startRedis(tb.Context(), program, options...)
+	url, stop, err := startRedis(tb.Context(), redisProgram(tb), options...)
 	if err != nil {
 		tb.Fatalf("start Redis: %v", err)
 	}
 	tb.Cleanup(stop)
 	return url
+}
+
+// redisProgram returns the path of redis-server. Without one it skips or fails the test.
+func redisProgram(tb testing.TB) string {
+	tb.Helper()
+	program := os.Getenv("TANDIAN_TEST_REDIS_SERVER")
+	if program == "" {
+		without(tb, "Redis")
+	}
+	return program
 }
 
 // startRedis is [Redis] for longer than a test: it ends with stop, or with this process.

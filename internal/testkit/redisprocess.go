@@ -11,21 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// FreePort returns a loopback port that was free a moment ago.
-func FreePort(tb testing.TB) string {
-	tb.Helper()
-	return freePort(tb)
-}
-
 // RedisProcess runs the program redis-server with nothing but these arguments, as a
 // server or as a Sentinel, in an empty folder that it returns, until the test ends. It
 // waits until it answers a PING at o, by whatever user that names.
 func RedisProcess(tb testing.TB, o *redis.Options, args ...string) (dir string) {
 	tb.Helper()
-	program := os.Getenv("TANDIAN_TEST_REDIS_SERVER")
-	if program == "" {
-		without(tb, "Redis")
-	}
+	program := redisProgram(tb)
 	dir, err := os.MkdirTemp(shortTemp(), "td") //nolint:usetesting // its path may be too long for a socket
 	if err != nil {
 		tb.Fatalf("start redis-server: %v", err)

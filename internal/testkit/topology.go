@@ -49,10 +49,7 @@ func RedisOfMany(tb testing.TB) (url string, ok bool) {
 	if kind == "" {
 		return "", false
 	}
-	program := os.Getenv("TANDIAN_TEST_REDIS_SERVER")
-	if program == "" {
-		without(tb, "Redis")
-	}
+	program := redisProgram(tb)
 	topologies.mu.Lock()
 	var t topology
 	if n := len(topologies.idle); n > 0 {
@@ -63,7 +60,7 @@ func RedisOfMany(tb testing.TB) (url string, ok bool) {
 	defer cancel()
 	var err error
 	if t.url == "" {
-		t, err = startTopology(ctx, tb, kind, program)
+		t, err = startTopology(ctx, kind, program)
 	} else {
 		err = t.empty(ctx)
 	}
@@ -78,24 +75,22 @@ func RedisOfMany(tb testing.TB) (url string, ok bool) {
 	return t.url, true
 }
 
-func startTopology(ctx context.Context, tb testing.TB, kind, program string) (t topology, err error) {
+func startTopology(ctx context.Context, kind, program string) (t topology, err error) {
 	switch kind {
 	case "cluster":
-		return startCluster(ctx, tb, program)
+		return startCluster(ctx, program)
 	case "sentinel":
-		return startSentinel(ctx, tb, program)
+		return startSentinel(ctx, program)
 	}
 	return t, fmt.Errorf("%s=%s: there are cluster and sentinel", TopologyVariable, kind)
 }
 
-func startCluster(ctx context.Context, tb testing.TB, program string) (t topology, err error) {
+func startCluster(ctx context.Context, program string) (t topology, err error) {
 	const masters, slots = 3, 16384
 	var all []clusterNode
 	var ids []string
 	for i := range 2 * masters {
-		n := clusterNode{freePort(tb), freePort(tb)} //nolint:contextcheck // the test's
-		_, stop, err := startRedis(ctx, program, "--bind", "127.0.0.1", "--port", n.port, "--cluster-enabled", "yes", "--cluster-port", n.bus,
-			"--cluster-node-timeout", "5000", "--repl-diskless-sync-delay", "0")
+		n, stop, err := startClusterNode(ctx, program, "--cluster-node-timeout", "5000", "--repl-diskless-sync-delay", "0")
 		if err != nil {
 			return t, err
 		}
@@ -152,11 +147,13 @@ func linked(ctx context.Context, rdb *redis.Client) error {
 	return err
 }
 
-func startSentinel(ctx context.Context, tb testing.TB, program string) (t topology, err error) {
+func startSentinel(ctx context.Context, program string) (t topology, err error) {
 	const replicas, sentinels = 2, 3
-	var ports []string
-	for i := range 1 + replicas {
-		port := freePort(tb) //nolint:contextcheck // the test's
+	ports, err := freePorts(ctx, 1+replicas+sentinels)
+	if err != nil {
+		return t, err
+	}
+	for i, port := range ports[:1+replicas] {
 		options := []string{"--bind", "127.0.0.1", "--port", port, "--repl-diskless-sync-delay", "0"}
 		if i > 0 {
 			options = append(options, "--replicaof", "127.0.0.1 "+ports[0])
@@ -166,7 +163,7 @@ func startSentinel(ctx context.Context, tb testing.TB, program string) (t topolo
 			return t, err
 		}
 		keepAlive(stop)
-		ports, t.nodes = append(ports, port), append(t.nodes, "127.0.0.1:"+port)
+		t.nodes = append(t.nodes, "127.0.0.1:"+port)
 	}
 	for _, addr := range t.nodes {
 		if err := soon(ctx, func() error { return at(addr, func(rdb *redis.Client) error { return linked(ctx, rdb) }) }); err != nil {
@@ -174,8 +171,7 @@ func startSentinel(ctx context.Context, tb testing.TB, program string) (t topolo
 		}
 	}
 	var addrs []string
-	for range sentinels {
-		port := freePort(tb) //nolint:contextcheck // the test's
+	for _, port := range ports[1+replicas:] {
 		if err := launchSentinel(program, port, ports[0]); err != nil {
 			return t, err
 		}
