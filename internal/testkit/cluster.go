@@ -2,11 +2,8 @@ package testkit
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,43 +62,20 @@ func (n clusterNode) addr() string { return net.JoinHostPort("127.0.0.1", n.port
 // them first, it tries others.
 func startClusterNode(ctx context.Context, program string, options ...string) (n clusterNode, stop func(), err error) {
 	for range 5 {
-		ports, err := freePorts(ctx, 2)
-		if err != nil {
+		var ports []string
+		if ports, err = freePorts(ctx, 2); err != nil {
 			return n, nil, err
 		}
 		n = clusterNode{ports[0], ports[1]}
 		_, stop, err = startRedis(ctx, program, append([]string{
 			"--bind", "127.0.0.1", "--port", n.port, "--cluster-enabled", "yes", "--cluster-port", n.bus,
 		}, options...)...)
-		if err == nil || !strings.Contains(err.Error(), "bind: Address already in use") {
-			return n, stop, err
-		}
-	}
-	return n, nil, errors.New("start a cluster node: all ports were taken")
-}
-
-// FreePort returns a loopback port that was free a moment ago. It is below the ephemeral
-// range, so an outgoing connection cannot take it.
-func FreePort(tb testing.TB) string {
-	tb.Helper()
-	ports, err := freePorts(tb.Context(), 1)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return ports[0]
-}
-
-// freePorts is [FreePort] for n different ports.
-func freePorts(ctx context.Context, n int) (ports []string, err error) {
-	for tries := 0; len(ports) < n; tries++ {
-		port := strconv.Itoa(20_000 + rand.IntN(12_000)) //nolint:gosec // no secret
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", port))
 		if err == nil {
-			defer func() { _ = l.Close() }() // held until all are found: none is found twice
-			ports = append(ports, port)
-		} else if tries > 1000 {
-			return nil, fmt.Errorf("find a free port: %w", err)
+			return n, stop, nil
+		}
+		if !strings.Contains(err.Error(), "bind: Address already in use") {
+			break
 		}
 	}
-	return ports, nil
+	return n, nil, fmt.Errorf("start a cluster node: %w", err)
 }

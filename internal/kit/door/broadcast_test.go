@@ -299,8 +299,8 @@ func TestAPanicReachesItsClientsAndTheNextUpdateWorks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startPiped(t, Config{}, &http.Server{})
 				all := s.follow(t, "", `subscription { told(topic: "a") { number `+field+` } }`, `subscription { told(topic: "a") { number `+field+` } }`)
-				// An execution tries ten times at most. The two clients may be told by one
-				// each: the worker may start before the second is pushed the update.
+				// One execution tries ten times at most. The worker may start before the
+				// second client is in its queue; then it executes the update for each.
 				for range 2 * 10 {
 					s.Break(field, with)
 				}
