@@ -13,7 +13,7 @@ ARG COMMIT=unknown
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 go build -trimpath -buildvcs=false \
         -ldflags="-s -w -X github.com/tandian-dev/tandian/internal/app.releaseVersion=${VERSION} -X github.com/tandian-dev/tandian/internal/app.releaseCommit=${COMMIT}" -o /tandian . && \
-    mkdir /data
+    mkdir -m 0700 /data
 
 # Certificates for webhooks, time zones, an unprivileged user; no shell.
 FROM gcr.io/distroless/static-debian12:nonroot

@@ -15,8 +15,11 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/tandian-dev/tandian/ent/balance"
+	"github.com/tandian-dev/tandian/ent/balanceentry"
 	"github.com/tandian-dev/tandian/ent/checkinmonth"
 	"github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/device"
 	"github.com/tandian-dev/tandian/ent/fanout"
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/ent/feedstar"
@@ -40,6 +43,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/ent/visitday"
 	"github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/ent/voucherterms"
 
 	stdsql "database/sql"
 )
@@ -49,10 +53,16 @@ type Client struct {
 	config
 	// Schema is the client for creating, migrating and dropping schema.
 	Schema *migrate.Schema
+	// Balance is the client for interacting with the Balance builders.
+	Balance *BalanceClient
+	// BalanceEntry is the client for interacting with the BalanceEntry builders.
+	BalanceEntry *BalanceEntryClient
 	// CheckInMonth is the client for interacting with the CheckInMonth builders.
 	CheckInMonth *CheckInMonthClient
 	// Comment is the client for interacting with the Comment builders.
 	Comment *CommentClient
+	// Device is the client for interacting with the Device builders.
+	Device *DeviceClient
 	// FanOut is the client for interacting with the FanOut builders.
 	FanOut *FanOutClient
 	// FeedHead is the client for interacting with the FeedHead builders.
@@ -99,6 +109,8 @@ type Client struct {
 	VisitDay *VisitDayClient
 	// Voucher is the client for interacting with the Voucher builders.
 	Voucher *VoucherClient
+	// VoucherTerms is the client for interacting with the VoucherTerms builders.
+	VoucherTerms *VoucherTermsClient
 }
 
 // NewClient creates a new client configured with the given options.
@@ -110,8 +122,11 @@ func NewClient(opts ...Option) *Client {
 
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
+	c.Balance = NewBalanceClient(c.config)
+	c.BalanceEntry = NewBalanceEntryClient(c.config)
 	c.CheckInMonth = NewCheckInMonthClient(c.config)
 	c.Comment = NewCommentClient(c.config)
+	c.Device = NewDeviceClient(c.config)
 	c.FanOut = NewFanOutClient(c.config)
 	c.FeedHead = NewFeedHeadClient(c.config)
 	c.FeedStar = NewFeedStarClient(c.config)
@@ -135,6 +150,7 @@ func (c *Client) init() {
 	c.User = NewUserClient(c.config)
 	c.VisitDay = NewVisitDayClient(c.config)
 	c.Voucher = NewVoucherClient(c.config)
+	c.VoucherTerms = NewVoucherTermsClient(c.config)
 }
 
 type (
@@ -227,8 +243,11 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	return &Tx{
 		ctx:          ctx,
 		config:       cfg,
+		Balance:      NewBalanceClient(cfg),
+		BalanceEntry: NewBalanceEntryClient(cfg),
 		CheckInMonth: NewCheckInMonthClient(cfg),
 		Comment:      NewCommentClient(cfg),
+		Device:       NewDeviceClient(cfg),
 		FanOut:       NewFanOutClient(cfg),
 		FeedHead:     NewFeedHeadClient(cfg),
 		FeedStar:     NewFeedStarClient(cfg),
@@ -252,6 +271,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		User:         NewUserClient(cfg),
 		VisitDay:     NewVisitDayClient(cfg),
 		Voucher:      NewVoucherClient(cfg),
+		VoucherTerms: NewVoucherTermsClient(cfg),
 	}, nil
 }
 
@@ -271,8 +291,11 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	return &Tx{
 		ctx:          ctx,
 		config:       cfg,
+		Balance:      NewBalanceClient(cfg),
+		BalanceEntry: NewBalanceEntryClient(cfg),
 		CheckInMonth: NewCheckInMonthClient(cfg),
 		Comment:      NewCommentClient(cfg),
+		Device:       NewDeviceClient(cfg),
 		FanOut:       NewFanOutClient(cfg),
 		FeedHead:     NewFeedHeadClient(cfg),
 		FeedStar:     NewFeedStarClient(cfg),
@@ -296,13 +319,14 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		User:         NewUserClient(cfg),
 		VisitDay:     NewVisitDayClient(cfg),
 		Voucher:      NewVoucherClient(cfg),
+		VoucherTerms: NewVoucherTermsClient(cfg),
 	}, nil
 }
 
 // Debug returns a new debug-client. It's used to get verbose logging on specific operations.
 //
 //	client.Debug().
-//		CheckInMonth.
+//		Balance.
 //		Query().
 //		Count(ctx)
 func (c *Client) Debug() *Client {
@@ -325,10 +349,11 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.CheckInMonth, c.Comment, c.FanOut, c.FeedHead, c.FeedStar, c.FlashSale,
-		c.Follow, c.IDSegment, c.Like, c.LockFence, c.Note, c.NoteCount, c.NoteEvent,
-		c.Order, c.OutboxJob, c.Payment, c.Picture, c.PictureUse, c.Session, c.Setting,
-		c.Shop, c.ShopType, c.User, c.VisitDay, c.Voucher,
+		c.Balance, c.BalanceEntry, c.CheckInMonth, c.Comment, c.Device, c.FanOut,
+		c.FeedHead, c.FeedStar, c.FlashSale, c.Follow, c.IDSegment, c.Like,
+		c.LockFence, c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment,
+		c.Picture, c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType, c.User,
+		c.VisitDay, c.Voucher, c.VoucherTerms,
 	} {
 		n.Use(hooks...)
 	}
@@ -338,10 +363,11 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.CheckInMonth, c.Comment, c.FanOut, c.FeedHead, c.FeedStar, c.FlashSale,
-		c.Follow, c.IDSegment, c.Like, c.LockFence, c.Note, c.NoteCount, c.NoteEvent,
-		c.Order, c.OutboxJob, c.Payment, c.Picture, c.PictureUse, c.Session, c.Setting,
-		c.Shop, c.ShopType, c.User, c.VisitDay, c.Voucher,
+		c.Balance, c.BalanceEntry, c.CheckInMonth, c.Comment, c.Device, c.FanOut,
+		c.FeedHead, c.FeedStar, c.FlashSale, c.Follow, c.IDSegment, c.Like,
+		c.LockFence, c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment,
+		c.Picture, c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType, c.User,
+		c.VisitDay, c.Voucher, c.VoucherTerms,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -350,10 +376,16 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 // Mutate implements the ent.Mutator interface.
 func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
+	case *BalanceMutation:
+		return c.Balance.mutate(ctx, m)
+	case *BalanceEntryMutation:
+		return c.BalanceEntry.mutate(ctx, m)
 	case *CheckInMonthMutation:
 		return c.CheckInMonth.mutate(ctx, m)
 	case *CommentMutation:
 		return c.Comment.mutate(ctx, m)
+	case *DeviceMutation:
+		return c.Device.mutate(ctx, m)
 	case *FanOutMutation:
 		return c.FanOut.mutate(ctx, m)
 	case *FeedHeadMutation:
@@ -400,8 +432,276 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.VisitDay.mutate(ctx, m)
 	case *VoucherMutation:
 		return c.Voucher.mutate(ctx, m)
+	case *VoucherTermsMutation:
+		return c.VoucherTerms.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
+	}
+}
+
+// BalanceClient is a client for the Balance schema.
+type BalanceClient struct {
+	config
+}
+
+// NewBalanceClient returns a client for the Balance from the given config.
+func NewBalanceClient(c config) *BalanceClient {
+	return &BalanceClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `balance.Hooks(f(g(h())))`.
+func (c *BalanceClient) Use(hooks ...Hook) {
+	c.hooks.Balance = append(c.hooks.Balance, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `balance.Intercept(f(g(h())))`.
+func (c *BalanceClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Balance = append(c.inters.Balance, interceptors...)
+}
+
+// Create returns a builder for creating a Balance entity.
+func (c *BalanceClient) Create() *BalanceCreate {
+	mutation := newBalanceMutation(c.config, OpCreate)
+	return &BalanceCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Balance entities.
+func (c *BalanceClient) CreateBulk(builders ...*BalanceCreate) *BalanceCreateBulk {
+	return &BalanceCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *BalanceClient) MapCreateBulk(slice any, setFunc func(*BalanceCreate, int)) *BalanceCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &BalanceCreateBulk{err: fmt.Errorf("calling to BalanceClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*BalanceCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &BalanceCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Balance.
+func (c *BalanceClient) Update() *BalanceUpdate {
+	mutation := newBalanceMutation(c.config, OpUpdate)
+	return &BalanceUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *BalanceClient) UpdateOne(_m *Balance) *BalanceUpdateOne {
+	mutation := newBalanceMutation(c.config, OpUpdateOne, withBalance(_m))
+	return &BalanceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *BalanceClient) UpdateOneID(id int64) *BalanceUpdateOne {
+	mutation := newBalanceMutation(c.config, OpUpdateOne, withBalanceID(id))
+	return &BalanceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Balance.
+func (c *BalanceClient) Delete() *BalanceDelete {
+	mutation := newBalanceMutation(c.config, OpDelete)
+	return &BalanceDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *BalanceClient) DeleteOne(_m *Balance) *BalanceDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *BalanceClient) DeleteOneID(id int64) *BalanceDeleteOne {
+	builder := c.Delete().Where(balance.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &BalanceDeleteOne{builder}
+}
+
+// Query returns a query builder for Balance.
+func (c *BalanceClient) Query() *BalanceQuery {
+	return &BalanceQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeBalance},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Balance entity by its id.
+func (c *BalanceClient) Get(ctx context.Context, id int64) (*Balance, error) {
+	return c.Query().Where(balance.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *BalanceClient) GetX(ctx context.Context, id int64) *Balance {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *BalanceClient) Hooks() []Hook {
+	return c.hooks.Balance
+}
+
+// Interceptors returns the client interceptors.
+func (c *BalanceClient) Interceptors() []Interceptor {
+	return c.inters.Balance
+}
+
+func (c *BalanceClient) mutate(ctx context.Context, m *BalanceMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&BalanceCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&BalanceUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&BalanceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&BalanceDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Balance mutation op: %q", m.Op())
+	}
+}
+
+// BalanceEntryClient is a client for the BalanceEntry schema.
+type BalanceEntryClient struct {
+	config
+}
+
+// NewBalanceEntryClient returns a client for the BalanceEntry from the given config.
+func NewBalanceEntryClient(c config) *BalanceEntryClient {
+	return &BalanceEntryClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `balanceentry.Hooks(f(g(h())))`.
+func (c *BalanceEntryClient) Use(hooks ...Hook) {
+	c.hooks.BalanceEntry = append(c.hooks.BalanceEntry, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `balanceentry.Intercept(f(g(h())))`.
+func (c *BalanceEntryClient) Intercept(interceptors ...Interceptor) {
+	c.inters.BalanceEntry = append(c.inters.BalanceEntry, interceptors...)
+}
+
+// Create returns a builder for creating a BalanceEntry entity.
+func (c *BalanceEntryClient) Create() *BalanceEntryCreate {
+	mutation := newBalanceEntryMutation(c.config, OpCreate)
+	return &BalanceEntryCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of BalanceEntry entities.
+func (c *BalanceEntryClient) CreateBulk(builders ...*BalanceEntryCreate) *BalanceEntryCreateBulk {
+	return &BalanceEntryCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *BalanceEntryClient) MapCreateBulk(slice any, setFunc func(*BalanceEntryCreate, int)) *BalanceEntryCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &BalanceEntryCreateBulk{err: fmt.Errorf("calling to BalanceEntryClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*BalanceEntryCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &BalanceEntryCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for BalanceEntry.
+func (c *BalanceEntryClient) Update() *BalanceEntryUpdate {
+	mutation := newBalanceEntryMutation(c.config, OpUpdate)
+	return &BalanceEntryUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *BalanceEntryClient) UpdateOne(_m *BalanceEntry) *BalanceEntryUpdateOne {
+	mutation := newBalanceEntryMutation(c.config, OpUpdateOne, withBalanceEntry(_m))
+	return &BalanceEntryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *BalanceEntryClient) UpdateOneID(id int64) *BalanceEntryUpdateOne {
+	mutation := newBalanceEntryMutation(c.config, OpUpdateOne, withBalanceEntryID(id))
+	return &BalanceEntryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for BalanceEntry.
+func (c *BalanceEntryClient) Delete() *BalanceEntryDelete {
+	mutation := newBalanceEntryMutation(c.config, OpDelete)
+	return &BalanceEntryDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *BalanceEntryClient) DeleteOne(_m *BalanceEntry) *BalanceEntryDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *BalanceEntryClient) DeleteOneID(id int64) *BalanceEntryDeleteOne {
+	builder := c.Delete().Where(balanceentry.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &BalanceEntryDeleteOne{builder}
+}
+
+// Query returns a query builder for BalanceEntry.
+func (c *BalanceEntryClient) Query() *BalanceEntryQuery {
+	return &BalanceEntryQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeBalanceEntry},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a BalanceEntry entity by its id.
+func (c *BalanceEntryClient) Get(ctx context.Context, id int64) (*BalanceEntry, error) {
+	return c.Query().Where(balanceentry.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *BalanceEntryClient) GetX(ctx context.Context, id int64) *BalanceEntry {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *BalanceEntryClient) Hooks() []Hook {
+	return c.hooks.BalanceEntry
+}
+
+// Interceptors returns the client interceptors.
+func (c *BalanceEntryClient) Interceptors() []Interceptor {
+	return c.inters.BalanceEntry
+}
+
+func (c *BalanceEntryClient) mutate(ctx context.Context, m *BalanceEntryMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&BalanceEntryCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&BalanceEntryUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&BalanceEntryUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&BalanceEntryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown BalanceEntry mutation op: %q", m.Op())
 	}
 }
 
@@ -668,6 +968,155 @@ func (c *CommentClient) mutate(ctx context.Context, m *CommentMutation) (Value, 
 		return (&CommentDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Comment mutation op: %q", m.Op())
+	}
+}
+
+// DeviceClient is a client for the Device schema.
+type DeviceClient struct {
+	config
+}
+
+// NewDeviceClient returns a client for the Device from the given config.
+func NewDeviceClient(c config) *DeviceClient {
+	return &DeviceClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `device.Hooks(f(g(h())))`.
+func (c *DeviceClient) Use(hooks ...Hook) {
+	c.hooks.Device = append(c.hooks.Device, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `device.Intercept(f(g(h())))`.
+func (c *DeviceClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Device = append(c.inters.Device, interceptors...)
+}
+
+// Create returns a builder for creating a Device entity.
+func (c *DeviceClient) Create() *DeviceCreate {
+	mutation := newDeviceMutation(c.config, OpCreate)
+	return &DeviceCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Device entities.
+func (c *DeviceClient) CreateBulk(builders ...*DeviceCreate) *DeviceCreateBulk {
+	return &DeviceCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *DeviceClient) MapCreateBulk(slice any, setFunc func(*DeviceCreate, int)) *DeviceCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &DeviceCreateBulk{err: fmt.Errorf("calling to DeviceClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*DeviceCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &DeviceCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Device.
+func (c *DeviceClient) Update() *DeviceUpdate {
+	mutation := newDeviceMutation(c.config, OpUpdate)
+	return &DeviceUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *DeviceClient) UpdateOne(_m *Device) *DeviceUpdateOne {
+	mutation := newDeviceMutation(c.config, OpUpdateOne, withDevice(_m))
+	return &DeviceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *DeviceClient) UpdateOneID(id int64) *DeviceUpdateOne {
+	mutation := newDeviceMutation(c.config, OpUpdateOne, withDeviceID(id))
+	return &DeviceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Device.
+func (c *DeviceClient) Delete() *DeviceDelete {
+	mutation := newDeviceMutation(c.config, OpDelete)
+	return &DeviceDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *DeviceClient) DeleteOne(_m *Device) *DeviceDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *DeviceClient) DeleteOneID(id int64) *DeviceDeleteOne {
+	builder := c.Delete().Where(device.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &DeviceDeleteOne{builder}
+}
+
+// Query returns a query builder for Device.
+func (c *DeviceClient) Query() *DeviceQuery {
+	return &DeviceQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeDevice},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Device entity by its id.
+func (c *DeviceClient) Get(ctx context.Context, id int64) (*Device, error) {
+	return c.Query().Where(device.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *DeviceClient) GetX(ctx context.Context, id int64) *Device {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// QueryUser queries the user edge of a Device.
+func (c *DeviceClient) QueryUser(_m *Device) *UserQuery {
+	query := (&UserClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(device.Table, device.FieldID, id),
+			sqlgraph.To(user.Table, user.FieldID),
+			sqlgraph.Edge(sqlgraph.M2O, true, device.UserTable, device.UserColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
+// Hooks returns the client hooks.
+func (c *DeviceClient) Hooks() []Hook {
+	return c.hooks.Device
+}
+
+// Interceptors returns the client interceptors.
+func (c *DeviceClient) Interceptors() []Interceptor {
+	return c.inters.Device
+}
+
+func (c *DeviceClient) mutate(ctx context.Context, m *DeviceMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&DeviceCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&DeviceUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&DeviceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&DeviceDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Device mutation op: %q", m.Op())
 	}
 }
 
@@ -3583,6 +4032,22 @@ func (c *UserClient) QuerySessions(_m *User) *SessionQuery {
 	return query
 }
 
+// QueryDevices queries the devices edge of a User.
+func (c *UserClient) QueryDevices(_m *User) *DeviceQuery {
+	query := (&DeviceClient{config: c.config}).Query()
+	query.path = func(context.Context) (fromV *sql.Selector, _ error) {
+		id := _m.ID
+		step := sqlgraph.NewStep(
+			sqlgraph.From(user.Table, user.FieldID, id),
+			sqlgraph.To(device.Table, device.FieldID),
+			sqlgraph.Edge(sqlgraph.O2M, false, user.DevicesTable, user.DevicesColumn),
+		)
+		fromV = sqlgraph.Neighbors(_m.driver.Dialect(), step)
+		return fromV, nil
+	}
+	return query
+}
+
 // QueryShops queries the shops edge of a User.
 func (c *UserClient) QueryShops(_m *User) *ShopQuery {
 	query := (&ShopClient{config: c.config}).Query()
@@ -3922,19 +4387,152 @@ func (c *VoucherClient) mutate(ctx context.Context, m *VoucherMutation) (Value, 
 	}
 }
 
+// VoucherTermsClient is a client for the VoucherTerms schema.
+type VoucherTermsClient struct {
+	config
+}
+
+// NewVoucherTermsClient returns a client for the VoucherTerms from the given config.
+func NewVoucherTermsClient(c config) *VoucherTermsClient {
+	return &VoucherTermsClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `voucherterms.Hooks(f(g(h())))`.
+func (c *VoucherTermsClient) Use(hooks ...Hook) {
+	c.hooks.VoucherTerms = append(c.hooks.VoucherTerms, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `voucherterms.Intercept(f(g(h())))`.
+func (c *VoucherTermsClient) Intercept(interceptors ...Interceptor) {
+	c.inters.VoucherTerms = append(c.inters.VoucherTerms, interceptors...)
+}
+
+// Create returns a builder for creating a VoucherTerms entity.
+func (c *VoucherTermsClient) Create() *VoucherTermsCreate {
+	mutation := newVoucherTermsMutation(c.config, OpCreate)
+	return &VoucherTermsCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of VoucherTerms entities.
+func (c *VoucherTermsClient) CreateBulk(builders ...*VoucherTermsCreate) *VoucherTermsCreateBulk {
+	return &VoucherTermsCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *VoucherTermsClient) MapCreateBulk(slice any, setFunc func(*VoucherTermsCreate, int)) *VoucherTermsCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &VoucherTermsCreateBulk{err: fmt.Errorf("calling to VoucherTermsClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*VoucherTermsCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &VoucherTermsCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for VoucherTerms.
+func (c *VoucherTermsClient) Update() *VoucherTermsUpdate {
+	mutation := newVoucherTermsMutation(c.config, OpUpdate)
+	return &VoucherTermsUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *VoucherTermsClient) UpdateOne(_m *VoucherTerms) *VoucherTermsUpdateOne {
+	mutation := newVoucherTermsMutation(c.config, OpUpdateOne, withVoucherTerms(_m))
+	return &VoucherTermsUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *VoucherTermsClient) UpdateOneID(id int64) *VoucherTermsUpdateOne {
+	mutation := newVoucherTermsMutation(c.config, OpUpdateOne, withVoucherTermsID(id))
+	return &VoucherTermsUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for VoucherTerms.
+func (c *VoucherTermsClient) Delete() *VoucherTermsDelete {
+	mutation := newVoucherTermsMutation(c.config, OpDelete)
+	return &VoucherTermsDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *VoucherTermsClient) DeleteOne(_m *VoucherTerms) *VoucherTermsDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *VoucherTermsClient) DeleteOneID(id int64) *VoucherTermsDeleteOne {
+	builder := c.Delete().Where(voucherterms.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &VoucherTermsDeleteOne{builder}
+}
+
+// Query returns a query builder for VoucherTerms.
+func (c *VoucherTermsClient) Query() *VoucherTermsQuery {
+	return &VoucherTermsQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeVoucherTerms},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a VoucherTerms entity by its id.
+func (c *VoucherTermsClient) Get(ctx context.Context, id int64) (*VoucherTerms, error) {
+	return c.Query().Where(voucherterms.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *VoucherTermsClient) GetX(ctx context.Context, id int64) *VoucherTerms {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *VoucherTermsClient) Hooks() []Hook {
+	return c.hooks.VoucherTerms
+}
+
+// Interceptors returns the client interceptors.
+func (c *VoucherTermsClient) Interceptors() []Interceptor {
+	return c.inters.VoucherTerms
+}
+
+func (c *VoucherTermsClient) mutate(ctx context.Context, m *VoucherTermsMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&VoucherTermsCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&VoucherTermsUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&VoucherTermsUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&VoucherTermsDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown VoucherTerms mutation op: %q", m.Op())
+	}
+}
+
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		CheckInMonth, Comment, FanOut, FeedHead, FeedStar, FlashSale, Follow, IDSegment,
-		Like, LockFence, Note, NoteCount, NoteEvent, Order, OutboxJob, Payment,
-		Picture, PictureUse, Session, Setting, Shop, ShopType, User, VisitDay,
-		Voucher []ent.Hook
+		Balance, BalanceEntry, CheckInMonth, Comment, Device, FanOut, FeedHead,
+		FeedStar, FlashSale, Follow, IDSegment, Like, LockFence, Note, NoteCount,
+		NoteEvent, Order, OutboxJob, Payment, Picture, PictureUse, Session, Setting,
+		Shop, ShopType, User, VisitDay, Voucher, VoucherTerms []ent.Hook
 	}
 	inters struct {
-		CheckInMonth, Comment, FanOut, FeedHead, FeedStar, FlashSale, Follow, IDSegment,
-		Like, LockFence, Note, NoteCount, NoteEvent, Order, OutboxJob, Payment,
-		Picture, PictureUse, Session, Setting, Shop, ShopType, User, VisitDay,
-		Voucher []ent.Interceptor
+		Balance, BalanceEntry, CheckInMonth, Comment, Device, FanOut, FeedHead,
+		FeedStar, FlashSale, Follow, IDSegment, Like, LockFence, Note, NoteCount,
+		NoteEvent, Order, OutboxJob, Payment, Picture, PictureUse, Session, Setting,
+		Shop, ShopType, User, VisitDay, Voucher, VoucherTerms []ent.Interceptor
 	}
 )
 

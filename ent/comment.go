@@ -24,7 +24,7 @@ type Comment struct {
 	RootID *int64 `json:"root_id,omitempty"`
 	// the comment that it answers: the root, or another reply
 	ParentID *int64 `json:"parent_id,omitempty"`
-	// Content holds the value of the "content" field.
+	// empty once it was cleared, some time after its note was deleted
 	Content string `json:"content,omitempty"`
 	// LikeCount holds the value of the "like_count" field.
 	LikeCount int `json:"like_count,omitempty"`

@@ -314,6 +314,18 @@ type (
 	}
 )
 
+// SetContent sets the "content" field.
+func (u *CommentUpsert) SetContent(v string) *CommentUpsert {
+	u.Set(comment.FieldContent, v)
+	return u
+}
+
+// UpdateContent sets the "content" field to the value that was provided on create.
+func (u *CommentUpsert) UpdateContent() *CommentUpsert {
+	u.SetExcluded(comment.FieldContent)
+	return u
+}
+
 // SetLikeCount sets the "like_count" field.
 func (u *CommentUpsert) SetLikeCount(v int) *CommentUpsert {
 	u.Set(comment.FieldLikeCount, v)
@@ -397,9 +409,6 @@ func (u *CommentUpsertOne) UpdateNewValues() *CommentUpsertOne {
 		if _, exists := u.create.mutation.ParentID(); exists {
 			s.SetIgnore(comment.FieldParentID)
 		}
-		if _, exists := u.create.mutation.Content(); exists {
-			s.SetIgnore(comment.FieldContent)
-		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(comment.FieldCreatedAt)
 		}
@@ -432,6 +441,20 @@ func (u *CommentUpsertOne) Update(set func(*CommentUpsert)) *CommentUpsertOne {
 		set(&CommentUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetContent sets the "content" field.
+func (u *CommentUpsertOne) SetContent(v string) *CommentUpsertOne {
+	return u.Update(func(s *CommentUpsert) {
+		s.SetContent(v)
+	})
+}
+
+// UpdateContent sets the "content" field to the value that was provided on create.
+func (u *CommentUpsertOne) UpdateContent() *CommentUpsertOne {
+	return u.Update(func(s *CommentUpsert) {
+		s.UpdateContent()
+	})
 }
 
 // SetLikeCount sets the "like_count" field.
@@ -691,9 +714,6 @@ func (u *CommentUpsertBulk) UpdateNewValues() *CommentUpsertBulk {
 			if _, exists := b.mutation.ParentID(); exists {
 				s.SetIgnore(comment.FieldParentID)
 			}
-			if _, exists := b.mutation.Content(); exists {
-				s.SetIgnore(comment.FieldContent)
-			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(comment.FieldCreatedAt)
 			}
@@ -727,6 +747,20 @@ func (u *CommentUpsertBulk) Update(set func(*CommentUpsert)) *CommentUpsertBulk 
 		set(&CommentUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetContent sets the "content" field.
+func (u *CommentUpsertBulk) SetContent(v string) *CommentUpsertBulk {
+	return u.Update(func(s *CommentUpsert) {
+		s.SetContent(v)
+	})
+}
+
+// UpdateContent sets the "content" field to the value that was provided on create.
+func (u *CommentUpsertBulk) UpdateContent() *CommentUpsertBulk {
+	return u.Update(func(s *CommentUpsert) {
+		s.UpdateContent()
+	})
 }
 
 // SetLikeCount sets the "like_count" field.

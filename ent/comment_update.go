@@ -28,6 +28,20 @@ func (_u *CommentUpdate) Where(ps ...predicate.Comment) *CommentUpdate {
 	return _u
 }
 
+// SetContent sets the "content" field.
+func (_u *CommentUpdate) SetContent(v string) *CommentUpdate {
+	_u.mutation.SetContent(v)
+	return _u
+}
+
+// SetNillableContent sets the "content" field if the given value is not nil.
+func (_u *CommentUpdate) SetNillableContent(v *string) *CommentUpdate {
+	if v != nil {
+		_u.SetContent(*v)
+	}
+	return _u
+}
+
 // SetLikeCount sets the "like_count" field.
 func (_u *CommentUpdate) SetLikeCount(v int) *CommentUpdate {
 	_u.mutation.ResetLikeCount()
@@ -144,6 +158,9 @@ func (_u *CommentUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.ParentIDCleared() {
 		_spec.ClearField(comment.FieldParentID, field.TypeInt64)
 	}
+	if value, ok := _u.mutation.Content(); ok {
+		_spec.SetField(comment.FieldContent, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.LikeCount(); ok {
 		_spec.SetField(comment.FieldLikeCount, field.TypeInt, value)
 	}
@@ -182,6 +199,20 @@ type CommentUpdateOne struct {
 	hooks     []Hook
 	mutation  *CommentMutation
 	modifiers []func(*sql.UpdateBuilder)
+}
+
+// SetContent sets the "content" field.
+func (_u *CommentUpdateOne) SetContent(v string) *CommentUpdateOne {
+	_u.mutation.SetContent(v)
+	return _u
+}
+
+// SetNillableContent sets the "content" field if the given value is not nil.
+func (_u *CommentUpdateOne) SetNillableContent(v *string) *CommentUpdateOne {
+	if v != nil {
+		_u.SetContent(*v)
+	}
+	return _u
 }
 
 // SetLikeCount sets the "like_count" field.
@@ -329,6 +360,9 @@ func (_u *CommentUpdateOne) sqlSave(ctx context.Context) (_node *Comment, err er
 	}
 	if _u.mutation.ParentIDCleared() {
 		_spec.ClearField(comment.FieldParentID, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.Content(); ok {
+		_spec.SetField(comment.FieldContent, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.LikeCount(); ok {
 		_spec.SetField(comment.FieldLikeCount, field.TypeInt, value)

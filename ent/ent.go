@@ -12,8 +12,11 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/tandian-dev/tandian/ent/balance"
+	"github.com/tandian-dev/tandian/ent/balanceentry"
 	"github.com/tandian-dev/tandian/ent/checkinmonth"
 	"github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/device"
 	"github.com/tandian-dev/tandian/ent/fanout"
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/ent/feedstar"
@@ -37,6 +40,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/ent/visitday"
 	"github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/ent/voucherterms"
 )
 
 // ent aliases to avoid import conflicts in user's code.
@@ -97,8 +101,11 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
+			balance.Table:      balance.ValidColumn,
+			balanceentry.Table: balanceentry.ValidColumn,
 			checkinmonth.Table: checkinmonth.ValidColumn,
 			comment.Table:      comment.ValidColumn,
+			device.Table:       device.ValidColumn,
 			fanout.Table:       fanout.ValidColumn,
 			feedhead.Table:     feedhead.ValidColumn,
 			feedstar.Table:     feedstar.ValidColumn,
@@ -122,6 +129,7 @@ func checkColumn(t, c string) error {
 			user.Table:         user.ValidColumn,
 			visitday.Table:     visitday.ValidColumn,
 			voucher.Table:      voucher.ValidColumn,
+			voucherterms.Table: voucherterms.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

@@ -11,8 +11,11 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
+	"github.com/tandian-dev/tandian/ent/balance"
+	"github.com/tandian-dev/tandian/ent/balanceentry"
 	"github.com/tandian-dev/tandian/ent/checkinmonth"
 	"github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/device"
 	"github.com/tandian-dev/tandian/ent/fanout"
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/ent/feedstar"
@@ -38,6 +41,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/ent/visitday"
 	"github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/ent/voucherterms"
 )
 
 const (
@@ -49,8 +53,11 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
+	TypeBalance      = "Balance"
+	TypeBalanceEntry = "BalanceEntry"
 	TypeCheckInMonth = "CheckInMonth"
 	TypeComment      = "Comment"
+	TypeDevice       = "Device"
 	TypeFanOut       = "FanOut"
 	TypeFeedHead     = "FeedHead"
 	TypeFeedStar     = "FeedStar"
@@ -74,7 +81,1243 @@ const (
 	TypeUser         = "User"
 	TypeVisitDay     = "VisitDay"
 	TypeVoucher      = "Voucher"
+	TypeVoucherTerms = "VoucherTerms"
 )
+
+// BalanceMutation represents an operation that mutates the Balance nodes in the graph.
+type BalanceMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	amount        *int64
+	addamount     *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*Balance, error)
+	predicates    []predicate.Balance
+}
+
+var _ ent.Mutation = (*BalanceMutation)(nil)
+
+// balanceOption allows management of the mutation configuration using functional options.
+type balanceOption func(*BalanceMutation)
+
+// newBalanceMutation creates new mutation for the Balance entity.
+func newBalanceMutation(c config, op Op, opts ...balanceOption) *BalanceMutation {
+	m := &BalanceMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeBalance,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withBalanceID sets the ID field of the mutation.
+func withBalanceID(id int64) balanceOption {
+	return func(m *BalanceMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Balance
+		)
+		m.oldValue = func(ctx context.Context) (*Balance, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Balance.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withBalance sets the old Balance of the mutation.
+func withBalance(node *Balance) balanceOption {
+	return func(m *BalanceMutation) {
+		m.oldValue = func(context.Context) (*Balance, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m BalanceMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m BalanceMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Balance entities.
+func (m *BalanceMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *BalanceMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *BalanceMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Balance.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetAmount sets the "amount" field.
+func (m *BalanceMutation) SetAmount(i int64) {
+	m.amount = &i
+	m.addamount = nil
+}
+
+// Amount returns the value of the "amount" field in the mutation.
+func (m *BalanceMutation) Amount() (r int64, exists bool) {
+	v := m.amount
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAmount returns the old "amount" field's value of the Balance entity.
+// If the Balance object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BalanceMutation) OldAmount(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAmount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAmount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAmount: %w", err)
+	}
+	return oldValue.Amount, nil
+}
+
+// AddAmount adds i to the "amount" field.
+func (m *BalanceMutation) AddAmount(i int64) {
+	if m.addamount != nil {
+		*m.addamount += i
+	} else {
+		m.addamount = &i
+	}
+}
+
+// AddedAmount returns the value that was added to the "amount" field in this mutation.
+func (m *BalanceMutation) AddedAmount() (r int64, exists bool) {
+	v := m.addamount
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAmount resets all changes to the "amount" field.
+func (m *BalanceMutation) ResetAmount() {
+	m.amount = nil
+	m.addamount = nil
+}
+
+// Where appends a list predicates to the BalanceMutation builder.
+func (m *BalanceMutation) Where(ps ...predicate.Balance) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the BalanceMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *BalanceMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Balance, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *BalanceMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *BalanceMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Balance).
+func (m *BalanceMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *BalanceMutation) Fields() []string {
+	fields := make([]string, 0, 1)
+	if m.amount != nil {
+		fields = append(fields, balance.FieldAmount)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *BalanceMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case balance.FieldAmount:
+		return m.Amount()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *BalanceMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case balance.FieldAmount:
+		return m.OldAmount(ctx)
+	}
+	return nil, fmt.Errorf("unknown Balance field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BalanceMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case balance.FieldAmount:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAmount(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Balance field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *BalanceMutation) AddedFields() []string {
+	var fields []string
+	if m.addamount != nil {
+		fields = append(fields, balance.FieldAmount)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *BalanceMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case balance.FieldAmount:
+		return m.AddedAmount()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BalanceMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case balance.FieldAmount:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAmount(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Balance numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *BalanceMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *BalanceMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *BalanceMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Balance nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *BalanceMutation) ResetField(name string) error {
+	switch name {
+	case balance.FieldAmount:
+		m.ResetAmount()
+		return nil
+	}
+	return fmt.Errorf("unknown Balance field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *BalanceMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *BalanceMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *BalanceMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *BalanceMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *BalanceMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *BalanceMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *BalanceMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Balance unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *BalanceMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Balance edge %s", name)
+}
+
+// BalanceEntryMutation represents an operation that mutates the BalanceEntry nodes in the graph.
+type BalanceEntryMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	user_id       *int64
+	adduser_id    *int64
+	amount        *int64
+	addamount     *int64
+	kind          *balanceentry.Kind
+	payment_id    *int64
+	addpayment_id *int64
+	actor_id      *int64
+	addactor_id   *int64
+	reason        *string
+	created_at    *int64
+	addcreated_at *int64
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*BalanceEntry, error)
+	predicates    []predicate.BalanceEntry
+}
+
+var _ ent.Mutation = (*BalanceEntryMutation)(nil)
+
+// balanceentryOption allows management of the mutation configuration using functional options.
+type balanceentryOption func(*BalanceEntryMutation)
+
+// newBalanceEntryMutation creates new mutation for the BalanceEntry entity.
+func newBalanceEntryMutation(c config, op Op, opts ...balanceentryOption) *BalanceEntryMutation {
+	m := &BalanceEntryMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeBalanceEntry,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withBalanceEntryID sets the ID field of the mutation.
+func withBalanceEntryID(id int64) balanceentryOption {
+	return func(m *BalanceEntryMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *BalanceEntry
+		)
+		m.oldValue = func(ctx context.Context) (*BalanceEntry, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().BalanceEntry.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withBalanceEntry sets the old BalanceEntry of the mutation.
+func withBalanceEntry(node *BalanceEntry) balanceentryOption {
+	return func(m *BalanceEntryMutation) {
+		m.oldValue = func(context.Context) (*BalanceEntry, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m BalanceEntryMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m BalanceEntryMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of BalanceEntry entities.
+func (m *BalanceEntryMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *BalanceEntryMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *BalanceEntryMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().BalanceEntry.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetUserID sets the "user_id" field.
+func (m *BalanceEntryMutation) SetUserID(i int64) {
+	m.user_id = &i
+	m.adduser_id = nil
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *BalanceEntryMutation) UserID() (r int64, exists bool) {
+	v := m.user_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the BalanceEntry entity.
+// If the BalanceEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BalanceEntryMutation) OldUserID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// AddUserID adds i to the "user_id" field.
+func (m *BalanceEntryMutation) AddUserID(i int64) {
+	if m.adduser_id != nil {
+		*m.adduser_id += i
+	} else {
+		m.adduser_id = &i
+	}
+}
+
+// AddedUserID returns the value that was added to the "user_id" field in this mutation.
+func (m *BalanceEntryMutation) AddedUserID() (r int64, exists bool) {
+	v := m.adduser_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *BalanceEntryMutation) ResetUserID() {
+	m.user_id = nil
+	m.adduser_id = nil
+}
+
+// SetAmount sets the "amount" field.
+func (m *BalanceEntryMutation) SetAmount(i int64) {
+	m.amount = &i
+	m.addamount = nil
+}
+
+// Amount returns the value of the "amount" field in the mutation.
+func (m *BalanceEntryMutation) Amount() (r int64, exists bool) {
+	v := m.amount
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAmount returns the old "amount" field's value of the BalanceEntry entity.
+// If the BalanceEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BalanceEntryMutation) OldAmount(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAmount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAmount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAmount: %w", err)
+	}
+	return oldValue.Amount, nil
+}
+
+// AddAmount adds i to the "amount" field.
+func (m *BalanceEntryMutation) AddAmount(i int64) {
+	if m.addamount != nil {
+		*m.addamount += i
+	} else {
+		m.addamount = &i
+	}
+}
+
+// AddedAmount returns the value that was added to the "amount" field in this mutation.
+func (m *BalanceEntryMutation) AddedAmount() (r int64, exists bool) {
+	v := m.addamount
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAmount resets all changes to the "amount" field.
+func (m *BalanceEntryMutation) ResetAmount() {
+	m.amount = nil
+	m.addamount = nil
+}
+
+// SetKind sets the "kind" field.
+func (m *BalanceEntryMutation) SetKind(b balanceentry.Kind) {
+	m.kind = &b
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *BalanceEntryMutation) Kind() (r balanceentry.Kind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the BalanceEntry entity.
+// If the BalanceEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BalanceEntryMutation) OldKind(ctx context.Context) (v balanceentry.Kind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *BalanceEntryMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetPaymentID sets the "payment_id" field.
+func (m *BalanceEntryMutation) SetPaymentID(i int64) {
+	m.payment_id = &i
+	m.addpayment_id = nil
+}
+
+// PaymentID returns the value of the "payment_id" field in the mutation.
+func (m *BalanceEntryMutation) PaymentID() (r int64, exists bool) {
+	v := m.payment_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPaymentID returns the old "payment_id" field's value of the BalanceEntry entity.
+// If the BalanceEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BalanceEntryMutation) OldPaymentID(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPaymentID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPaymentID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPaymentID: %w", err)
+	}
+	return oldValue.PaymentID, nil
+}
+
+// AddPaymentID adds i to the "payment_id" field.
+func (m *BalanceEntryMutation) AddPaymentID(i int64) {
+	if m.addpayment_id != nil {
+		*m.addpayment_id += i
+	} else {
+		m.addpayment_id = &i
+	}
+}
+
+// AddedPaymentID returns the value that was added to the "payment_id" field in this mutation.
+func (m *BalanceEntryMutation) AddedPaymentID() (r int64, exists bool) {
+	v := m.addpayment_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearPaymentID clears the value of the "payment_id" field.
+func (m *BalanceEntryMutation) ClearPaymentID() {
+	m.payment_id = nil
+	m.addpayment_id = nil
+	m.clearedFields[balanceentry.FieldPaymentID] = struct{}{}
+}
+
+// PaymentIDCleared returns if the "payment_id" field was cleared in this mutation.
+func (m *BalanceEntryMutation) PaymentIDCleared() bool {
+	_, ok := m.clearedFields[balanceentry.FieldPaymentID]
+	return ok
+}
+
+// ResetPaymentID resets all changes to the "payment_id" field.
+func (m *BalanceEntryMutation) ResetPaymentID() {
+	m.payment_id = nil
+	m.addpayment_id = nil
+	delete(m.clearedFields, balanceentry.FieldPaymentID)
+}
+
+// SetActorID sets the "actor_id" field.
+func (m *BalanceEntryMutation) SetActorID(i int64) {
+	m.actor_id = &i
+	m.addactor_id = nil
+}
+
+// ActorID returns the value of the "actor_id" field in the mutation.
+func (m *BalanceEntryMutation) ActorID() (r int64, exists bool) {
+	v := m.actor_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldActorID returns the old "actor_id" field's value of the BalanceEntry entity.
+// If the BalanceEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BalanceEntryMutation) OldActorID(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldActorID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldActorID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldActorID: %w", err)
+	}
+	return oldValue.ActorID, nil
+}
+
+// AddActorID adds i to the "actor_id" field.
+func (m *BalanceEntryMutation) AddActorID(i int64) {
+	if m.addactor_id != nil {
+		*m.addactor_id += i
+	} else {
+		m.addactor_id = &i
+	}
+}
+
+// AddedActorID returns the value that was added to the "actor_id" field in this mutation.
+func (m *BalanceEntryMutation) AddedActorID() (r int64, exists bool) {
+	v := m.addactor_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearActorID clears the value of the "actor_id" field.
+func (m *BalanceEntryMutation) ClearActorID() {
+	m.actor_id = nil
+	m.addactor_id = nil
+	m.clearedFields[balanceentry.FieldActorID] = struct{}{}
+}
+
+// ActorIDCleared returns if the "actor_id" field was cleared in this mutation.
+func (m *BalanceEntryMutation) ActorIDCleared() bool {
+	_, ok := m.clearedFields[balanceentry.FieldActorID]
+	return ok
+}
+
+// ResetActorID resets all changes to the "actor_id" field.
+func (m *BalanceEntryMutation) ResetActorID() {
+	m.actor_id = nil
+	m.addactor_id = nil
+	delete(m.clearedFields, balanceentry.FieldActorID)
+}
+
+// SetReason sets the "reason" field.
+func (m *BalanceEntryMutation) SetReason(s string) {
+	m.reason = &s
+}
+
+// Reason returns the value of the "reason" field in the mutation.
+func (m *BalanceEntryMutation) Reason() (r string, exists bool) {
+	v := m.reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReason returns the old "reason" field's value of the BalanceEntry entity.
+// If the BalanceEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BalanceEntryMutation) OldReason(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReason: %w", err)
+	}
+	return oldValue.Reason, nil
+}
+
+// ResetReason resets all changes to the "reason" field.
+func (m *BalanceEntryMutation) ResetReason() {
+	m.reason = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *BalanceEntryMutation) SetCreatedAt(i int64) {
+	m.created_at = &i
+	m.addcreated_at = nil
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *BalanceEntryMutation) CreatedAt() (r int64, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the BalanceEntry entity.
+// If the BalanceEntry object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *BalanceEntryMutation) OldCreatedAt(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// AddCreatedAt adds i to the "created_at" field.
+func (m *BalanceEntryMutation) AddCreatedAt(i int64) {
+	if m.addcreated_at != nil {
+		*m.addcreated_at += i
+	} else {
+		m.addcreated_at = &i
+	}
+}
+
+// AddedCreatedAt returns the value that was added to the "created_at" field in this mutation.
+func (m *BalanceEntryMutation) AddedCreatedAt() (r int64, exists bool) {
+	v := m.addcreated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *BalanceEntryMutation) ResetCreatedAt() {
+	m.created_at = nil
+	m.addcreated_at = nil
+}
+
+// Where appends a list predicates to the BalanceEntryMutation builder.
+func (m *BalanceEntryMutation) Where(ps ...predicate.BalanceEntry) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the BalanceEntryMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *BalanceEntryMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.BalanceEntry, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *BalanceEntryMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *BalanceEntryMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (BalanceEntry).
+func (m *BalanceEntryMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *BalanceEntryMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.user_id != nil {
+		fields = append(fields, balanceentry.FieldUserID)
+	}
+	if m.amount != nil {
+		fields = append(fields, balanceentry.FieldAmount)
+	}
+	if m.kind != nil {
+		fields = append(fields, balanceentry.FieldKind)
+	}
+	if m.payment_id != nil {
+		fields = append(fields, balanceentry.FieldPaymentID)
+	}
+	if m.actor_id != nil {
+		fields = append(fields, balanceentry.FieldActorID)
+	}
+	if m.reason != nil {
+		fields = append(fields, balanceentry.FieldReason)
+	}
+	if m.created_at != nil {
+		fields = append(fields, balanceentry.FieldCreatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *BalanceEntryMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case balanceentry.FieldUserID:
+		return m.UserID()
+	case balanceentry.FieldAmount:
+		return m.Amount()
+	case balanceentry.FieldKind:
+		return m.Kind()
+	case balanceentry.FieldPaymentID:
+		return m.PaymentID()
+	case balanceentry.FieldActorID:
+		return m.ActorID()
+	case balanceentry.FieldReason:
+		return m.Reason()
+	case balanceentry.FieldCreatedAt:
+		return m.CreatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *BalanceEntryMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case balanceentry.FieldUserID:
+		return m.OldUserID(ctx)
+	case balanceentry.FieldAmount:
+		return m.OldAmount(ctx)
+	case balanceentry.FieldKind:
+		return m.OldKind(ctx)
+	case balanceentry.FieldPaymentID:
+		return m.OldPaymentID(ctx)
+	case balanceentry.FieldActorID:
+		return m.OldActorID(ctx)
+	case balanceentry.FieldReason:
+		return m.OldReason(ctx)
+	case balanceentry.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown BalanceEntry field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BalanceEntryMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case balanceentry.FieldUserID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case balanceentry.FieldAmount:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAmount(v)
+		return nil
+	case balanceentry.FieldKind:
+		v, ok := value.(balanceentry.Kind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case balanceentry.FieldPaymentID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPaymentID(v)
+		return nil
+	case balanceentry.FieldActorID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetActorID(v)
+		return nil
+	case balanceentry.FieldReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReason(v)
+		return nil
+	case balanceentry.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown BalanceEntry field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *BalanceEntryMutation) AddedFields() []string {
+	var fields []string
+	if m.adduser_id != nil {
+		fields = append(fields, balanceentry.FieldUserID)
+	}
+	if m.addamount != nil {
+		fields = append(fields, balanceentry.FieldAmount)
+	}
+	if m.addpayment_id != nil {
+		fields = append(fields, balanceentry.FieldPaymentID)
+	}
+	if m.addactor_id != nil {
+		fields = append(fields, balanceentry.FieldActorID)
+	}
+	if m.addcreated_at != nil {
+		fields = append(fields, balanceentry.FieldCreatedAt)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *BalanceEntryMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case balanceentry.FieldUserID:
+		return m.AddedUserID()
+	case balanceentry.FieldAmount:
+		return m.AddedAmount()
+	case balanceentry.FieldPaymentID:
+		return m.AddedPaymentID()
+	case balanceentry.FieldActorID:
+		return m.AddedActorID()
+	case balanceentry.FieldCreatedAt:
+		return m.AddedCreatedAt()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *BalanceEntryMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case balanceentry.FieldUserID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUserID(v)
+		return nil
+	case balanceentry.FieldAmount:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAmount(v)
+		return nil
+	case balanceentry.FieldPaymentID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddPaymentID(v)
+		return nil
+	case balanceentry.FieldActorID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddActorID(v)
+		return nil
+	case balanceentry.FieldCreatedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCreatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown BalanceEntry numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *BalanceEntryMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(balanceentry.FieldPaymentID) {
+		fields = append(fields, balanceentry.FieldPaymentID)
+	}
+	if m.FieldCleared(balanceentry.FieldActorID) {
+		fields = append(fields, balanceentry.FieldActorID)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *BalanceEntryMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *BalanceEntryMutation) ClearField(name string) error {
+	switch name {
+	case balanceentry.FieldPaymentID:
+		m.ClearPaymentID()
+		return nil
+	case balanceentry.FieldActorID:
+		m.ClearActorID()
+		return nil
+	}
+	return fmt.Errorf("unknown BalanceEntry nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *BalanceEntryMutation) ResetField(name string) error {
+	switch name {
+	case balanceentry.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case balanceentry.FieldAmount:
+		m.ResetAmount()
+		return nil
+	case balanceentry.FieldKind:
+		m.ResetKind()
+		return nil
+	case balanceentry.FieldPaymentID:
+		m.ResetPaymentID()
+		return nil
+	case balanceentry.FieldActorID:
+		m.ResetActorID()
+		return nil
+	case balanceentry.FieldReason:
+		m.ResetReason()
+		return nil
+	case balanceentry.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown BalanceEntry field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *BalanceEntryMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *BalanceEntryMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *BalanceEntryMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *BalanceEntryMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *BalanceEntryMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *BalanceEntryMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *BalanceEntryMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown BalanceEntry unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *BalanceEntryMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown BalanceEntry edge %s", name)
+}
 
 // CheckInMonthMutation represents an operation that mutates the CheckInMonth nodes in the graph.
 type CheckInMonthMutation struct {
@@ -1777,6 +3020,590 @@ func (m *CommentMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *CommentMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Comment edge %s", name)
+}
+
+// DeviceMutation represents an operation that mutates the Device nodes in the graph.
+type DeviceMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	generation    *int64
+	addgeneration *int64
+	created_at    *time.Time
+	used_at       *time.Time
+	clearedFields map[string]struct{}
+	user          *int64
+	cleareduser   bool
+	done          bool
+	oldValue      func(context.Context) (*Device, error)
+	predicates    []predicate.Device
+}
+
+var _ ent.Mutation = (*DeviceMutation)(nil)
+
+// deviceOption allows management of the mutation configuration using functional options.
+type deviceOption func(*DeviceMutation)
+
+// newDeviceMutation creates new mutation for the Device entity.
+func newDeviceMutation(c config, op Op, opts ...deviceOption) *DeviceMutation {
+	m := &DeviceMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeDevice,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withDeviceID sets the ID field of the mutation.
+func withDeviceID(id int64) deviceOption {
+	return func(m *DeviceMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Device
+		)
+		m.oldValue = func(ctx context.Context) (*Device, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Device.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withDevice sets the old Device of the mutation.
+func withDevice(node *Device) deviceOption {
+	return func(m *DeviceMutation) {
+		m.oldValue = func(context.Context) (*Device, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m DeviceMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m DeviceMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Device entities.
+func (m *DeviceMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *DeviceMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *DeviceMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Device.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetUserID sets the "user_id" field.
+func (m *DeviceMutation) SetUserID(i int64) {
+	m.user = &i
+}
+
+// UserID returns the value of the "user_id" field in the mutation.
+func (m *DeviceMutation) UserID() (r int64, exists bool) {
+	v := m.user
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUserID returns the old "user_id" field's value of the Device entity.
+// If the Device object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeviceMutation) OldUserID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUserID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUserID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUserID: %w", err)
+	}
+	return oldValue.UserID, nil
+}
+
+// ResetUserID resets all changes to the "user_id" field.
+func (m *DeviceMutation) ResetUserID() {
+	m.user = nil
+}
+
+// SetGeneration sets the "generation" field.
+func (m *DeviceMutation) SetGeneration(i int64) {
+	m.generation = &i
+	m.addgeneration = nil
+}
+
+// Generation returns the value of the "generation" field in the mutation.
+func (m *DeviceMutation) Generation() (r int64, exists bool) {
+	v := m.generation
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldGeneration returns the old "generation" field's value of the Device entity.
+// If the Device object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeviceMutation) OldGeneration(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldGeneration is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldGeneration requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldGeneration: %w", err)
+	}
+	return oldValue.Generation, nil
+}
+
+// AddGeneration adds i to the "generation" field.
+func (m *DeviceMutation) AddGeneration(i int64) {
+	if m.addgeneration != nil {
+		*m.addgeneration += i
+	} else {
+		m.addgeneration = &i
+	}
+}
+
+// AddedGeneration returns the value that was added to the "generation" field in this mutation.
+func (m *DeviceMutation) AddedGeneration() (r int64, exists bool) {
+	v := m.addgeneration
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetGeneration resets all changes to the "generation" field.
+func (m *DeviceMutation) ResetGeneration() {
+	m.generation = nil
+	m.addgeneration = nil
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *DeviceMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *DeviceMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Device entity.
+// If the Device object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeviceMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *DeviceMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetUsedAt sets the "used_at" field.
+func (m *DeviceMutation) SetUsedAt(t time.Time) {
+	m.used_at = &t
+}
+
+// UsedAt returns the value of the "used_at" field in the mutation.
+func (m *DeviceMutation) UsedAt() (r time.Time, exists bool) {
+	v := m.used_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsedAt returns the old "used_at" field's value of the Device entity.
+// If the Device object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *DeviceMutation) OldUsedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsedAt: %w", err)
+	}
+	return oldValue.UsedAt, nil
+}
+
+// ResetUsedAt resets all changes to the "used_at" field.
+func (m *DeviceMutation) ResetUsedAt() {
+	m.used_at = nil
+}
+
+// ClearUser clears the "user" edge to the User entity.
+func (m *DeviceMutation) ClearUser() {
+	m.cleareduser = true
+	m.clearedFields[device.FieldUserID] = struct{}{}
+}
+
+// UserCleared reports if the "user" edge to the User entity was cleared.
+func (m *DeviceMutation) UserCleared() bool {
+	return m.cleareduser
+}
+
+// UserIDs returns the "user" edge IDs in the mutation.
+// Note that IDs always returns len(IDs) <= 1 for unique edges, and you should use
+// UserID instead. It exists only for internal usage by the builders.
+func (m *DeviceMutation) UserIDs() (ids []int64) {
+	if id := m.user; id != nil {
+		ids = append(ids, *id)
+	}
+	return
+}
+
+// ResetUser resets all changes to the "user" edge.
+func (m *DeviceMutation) ResetUser() {
+	m.user = nil
+	m.cleareduser = false
+}
+
+// Where appends a list predicates to the DeviceMutation builder.
+func (m *DeviceMutation) Where(ps ...predicate.Device) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the DeviceMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *DeviceMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Device, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *DeviceMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *DeviceMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Device).
+func (m *DeviceMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *DeviceMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.user != nil {
+		fields = append(fields, device.FieldUserID)
+	}
+	if m.generation != nil {
+		fields = append(fields, device.FieldGeneration)
+	}
+	if m.created_at != nil {
+		fields = append(fields, device.FieldCreatedAt)
+	}
+	if m.used_at != nil {
+		fields = append(fields, device.FieldUsedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *DeviceMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case device.FieldUserID:
+		return m.UserID()
+	case device.FieldGeneration:
+		return m.Generation()
+	case device.FieldCreatedAt:
+		return m.CreatedAt()
+	case device.FieldUsedAt:
+		return m.UsedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *DeviceMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case device.FieldUserID:
+		return m.OldUserID(ctx)
+	case device.FieldGeneration:
+		return m.OldGeneration(ctx)
+	case device.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case device.FieldUsedAt:
+		return m.OldUsedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Device field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeviceMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case device.FieldUserID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUserID(v)
+		return nil
+	case device.FieldGeneration:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetGeneration(v)
+		return nil
+	case device.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case device.FieldUsedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Device field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *DeviceMutation) AddedFields() []string {
+	var fields []string
+	if m.addgeneration != nil {
+		fields = append(fields, device.FieldGeneration)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *DeviceMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case device.FieldGeneration:
+		return m.AddedGeneration()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *DeviceMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case device.FieldGeneration:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddGeneration(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Device numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *DeviceMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *DeviceMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *DeviceMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown Device nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *DeviceMutation) ResetField(name string) error {
+	switch name {
+	case device.FieldUserID:
+		m.ResetUserID()
+		return nil
+	case device.FieldGeneration:
+		m.ResetGeneration()
+		return nil
+	case device.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case device.FieldUsedAt:
+		m.ResetUsedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Device field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *DeviceMutation) AddedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.user != nil {
+		edges = append(edges, device.EdgeUser)
+	}
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *DeviceMutation) AddedIDs(name string) []ent.Value {
+	switch name {
+	case device.EdgeUser:
+		if id := m.user; id != nil {
+			return []ent.Value{*id}
+		}
+	}
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *DeviceMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 1)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *DeviceMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *DeviceMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 1)
+	if m.cleareduser {
+		edges = append(edges, device.EdgeUser)
+	}
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *DeviceMutation) EdgeCleared(name string) bool {
+	switch name {
+	case device.EdgeUser:
+		return m.cleareduser
+	}
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *DeviceMutation) ClearEdge(name string) error {
+	switch name {
+	case device.EdgeUser:
+		m.ClearUser()
+		return nil
+	}
+	return fmt.Errorf("unknown Device unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *DeviceMutation) ResetEdge(name string) error {
+	switch name {
+	case device.EdgeUser:
+		m.ResetUser()
+		return nil
+	}
+	return fmt.Errorf("unknown Device edge %s", name)
 }
 
 // FanOutMutation represents an operation that mutates the FanOut nodes in the graph.
@@ -6408,6 +8235,8 @@ type NoteMutation struct {
 	addcreated_at *int64
 	deleted_at    *int64
 	adddeleted_at *int64
+	cleared_at    *int64
+	addcleared_at *int64
 	clearedFields map[string]struct{}
 	done          bool
 	oldValue      func(context.Context) (*Note, error)
@@ -6998,6 +8827,76 @@ func (m *NoteMutation) ResetDeletedAt() {
 	delete(m.clearedFields, note.FieldDeletedAt)
 }
 
+// SetClearedAt sets the "cleared_at" field.
+func (m *NoteMutation) SetClearedAt(i int64) {
+	m.cleared_at = &i
+	m.addcleared_at = nil
+}
+
+// ClearedAt returns the value of the "cleared_at" field in the mutation.
+func (m *NoteMutation) ClearedAt() (r int64, exists bool) {
+	v := m.cleared_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldClearedAt returns the old "cleared_at" field's value of the Note entity.
+// If the Note object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *NoteMutation) OldClearedAt(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldClearedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldClearedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldClearedAt: %w", err)
+	}
+	return oldValue.ClearedAt, nil
+}
+
+// AddClearedAt adds i to the "cleared_at" field.
+func (m *NoteMutation) AddClearedAt(i int64) {
+	if m.addcleared_at != nil {
+		*m.addcleared_at += i
+	} else {
+		m.addcleared_at = &i
+	}
+}
+
+// AddedClearedAt returns the value that was added to the "cleared_at" field in this mutation.
+func (m *NoteMutation) AddedClearedAt() (r int64, exists bool) {
+	v := m.addcleared_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearClearedAt clears the value of the "cleared_at" field.
+func (m *NoteMutation) ClearClearedAt() {
+	m.cleared_at = nil
+	m.addcleared_at = nil
+	m.clearedFields[note.FieldClearedAt] = struct{}{}
+}
+
+// ClearedAtCleared returns if the "cleared_at" field was cleared in this mutation.
+func (m *NoteMutation) ClearedAtCleared() bool {
+	_, ok := m.clearedFields[note.FieldClearedAt]
+	return ok
+}
+
+// ResetClearedAt resets all changes to the "cleared_at" field.
+func (m *NoteMutation) ResetClearedAt() {
+	m.cleared_at = nil
+	m.addcleared_at = nil
+	delete(m.clearedFields, note.FieldClearedAt)
+}
+
 // Where appends a list predicates to the NoteMutation builder.
 func (m *NoteMutation) Where(ps ...predicate.Note) {
 	m.predicates = append(m.predicates, ps...)
@@ -7032,7 +8931,7 @@ func (m *NoteMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *NoteMutation) Fields() []string {
-	fields := make([]string, 0, 9)
+	fields := make([]string, 0, 10)
 	if m.external_id != nil {
 		fields = append(fields, note.FieldExternalID)
 	}
@@ -7060,6 +8959,9 @@ func (m *NoteMutation) Fields() []string {
 	if m.deleted_at != nil {
 		fields = append(fields, note.FieldDeletedAt)
 	}
+	if m.cleared_at != nil {
+		fields = append(fields, note.FieldClearedAt)
+	}
 	return fields
 }
 
@@ -7086,6 +8988,8 @@ func (m *NoteMutation) Field(name string) (ent.Value, bool) {
 		return m.CreatedAt()
 	case note.FieldDeletedAt:
 		return m.DeletedAt()
+	case note.FieldClearedAt:
+		return m.ClearedAt()
 	}
 	return nil, false
 }
@@ -7113,6 +9017,8 @@ func (m *NoteMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldCreatedAt(ctx)
 	case note.FieldDeletedAt:
 		return m.OldDeletedAt(ctx)
+	case note.FieldClearedAt:
+		return m.OldClearedAt(ctx)
 	}
 	return nil, fmt.Errorf("unknown Note field %s", name)
 }
@@ -7185,6 +9091,13 @@ func (m *NoteMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetDeletedAt(v)
 		return nil
+	case note.FieldClearedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetClearedAt(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Note field %s", name)
 }
@@ -7208,6 +9121,9 @@ func (m *NoteMutation) AddedFields() []string {
 	if m.adddeleted_at != nil {
 		fields = append(fields, note.FieldDeletedAt)
 	}
+	if m.addcleared_at != nil {
+		fields = append(fields, note.FieldClearedAt)
+	}
 	return fields
 }
 
@@ -7226,6 +9142,8 @@ func (m *NoteMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedCreatedAt()
 	case note.FieldDeletedAt:
 		return m.AddedDeletedAt()
+	case note.FieldClearedAt:
+		return m.AddedClearedAt()
 	}
 	return nil, false
 }
@@ -7270,6 +9188,13 @@ func (m *NoteMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddDeletedAt(v)
 		return nil
+	case note.FieldClearedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddClearedAt(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Note numeric field %s", name)
 }
@@ -7286,6 +9211,9 @@ func (m *NoteMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(note.FieldDeletedAt) {
 		fields = append(fields, note.FieldDeletedAt)
+	}
+	if m.FieldCleared(note.FieldClearedAt) {
+		fields = append(fields, note.FieldClearedAt)
 	}
 	return fields
 }
@@ -7309,6 +9237,9 @@ func (m *NoteMutation) ClearField(name string) error {
 		return nil
 	case note.FieldDeletedAt:
 		m.ClearDeletedAt()
+		return nil
+	case note.FieldClearedAt:
+		m.ClearClearedAt()
 		return nil
 	}
 	return fmt.Errorf("unknown Note nullable field %s", name)
@@ -7344,6 +9275,9 @@ func (m *NoteMutation) ResetField(name string) error {
 		return nil
 	case note.FieldDeletedAt:
 		m.ResetDeletedAt()
+		return nil
+	case note.FieldClearedAt:
+		m.ResetClearedAt()
 		return nil
 	}
 	return fmt.Errorf("unknown Note field %s", name)
@@ -8592,45 +10526,51 @@ func (m *NoteEventMutation) ResetEdge(name string) error {
 // OrderMutation represents an operation that mutates the Order nodes in the graph.
 type OrderMutation struct {
 	config
-	op              Op
-	typ             string
-	id              *int64
-	user_id         *int64
-	adduser_id      *int64
-	voucher_id      *int64
-	addvoucher_id   *int64
-	shop_id         *int64
-	addshop_id      *int64
-	status          *order.Status
-	one_per_user    *bool
-	flash           *bool
-	pay_value       *int
-	addpay_value    *int
-	pay_method      *order.PayMethod
-	failure         *string
-	idempotency     *string
-	version         *int64
-	addversion      *int64
-	tallied         *bool
-	created_at      *int64
-	addcreated_at   *int64
-	pay_before      *int64
-	addpay_before   *int64
-	paid_at         *int64
-	addpaid_at      *int64
-	used_at         *int64
-	addused_at      *int64
-	cancelled_at    *int64
-	addcancelled_at *int64
-	refunded_at     *int64
-	addrefunded_at  *int64
-	clearedFields   map[string]struct{}
-	payments        map[int64]struct{}
-	removedpayments map[int64]struct{}
-	clearedpayments bool
-	done            bool
-	oldValue        func(context.Context) (*Order, error)
-	predicates      []predicate.Order
+	op                        Op
+	typ                       string
+	id                        *int64
+	user_id                   *int64
+	adduser_id                *int64
+	voucher_id                *int64
+	addvoucher_id             *int64
+	shop_id                   *int64
+	addshop_id                *int64
+	status                    *order.Status
+	one_per_user              *bool
+	flash                     *bool
+	pay_value                 *int
+	addpay_value              *int
+	terms_id                  *int64
+	addterms_id               *int64
+	pay_method                *order.PayMethod
+	failure                   *string
+	idempotency               *string
+	version                   *int64
+	addversion                *int64
+	tallied                   *bool
+	created_at                *int64
+	addcreated_at             *int64
+	pay_before                *int64
+	addpay_before             *int64
+	paid_at                   *int64
+	addpaid_at                *int64
+	used_at                   *int64
+	addused_at                *int64
+	redeemed_by               *int64
+	addredeemed_by            *int64
+	redemption_disputed_at    *int64
+	addredemption_disputed_at *int64
+	cancelled_at              *int64
+	addcancelled_at           *int64
+	refunded_at               *int64
+	addrefunded_at            *int64
+	clearedFields             map[string]struct{}
+	payments                  map[int64]struct{}
+	removedpayments           map[int64]struct{}
+	clearedpayments           bool
+	done                      bool
+	oldValue                  func(context.Context) (*Order, error)
+	predicates                []predicate.Order
 }
 
 var _ ent.Mutation = (*OrderMutation)(nil)
@@ -9067,6 +11007,76 @@ func (m *OrderMutation) AddedPayValue() (r int, exists bool) {
 func (m *OrderMutation) ResetPayValue() {
 	m.pay_value = nil
 	m.addpay_value = nil
+}
+
+// SetTermsID sets the "terms_id" field.
+func (m *OrderMutation) SetTermsID(i int64) {
+	m.terms_id = &i
+	m.addterms_id = nil
+}
+
+// TermsID returns the value of the "terms_id" field in the mutation.
+func (m *OrderMutation) TermsID() (r int64, exists bool) {
+	v := m.terms_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTermsID returns the old "terms_id" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldTermsID(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTermsID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTermsID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTermsID: %w", err)
+	}
+	return oldValue.TermsID, nil
+}
+
+// AddTermsID adds i to the "terms_id" field.
+func (m *OrderMutation) AddTermsID(i int64) {
+	if m.addterms_id != nil {
+		*m.addterms_id += i
+	} else {
+		m.addterms_id = &i
+	}
+}
+
+// AddedTermsID returns the value that was added to the "terms_id" field in this mutation.
+func (m *OrderMutation) AddedTermsID() (r int64, exists bool) {
+	v := m.addterms_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearTermsID clears the value of the "terms_id" field.
+func (m *OrderMutation) ClearTermsID() {
+	m.terms_id = nil
+	m.addterms_id = nil
+	m.clearedFields[order.FieldTermsID] = struct{}{}
+}
+
+// TermsIDCleared returns if the "terms_id" field was cleared in this mutation.
+func (m *OrderMutation) TermsIDCleared() bool {
+	_, ok := m.clearedFields[order.FieldTermsID]
+	return ok
+}
+
+// ResetTermsID resets all changes to the "terms_id" field.
+func (m *OrderMutation) ResetTermsID() {
+	m.terms_id = nil
+	m.addterms_id = nil
+	delete(m.clearedFields, order.FieldTermsID)
 }
 
 // SetPayMethod sets the "pay_method" field.
@@ -9560,6 +11570,146 @@ func (m *OrderMutation) ResetUsedAt() {
 	delete(m.clearedFields, order.FieldUsedAt)
 }
 
+// SetRedeemedBy sets the "redeemed_by" field.
+func (m *OrderMutation) SetRedeemedBy(i int64) {
+	m.redeemed_by = &i
+	m.addredeemed_by = nil
+}
+
+// RedeemedBy returns the value of the "redeemed_by" field in the mutation.
+func (m *OrderMutation) RedeemedBy() (r int64, exists bool) {
+	v := m.redeemed_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRedeemedBy returns the old "redeemed_by" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldRedeemedBy(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRedeemedBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRedeemedBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRedeemedBy: %w", err)
+	}
+	return oldValue.RedeemedBy, nil
+}
+
+// AddRedeemedBy adds i to the "redeemed_by" field.
+func (m *OrderMutation) AddRedeemedBy(i int64) {
+	if m.addredeemed_by != nil {
+		*m.addredeemed_by += i
+	} else {
+		m.addredeemed_by = &i
+	}
+}
+
+// AddedRedeemedBy returns the value that was added to the "redeemed_by" field in this mutation.
+func (m *OrderMutation) AddedRedeemedBy() (r int64, exists bool) {
+	v := m.addredeemed_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearRedeemedBy clears the value of the "redeemed_by" field.
+func (m *OrderMutation) ClearRedeemedBy() {
+	m.redeemed_by = nil
+	m.addredeemed_by = nil
+	m.clearedFields[order.FieldRedeemedBy] = struct{}{}
+}
+
+// RedeemedByCleared returns if the "redeemed_by" field was cleared in this mutation.
+func (m *OrderMutation) RedeemedByCleared() bool {
+	_, ok := m.clearedFields[order.FieldRedeemedBy]
+	return ok
+}
+
+// ResetRedeemedBy resets all changes to the "redeemed_by" field.
+func (m *OrderMutation) ResetRedeemedBy() {
+	m.redeemed_by = nil
+	m.addredeemed_by = nil
+	delete(m.clearedFields, order.FieldRedeemedBy)
+}
+
+// SetRedemptionDisputedAt sets the "redemption_disputed_at" field.
+func (m *OrderMutation) SetRedemptionDisputedAt(i int64) {
+	m.redemption_disputed_at = &i
+	m.addredemption_disputed_at = nil
+}
+
+// RedemptionDisputedAt returns the value of the "redemption_disputed_at" field in the mutation.
+func (m *OrderMutation) RedemptionDisputedAt() (r int64, exists bool) {
+	v := m.redemption_disputed_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRedemptionDisputedAt returns the old "redemption_disputed_at" field's value of the Order entity.
+// If the Order object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *OrderMutation) OldRedemptionDisputedAt(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRedemptionDisputedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRedemptionDisputedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRedemptionDisputedAt: %w", err)
+	}
+	return oldValue.RedemptionDisputedAt, nil
+}
+
+// AddRedemptionDisputedAt adds i to the "redemption_disputed_at" field.
+func (m *OrderMutation) AddRedemptionDisputedAt(i int64) {
+	if m.addredemption_disputed_at != nil {
+		*m.addredemption_disputed_at += i
+	} else {
+		m.addredemption_disputed_at = &i
+	}
+}
+
+// AddedRedemptionDisputedAt returns the value that was added to the "redemption_disputed_at" field in this mutation.
+func (m *OrderMutation) AddedRedemptionDisputedAt() (r int64, exists bool) {
+	v := m.addredemption_disputed_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearRedemptionDisputedAt clears the value of the "redemption_disputed_at" field.
+func (m *OrderMutation) ClearRedemptionDisputedAt() {
+	m.redemption_disputed_at = nil
+	m.addredemption_disputed_at = nil
+	m.clearedFields[order.FieldRedemptionDisputedAt] = struct{}{}
+}
+
+// RedemptionDisputedAtCleared returns if the "redemption_disputed_at" field was cleared in this mutation.
+func (m *OrderMutation) RedemptionDisputedAtCleared() bool {
+	_, ok := m.clearedFields[order.FieldRedemptionDisputedAt]
+	return ok
+}
+
+// ResetRedemptionDisputedAt resets all changes to the "redemption_disputed_at" field.
+func (m *OrderMutation) ResetRedemptionDisputedAt() {
+	m.redemption_disputed_at = nil
+	m.addredemption_disputed_at = nil
+	delete(m.clearedFields, order.FieldRedemptionDisputedAt)
+}
+
 // SetCancelledAt sets the "cancelled_at" field.
 func (m *OrderMutation) SetCancelledAt(i int64) {
 	m.cancelled_at = &i
@@ -9788,7 +11938,7 @@ func (m *OrderMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *OrderMutation) Fields() []string {
-	fields := make([]string, 0, 18)
+	fields := make([]string, 0, 21)
 	if m.user_id != nil {
 		fields = append(fields, order.FieldUserID)
 	}
@@ -9809,6 +11959,9 @@ func (m *OrderMutation) Fields() []string {
 	}
 	if m.pay_value != nil {
 		fields = append(fields, order.FieldPayValue)
+	}
+	if m.terms_id != nil {
+		fields = append(fields, order.FieldTermsID)
 	}
 	if m.pay_method != nil {
 		fields = append(fields, order.FieldPayMethod)
@@ -9836,6 +11989,12 @@ func (m *OrderMutation) Fields() []string {
 	}
 	if m.used_at != nil {
 		fields = append(fields, order.FieldUsedAt)
+	}
+	if m.redeemed_by != nil {
+		fields = append(fields, order.FieldRedeemedBy)
+	}
+	if m.redemption_disputed_at != nil {
+		fields = append(fields, order.FieldRedemptionDisputedAt)
 	}
 	if m.cancelled_at != nil {
 		fields = append(fields, order.FieldCancelledAt)
@@ -9865,6 +12024,8 @@ func (m *OrderMutation) Field(name string) (ent.Value, bool) {
 		return m.Flash()
 	case order.FieldPayValue:
 		return m.PayValue()
+	case order.FieldTermsID:
+		return m.TermsID()
 	case order.FieldPayMethod:
 		return m.PayMethod()
 	case order.FieldFailure:
@@ -9883,6 +12044,10 @@ func (m *OrderMutation) Field(name string) (ent.Value, bool) {
 		return m.PaidAt()
 	case order.FieldUsedAt:
 		return m.UsedAt()
+	case order.FieldRedeemedBy:
+		return m.RedeemedBy()
+	case order.FieldRedemptionDisputedAt:
+		return m.RedemptionDisputedAt()
 	case order.FieldCancelledAt:
 		return m.CancelledAt()
 	case order.FieldRefundedAt:
@@ -9910,6 +12075,8 @@ func (m *OrderMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldFlash(ctx)
 	case order.FieldPayValue:
 		return m.OldPayValue(ctx)
+	case order.FieldTermsID:
+		return m.OldTermsID(ctx)
 	case order.FieldPayMethod:
 		return m.OldPayMethod(ctx)
 	case order.FieldFailure:
@@ -9928,6 +12095,10 @@ func (m *OrderMutation) OldField(ctx context.Context, name string) (ent.Value, e
 		return m.OldPaidAt(ctx)
 	case order.FieldUsedAt:
 		return m.OldUsedAt(ctx)
+	case order.FieldRedeemedBy:
+		return m.OldRedeemedBy(ctx)
+	case order.FieldRedemptionDisputedAt:
+		return m.OldRedemptionDisputedAt(ctx)
 	case order.FieldCancelledAt:
 		return m.OldCancelledAt(ctx)
 	case order.FieldRefundedAt:
@@ -9989,6 +12160,13 @@ func (m *OrderMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetPayValue(v)
+		return nil
+	case order.FieldTermsID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTermsID(v)
 		return nil
 	case order.FieldPayMethod:
 		v, ok := value.(order.PayMethod)
@@ -10053,6 +12231,20 @@ func (m *OrderMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetUsedAt(v)
 		return nil
+	case order.FieldRedeemedBy:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRedeemedBy(v)
+		return nil
+	case order.FieldRedemptionDisputedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRedemptionDisputedAt(v)
+		return nil
 	case order.FieldCancelledAt:
 		v, ok := value.(int64)
 		if !ok {
@@ -10087,6 +12279,9 @@ func (m *OrderMutation) AddedFields() []string {
 	if m.addpay_value != nil {
 		fields = append(fields, order.FieldPayValue)
 	}
+	if m.addterms_id != nil {
+		fields = append(fields, order.FieldTermsID)
+	}
 	if m.addversion != nil {
 		fields = append(fields, order.FieldVersion)
 	}
@@ -10101,6 +12296,12 @@ func (m *OrderMutation) AddedFields() []string {
 	}
 	if m.addused_at != nil {
 		fields = append(fields, order.FieldUsedAt)
+	}
+	if m.addredeemed_by != nil {
+		fields = append(fields, order.FieldRedeemedBy)
+	}
+	if m.addredemption_disputed_at != nil {
+		fields = append(fields, order.FieldRedemptionDisputedAt)
 	}
 	if m.addcancelled_at != nil {
 		fields = append(fields, order.FieldCancelledAt)
@@ -10124,6 +12325,8 @@ func (m *OrderMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedShopID()
 	case order.FieldPayValue:
 		return m.AddedPayValue()
+	case order.FieldTermsID:
+		return m.AddedTermsID()
 	case order.FieldVersion:
 		return m.AddedVersion()
 	case order.FieldCreatedAt:
@@ -10134,6 +12337,10 @@ func (m *OrderMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedPaidAt()
 	case order.FieldUsedAt:
 		return m.AddedUsedAt()
+	case order.FieldRedeemedBy:
+		return m.AddedRedeemedBy()
+	case order.FieldRedemptionDisputedAt:
+		return m.AddedRedemptionDisputedAt()
 	case order.FieldCancelledAt:
 		return m.AddedCancelledAt()
 	case order.FieldRefundedAt:
@@ -10175,6 +12382,13 @@ func (m *OrderMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddPayValue(v)
 		return nil
+	case order.FieldTermsID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTermsID(v)
+		return nil
 	case order.FieldVersion:
 		v, ok := value.(int64)
 		if !ok {
@@ -10210,6 +12424,20 @@ func (m *OrderMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddUsedAt(v)
 		return nil
+	case order.FieldRedeemedBy:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRedeemedBy(v)
+		return nil
+	case order.FieldRedemptionDisputedAt:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddRedemptionDisputedAt(v)
+		return nil
 	case order.FieldCancelledAt:
 		v, ok := value.(int64)
 		if !ok {
@@ -10232,6 +12460,9 @@ func (m *OrderMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *OrderMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(order.FieldTermsID) {
+		fields = append(fields, order.FieldTermsID)
+	}
 	if m.FieldCleared(order.FieldPayMethod) {
 		fields = append(fields, order.FieldPayMethod)
 	}
@@ -10246,6 +12477,12 @@ func (m *OrderMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(order.FieldUsedAt) {
 		fields = append(fields, order.FieldUsedAt)
+	}
+	if m.FieldCleared(order.FieldRedeemedBy) {
+		fields = append(fields, order.FieldRedeemedBy)
+	}
+	if m.FieldCleared(order.FieldRedemptionDisputedAt) {
+		fields = append(fields, order.FieldRedemptionDisputedAt)
 	}
 	if m.FieldCleared(order.FieldCancelledAt) {
 		fields = append(fields, order.FieldCancelledAt)
@@ -10267,6 +12504,9 @@ func (m *OrderMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *OrderMutation) ClearField(name string) error {
 	switch name {
+	case order.FieldTermsID:
+		m.ClearTermsID()
+		return nil
 	case order.FieldPayMethod:
 		m.ClearPayMethod()
 		return nil
@@ -10281,6 +12521,12 @@ func (m *OrderMutation) ClearField(name string) error {
 		return nil
 	case order.FieldUsedAt:
 		m.ClearUsedAt()
+		return nil
+	case order.FieldRedeemedBy:
+		m.ClearRedeemedBy()
+		return nil
+	case order.FieldRedemptionDisputedAt:
+		m.ClearRedemptionDisputedAt()
 		return nil
 	case order.FieldCancelledAt:
 		m.ClearCancelledAt()
@@ -10317,6 +12563,9 @@ func (m *OrderMutation) ResetField(name string) error {
 	case order.FieldPayValue:
 		m.ResetPayValue()
 		return nil
+	case order.FieldTermsID:
+		m.ResetTermsID()
+		return nil
 	case order.FieldPayMethod:
 		m.ResetPayMethod()
 		return nil
@@ -10343,6 +12592,12 @@ func (m *OrderMutation) ResetField(name string) error {
 		return nil
 	case order.FieldUsedAt:
 		m.ResetUsedAt()
+		return nil
+	case order.FieldRedeemedBy:
+		m.ResetRedeemedBy()
+		return nil
+	case order.FieldRedemptionDisputedAt:
+		m.ResetRedemptionDisputedAt()
 		return nil
 	case order.FieldCancelledAt:
 		m.ResetCancelledAt()
@@ -11583,6 +13838,7 @@ type PaymentMutation struct {
 	method        *payment.Method
 	amount        *int
 	addamount     *int
+	currency      *string
 	state         *payment.State
 	created_at    *int64
 	addcreated_at *int64
@@ -11884,6 +14140,42 @@ func (m *PaymentMutation) ResetAmount() {
 	m.addamount = nil
 }
 
+// SetCurrency sets the "currency" field.
+func (m *PaymentMutation) SetCurrency(s string) {
+	m.currency = &s
+}
+
+// Currency returns the value of the "currency" field in the mutation.
+func (m *PaymentMutation) Currency() (r string, exists bool) {
+	v := m.currency
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCurrency returns the old "currency" field's value of the Payment entity.
+// If the Payment object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PaymentMutation) OldCurrency(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCurrency is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCurrency requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCurrency: %w", err)
+	}
+	return oldValue.Currency, nil
+}
+
+// ResetCurrency resets all changes to the "currency" field.
+func (m *PaymentMutation) ResetCurrency() {
+	m.currency = nil
+}
+
 // SetState sets the "state" field.
 func (m *PaymentMutation) SetState(pa payment.State) {
 	m.state = &pa
@@ -12093,7 +14385,7 @@ func (m *PaymentMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PaymentMutation) Fields() []string {
-	fields := make([]string, 0, 7)
+	fields := make([]string, 0, 8)
 	if m._order != nil {
 		fields = append(fields, payment.FieldOrderID)
 	}
@@ -12105,6 +14397,9 @@ func (m *PaymentMutation) Fields() []string {
 	}
 	if m.amount != nil {
 		fields = append(fields, payment.FieldAmount)
+	}
+	if m.currency != nil {
+		fields = append(fields, payment.FieldCurrency)
 	}
 	if m.state != nil {
 		fields = append(fields, payment.FieldState)
@@ -12131,6 +14426,8 @@ func (m *PaymentMutation) Field(name string) (ent.Value, bool) {
 		return m.Method()
 	case payment.FieldAmount:
 		return m.Amount()
+	case payment.FieldCurrency:
+		return m.Currency()
 	case payment.FieldState:
 		return m.State()
 	case payment.FieldCreatedAt:
@@ -12154,6 +14451,8 @@ func (m *PaymentMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldMethod(ctx)
 	case payment.FieldAmount:
 		return m.OldAmount(ctx)
+	case payment.FieldCurrency:
+		return m.OldCurrency(ctx)
 	case payment.FieldState:
 		return m.OldState(ctx)
 	case payment.FieldCreatedAt:
@@ -12196,6 +14495,13 @@ func (m *PaymentMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetAmount(v)
+		return nil
+	case payment.FieldCurrency:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCurrency(v)
 		return nil
 	case payment.FieldState:
 		v, ok := value.(payment.State)
@@ -12329,6 +14635,9 @@ func (m *PaymentMutation) ResetField(name string) error {
 		return nil
 	case payment.FieldAmount:
 		m.ResetAmount()
+		return nil
+	case payment.FieldCurrency:
+		m.ResetCurrency()
 		return nil
 	case payment.FieldState:
 		m.ResetState()
@@ -13922,6 +16231,10 @@ type SessionMutation struct {
 	id            *string
 	created_at    *time.Time
 	expires_at    *time.Time
+	used_at       *time.Time
+	device        *string
+	device_id     *int64
+	adddevice_id  *int64
 	ended_at      *time.Time
 	clearedFields map[string]struct{}
 	user          *int64
@@ -14143,6 +16456,174 @@ func (m *SessionMutation) ResetExpiresAt() {
 	m.expires_at = nil
 }
 
+// SetUsedAt sets the "used_at" field.
+func (m *SessionMutation) SetUsedAt(t time.Time) {
+	m.used_at = &t
+}
+
+// UsedAt returns the value of the "used_at" field in the mutation.
+func (m *SessionMutation) UsedAt() (r time.Time, exists bool) {
+	v := m.used_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsedAt returns the old "used_at" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldUsedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsedAt: %w", err)
+	}
+	return oldValue.UsedAt, nil
+}
+
+// ClearUsedAt clears the value of the "used_at" field.
+func (m *SessionMutation) ClearUsedAt() {
+	m.used_at = nil
+	m.clearedFields[session.FieldUsedAt] = struct{}{}
+}
+
+// UsedAtCleared returns if the "used_at" field was cleared in this mutation.
+func (m *SessionMutation) UsedAtCleared() bool {
+	_, ok := m.clearedFields[session.FieldUsedAt]
+	return ok
+}
+
+// ResetUsedAt resets all changes to the "used_at" field.
+func (m *SessionMutation) ResetUsedAt() {
+	m.used_at = nil
+	delete(m.clearedFields, session.FieldUsedAt)
+}
+
+// SetDevice sets the "device" field.
+func (m *SessionMutation) SetDevice(s string) {
+	m.device = &s
+}
+
+// Device returns the value of the "device" field in the mutation.
+func (m *SessionMutation) Device() (r string, exists bool) {
+	v := m.device
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDevice returns the old "device" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldDevice(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDevice is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDevice requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDevice: %w", err)
+	}
+	return oldValue.Device, nil
+}
+
+// ClearDevice clears the value of the "device" field.
+func (m *SessionMutation) ClearDevice() {
+	m.device = nil
+	m.clearedFields[session.FieldDevice] = struct{}{}
+}
+
+// DeviceCleared returns if the "device" field was cleared in this mutation.
+func (m *SessionMutation) DeviceCleared() bool {
+	_, ok := m.clearedFields[session.FieldDevice]
+	return ok
+}
+
+// ResetDevice resets all changes to the "device" field.
+func (m *SessionMutation) ResetDevice() {
+	m.device = nil
+	delete(m.clearedFields, session.FieldDevice)
+}
+
+// SetDeviceID sets the "device_id" field.
+func (m *SessionMutation) SetDeviceID(i int64) {
+	m.device_id = &i
+	m.adddevice_id = nil
+}
+
+// DeviceID returns the value of the "device_id" field in the mutation.
+func (m *SessionMutation) DeviceID() (r int64, exists bool) {
+	v := m.device_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeviceID returns the old "device_id" field's value of the Session entity.
+// If the Session object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *SessionMutation) OldDeviceID(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeviceID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeviceID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeviceID: %w", err)
+	}
+	return oldValue.DeviceID, nil
+}
+
+// AddDeviceID adds i to the "device_id" field.
+func (m *SessionMutation) AddDeviceID(i int64) {
+	if m.adddevice_id != nil {
+		*m.adddevice_id += i
+	} else {
+		m.adddevice_id = &i
+	}
+}
+
+// AddedDeviceID returns the value that was added to the "device_id" field in this mutation.
+func (m *SessionMutation) AddedDeviceID() (r int64, exists bool) {
+	v := m.adddevice_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearDeviceID clears the value of the "device_id" field.
+func (m *SessionMutation) ClearDeviceID() {
+	m.device_id = nil
+	m.adddevice_id = nil
+	m.clearedFields[session.FieldDeviceID] = struct{}{}
+}
+
+// DeviceIDCleared returns if the "device_id" field was cleared in this mutation.
+func (m *SessionMutation) DeviceIDCleared() bool {
+	_, ok := m.clearedFields[session.FieldDeviceID]
+	return ok
+}
+
+// ResetDeviceID resets all changes to the "device_id" field.
+func (m *SessionMutation) ResetDeviceID() {
+	m.device_id = nil
+	m.adddevice_id = nil
+	delete(m.clearedFields, session.FieldDeviceID)
+}
+
 // SetEndedAt sets the "ended_at" field.
 func (m *SessionMutation) SetEndedAt(t time.Time) {
 	m.ended_at = &t
@@ -14253,7 +16734,7 @@ func (m *SessionMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *SessionMutation) Fields() []string {
-	fields := make([]string, 0, 4)
+	fields := make([]string, 0, 7)
 	if m.user != nil {
 		fields = append(fields, session.FieldUserID)
 	}
@@ -14262,6 +16743,15 @@ func (m *SessionMutation) Fields() []string {
 	}
 	if m.expires_at != nil {
 		fields = append(fields, session.FieldExpiresAt)
+	}
+	if m.used_at != nil {
+		fields = append(fields, session.FieldUsedAt)
+	}
+	if m.device != nil {
+		fields = append(fields, session.FieldDevice)
+	}
+	if m.device_id != nil {
+		fields = append(fields, session.FieldDeviceID)
 	}
 	if m.ended_at != nil {
 		fields = append(fields, session.FieldEndedAt)
@@ -14280,6 +16770,12 @@ func (m *SessionMutation) Field(name string) (ent.Value, bool) {
 		return m.CreatedAt()
 	case session.FieldExpiresAt:
 		return m.ExpiresAt()
+	case session.FieldUsedAt:
+		return m.UsedAt()
+	case session.FieldDevice:
+		return m.Device()
+	case session.FieldDeviceID:
+		return m.DeviceID()
 	case session.FieldEndedAt:
 		return m.EndedAt()
 	}
@@ -14297,6 +16793,12 @@ func (m *SessionMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldCreatedAt(ctx)
 	case session.FieldExpiresAt:
 		return m.OldExpiresAt(ctx)
+	case session.FieldUsedAt:
+		return m.OldUsedAt(ctx)
+	case session.FieldDevice:
+		return m.OldDevice(ctx)
+	case session.FieldDeviceID:
+		return m.OldDeviceID(ctx)
 	case session.FieldEndedAt:
 		return m.OldEndedAt(ctx)
 	}
@@ -14329,6 +16831,27 @@ func (m *SessionMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetExpiresAt(v)
 		return nil
+	case session.FieldUsedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsedAt(v)
+		return nil
+	case session.FieldDevice:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDevice(v)
+		return nil
+	case session.FieldDeviceID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeviceID(v)
+		return nil
 	case session.FieldEndedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -14344,6 +16867,9 @@ func (m *SessionMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *SessionMutation) AddedFields() []string {
 	var fields []string
+	if m.adddevice_id != nil {
+		fields = append(fields, session.FieldDeviceID)
+	}
 	return fields
 }
 
@@ -14352,6 +16878,8 @@ func (m *SessionMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *SessionMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case session.FieldDeviceID:
+		return m.AddedDeviceID()
 	}
 	return nil, false
 }
@@ -14361,6 +16889,13 @@ func (m *SessionMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *SessionMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case session.FieldDeviceID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDeviceID(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Session numeric field %s", name)
 }
@@ -14369,6 +16904,15 @@ func (m *SessionMutation) AddField(name string, value ent.Value) error {
 // mutation.
 func (m *SessionMutation) ClearedFields() []string {
 	var fields []string
+	if m.FieldCleared(session.FieldUsedAt) {
+		fields = append(fields, session.FieldUsedAt)
+	}
+	if m.FieldCleared(session.FieldDevice) {
+		fields = append(fields, session.FieldDevice)
+	}
+	if m.FieldCleared(session.FieldDeviceID) {
+		fields = append(fields, session.FieldDeviceID)
+	}
 	if m.FieldCleared(session.FieldEndedAt) {
 		fields = append(fields, session.FieldEndedAt)
 	}
@@ -14386,6 +16930,15 @@ func (m *SessionMutation) FieldCleared(name string) bool {
 // error if the field is not defined in the schema.
 func (m *SessionMutation) ClearField(name string) error {
 	switch name {
+	case session.FieldUsedAt:
+		m.ClearUsedAt()
+		return nil
+	case session.FieldDevice:
+		m.ClearDevice()
+		return nil
+	case session.FieldDeviceID:
+		m.ClearDeviceID()
+		return nil
 	case session.FieldEndedAt:
 		m.ClearEndedAt()
 		return nil
@@ -14405,6 +16958,15 @@ func (m *SessionMutation) ResetField(name string) error {
 		return nil
 	case session.FieldExpiresAt:
 		m.ResetExpiresAt()
+		return nil
+	case session.FieldUsedAt:
+		m.ResetUsedAt()
+		return nil
+	case session.FieldDevice:
+		m.ResetDevice()
+		return nil
+	case session.FieldDeviceID:
+		m.ResetDeviceID()
 		return nil
 	case session.FieldEndedAt:
 		m.ResetEndedAt()
@@ -17369,6 +19931,9 @@ type UserMutation struct {
 	sessions          map[string]struct{}
 	removedsessions   map[string]struct{}
 	clearedsessions   bool
+	devices           map[int64]struct{}
+	removeddevices    map[int64]struct{}
+	cleareddevices    bool
 	shops             map[int64]struct{}
 	removedshops      map[int64]struct{}
 	clearedshops      bool
@@ -18394,6 +20959,60 @@ func (m *UserMutation) ResetSessions() {
 	m.removedsessions = nil
 }
 
+// AddDeviceIDs adds the "devices" edge to the Device entity by ids.
+func (m *UserMutation) AddDeviceIDs(ids ...int64) {
+	if m.devices == nil {
+		m.devices = make(map[int64]struct{})
+	}
+	for i := range ids {
+		m.devices[ids[i]] = struct{}{}
+	}
+}
+
+// ClearDevices clears the "devices" edge to the Device entity.
+func (m *UserMutation) ClearDevices() {
+	m.cleareddevices = true
+}
+
+// DevicesCleared reports if the "devices" edge to the Device entity was cleared.
+func (m *UserMutation) DevicesCleared() bool {
+	return m.cleareddevices
+}
+
+// RemoveDeviceIDs removes the "devices" edge to the Device entity by IDs.
+func (m *UserMutation) RemoveDeviceIDs(ids ...int64) {
+	if m.removeddevices == nil {
+		m.removeddevices = make(map[int64]struct{})
+	}
+	for i := range ids {
+		delete(m.devices, ids[i])
+		m.removeddevices[ids[i]] = struct{}{}
+	}
+}
+
+// RemovedDevices returns the removed IDs of the "devices" edge to the Device entity.
+func (m *UserMutation) RemovedDevicesIDs() (ids []int64) {
+	for id := range m.removeddevices {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// DevicesIDs returns the "devices" edge IDs in the mutation.
+func (m *UserMutation) DevicesIDs() (ids []int64) {
+	for id := range m.devices {
+		ids = append(ids, id)
+	}
+	return
+}
+
+// ResetDevices resets all changes to the "devices" edge.
+func (m *UserMutation) ResetDevices() {
+	m.devices = nil
+	m.cleareddevices = false
+	m.removeddevices = nil
+}
+
 // AddShopIDs adds the "shops" edge to the Shop entity by ids.
 func (m *UserMutation) AddShopIDs(ids ...int64) {
 	if m.shops == nil {
@@ -18990,9 +21609,12 @@ func (m *UserMutation) ResetField(name string) error {
 
 // AddedEdges returns all edge names that were set/added in this mutation.
 func (m *UserMutation) AddedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.sessions != nil {
 		edges = append(edges, user.EdgeSessions)
+	}
+	if m.devices != nil {
+		edges = append(edges, user.EdgeDevices)
 	}
 	if m.shops != nil {
 		edges = append(edges, user.EdgeShops)
@@ -19010,6 +21632,12 @@ func (m *UserMutation) AddedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case user.EdgeDevices:
+		ids := make([]ent.Value, 0, len(m.devices))
+		for id := range m.devices {
+			ids = append(ids, id)
+		}
+		return ids
 	case user.EdgeShops:
 		ids := make([]ent.Value, 0, len(m.shops))
 		for id := range m.shops {
@@ -19022,9 +21650,12 @@ func (m *UserMutation) AddedIDs(name string) []ent.Value {
 
 // RemovedEdges returns all edge names that were removed in this mutation.
 func (m *UserMutation) RemovedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.removedsessions != nil {
 		edges = append(edges, user.EdgeSessions)
+	}
+	if m.removeddevices != nil {
+		edges = append(edges, user.EdgeDevices)
 	}
 	if m.removedshops != nil {
 		edges = append(edges, user.EdgeShops)
@@ -19042,6 +21673,12 @@ func (m *UserMutation) RemovedIDs(name string) []ent.Value {
 			ids = append(ids, id)
 		}
 		return ids
+	case user.EdgeDevices:
+		ids := make([]ent.Value, 0, len(m.removeddevices))
+		for id := range m.removeddevices {
+			ids = append(ids, id)
+		}
+		return ids
 	case user.EdgeShops:
 		ids := make([]ent.Value, 0, len(m.removedshops))
 		for id := range m.removedshops {
@@ -19054,9 +21691,12 @@ func (m *UserMutation) RemovedIDs(name string) []ent.Value {
 
 // ClearedEdges returns all edge names that were cleared in this mutation.
 func (m *UserMutation) ClearedEdges() []string {
-	edges := make([]string, 0, 2)
+	edges := make([]string, 0, 3)
 	if m.clearedsessions {
 		edges = append(edges, user.EdgeSessions)
+	}
+	if m.cleareddevices {
+		edges = append(edges, user.EdgeDevices)
 	}
 	if m.clearedshops {
 		edges = append(edges, user.EdgeShops)
@@ -19070,6 +21710,8 @@ func (m *UserMutation) EdgeCleared(name string) bool {
 	switch name {
 	case user.EdgeSessions:
 		return m.clearedsessions
+	case user.EdgeDevices:
+		return m.cleareddevices
 	case user.EdgeShops:
 		return m.clearedshops
 	}
@@ -19090,6 +21732,9 @@ func (m *UserMutation) ResetEdge(name string) error {
 	switch name {
 	case user.EdgeSessions:
 		m.ResetSessions()
+		return nil
+	case user.EdgeDevices:
+		m.ResetDevices()
 		return nil
 	case user.EdgeShops:
 		m.ResetShops()
@@ -19925,32 +22570,36 @@ func (m *VisitDayMutation) ResetEdge(name string) error {
 // VoucherMutation represents an operation that mutates the Voucher nodes in the graph.
 type VoucherMutation struct {
 	config
-	op            Op
-	typ           string
-	id            *int64
-	external_id   *string
-	kind          *voucher.Kind
-	title         *string
-	sub_title     *string
-	rules         *string
-	pay_value     *int
-	addpay_value  *int
-	face_value    *int
-	addface_value *int
-	one_per_user  *bool
-	status        *voucher.Status
-	version       *int64
-	addversion    *int64
-	created_at    *time.Time
-	updated_at    *time.Time
-	clearedFields map[string]struct{}
-	shop          *int64
-	clearedshop   bool
-	sale          *int64
-	clearedsale   bool
-	done          bool
-	oldValue      func(context.Context) (*Voucher, error)
-	predicates    []predicate.Voucher
+	op                Op
+	typ               string
+	id                *int64
+	external_id       *string
+	kind              *voucher.Kind
+	title             *string
+	sub_title         *string
+	rules             *string
+	pay_value         *int
+	addpay_value      *int
+	face_value        *int
+	addface_value     *int
+	one_per_user      *bool
+	status            *voucher.Status
+	version           *int64
+	addversion        *int64
+	first_terms_id    *int64
+	addfirst_terms_id *int64
+	terms_id          *int64
+	addterms_id       *int64
+	created_at        *time.Time
+	updated_at        *time.Time
+	clearedFields     map[string]struct{}
+	shop              *int64
+	clearedshop       bool
+	sale              *int64
+	clearedsale       bool
+	done              bool
+	oldValue          func(context.Context) (*Voucher, error)
+	predicates        []predicate.Voucher
 }
 
 var _ ent.Mutation = (*VoucherMutation)(nil)
@@ -20552,6 +23201,146 @@ func (m *VoucherMutation) ResetVersion() {
 	m.addversion = nil
 }
 
+// SetFirstTermsID sets the "first_terms_id" field.
+func (m *VoucherMutation) SetFirstTermsID(i int64) {
+	m.first_terms_id = &i
+	m.addfirst_terms_id = nil
+}
+
+// FirstTermsID returns the value of the "first_terms_id" field in the mutation.
+func (m *VoucherMutation) FirstTermsID() (r int64, exists bool) {
+	v := m.first_terms_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFirstTermsID returns the old "first_terms_id" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldFirstTermsID(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFirstTermsID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFirstTermsID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFirstTermsID: %w", err)
+	}
+	return oldValue.FirstTermsID, nil
+}
+
+// AddFirstTermsID adds i to the "first_terms_id" field.
+func (m *VoucherMutation) AddFirstTermsID(i int64) {
+	if m.addfirst_terms_id != nil {
+		*m.addfirst_terms_id += i
+	} else {
+		m.addfirst_terms_id = &i
+	}
+}
+
+// AddedFirstTermsID returns the value that was added to the "first_terms_id" field in this mutation.
+func (m *VoucherMutation) AddedFirstTermsID() (r int64, exists bool) {
+	v := m.addfirst_terms_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearFirstTermsID clears the value of the "first_terms_id" field.
+func (m *VoucherMutation) ClearFirstTermsID() {
+	m.first_terms_id = nil
+	m.addfirst_terms_id = nil
+	m.clearedFields[voucher.FieldFirstTermsID] = struct{}{}
+}
+
+// FirstTermsIDCleared returns if the "first_terms_id" field was cleared in this mutation.
+func (m *VoucherMutation) FirstTermsIDCleared() bool {
+	_, ok := m.clearedFields[voucher.FieldFirstTermsID]
+	return ok
+}
+
+// ResetFirstTermsID resets all changes to the "first_terms_id" field.
+func (m *VoucherMutation) ResetFirstTermsID() {
+	m.first_terms_id = nil
+	m.addfirst_terms_id = nil
+	delete(m.clearedFields, voucher.FieldFirstTermsID)
+}
+
+// SetTermsID sets the "terms_id" field.
+func (m *VoucherMutation) SetTermsID(i int64) {
+	m.terms_id = &i
+	m.addterms_id = nil
+}
+
+// TermsID returns the value of the "terms_id" field in the mutation.
+func (m *VoucherMutation) TermsID() (r int64, exists bool) {
+	v := m.terms_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTermsID returns the old "terms_id" field's value of the Voucher entity.
+// If the Voucher object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherMutation) OldTermsID(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTermsID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTermsID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTermsID: %w", err)
+	}
+	return oldValue.TermsID, nil
+}
+
+// AddTermsID adds i to the "terms_id" field.
+func (m *VoucherMutation) AddTermsID(i int64) {
+	if m.addterms_id != nil {
+		*m.addterms_id += i
+	} else {
+		m.addterms_id = &i
+	}
+}
+
+// AddedTermsID returns the value that was added to the "terms_id" field in this mutation.
+func (m *VoucherMutation) AddedTermsID() (r int64, exists bool) {
+	v := m.addterms_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearTermsID clears the value of the "terms_id" field.
+func (m *VoucherMutation) ClearTermsID() {
+	m.terms_id = nil
+	m.addterms_id = nil
+	m.clearedFields[voucher.FieldTermsID] = struct{}{}
+}
+
+// TermsIDCleared returns if the "terms_id" field was cleared in this mutation.
+func (m *VoucherMutation) TermsIDCleared() bool {
+	_, ok := m.clearedFields[voucher.FieldTermsID]
+	return ok
+}
+
+// ResetTermsID resets all changes to the "terms_id" field.
+func (m *VoucherMutation) ResetTermsID() {
+	m.terms_id = nil
+	m.addterms_id = nil
+	delete(m.clearedFields, voucher.FieldTermsID)
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (m *VoucherMutation) SetCreatedAt(t time.Time) {
 	m.created_at = &t
@@ -20724,7 +23513,7 @@ func (m *VoucherMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *VoucherMutation) Fields() []string {
-	fields := make([]string, 0, 13)
+	fields := make([]string, 0, 15)
 	if m.external_id != nil {
 		fields = append(fields, voucher.FieldExternalID)
 	}
@@ -20757,6 +23546,12 @@ func (m *VoucherMutation) Fields() []string {
 	}
 	if m.version != nil {
 		fields = append(fields, voucher.FieldVersion)
+	}
+	if m.first_terms_id != nil {
+		fields = append(fields, voucher.FieldFirstTermsID)
+	}
+	if m.terms_id != nil {
+		fields = append(fields, voucher.FieldTermsID)
 	}
 	if m.created_at != nil {
 		fields = append(fields, voucher.FieldCreatedAt)
@@ -20794,6 +23589,10 @@ func (m *VoucherMutation) Field(name string) (ent.Value, bool) {
 		return m.Status()
 	case voucher.FieldVersion:
 		return m.Version()
+	case voucher.FieldFirstTermsID:
+		return m.FirstTermsID()
+	case voucher.FieldTermsID:
+		return m.TermsID()
 	case voucher.FieldCreatedAt:
 		return m.CreatedAt()
 	case voucher.FieldUpdatedAt:
@@ -20829,6 +23628,10 @@ func (m *VoucherMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldStatus(ctx)
 	case voucher.FieldVersion:
 		return m.OldVersion(ctx)
+	case voucher.FieldFirstTermsID:
+		return m.OldFirstTermsID(ctx)
+	case voucher.FieldTermsID:
+		return m.OldTermsID(ctx)
 	case voucher.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case voucher.FieldUpdatedAt:
@@ -20919,6 +23722,20 @@ func (m *VoucherMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetVersion(v)
 		return nil
+	case voucher.FieldFirstTermsID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFirstTermsID(v)
+		return nil
+	case voucher.FieldTermsID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTermsID(v)
+		return nil
 	case voucher.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -20950,6 +23767,12 @@ func (m *VoucherMutation) AddedFields() []string {
 	if m.addversion != nil {
 		fields = append(fields, voucher.FieldVersion)
 	}
+	if m.addfirst_terms_id != nil {
+		fields = append(fields, voucher.FieldFirstTermsID)
+	}
+	if m.addterms_id != nil {
+		fields = append(fields, voucher.FieldTermsID)
+	}
 	return fields
 }
 
@@ -20964,6 +23787,10 @@ func (m *VoucherMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedFaceValue()
 	case voucher.FieldVersion:
 		return m.AddedVersion()
+	case voucher.FieldFirstTermsID:
+		return m.AddedFirstTermsID()
+	case voucher.FieldTermsID:
+		return m.AddedTermsID()
 	}
 	return nil, false
 }
@@ -20994,6 +23821,20 @@ func (m *VoucherMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddVersion(v)
 		return nil
+	case voucher.FieldFirstTermsID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFirstTermsID(v)
+		return nil
+	case voucher.FieldTermsID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddTermsID(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Voucher numeric field %s", name)
 }
@@ -21010,6 +23851,12 @@ func (m *VoucherMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(voucher.FieldRules) {
 		fields = append(fields, voucher.FieldRules)
+	}
+	if m.FieldCleared(voucher.FieldFirstTermsID) {
+		fields = append(fields, voucher.FieldFirstTermsID)
+	}
+	if m.FieldCleared(voucher.FieldTermsID) {
+		fields = append(fields, voucher.FieldTermsID)
 	}
 	return fields
 }
@@ -21033,6 +23880,12 @@ func (m *VoucherMutation) ClearField(name string) error {
 		return nil
 	case voucher.FieldRules:
 		m.ClearRules()
+		return nil
+	case voucher.FieldFirstTermsID:
+		m.ClearFirstTermsID()
+		return nil
+	case voucher.FieldTermsID:
+		m.ClearTermsID()
 		return nil
 	}
 	return fmt.Errorf("unknown Voucher nullable field %s", name)
@@ -21074,6 +23927,12 @@ func (m *VoucherMutation) ResetField(name string) error {
 		return nil
 	case voucher.FieldVersion:
 		m.ResetVersion()
+		return nil
+	case voucher.FieldFirstTermsID:
+		m.ResetFirstTermsID()
+		return nil
+	case voucher.FieldTermsID:
+		m.ResetTermsID()
 		return nil
 	case voucher.FieldCreatedAt:
 		m.ResetCreatedAt()
@@ -21175,4 +24034,575 @@ func (m *VoucherMutation) ResetEdge(name string) error {
 		return nil
 	}
 	return fmt.Errorf("unknown Voucher edge %s", name)
+}
+
+// VoucherTermsMutation represents an operation that mutates the VoucherTerms nodes in the graph.
+type VoucherTermsMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	title         *string
+	sub_title     *string
+	rules         *string
+	face_value    *int
+	addface_value *int
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*VoucherTerms, error)
+	predicates    []predicate.VoucherTerms
+}
+
+var _ ent.Mutation = (*VoucherTermsMutation)(nil)
+
+// vouchertermsOption allows management of the mutation configuration using functional options.
+type vouchertermsOption func(*VoucherTermsMutation)
+
+// newVoucherTermsMutation creates new mutation for the VoucherTerms entity.
+func newVoucherTermsMutation(c config, op Op, opts ...vouchertermsOption) *VoucherTermsMutation {
+	m := &VoucherTermsMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeVoucherTerms,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withVoucherTermsID sets the ID field of the mutation.
+func withVoucherTermsID(id int64) vouchertermsOption {
+	return func(m *VoucherTermsMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *VoucherTerms
+		)
+		m.oldValue = func(ctx context.Context) (*VoucherTerms, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().VoucherTerms.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withVoucherTerms sets the old VoucherTerms of the mutation.
+func withVoucherTerms(node *VoucherTerms) vouchertermsOption {
+	return func(m *VoucherTermsMutation) {
+		m.oldValue = func(context.Context) (*VoucherTerms, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m VoucherTermsMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m VoucherTermsMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of VoucherTerms entities.
+func (m *VoucherTermsMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *VoucherTermsMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *VoucherTermsMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().VoucherTerms.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetTitle sets the "title" field.
+func (m *VoucherTermsMutation) SetTitle(s string) {
+	m.title = &s
+}
+
+// Title returns the value of the "title" field in the mutation.
+func (m *VoucherTermsMutation) Title() (r string, exists bool) {
+	v := m.title
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTitle returns the old "title" field's value of the VoucherTerms entity.
+// If the VoucherTerms object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherTermsMutation) OldTitle(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTitle is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTitle requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTitle: %w", err)
+	}
+	return oldValue.Title, nil
+}
+
+// ResetTitle resets all changes to the "title" field.
+func (m *VoucherTermsMutation) ResetTitle() {
+	m.title = nil
+}
+
+// SetSubTitle sets the "sub_title" field.
+func (m *VoucherTermsMutation) SetSubTitle(s string) {
+	m.sub_title = &s
+}
+
+// SubTitle returns the value of the "sub_title" field in the mutation.
+func (m *VoucherTermsMutation) SubTitle() (r string, exists bool) {
+	v := m.sub_title
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSubTitle returns the old "sub_title" field's value of the VoucherTerms entity.
+// If the VoucherTerms object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherTermsMutation) OldSubTitle(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSubTitle is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSubTitle requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSubTitle: %w", err)
+	}
+	return oldValue.SubTitle, nil
+}
+
+// ClearSubTitle clears the value of the "sub_title" field.
+func (m *VoucherTermsMutation) ClearSubTitle() {
+	m.sub_title = nil
+	m.clearedFields[voucherterms.FieldSubTitle] = struct{}{}
+}
+
+// SubTitleCleared returns if the "sub_title" field was cleared in this mutation.
+func (m *VoucherTermsMutation) SubTitleCleared() bool {
+	_, ok := m.clearedFields[voucherterms.FieldSubTitle]
+	return ok
+}
+
+// ResetSubTitle resets all changes to the "sub_title" field.
+func (m *VoucherTermsMutation) ResetSubTitle() {
+	m.sub_title = nil
+	delete(m.clearedFields, voucherterms.FieldSubTitle)
+}
+
+// SetRules sets the "rules" field.
+func (m *VoucherTermsMutation) SetRules(s string) {
+	m.rules = &s
+}
+
+// Rules returns the value of the "rules" field in the mutation.
+func (m *VoucherTermsMutation) Rules() (r string, exists bool) {
+	v := m.rules
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRules returns the old "rules" field's value of the VoucherTerms entity.
+// If the VoucherTerms object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherTermsMutation) OldRules(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRules is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRules requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRules: %w", err)
+	}
+	return oldValue.Rules, nil
+}
+
+// ClearRules clears the value of the "rules" field.
+func (m *VoucherTermsMutation) ClearRules() {
+	m.rules = nil
+	m.clearedFields[voucherterms.FieldRules] = struct{}{}
+}
+
+// RulesCleared returns if the "rules" field was cleared in this mutation.
+func (m *VoucherTermsMutation) RulesCleared() bool {
+	_, ok := m.clearedFields[voucherterms.FieldRules]
+	return ok
+}
+
+// ResetRules resets all changes to the "rules" field.
+func (m *VoucherTermsMutation) ResetRules() {
+	m.rules = nil
+	delete(m.clearedFields, voucherterms.FieldRules)
+}
+
+// SetFaceValue sets the "face_value" field.
+func (m *VoucherTermsMutation) SetFaceValue(i int) {
+	m.face_value = &i
+	m.addface_value = nil
+}
+
+// FaceValue returns the value of the "face_value" field in the mutation.
+func (m *VoucherTermsMutation) FaceValue() (r int, exists bool) {
+	v := m.face_value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFaceValue returns the old "face_value" field's value of the VoucherTerms entity.
+// If the VoucherTerms object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *VoucherTermsMutation) OldFaceValue(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFaceValue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFaceValue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFaceValue: %w", err)
+	}
+	return oldValue.FaceValue, nil
+}
+
+// AddFaceValue adds i to the "face_value" field.
+func (m *VoucherTermsMutation) AddFaceValue(i int) {
+	if m.addface_value != nil {
+		*m.addface_value += i
+	} else {
+		m.addface_value = &i
+	}
+}
+
+// AddedFaceValue returns the value that was added to the "face_value" field in this mutation.
+func (m *VoucherTermsMutation) AddedFaceValue() (r int, exists bool) {
+	v := m.addface_value
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFaceValue resets all changes to the "face_value" field.
+func (m *VoucherTermsMutation) ResetFaceValue() {
+	m.face_value = nil
+	m.addface_value = nil
+}
+
+// Where appends a list predicates to the VoucherTermsMutation builder.
+func (m *VoucherTermsMutation) Where(ps ...predicate.VoucherTerms) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the VoucherTermsMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *VoucherTermsMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.VoucherTerms, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *VoucherTermsMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *VoucherTermsMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (VoucherTerms).
+func (m *VoucherTermsMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *VoucherTermsMutation) Fields() []string {
+	fields := make([]string, 0, 4)
+	if m.title != nil {
+		fields = append(fields, voucherterms.FieldTitle)
+	}
+	if m.sub_title != nil {
+		fields = append(fields, voucherterms.FieldSubTitle)
+	}
+	if m.rules != nil {
+		fields = append(fields, voucherterms.FieldRules)
+	}
+	if m.face_value != nil {
+		fields = append(fields, voucherterms.FieldFaceValue)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *VoucherTermsMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case voucherterms.FieldTitle:
+		return m.Title()
+	case voucherterms.FieldSubTitle:
+		return m.SubTitle()
+	case voucherterms.FieldRules:
+		return m.Rules()
+	case voucherterms.FieldFaceValue:
+		return m.FaceValue()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *VoucherTermsMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case voucherterms.FieldTitle:
+		return m.OldTitle(ctx)
+	case voucherterms.FieldSubTitle:
+		return m.OldSubTitle(ctx)
+	case voucherterms.FieldRules:
+		return m.OldRules(ctx)
+	case voucherterms.FieldFaceValue:
+		return m.OldFaceValue(ctx)
+	}
+	return nil, fmt.Errorf("unknown VoucherTerms field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VoucherTermsMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case voucherterms.FieldTitle:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTitle(v)
+		return nil
+	case voucherterms.FieldSubTitle:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSubTitle(v)
+		return nil
+	case voucherterms.FieldRules:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRules(v)
+		return nil
+	case voucherterms.FieldFaceValue:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFaceValue(v)
+		return nil
+	}
+	return fmt.Errorf("unknown VoucherTerms field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *VoucherTermsMutation) AddedFields() []string {
+	var fields []string
+	if m.addface_value != nil {
+		fields = append(fields, voucherterms.FieldFaceValue)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *VoucherTermsMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case voucherterms.FieldFaceValue:
+		return m.AddedFaceValue()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *VoucherTermsMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case voucherterms.FieldFaceValue:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFaceValue(v)
+		return nil
+	}
+	return fmt.Errorf("unknown VoucherTerms numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *VoucherTermsMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(voucherterms.FieldSubTitle) {
+		fields = append(fields, voucherterms.FieldSubTitle)
+	}
+	if m.FieldCleared(voucherterms.FieldRules) {
+		fields = append(fields, voucherterms.FieldRules)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *VoucherTermsMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *VoucherTermsMutation) ClearField(name string) error {
+	switch name {
+	case voucherterms.FieldSubTitle:
+		m.ClearSubTitle()
+		return nil
+	case voucherterms.FieldRules:
+		m.ClearRules()
+		return nil
+	}
+	return fmt.Errorf("unknown VoucherTerms nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *VoucherTermsMutation) ResetField(name string) error {
+	switch name {
+	case voucherterms.FieldTitle:
+		m.ResetTitle()
+		return nil
+	case voucherterms.FieldSubTitle:
+		m.ResetSubTitle()
+		return nil
+	case voucherterms.FieldRules:
+		m.ResetRules()
+		return nil
+	case voucherterms.FieldFaceValue:
+		m.ResetFaceValue()
+		return nil
+	}
+	return fmt.Errorf("unknown VoucherTerms field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *VoucherTermsMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *VoucherTermsMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *VoucherTermsMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *VoucherTermsMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *VoucherTermsMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *VoucherTermsMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *VoucherTermsMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown VoucherTerms unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *VoucherTermsMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown VoucherTerms edge %s", name)
 }

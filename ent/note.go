@@ -24,9 +24,9 @@ type Note struct {
 	AuthorID int64 `json:"author_id,omitempty"`
 	// ShopID holds the value of the "shop_id" field.
 	ShopID int64 `json:"shop_id,omitempty"`
-	// Title holds the value of the "title" field.
+	// empty once it was cleared
 	Title string `json:"title,omitempty"`
-	// Content holds the value of the "content" field.
+	// empty once it was cleared
 	Content string `json:"content,omitempty"`
 	// Images holds the value of the "images" field.
 	Images []schema.Image `json:"images,omitempty"`
@@ -35,7 +35,9 @@ type Note struct {
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt int64 `json:"created_at,omitempty"`
 	// DeletedAt holds the value of the "deleted_at" field.
-	DeletedAt    *int64 `json:"deleted_at,omitempty"`
+	DeletedAt *int64 `json:"deleted_at,omitempty"`
+	// its texts and those of its comments are gone, some time after the end
+	ClearedAt    *int64 `json:"cleared_at,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -46,7 +48,7 @@ func (*Note) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case note.FieldImages:
 			values[i] = new([]byte)
-		case note.FieldID, note.FieldAuthorID, note.FieldShopID, note.FieldSeq, note.FieldCreatedAt, note.FieldDeletedAt:
+		case note.FieldID, note.FieldAuthorID, note.FieldShopID, note.FieldSeq, note.FieldCreatedAt, note.FieldDeletedAt, note.FieldClearedAt:
 			values[i] = new(sql.NullInt64)
 		case note.FieldExternalID, note.FieldTitle, note.FieldContent:
 			values[i] = new(sql.NullString)
@@ -130,6 +132,13 @@ func (_m *Note) assignValues(columns []string, values []any) error {
 				_m.DeletedAt = new(int64)
 				*_m.DeletedAt = value.Int64
 			}
+		case note.FieldClearedAt:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field cleared_at", values[i])
+			} else if value.Valid {
+				_m.ClearedAt = new(int64)
+				*_m.ClearedAt = value.Int64
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -196,6 +205,11 @@ func (_m *Note) String() string {
 	builder.WriteString(", ")
 	if v := _m.DeletedAt; v != nil {
 		builder.WriteString("deleted_at=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.ClearedAt; v != nil {
+		builder.WriteString("cleared_at=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteByte(')')

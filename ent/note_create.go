@@ -100,6 +100,20 @@ func (_c *NoteCreate) SetNillableDeletedAt(v *int64) *NoteCreate {
 	return _c
 }
 
+// SetClearedAt sets the "cleared_at" field.
+func (_c *NoteCreate) SetClearedAt(v int64) *NoteCreate {
+	_c.mutation.SetClearedAt(v)
+	return _c
+}
+
+// SetNillableClearedAt sets the "cleared_at" field if the given value is not nil.
+func (_c *NoteCreate) SetNillableClearedAt(v *int64) *NoteCreate {
+	if v != nil {
+		_c.SetClearedAt(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *NoteCreate) SetID(v int64) *NoteCreate {
 	_c.mutation.SetID(v)
@@ -246,6 +260,10 @@ func (_c *NoteCreate) createSpec() (*Note, *sqlgraph.CreateSpec) {
 		_spec.SetField(note.FieldDeletedAt, field.TypeInt64, value)
 		_node.DeletedAt = &value
 	}
+	if value, ok := _c.mutation.ClearedAt(); ok {
+		_spec.SetField(note.FieldClearedAt, field.TypeInt64, value)
+		_node.ClearedAt = &value
+	}
 	return _node, _spec
 }
 
@@ -298,6 +316,42 @@ type (
 	}
 )
 
+// SetTitle sets the "title" field.
+func (u *NoteUpsert) SetTitle(v string) *NoteUpsert {
+	u.Set(note.FieldTitle, v)
+	return u
+}
+
+// UpdateTitle sets the "title" field to the value that was provided on create.
+func (u *NoteUpsert) UpdateTitle() *NoteUpsert {
+	u.SetExcluded(note.FieldTitle)
+	return u
+}
+
+// SetContent sets the "content" field.
+func (u *NoteUpsert) SetContent(v string) *NoteUpsert {
+	u.Set(note.FieldContent, v)
+	return u
+}
+
+// UpdateContent sets the "content" field to the value that was provided on create.
+func (u *NoteUpsert) UpdateContent() *NoteUpsert {
+	u.SetExcluded(note.FieldContent)
+	return u
+}
+
+// SetImages sets the "images" field.
+func (u *NoteUpsert) SetImages(v []schema.Image) *NoteUpsert {
+	u.Set(note.FieldImages, v)
+	return u
+}
+
+// UpdateImages sets the "images" field to the value that was provided on create.
+func (u *NoteUpsert) UpdateImages() *NoteUpsert {
+	u.SetExcluded(note.FieldImages)
+	return u
+}
+
 // SetSeq sets the "seq" field.
 func (u *NoteUpsert) SetSeq(v int64) *NoteUpsert {
 	u.Set(note.FieldSeq, v)
@@ -346,6 +400,30 @@ func (u *NoteUpsert) ClearDeletedAt() *NoteUpsert {
 	return u
 }
 
+// SetClearedAt sets the "cleared_at" field.
+func (u *NoteUpsert) SetClearedAt(v int64) *NoteUpsert {
+	u.Set(note.FieldClearedAt, v)
+	return u
+}
+
+// UpdateClearedAt sets the "cleared_at" field to the value that was provided on create.
+func (u *NoteUpsert) UpdateClearedAt() *NoteUpsert {
+	u.SetExcluded(note.FieldClearedAt)
+	return u
+}
+
+// AddClearedAt adds v to the "cleared_at" field.
+func (u *NoteUpsert) AddClearedAt(v int64) *NoteUpsert {
+	u.Add(note.FieldClearedAt, v)
+	return u
+}
+
+// ClearClearedAt clears the value of the "cleared_at" field.
+func (u *NoteUpsert) ClearClearedAt() *NoteUpsert {
+	u.SetNull(note.FieldClearedAt)
+	return u
+}
+
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
 //
@@ -371,15 +449,6 @@ func (u *NoteUpsertOne) UpdateNewValues() *NoteUpsertOne {
 		}
 		if _, exists := u.create.mutation.ShopID(); exists {
 			s.SetIgnore(note.FieldShopID)
-		}
-		if _, exists := u.create.mutation.Title(); exists {
-			s.SetIgnore(note.FieldTitle)
-		}
-		if _, exists := u.create.mutation.Content(); exists {
-			s.SetIgnore(note.FieldContent)
-		}
-		if _, exists := u.create.mutation.Images(); exists {
-			s.SetIgnore(note.FieldImages)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(note.FieldCreatedAt)
@@ -413,6 +482,48 @@ func (u *NoteUpsertOne) Update(set func(*NoteUpsert)) *NoteUpsertOne {
 		set(&NoteUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetTitle sets the "title" field.
+func (u *NoteUpsertOne) SetTitle(v string) *NoteUpsertOne {
+	return u.Update(func(s *NoteUpsert) {
+		s.SetTitle(v)
+	})
+}
+
+// UpdateTitle sets the "title" field to the value that was provided on create.
+func (u *NoteUpsertOne) UpdateTitle() *NoteUpsertOne {
+	return u.Update(func(s *NoteUpsert) {
+		s.UpdateTitle()
+	})
+}
+
+// SetContent sets the "content" field.
+func (u *NoteUpsertOne) SetContent(v string) *NoteUpsertOne {
+	return u.Update(func(s *NoteUpsert) {
+		s.SetContent(v)
+	})
+}
+
+// UpdateContent sets the "content" field to the value that was provided on create.
+func (u *NoteUpsertOne) UpdateContent() *NoteUpsertOne {
+	return u.Update(func(s *NoteUpsert) {
+		s.UpdateContent()
+	})
+}
+
+// SetImages sets the "images" field.
+func (u *NoteUpsertOne) SetImages(v []schema.Image) *NoteUpsertOne {
+	return u.Update(func(s *NoteUpsert) {
+		s.SetImages(v)
+	})
+}
+
+// UpdateImages sets the "images" field to the value that was provided on create.
+func (u *NoteUpsertOne) UpdateImages() *NoteUpsertOne {
+	return u.Update(func(s *NoteUpsert) {
+		s.UpdateImages()
+	})
 }
 
 // SetSeq sets the "seq" field.
@@ -468,6 +579,34 @@ func (u *NoteUpsertOne) UpdateDeletedAt() *NoteUpsertOne {
 func (u *NoteUpsertOne) ClearDeletedAt() *NoteUpsertOne {
 	return u.Update(func(s *NoteUpsert) {
 		s.ClearDeletedAt()
+	})
+}
+
+// SetClearedAt sets the "cleared_at" field.
+func (u *NoteUpsertOne) SetClearedAt(v int64) *NoteUpsertOne {
+	return u.Update(func(s *NoteUpsert) {
+		s.SetClearedAt(v)
+	})
+}
+
+// AddClearedAt adds v to the "cleared_at" field.
+func (u *NoteUpsertOne) AddClearedAt(v int64) *NoteUpsertOne {
+	return u.Update(func(s *NoteUpsert) {
+		s.AddClearedAt(v)
+	})
+}
+
+// UpdateClearedAt sets the "cleared_at" field to the value that was provided on create.
+func (u *NoteUpsertOne) UpdateClearedAt() *NoteUpsertOne {
+	return u.Update(func(s *NoteUpsert) {
+		s.UpdateClearedAt()
+	})
+}
+
+// ClearClearedAt clears the value of the "cleared_at" field.
+func (u *NoteUpsertOne) ClearClearedAt() *NoteUpsertOne {
+	return u.Update(func(s *NoteUpsert) {
+		s.ClearClearedAt()
 	})
 }
 
@@ -662,15 +801,6 @@ func (u *NoteUpsertBulk) UpdateNewValues() *NoteUpsertBulk {
 			if _, exists := b.mutation.ShopID(); exists {
 				s.SetIgnore(note.FieldShopID)
 			}
-			if _, exists := b.mutation.Title(); exists {
-				s.SetIgnore(note.FieldTitle)
-			}
-			if _, exists := b.mutation.Content(); exists {
-				s.SetIgnore(note.FieldContent)
-			}
-			if _, exists := b.mutation.Images(); exists {
-				s.SetIgnore(note.FieldImages)
-			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(note.FieldCreatedAt)
 			}
@@ -704,6 +834,48 @@ func (u *NoteUpsertBulk) Update(set func(*NoteUpsert)) *NoteUpsertBulk {
 		set(&NoteUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetTitle sets the "title" field.
+func (u *NoteUpsertBulk) SetTitle(v string) *NoteUpsertBulk {
+	return u.Update(func(s *NoteUpsert) {
+		s.SetTitle(v)
+	})
+}
+
+// UpdateTitle sets the "title" field to the value that was provided on create.
+func (u *NoteUpsertBulk) UpdateTitle() *NoteUpsertBulk {
+	return u.Update(func(s *NoteUpsert) {
+		s.UpdateTitle()
+	})
+}
+
+// SetContent sets the "content" field.
+func (u *NoteUpsertBulk) SetContent(v string) *NoteUpsertBulk {
+	return u.Update(func(s *NoteUpsert) {
+		s.SetContent(v)
+	})
+}
+
+// UpdateContent sets the "content" field to the value that was provided on create.
+func (u *NoteUpsertBulk) UpdateContent() *NoteUpsertBulk {
+	return u.Update(func(s *NoteUpsert) {
+		s.UpdateContent()
+	})
+}
+
+// SetImages sets the "images" field.
+func (u *NoteUpsertBulk) SetImages(v []schema.Image) *NoteUpsertBulk {
+	return u.Update(func(s *NoteUpsert) {
+		s.SetImages(v)
+	})
+}
+
+// UpdateImages sets the "images" field to the value that was provided on create.
+func (u *NoteUpsertBulk) UpdateImages() *NoteUpsertBulk {
+	return u.Update(func(s *NoteUpsert) {
+		s.UpdateImages()
+	})
 }
 
 // SetSeq sets the "seq" field.
@@ -759,6 +931,34 @@ func (u *NoteUpsertBulk) UpdateDeletedAt() *NoteUpsertBulk {
 func (u *NoteUpsertBulk) ClearDeletedAt() *NoteUpsertBulk {
 	return u.Update(func(s *NoteUpsert) {
 		s.ClearDeletedAt()
+	})
+}
+
+// SetClearedAt sets the "cleared_at" field.
+func (u *NoteUpsertBulk) SetClearedAt(v int64) *NoteUpsertBulk {
+	return u.Update(func(s *NoteUpsert) {
+		s.SetClearedAt(v)
+	})
+}
+
+// AddClearedAt adds v to the "cleared_at" field.
+func (u *NoteUpsertBulk) AddClearedAt(v int64) *NoteUpsertBulk {
+	return u.Update(func(s *NoteUpsert) {
+		s.AddClearedAt(v)
+	})
+}
+
+// UpdateClearedAt sets the "cleared_at" field to the value that was provided on create.
+func (u *NoteUpsertBulk) UpdateClearedAt() *NoteUpsertBulk {
+	return u.Update(func(s *NoteUpsert) {
+		s.UpdateClearedAt()
+	})
+}
+
+// ClearClearedAt clears the value of the "cleared_at" field.
+func (u *NoteUpsertBulk) ClearClearedAt() *NoteUpsertBulk {
+	return u.Update(func(s *NoteUpsert) {
+		s.ClearClearedAt()
 	})
 }
 

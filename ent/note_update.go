@@ -9,9 +9,11 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/predicate"
+	"github.com/tandian-dev/tandian/ent/schema"
 )
 
 // NoteUpdate is the builder for updating Note entities.
@@ -25,6 +27,46 @@ type NoteUpdate struct {
 // Where appends a list predicates to the NoteUpdate builder.
 func (_u *NoteUpdate) Where(ps ...predicate.Note) *NoteUpdate {
 	_u.mutation.Where(ps...)
+	return _u
+}
+
+// SetTitle sets the "title" field.
+func (_u *NoteUpdate) SetTitle(v string) *NoteUpdate {
+	_u.mutation.SetTitle(v)
+	return _u
+}
+
+// SetNillableTitle sets the "title" field if the given value is not nil.
+func (_u *NoteUpdate) SetNillableTitle(v *string) *NoteUpdate {
+	if v != nil {
+		_u.SetTitle(*v)
+	}
+	return _u
+}
+
+// SetContent sets the "content" field.
+func (_u *NoteUpdate) SetContent(v string) *NoteUpdate {
+	_u.mutation.SetContent(v)
+	return _u
+}
+
+// SetNillableContent sets the "content" field if the given value is not nil.
+func (_u *NoteUpdate) SetNillableContent(v *string) *NoteUpdate {
+	if v != nil {
+		_u.SetContent(*v)
+	}
+	return _u
+}
+
+// SetImages sets the "images" field.
+func (_u *NoteUpdate) SetImages(v []schema.Image) *NoteUpdate {
+	_u.mutation.SetImages(v)
+	return _u
+}
+
+// AppendImages appends value to the "images" field.
+func (_u *NoteUpdate) AppendImages(v []schema.Image) *NoteUpdate {
+	_u.mutation.AppendImages(v)
 	return _u
 }
 
@@ -82,6 +124,33 @@ func (_u *NoteUpdate) ClearDeletedAt() *NoteUpdate {
 	return _u
 }
 
+// SetClearedAt sets the "cleared_at" field.
+func (_u *NoteUpdate) SetClearedAt(v int64) *NoteUpdate {
+	_u.mutation.ResetClearedAt()
+	_u.mutation.SetClearedAt(v)
+	return _u
+}
+
+// SetNillableClearedAt sets the "cleared_at" field if the given value is not nil.
+func (_u *NoteUpdate) SetNillableClearedAt(v *int64) *NoteUpdate {
+	if v != nil {
+		_u.SetClearedAt(*v)
+	}
+	return _u
+}
+
+// AddClearedAt adds value to the "cleared_at" field.
+func (_u *NoteUpdate) AddClearedAt(v int64) *NoteUpdate {
+	_u.mutation.AddClearedAt(v)
+	return _u
+}
+
+// ClearClearedAt clears the value of the "cleared_at" field.
+func (_u *NoteUpdate) ClearClearedAt() *NoteUpdate {
+	_u.mutation.ClearClearedAt()
+	return _u
+}
+
 // Mutation returns the NoteMutation object of the builder.
 func (_u *NoteUpdate) Mutation() *NoteMutation {
 	return _u.mutation
@@ -114,6 +183,16 @@ func (_u *NoteUpdate) ExecX(ctx context.Context) {
 	}
 }
 
+// check runs all checks and user-defined validators on the builder.
+func (_u *NoteUpdate) check() error {
+	if v, ok := _u.mutation.Title(); ok {
+		if err := note.TitleValidator(v); err != nil {
+			return &ValidationError{Name: "title", err: fmt.Errorf(`ent: validator failed for field "Note.title": %w`, err)}
+		}
+	}
+	return nil
+}
+
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *NoteUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *NoteUpdate {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -121,6 +200,9 @@ func (_u *NoteUpdate) Modify(modifiers ...func(u *sql.UpdateBuilder)) *NoteUpdat
 }
 
 func (_u *NoteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
+	if err := _u.check(); err != nil {
+		return _node, err
+	}
 	_spec := sqlgraph.NewUpdateSpec(note.Table, note.Columns, sqlgraph.NewFieldSpec(note.FieldID, field.TypeInt64))
 	if ps := _u.mutation.predicates; len(ps) > 0 {
 		_spec.Predicate = func(selector *sql.Selector) {
@@ -131,6 +213,20 @@ func (_u *NoteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.ExternalIDCleared() {
 		_spec.ClearField(note.FieldExternalID, field.TypeString)
+	}
+	if value, ok := _u.mutation.Title(); ok {
+		_spec.SetField(note.FieldTitle, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Content(); ok {
+		_spec.SetField(note.FieldContent, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Images(); ok {
+		_spec.SetField(note.FieldImages, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedImages(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, note.FieldImages, value)
+		})
 	}
 	if value, ok := _u.mutation.Seq(); ok {
 		_spec.SetField(note.FieldSeq, field.TypeInt64, value)
@@ -149,6 +245,15 @@ func (_u *NoteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.DeletedAtCleared() {
 		_spec.ClearField(note.FieldDeletedAt, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.ClearedAt(); ok {
+		_spec.SetField(note.FieldClearedAt, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedClearedAt(); ok {
+		_spec.AddField(note.FieldClearedAt, field.TypeInt64, value)
+	}
+	if _u.mutation.ClearedAtCleared() {
+		_spec.ClearField(note.FieldClearedAt, field.TypeInt64)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -170,6 +275,46 @@ type NoteUpdateOne struct {
 	hooks     []Hook
 	mutation  *NoteMutation
 	modifiers []func(*sql.UpdateBuilder)
+}
+
+// SetTitle sets the "title" field.
+func (_u *NoteUpdateOne) SetTitle(v string) *NoteUpdateOne {
+	_u.mutation.SetTitle(v)
+	return _u
+}
+
+// SetNillableTitle sets the "title" field if the given value is not nil.
+func (_u *NoteUpdateOne) SetNillableTitle(v *string) *NoteUpdateOne {
+	if v != nil {
+		_u.SetTitle(*v)
+	}
+	return _u
+}
+
+// SetContent sets the "content" field.
+func (_u *NoteUpdateOne) SetContent(v string) *NoteUpdateOne {
+	_u.mutation.SetContent(v)
+	return _u
+}
+
+// SetNillableContent sets the "content" field if the given value is not nil.
+func (_u *NoteUpdateOne) SetNillableContent(v *string) *NoteUpdateOne {
+	if v != nil {
+		_u.SetContent(*v)
+	}
+	return _u
+}
+
+// SetImages sets the "images" field.
+func (_u *NoteUpdateOne) SetImages(v []schema.Image) *NoteUpdateOne {
+	_u.mutation.SetImages(v)
+	return _u
+}
+
+// AppendImages appends value to the "images" field.
+func (_u *NoteUpdateOne) AppendImages(v []schema.Image) *NoteUpdateOne {
+	_u.mutation.AppendImages(v)
+	return _u
 }
 
 // SetSeq sets the "seq" field.
@@ -226,6 +371,33 @@ func (_u *NoteUpdateOne) ClearDeletedAt() *NoteUpdateOne {
 	return _u
 }
 
+// SetClearedAt sets the "cleared_at" field.
+func (_u *NoteUpdateOne) SetClearedAt(v int64) *NoteUpdateOne {
+	_u.mutation.ResetClearedAt()
+	_u.mutation.SetClearedAt(v)
+	return _u
+}
+
+// SetNillableClearedAt sets the "cleared_at" field if the given value is not nil.
+func (_u *NoteUpdateOne) SetNillableClearedAt(v *int64) *NoteUpdateOne {
+	if v != nil {
+		_u.SetClearedAt(*v)
+	}
+	return _u
+}
+
+// AddClearedAt adds value to the "cleared_at" field.
+func (_u *NoteUpdateOne) AddClearedAt(v int64) *NoteUpdateOne {
+	_u.mutation.AddClearedAt(v)
+	return _u
+}
+
+// ClearClearedAt clears the value of the "cleared_at" field.
+func (_u *NoteUpdateOne) ClearClearedAt() *NoteUpdateOne {
+	_u.mutation.ClearClearedAt()
+	return _u
+}
+
 // Mutation returns the NoteMutation object of the builder.
 func (_u *NoteUpdateOne) Mutation() *NoteMutation {
 	return _u.mutation
@@ -271,6 +443,16 @@ func (_u *NoteUpdateOne) ExecX(ctx context.Context) {
 	}
 }
 
+// check runs all checks and user-defined validators on the builder.
+func (_u *NoteUpdateOne) check() error {
+	if v, ok := _u.mutation.Title(); ok {
+		if err := note.TitleValidator(v); err != nil {
+			return &ValidationError{Name: "title", err: fmt.Errorf(`ent: validator failed for field "Note.title": %w`, err)}
+		}
+	}
+	return nil
+}
+
 // Modify adds a statement modifier for attaching custom logic to the UPDATE statement.
 func (_u *NoteUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *NoteUpdateOne {
 	_u.modifiers = append(_u.modifiers, modifiers...)
@@ -278,6 +460,9 @@ func (_u *NoteUpdateOne) Modify(modifiers ...func(u *sql.UpdateBuilder)) *NoteUp
 }
 
 func (_u *NoteUpdateOne) sqlSave(ctx context.Context) (_node *Note, err error) {
+	if err := _u.check(); err != nil {
+		return _node, err
+	}
 	_spec := sqlgraph.NewUpdateSpec(note.Table, note.Columns, sqlgraph.NewFieldSpec(note.FieldID, field.TypeInt64))
 	id, ok := _u.mutation.ID()
 	if !ok {
@@ -306,6 +491,20 @@ func (_u *NoteUpdateOne) sqlSave(ctx context.Context) (_node *Note, err error) {
 	if _u.mutation.ExternalIDCleared() {
 		_spec.ClearField(note.FieldExternalID, field.TypeString)
 	}
+	if value, ok := _u.mutation.Title(); ok {
+		_spec.SetField(note.FieldTitle, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Content(); ok {
+		_spec.SetField(note.FieldContent, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Images(); ok {
+		_spec.SetField(note.FieldImages, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedImages(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, note.FieldImages, value)
+		})
+	}
 	if value, ok := _u.mutation.Seq(); ok {
 		_spec.SetField(note.FieldSeq, field.TypeInt64, value)
 	}
@@ -323,6 +522,15 @@ func (_u *NoteUpdateOne) sqlSave(ctx context.Context) (_node *Note, err error) {
 	}
 	if _u.mutation.DeletedAtCleared() {
 		_spec.ClearField(note.FieldDeletedAt, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.ClearedAt(); ok {
+		_spec.SetField(note.FieldClearedAt, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedClearedAt(); ok {
+		_spec.AddField(note.FieldClearedAt, field.TypeInt64, value)
+	}
+	if _u.mutation.ClearedAtCleared() {
+		_spec.ClearField(note.FieldClearedAt, field.TypeInt64)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Note{config: _u.config}

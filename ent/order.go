@@ -31,6 +31,8 @@ type Order struct {
 	Flash bool `json:"flash,omitempty"`
 	// minor units
 	PayValue int `json:"pay_value,omitempty"`
+	// the terms_id of its voucher at the insert; null: the first terms
+	TermsID *int64 `json:"terms_id,omitempty"`
 	// PayMethod holds the value of the "pay_method" field.
 	PayMethod *order.PayMethod `json:"pay_method,omitempty"`
 	// code of the reason, of a FAILED one
@@ -49,6 +51,10 @@ type Order struct {
 	PaidAt *int64 `json:"paid_at,omitempty"`
 	// UsedAt holds the value of the "used_at" field.
 	UsedAt *int64 `json:"used_at,omitempty"`
+	// user that redeemed it
+	RedeemedBy *int64 `json:"redeemed_by,omitempty"`
+	// when its buyer disputed the redemption
+	RedemptionDisputedAt *int64 `json:"redemption_disputed_at,omitempty"`
 	// CancelledAt holds the value of the "cancelled_at" field.
 	CancelledAt *int64 `json:"cancelled_at,omitempty"`
 	// RefundedAt holds the value of the "refunded_at" field.
@@ -84,7 +90,7 @@ func (*Order) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case order.FieldOnePerUser, order.FieldFlash, order.FieldTallied:
 			values[i] = new(sql.NullBool)
-		case order.FieldID, order.FieldUserID, order.FieldVoucherID, order.FieldShopID, order.FieldPayValue, order.FieldVersion, order.FieldCreatedAt, order.FieldPayBefore, order.FieldPaidAt, order.FieldUsedAt, order.FieldCancelledAt, order.FieldRefundedAt:
+		case order.FieldID, order.FieldUserID, order.FieldVoucherID, order.FieldShopID, order.FieldPayValue, order.FieldTermsID, order.FieldVersion, order.FieldCreatedAt, order.FieldPayBefore, order.FieldPaidAt, order.FieldUsedAt, order.FieldRedeemedBy, order.FieldRedemptionDisputedAt, order.FieldCancelledAt, order.FieldRefundedAt:
 			values[i] = new(sql.NullInt64)
 		case order.FieldStatus, order.FieldPayMethod, order.FieldFailure, order.FieldIdempotency:
 			values[i] = new(sql.NullString)
@@ -151,6 +157,13 @@ func (_m *Order) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.PayValue = int(value.Int64)
 			}
+		case order.FieldTermsID:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field terms_id", values[i])
+			} else if value.Valid {
+				_m.TermsID = new(int64)
+				*_m.TermsID = value.Int64
+			}
 		case order.FieldPayMethod:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field pay_method", values[i])
@@ -209,6 +222,20 @@ func (_m *Order) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.UsedAt = new(int64)
 				*_m.UsedAt = value.Int64
+			}
+		case order.FieldRedeemedBy:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field redeemed_by", values[i])
+			} else if value.Valid {
+				_m.RedeemedBy = new(int64)
+				*_m.RedeemedBy = value.Int64
+			}
+		case order.FieldRedemptionDisputedAt:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field redemption_disputed_at", values[i])
+			} else if value.Valid {
+				_m.RedemptionDisputedAt = new(int64)
+				*_m.RedemptionDisputedAt = value.Int64
 			}
 		case order.FieldCancelledAt:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -286,6 +313,11 @@ func (_m *Order) String() string {
 	builder.WriteString("pay_value=")
 	builder.WriteString(fmt.Sprintf("%v", _m.PayValue))
 	builder.WriteString(", ")
+	if v := _m.TermsID; v != nil {
+		builder.WriteString("terms_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
 	if v := _m.PayMethod; v != nil {
 		builder.WriteString("pay_method=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
@@ -320,6 +352,16 @@ func (_m *Order) String() string {
 	builder.WriteString(", ")
 	if v := _m.UsedAt; v != nil {
 		builder.WriteString("used_at=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.RedeemedBy; v != nil {
+		builder.WriteString("redeemed_by=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.RedemptionDisputedAt; v != nil {
+		builder.WriteString("redemption_disputed_at=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteString(", ")

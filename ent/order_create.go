@@ -64,6 +64,20 @@ func (_c *OrderCreate) SetPayValue(v int) *OrderCreate {
 	return _c
 }
 
+// SetTermsID sets the "terms_id" field.
+func (_c *OrderCreate) SetTermsID(v int64) *OrderCreate {
+	_c.mutation.SetTermsID(v)
+	return _c
+}
+
+// SetNillableTermsID sets the "terms_id" field if the given value is not nil.
+func (_c *OrderCreate) SetNillableTermsID(v *int64) *OrderCreate {
+	if v != nil {
+		_c.SetTermsID(*v)
+	}
+	return _c
+}
+
 // SetPayMethod sets the "pay_method" field.
 func (_c *OrderCreate) SetPayMethod(v order.PayMethod) *OrderCreate {
 	_c.mutation.SetPayMethod(v)
@@ -170,6 +184,34 @@ func (_c *OrderCreate) SetUsedAt(v int64) *OrderCreate {
 func (_c *OrderCreate) SetNillableUsedAt(v *int64) *OrderCreate {
 	if v != nil {
 		_c.SetUsedAt(*v)
+	}
+	return _c
+}
+
+// SetRedeemedBy sets the "redeemed_by" field.
+func (_c *OrderCreate) SetRedeemedBy(v int64) *OrderCreate {
+	_c.mutation.SetRedeemedBy(v)
+	return _c
+}
+
+// SetNillableRedeemedBy sets the "redeemed_by" field if the given value is not nil.
+func (_c *OrderCreate) SetNillableRedeemedBy(v *int64) *OrderCreate {
+	if v != nil {
+		_c.SetRedeemedBy(*v)
+	}
+	return _c
+}
+
+// SetRedemptionDisputedAt sets the "redemption_disputed_at" field.
+func (_c *OrderCreate) SetRedemptionDisputedAt(v int64) *OrderCreate {
+	_c.mutation.SetRedemptionDisputedAt(v)
+	return _c
+}
+
+// SetNillableRedemptionDisputedAt sets the "redemption_disputed_at" field if the given value is not nil.
+func (_c *OrderCreate) SetNillableRedemptionDisputedAt(v *int64) *OrderCreate {
+	if v != nil {
+		_c.SetRedemptionDisputedAt(*v)
 	}
 	return _c
 }
@@ -384,6 +426,10 @@ func (_c *OrderCreate) createSpec() (*Order, *sqlgraph.CreateSpec) {
 		_spec.SetField(order.FieldPayValue, field.TypeInt, value)
 		_node.PayValue = value
 	}
+	if value, ok := _c.mutation.TermsID(); ok {
+		_spec.SetField(order.FieldTermsID, field.TypeInt64, value)
+		_node.TermsID = &value
+	}
 	if value, ok := _c.mutation.PayMethod(); ok {
 		_spec.SetField(order.FieldPayMethod, field.TypeEnum, value)
 		_node.PayMethod = &value
@@ -419,6 +465,14 @@ func (_c *OrderCreate) createSpec() (*Order, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.UsedAt(); ok {
 		_spec.SetField(order.FieldUsedAt, field.TypeInt64, value)
 		_node.UsedAt = &value
+	}
+	if value, ok := _c.mutation.RedeemedBy(); ok {
+		_spec.SetField(order.FieldRedeemedBy, field.TypeInt64, value)
+		_node.RedeemedBy = &value
+	}
+	if value, ok := _c.mutation.RedemptionDisputedAt(); ok {
+		_spec.SetField(order.FieldRedemptionDisputedAt, field.TypeInt64, value)
+		_node.RedemptionDisputedAt = &value
 	}
 	if value, ok := _c.mutation.CancelledAt(); ok {
 		_spec.SetField(order.FieldCancelledAt, field.TypeInt64, value)
@@ -658,6 +712,54 @@ func (u *OrderUpsert) ClearUsedAt() *OrderUpsert {
 	return u
 }
 
+// SetRedeemedBy sets the "redeemed_by" field.
+func (u *OrderUpsert) SetRedeemedBy(v int64) *OrderUpsert {
+	u.Set(order.FieldRedeemedBy, v)
+	return u
+}
+
+// UpdateRedeemedBy sets the "redeemed_by" field to the value that was provided on create.
+func (u *OrderUpsert) UpdateRedeemedBy() *OrderUpsert {
+	u.SetExcluded(order.FieldRedeemedBy)
+	return u
+}
+
+// AddRedeemedBy adds v to the "redeemed_by" field.
+func (u *OrderUpsert) AddRedeemedBy(v int64) *OrderUpsert {
+	u.Add(order.FieldRedeemedBy, v)
+	return u
+}
+
+// ClearRedeemedBy clears the value of the "redeemed_by" field.
+func (u *OrderUpsert) ClearRedeemedBy() *OrderUpsert {
+	u.SetNull(order.FieldRedeemedBy)
+	return u
+}
+
+// SetRedemptionDisputedAt sets the "redemption_disputed_at" field.
+func (u *OrderUpsert) SetRedemptionDisputedAt(v int64) *OrderUpsert {
+	u.Set(order.FieldRedemptionDisputedAt, v)
+	return u
+}
+
+// UpdateRedemptionDisputedAt sets the "redemption_disputed_at" field to the value that was provided on create.
+func (u *OrderUpsert) UpdateRedemptionDisputedAt() *OrderUpsert {
+	u.SetExcluded(order.FieldRedemptionDisputedAt)
+	return u
+}
+
+// AddRedemptionDisputedAt adds v to the "redemption_disputed_at" field.
+func (u *OrderUpsert) AddRedemptionDisputedAt(v int64) *OrderUpsert {
+	u.Add(order.FieldRedemptionDisputedAt, v)
+	return u
+}
+
+// ClearRedemptionDisputedAt clears the value of the "redemption_disputed_at" field.
+func (u *OrderUpsert) ClearRedemptionDisputedAt() *OrderUpsert {
+	u.SetNull(order.FieldRedemptionDisputedAt)
+	return u
+}
+
 // SetCancelledAt sets the "cancelled_at" field.
 func (u *OrderUpsert) SetCancelledAt(v int64) *OrderUpsert {
 	u.Set(order.FieldCancelledAt, v)
@@ -740,6 +842,9 @@ func (u *OrderUpsertOne) UpdateNewValues() *OrderUpsertOne {
 		}
 		if _, exists := u.create.mutation.PayValue(); exists {
 			s.SetIgnore(order.FieldPayValue)
+		}
+		if _, exists := u.create.mutation.TermsID(); exists {
+			s.SetIgnore(order.FieldTermsID)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(order.FieldCreatedAt)
@@ -961,6 +1066,62 @@ func (u *OrderUpsertOne) UpdateUsedAt() *OrderUpsertOne {
 func (u *OrderUpsertOne) ClearUsedAt() *OrderUpsertOne {
 	return u.Update(func(s *OrderUpsert) {
 		s.ClearUsedAt()
+	})
+}
+
+// SetRedeemedBy sets the "redeemed_by" field.
+func (u *OrderUpsertOne) SetRedeemedBy(v int64) *OrderUpsertOne {
+	return u.Update(func(s *OrderUpsert) {
+		s.SetRedeemedBy(v)
+	})
+}
+
+// AddRedeemedBy adds v to the "redeemed_by" field.
+func (u *OrderUpsertOne) AddRedeemedBy(v int64) *OrderUpsertOne {
+	return u.Update(func(s *OrderUpsert) {
+		s.AddRedeemedBy(v)
+	})
+}
+
+// UpdateRedeemedBy sets the "redeemed_by" field to the value that was provided on create.
+func (u *OrderUpsertOne) UpdateRedeemedBy() *OrderUpsertOne {
+	return u.Update(func(s *OrderUpsert) {
+		s.UpdateRedeemedBy()
+	})
+}
+
+// ClearRedeemedBy clears the value of the "redeemed_by" field.
+func (u *OrderUpsertOne) ClearRedeemedBy() *OrderUpsertOne {
+	return u.Update(func(s *OrderUpsert) {
+		s.ClearRedeemedBy()
+	})
+}
+
+// SetRedemptionDisputedAt sets the "redemption_disputed_at" field.
+func (u *OrderUpsertOne) SetRedemptionDisputedAt(v int64) *OrderUpsertOne {
+	return u.Update(func(s *OrderUpsert) {
+		s.SetRedemptionDisputedAt(v)
+	})
+}
+
+// AddRedemptionDisputedAt adds v to the "redemption_disputed_at" field.
+func (u *OrderUpsertOne) AddRedemptionDisputedAt(v int64) *OrderUpsertOne {
+	return u.Update(func(s *OrderUpsert) {
+		s.AddRedemptionDisputedAt(v)
+	})
+}
+
+// UpdateRedemptionDisputedAt sets the "redemption_disputed_at" field to the value that was provided on create.
+func (u *OrderUpsertOne) UpdateRedemptionDisputedAt() *OrderUpsertOne {
+	return u.Update(func(s *OrderUpsert) {
+		s.UpdateRedemptionDisputedAt()
+	})
+}
+
+// ClearRedemptionDisputedAt clears the value of the "redemption_disputed_at" field.
+func (u *OrderUpsertOne) ClearRedemptionDisputedAt() *OrderUpsertOne {
+	return u.Update(func(s *OrderUpsert) {
+		s.ClearRedemptionDisputedAt()
 	})
 }
 
@@ -1220,6 +1381,9 @@ func (u *OrderUpsertBulk) UpdateNewValues() *OrderUpsertBulk {
 			if _, exists := b.mutation.PayValue(); exists {
 				s.SetIgnore(order.FieldPayValue)
 			}
+			if _, exists := b.mutation.TermsID(); exists {
+				s.SetIgnore(order.FieldTermsID)
+			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(order.FieldCreatedAt)
 			}
@@ -1441,6 +1605,62 @@ func (u *OrderUpsertBulk) UpdateUsedAt() *OrderUpsertBulk {
 func (u *OrderUpsertBulk) ClearUsedAt() *OrderUpsertBulk {
 	return u.Update(func(s *OrderUpsert) {
 		s.ClearUsedAt()
+	})
+}
+
+// SetRedeemedBy sets the "redeemed_by" field.
+func (u *OrderUpsertBulk) SetRedeemedBy(v int64) *OrderUpsertBulk {
+	return u.Update(func(s *OrderUpsert) {
+		s.SetRedeemedBy(v)
+	})
+}
+
+// AddRedeemedBy adds v to the "redeemed_by" field.
+func (u *OrderUpsertBulk) AddRedeemedBy(v int64) *OrderUpsertBulk {
+	return u.Update(func(s *OrderUpsert) {
+		s.AddRedeemedBy(v)
+	})
+}
+
+// UpdateRedeemedBy sets the "redeemed_by" field to the value that was provided on create.
+func (u *OrderUpsertBulk) UpdateRedeemedBy() *OrderUpsertBulk {
+	return u.Update(func(s *OrderUpsert) {
+		s.UpdateRedeemedBy()
+	})
+}
+
+// ClearRedeemedBy clears the value of the "redeemed_by" field.
+func (u *OrderUpsertBulk) ClearRedeemedBy() *OrderUpsertBulk {
+	return u.Update(func(s *OrderUpsert) {
+		s.ClearRedeemedBy()
+	})
+}
+
+// SetRedemptionDisputedAt sets the "redemption_disputed_at" field.
+func (u *OrderUpsertBulk) SetRedemptionDisputedAt(v int64) *OrderUpsertBulk {
+	return u.Update(func(s *OrderUpsert) {
+		s.SetRedemptionDisputedAt(v)
+	})
+}
+
+// AddRedemptionDisputedAt adds v to the "redemption_disputed_at" field.
+func (u *OrderUpsertBulk) AddRedemptionDisputedAt(v int64) *OrderUpsertBulk {
+	return u.Update(func(s *OrderUpsert) {
+		s.AddRedemptionDisputedAt(v)
+	})
+}
+
+// UpdateRedemptionDisputedAt sets the "redemption_disputed_at" field to the value that was provided on create.
+func (u *OrderUpsertBulk) UpdateRedemptionDisputedAt() *OrderUpsertBulk {
+	return u.Update(func(s *OrderUpsert) {
+		s.UpdateRedemptionDisputedAt()
+	})
+}
+
+// ClearRedemptionDisputedAt clears the value of the "redemption_disputed_at" field.
+func (u *OrderUpsertBulk) ClearRedemptionDisputedAt() *OrderUpsertBulk {
+	return u.Update(func(s *OrderUpsert) {
+		s.ClearRedemptionDisputedAt()
 	})
 }
 

@@ -213,6 +213,60 @@ func (_u *OrderUpdate) ClearUsedAt() *OrderUpdate {
 	return _u
 }
 
+// SetRedeemedBy sets the "redeemed_by" field.
+func (_u *OrderUpdate) SetRedeemedBy(v int64) *OrderUpdate {
+	_u.mutation.ResetRedeemedBy()
+	_u.mutation.SetRedeemedBy(v)
+	return _u
+}
+
+// SetNillableRedeemedBy sets the "redeemed_by" field if the given value is not nil.
+func (_u *OrderUpdate) SetNillableRedeemedBy(v *int64) *OrderUpdate {
+	if v != nil {
+		_u.SetRedeemedBy(*v)
+	}
+	return _u
+}
+
+// AddRedeemedBy adds value to the "redeemed_by" field.
+func (_u *OrderUpdate) AddRedeemedBy(v int64) *OrderUpdate {
+	_u.mutation.AddRedeemedBy(v)
+	return _u
+}
+
+// ClearRedeemedBy clears the value of the "redeemed_by" field.
+func (_u *OrderUpdate) ClearRedeemedBy() *OrderUpdate {
+	_u.mutation.ClearRedeemedBy()
+	return _u
+}
+
+// SetRedemptionDisputedAt sets the "redemption_disputed_at" field.
+func (_u *OrderUpdate) SetRedemptionDisputedAt(v int64) *OrderUpdate {
+	_u.mutation.ResetRedemptionDisputedAt()
+	_u.mutation.SetRedemptionDisputedAt(v)
+	return _u
+}
+
+// SetNillableRedemptionDisputedAt sets the "redemption_disputed_at" field if the given value is not nil.
+func (_u *OrderUpdate) SetNillableRedemptionDisputedAt(v *int64) *OrderUpdate {
+	if v != nil {
+		_u.SetRedemptionDisputedAt(*v)
+	}
+	return _u
+}
+
+// AddRedemptionDisputedAt adds value to the "redemption_disputed_at" field.
+func (_u *OrderUpdate) AddRedemptionDisputedAt(v int64) *OrderUpdate {
+	_u.mutation.AddRedemptionDisputedAt(v)
+	return _u
+}
+
+// ClearRedemptionDisputedAt clears the value of the "redemption_disputed_at" field.
+func (_u *OrderUpdate) ClearRedemptionDisputedAt() *OrderUpdate {
+	_u.mutation.ClearRedemptionDisputedAt()
+	return _u
+}
+
 // SetCancelledAt sets the "cancelled_at" field.
 func (_u *OrderUpdate) SetCancelledAt(v int64) *OrderUpdate {
 	_u.mutation.ResetCancelledAt()
@@ -381,6 +435,9 @@ func (_u *OrderUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Status(); ok {
 		_spec.SetField(order.FieldStatus, field.TypeEnum, value)
 	}
+	if _u.mutation.TermsIDCleared() {
+		_spec.ClearField(order.FieldTermsID, field.TypeInt64)
+	}
 	if value, ok := _u.mutation.PayMethod(); ok {
 		_spec.SetField(order.FieldPayMethod, field.TypeEnum, value)
 	}
@@ -431,6 +488,24 @@ func (_u *OrderUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.UsedAtCleared() {
 		_spec.ClearField(order.FieldUsedAt, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.RedeemedBy(); ok {
+		_spec.SetField(order.FieldRedeemedBy, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedRedeemedBy(); ok {
+		_spec.AddField(order.FieldRedeemedBy, field.TypeInt64, value)
+	}
+	if _u.mutation.RedeemedByCleared() {
+		_spec.ClearField(order.FieldRedeemedBy, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.RedemptionDisputedAt(); ok {
+		_spec.SetField(order.FieldRedemptionDisputedAt, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedRedemptionDisputedAt(); ok {
+		_spec.AddField(order.FieldRedemptionDisputedAt, field.TypeInt64, value)
+	}
+	if _u.mutation.RedemptionDisputedAtCleared() {
+		_spec.ClearField(order.FieldRedemptionDisputedAt, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.CancelledAt(); ok {
 		_spec.SetField(order.FieldCancelledAt, field.TypeInt64, value)
@@ -701,6 +776,60 @@ func (_u *OrderUpdateOne) ClearUsedAt() *OrderUpdateOne {
 	return _u
 }
 
+// SetRedeemedBy sets the "redeemed_by" field.
+func (_u *OrderUpdateOne) SetRedeemedBy(v int64) *OrderUpdateOne {
+	_u.mutation.ResetRedeemedBy()
+	_u.mutation.SetRedeemedBy(v)
+	return _u
+}
+
+// SetNillableRedeemedBy sets the "redeemed_by" field if the given value is not nil.
+func (_u *OrderUpdateOne) SetNillableRedeemedBy(v *int64) *OrderUpdateOne {
+	if v != nil {
+		_u.SetRedeemedBy(*v)
+	}
+	return _u
+}
+
+// AddRedeemedBy adds value to the "redeemed_by" field.
+func (_u *OrderUpdateOne) AddRedeemedBy(v int64) *OrderUpdateOne {
+	_u.mutation.AddRedeemedBy(v)
+	return _u
+}
+
+// ClearRedeemedBy clears the value of the "redeemed_by" field.
+func (_u *OrderUpdateOne) ClearRedeemedBy() *OrderUpdateOne {
+	_u.mutation.ClearRedeemedBy()
+	return _u
+}
+
+// SetRedemptionDisputedAt sets the "redemption_disputed_at" field.
+func (_u *OrderUpdateOne) SetRedemptionDisputedAt(v int64) *OrderUpdateOne {
+	_u.mutation.ResetRedemptionDisputedAt()
+	_u.mutation.SetRedemptionDisputedAt(v)
+	return _u
+}
+
+// SetNillableRedemptionDisputedAt sets the "redemption_disputed_at" field if the given value is not nil.
+func (_u *OrderUpdateOne) SetNillableRedemptionDisputedAt(v *int64) *OrderUpdateOne {
+	if v != nil {
+		_u.SetRedemptionDisputedAt(*v)
+	}
+	return _u
+}
+
+// AddRedemptionDisputedAt adds value to the "redemption_disputed_at" field.
+func (_u *OrderUpdateOne) AddRedemptionDisputedAt(v int64) *OrderUpdateOne {
+	_u.mutation.AddRedemptionDisputedAt(v)
+	return _u
+}
+
+// ClearRedemptionDisputedAt clears the value of the "redemption_disputed_at" field.
+func (_u *OrderUpdateOne) ClearRedemptionDisputedAt() *OrderUpdateOne {
+	_u.mutation.ClearRedemptionDisputedAt()
+	return _u
+}
+
 // SetCancelledAt sets the "cancelled_at" field.
 func (_u *OrderUpdateOne) SetCancelledAt(v int64) *OrderUpdateOne {
 	_u.mutation.ResetCancelledAt()
@@ -899,6 +1028,9 @@ func (_u *OrderUpdateOne) sqlSave(ctx context.Context) (_node *Order, err error)
 	if value, ok := _u.mutation.Status(); ok {
 		_spec.SetField(order.FieldStatus, field.TypeEnum, value)
 	}
+	if _u.mutation.TermsIDCleared() {
+		_spec.ClearField(order.FieldTermsID, field.TypeInt64)
+	}
 	if value, ok := _u.mutation.PayMethod(); ok {
 		_spec.SetField(order.FieldPayMethod, field.TypeEnum, value)
 	}
@@ -949,6 +1081,24 @@ func (_u *OrderUpdateOne) sqlSave(ctx context.Context) (_node *Order, err error)
 	}
 	if _u.mutation.UsedAtCleared() {
 		_spec.ClearField(order.FieldUsedAt, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.RedeemedBy(); ok {
+		_spec.SetField(order.FieldRedeemedBy, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedRedeemedBy(); ok {
+		_spec.AddField(order.FieldRedeemedBy, field.TypeInt64, value)
+	}
+	if _u.mutation.RedeemedByCleared() {
+		_spec.ClearField(order.FieldRedeemedBy, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.RedemptionDisputedAt(); ok {
+		_spec.SetField(order.FieldRedemptionDisputedAt, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedRedemptionDisputedAt(); ok {
+		_spec.AddField(order.FieldRedemptionDisputedAt, field.TypeInt64, value)
+	}
+	if _u.mutation.RedemptionDisputedAtCleared() {
+		_spec.ClearField(order.FieldRedemptionDisputedAt, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.CancelledAt(); ok {
 		_spec.SetField(order.FieldCancelledAt, field.TypeInt64, value)

@@ -25,6 +25,8 @@ type Payment struct {
 	Method payment.Method `json:"method,omitempty"`
 	// minor units
 	Amount int `json:"amount,omitempty"`
+	// ISO 4217
+	Currency string `json:"currency,omitempty"`
 	// State holds the value of the "state" field.
 	State payment.State `json:"state,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
@@ -64,7 +66,7 @@ func (*Payment) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case payment.FieldID, payment.FieldOrderID, payment.FieldAttempt, payment.FieldAmount, payment.FieldCreatedAt, payment.FieldUpdatedAt:
 			values[i] = new(sql.NullInt64)
-		case payment.FieldMethod, payment.FieldState:
+		case payment.FieldMethod, payment.FieldCurrency, payment.FieldState:
 			values[i] = new(sql.NullString)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -110,6 +112,12 @@ func (_m *Payment) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field amount", values[i])
 			} else if value.Valid {
 				_m.Amount = int(value.Int64)
+			}
+		case payment.FieldCurrency:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field currency", values[i])
+			} else if value.Valid {
+				_m.Currency = value.String
 			}
 		case payment.FieldState:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -181,6 +189,9 @@ func (_m *Payment) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("amount=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Amount))
+	builder.WriteString(", ")
+	builder.WriteString("currency=")
+	builder.WriteString(_m.Currency)
 	builder.WriteString(", ")
 	builder.WriteString("state=")
 	builder.WriteString(fmt.Sprintf("%v", _m.State))

@@ -46,6 +46,20 @@ func (_c *PaymentCreate) SetAmount(v int) *PaymentCreate {
 	return _c
 }
 
+// SetCurrency sets the "currency" field.
+func (_c *PaymentCreate) SetCurrency(v string) *PaymentCreate {
+	_c.mutation.SetCurrency(v)
+	return _c
+}
+
+// SetNillableCurrency sets the "currency" field if the given value is not nil.
+func (_c *PaymentCreate) SetNillableCurrency(v *string) *PaymentCreate {
+	if v != nil {
+		_c.SetCurrency(*v)
+	}
+	return _c
+}
+
 // SetState sets the "state" field.
 func (_c *PaymentCreate) SetState(v payment.State) *PaymentCreate {
 	_c.mutation.SetState(v)
@@ -118,6 +132,10 @@ func (_c *PaymentCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *PaymentCreate) defaults() {
+	if _, ok := _c.mutation.Currency(); !ok {
+		v := payment.DefaultCurrency
+		_c.mutation.SetCurrency(v)
+	}
 	if _, ok := _c.mutation.State(); !ok {
 		v := payment.DefaultState
 		_c.mutation.SetState(v)
@@ -147,6 +165,14 @@ func (_c *PaymentCreate) check() error {
 	}
 	if _, ok := _c.mutation.Amount(); !ok {
 		return &ValidationError{Name: "amount", err: errors.New(`ent: missing required field "Payment.amount"`)}
+	}
+	if _, ok := _c.mutation.Currency(); !ok {
+		return &ValidationError{Name: "currency", err: errors.New(`ent: missing required field "Payment.currency"`)}
+	}
+	if v, ok := _c.mutation.Currency(); ok {
+		if err := payment.CurrencyValidator(v); err != nil {
+			return &ValidationError{Name: "currency", err: fmt.Errorf(`ent: validator failed for field "Payment.currency": %w`, err)}
+		}
 	}
 	if _, ok := _c.mutation.State(); !ok {
 		return &ValidationError{Name: "state", err: errors.New(`ent: missing required field "Payment.state"`)}
@@ -209,6 +235,10 @@ func (_c *PaymentCreate) createSpec() (*Payment, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Amount(); ok {
 		_spec.SetField(payment.FieldAmount, field.TypeInt, value)
 		_node.Amount = value
+	}
+	if value, ok := _c.mutation.Currency(); ok {
+		_spec.SetField(payment.FieldCurrency, field.TypeString, value)
+		_node.Currency = value
 	}
 	if value, ok := _c.mutation.State(); ok {
 		_spec.SetField(payment.FieldState, field.TypeEnum, value)
@@ -349,6 +379,9 @@ func (u *PaymentUpsertOne) UpdateNewValues() *PaymentUpsertOne {
 		}
 		if _, exists := u.create.mutation.Amount(); exists {
 			s.SetIgnore(payment.FieldAmount)
+		}
+		if _, exists := u.create.mutation.Currency(); exists {
+			s.SetIgnore(payment.FieldCurrency)
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(payment.FieldCreatedAt)
@@ -612,6 +645,9 @@ func (u *PaymentUpsertBulk) UpdateNewValues() *PaymentUpsertBulk {
 			}
 			if _, exists := b.mutation.Amount(); exists {
 				s.SetIgnore(payment.FieldAmount)
+			}
+			if _, exists := b.mutation.Currency(); exists {
+				s.SetIgnore(payment.FieldCurrency)
 			}
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(payment.FieldCreatedAt)

@@ -16,7 +16,7 @@ type Picture struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
-	// SHA-256 of the file of the screen size, in hexadecimal
+	// of the file of the screen size, in hexadecimal; of an upload under a secret, with the uploader
 	Hash string `json:"hash,omitempty"`
 	// Format holds the value of the "format" field.
 	Format picture.Format `json:"format,omitempty"`
@@ -26,7 +26,7 @@ type Picture struct {
 	Height int `json:"height,omitempty"`
 	// of both sizes
 	Bytes int `json:"bytes,omitempty"`
-	// who uploaded it first; null for one that the program drew
+	// the one user that may show it; null for one that the program drew
 	UploaderID *int64 `json:"uploader_id,omitempty"`
 	// both files are in the blob store
 	Stored bool `json:"stored,omitempty"`

@@ -5,7 +5,10 @@ package ent
 import (
 	"time"
 
+	"github.com/tandian-dev/tandian/ent/balance"
+	"github.com/tandian-dev/tandian/ent/balanceentry"
 	"github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/device"
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/ent/idsegment"
@@ -24,12 +27,27 @@ import (
 	"github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/ent/visitday"
 	"github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/ent/voucherterms"
 )
 
 // The init function reads all schema descriptors with runtime code
 // (default values, validators, hooks and policies) and stitches it
 // to their package variables.
 func init() {
+	balanceFields := schema.Balance{}.Fields()
+	_ = balanceFields
+	// balanceDescAmount is the schema descriptor for amount field.
+	balanceDescAmount := balanceFields[1].Descriptor()
+	// balance.DefaultAmount holds the default value on creation for the amount field.
+	balance.DefaultAmount = balanceDescAmount.Default.(int64)
+	balanceentryFields := schema.BalanceEntry{}.Fields()
+	_ = balanceentryFields
+	// balanceentryDescReason is the schema descriptor for reason field.
+	balanceentryDescReason := balanceentryFields[6].Descriptor()
+	// balanceentry.DefaultReason holds the default value on creation for the reason field.
+	balanceentry.DefaultReason = balanceentryDescReason.Default.(string)
+	// balanceentry.ReasonValidator is a validator for the "reason" field. It is called by the builders before save.
+	balanceentry.ReasonValidator = balanceentryDescReason.Validators[0].(func(string) error)
 	commentFields := schema.Comment{}.Fields()
 	_ = commentFields
 	// commentDescLikeCount is the schema descriptor for like_count field.
@@ -44,6 +62,20 @@ func init() {
 	commentDescVersion := commentFields[8].Descriptor()
 	// comment.DefaultVersion holds the default value on creation for the version field.
 	comment.DefaultVersion = commentDescVersion.Default.(int64)
+	deviceFields := schema.Device{}.Fields()
+	_ = deviceFields
+	// deviceDescGeneration is the schema descriptor for generation field.
+	deviceDescGeneration := deviceFields[2].Descriptor()
+	// device.DefaultGeneration holds the default value on creation for the generation field.
+	device.DefaultGeneration = deviceDescGeneration.Default.(int64)
+	// deviceDescCreatedAt is the schema descriptor for created_at field.
+	deviceDescCreatedAt := deviceFields[3].Descriptor()
+	// device.DefaultCreatedAt holds the default value on creation for the created_at field.
+	device.DefaultCreatedAt = deviceDescCreatedAt.Default.(func() time.Time)
+	// deviceDescUsedAt is the schema descriptor for used_at field.
+	deviceDescUsedAt := deviceFields[4].Descriptor()
+	// device.DefaultUsedAt holds the default value on creation for the used_at field.
+	device.DefaultUsedAt = deviceDescUsedAt.Default.(func() time.Time)
 	feedheadFields := schema.FeedHead{}.Fields()
 	_ = feedheadFields
 	// feedheadDescSeq is the schema descriptor for seq field.
@@ -117,21 +149,7 @@ func init() {
 	// noteDescTitle is the schema descriptor for title field.
 	noteDescTitle := noteFields[4].Descriptor()
 	// note.TitleValidator is a validator for the "title" field. It is called by the builders before save.
-	note.TitleValidator = func() func(string) error {
-		validators := noteDescTitle.Validators
-		fns := [...]func(string) error{
-			validators[0].(func(string) error),
-			validators[1].(func(string) error),
-		}
-		return func(title string) error {
-			for _, fn := range fns {
-				if err := fn(title); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}()
+	note.TitleValidator = noteDescTitle.Validators[0].(func(string) error)
 	// noteDescImages is the schema descriptor for images field.
 	noteDescImages := noteFields[6].Descriptor()
 	// note.DefaultImages holds the default value on creation for the images field.
@@ -157,19 +175,19 @@ func init() {
 	orderFields := schema.Order{}.Fields()
 	_ = orderFields
 	// orderDescFailure is the schema descriptor for failure field.
-	orderDescFailure := orderFields[9].Descriptor()
+	orderDescFailure := orderFields[10].Descriptor()
 	// order.FailureValidator is a validator for the "failure" field. It is called by the builders before save.
 	order.FailureValidator = orderDescFailure.Validators[0].(func(string) error)
 	// orderDescIdempotency is the schema descriptor for idempotency field.
-	orderDescIdempotency := orderFields[10].Descriptor()
+	orderDescIdempotency := orderFields[11].Descriptor()
 	// order.IdempotencyValidator is a validator for the "idempotency" field. It is called by the builders before save.
 	order.IdempotencyValidator = orderDescIdempotency.Validators[0].(func(string) error)
 	// orderDescVersion is the schema descriptor for version field.
-	orderDescVersion := orderFields[11].Descriptor()
+	orderDescVersion := orderFields[12].Descriptor()
 	// order.DefaultVersion holds the default value on creation for the version field.
 	order.DefaultVersion = orderDescVersion.Default.(int64)
 	// orderDescTallied is the schema descriptor for tallied field.
-	orderDescTallied := orderFields[12].Descriptor()
+	orderDescTallied := orderFields[13].Descriptor()
 	// order.DefaultTallied holds the default value on creation for the tallied field.
 	order.DefaultTallied = orderDescTallied.Default.(bool)
 	outboxjobFields := schema.OutboxJob{}.Fields()
@@ -210,6 +228,12 @@ func init() {
 	paymentDescAttempt := paymentFields[2].Descriptor()
 	// payment.AttemptValidator is a validator for the "attempt" field. It is called by the builders before save.
 	payment.AttemptValidator = paymentDescAttempt.Validators[0].(func(int) error)
+	// paymentDescCurrency is the schema descriptor for currency field.
+	paymentDescCurrency := paymentFields[5].Descriptor()
+	// payment.DefaultCurrency holds the default value on creation for the currency field.
+	payment.DefaultCurrency = paymentDescCurrency.Default.(string)
+	// payment.CurrencyValidator is a validator for the "currency" field. It is called by the builders before save.
+	payment.CurrencyValidator = paymentDescCurrency.Validators[0].(func(string) error)
 	pictureFields := schema.Picture{}.Fields()
 	_ = pictureFields
 	// pictureDescHash is the schema descriptor for hash field.
@@ -226,6 +250,10 @@ func init() {
 	sessionDescCreatedAt := sessionFields[2].Descriptor()
 	// session.DefaultCreatedAt holds the default value on creation for the created_at field.
 	session.DefaultCreatedAt = sessionDescCreatedAt.Default.(func() time.Time)
+	// sessionDescDevice is the schema descriptor for device field.
+	sessionDescDevice := sessionFields[5].Descriptor()
+	// session.DeviceValidator is a validator for the "device" field. It is called by the builders before save.
+	session.DeviceValidator = sessionDescDevice.Validators[0].(func(string) error)
 	// sessionDescID is the schema descriptor for id field.
 	sessionDescID := sessionFields[0].Descriptor()
 	// session.IDValidator is a validator for the "id" field. It is called by the builders before save.
@@ -475,13 +503,41 @@ func init() {
 	// voucher.DefaultVersion holds the default value on creation for the version field.
 	voucher.DefaultVersion = voucherDescVersion.Default.(int64)
 	// voucherDescCreatedAt is the schema descriptor for created_at field.
-	voucherDescCreatedAt := voucherFields[12].Descriptor()
+	voucherDescCreatedAt := voucherFields[14].Descriptor()
 	// voucher.DefaultCreatedAt holds the default value on creation for the created_at field.
 	voucher.DefaultCreatedAt = voucherDescCreatedAt.Default.(func() time.Time)
 	// voucherDescUpdatedAt is the schema descriptor for updated_at field.
-	voucherDescUpdatedAt := voucherFields[13].Descriptor()
+	voucherDescUpdatedAt := voucherFields[15].Descriptor()
 	// voucher.DefaultUpdatedAt holds the default value on creation for the updated_at field.
 	voucher.DefaultUpdatedAt = voucherDescUpdatedAt.Default.(func() time.Time)
 	// voucher.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.
 	voucher.UpdateDefaultUpdatedAt = voucherDescUpdatedAt.UpdateDefault.(func() time.Time)
+	vouchertermsFields := schema.VoucherTerms{}.Fields()
+	_ = vouchertermsFields
+	// vouchertermsDescTitle is the schema descriptor for title field.
+	vouchertermsDescTitle := vouchertermsFields[1].Descriptor()
+	// voucherterms.TitleValidator is a validator for the "title" field. It is called by the builders before save.
+	voucherterms.TitleValidator = func() func(string) error {
+		validators := vouchertermsDescTitle.Validators
+		fns := [...]func(string) error{
+			validators[0].(func(string) error),
+			validators[1].(func(string) error),
+		}
+		return func(title string) error {
+			for _, fn := range fns {
+				if err := fn(title); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}()
+	// vouchertermsDescSubTitle is the schema descriptor for sub_title field.
+	vouchertermsDescSubTitle := vouchertermsFields[2].Descriptor()
+	// voucherterms.SubTitleValidator is a validator for the "sub_title" field. It is called by the builders before save.
+	voucherterms.SubTitleValidator = vouchertermsDescSubTitle.Validators[0].(func(string) error)
+	// vouchertermsDescFaceValue is the schema descriptor for face_value field.
+	vouchertermsDescFaceValue := vouchertermsFields[4].Descriptor()
+	// voucherterms.FaceValueValidator is a validator for the "face_value" field. It is called by the builders before save.
+	voucherterms.FaceValueValidator = vouchertermsDescFaceValue.Validators[0].(func(int) error)
 }

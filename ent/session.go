@@ -25,6 +25,12 @@ type Session struct {
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// moved at most hourly
 	ExpiresAt time.Time `json:"expires_at,omitempty"`
+	// moved with expires_at; null for rows of earlier versions
+	UsedAt *time.Time `json:"used_at,omitempty"`
+	// browser and system, by the user agent
+	Device *string `json:"device,omitempty"`
+	// row in devices that began it; it may be gone
+	DeviceID *int64 `json:"device_id,omitempty"`
 	// logged out; the row goes when Redis has been told
 	EndedAt *time.Time `json:"ended_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -58,11 +64,11 @@ func (*Session) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case session.FieldUserID:
+		case session.FieldUserID, session.FieldDeviceID:
 			values[i] = new(sql.NullInt64)
-		case session.FieldID:
+		case session.FieldID, session.FieldDevice:
 			values[i] = new(sql.NullString)
-		case session.FieldCreatedAt, session.FieldExpiresAt, session.FieldEndedAt:
+		case session.FieldCreatedAt, session.FieldExpiresAt, session.FieldUsedAt, session.FieldEndedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -102,6 +108,27 @@ func (_m *Session) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field expires_at", values[i])
 			} else if value.Valid {
 				_m.ExpiresAt = value.Time
+			}
+		case session.FieldUsedAt:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field used_at", values[i])
+			} else if value.Valid {
+				_m.UsedAt = new(time.Time)
+				*_m.UsedAt = value.Time
+			}
+		case session.FieldDevice:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field device", values[i])
+			} else if value.Valid {
+				_m.Device = new(string)
+				*_m.Device = value.String
+			}
+		case session.FieldDeviceID:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field device_id", values[i])
+			} else if value.Valid {
+				_m.DeviceID = new(int64)
+				*_m.DeviceID = value.Int64
 			}
 		case session.FieldEndedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -159,6 +186,21 @@ func (_m *Session) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("expires_at=")
 	builder.WriteString(_m.ExpiresAt.Format(time.ANSIC))
+	builder.WriteString(", ")
+	if v := _m.UsedAt; v != nil {
+		builder.WriteString("used_at=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.Device; v != nil {
+		builder.WriteString("device=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.DeviceID; v != nil {
+		builder.WriteString("device_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	if v := _m.EndedAt; v != nil {
 		builder.WriteString("ended_at=")

@@ -50,6 +50,48 @@ func (_c *SessionCreate) SetExpiresAt(v time.Time) *SessionCreate {
 	return _c
 }
 
+// SetUsedAt sets the "used_at" field.
+func (_c *SessionCreate) SetUsedAt(v time.Time) *SessionCreate {
+	_c.mutation.SetUsedAt(v)
+	return _c
+}
+
+// SetNillableUsedAt sets the "used_at" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableUsedAt(v *time.Time) *SessionCreate {
+	if v != nil {
+		_c.SetUsedAt(*v)
+	}
+	return _c
+}
+
+// SetDevice sets the "device" field.
+func (_c *SessionCreate) SetDevice(v string) *SessionCreate {
+	_c.mutation.SetDevice(v)
+	return _c
+}
+
+// SetNillableDevice sets the "device" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableDevice(v *string) *SessionCreate {
+	if v != nil {
+		_c.SetDevice(*v)
+	}
+	return _c
+}
+
+// SetDeviceID sets the "device_id" field.
+func (_c *SessionCreate) SetDeviceID(v int64) *SessionCreate {
+	_c.mutation.SetDeviceID(v)
+	return _c
+}
+
+// SetNillableDeviceID sets the "device_id" field if the given value is not nil.
+func (_c *SessionCreate) SetNillableDeviceID(v *int64) *SessionCreate {
+	if v != nil {
+		_c.SetDeviceID(*v)
+	}
+	return _c
+}
+
 // SetEndedAt sets the "ended_at" field.
 func (_c *SessionCreate) SetEndedAt(v time.Time) *SessionCreate {
 	_c.mutation.SetEndedAt(v)
@@ -127,6 +169,11 @@ func (_c *SessionCreate) check() error {
 	if _, ok := _c.mutation.ExpiresAt(); !ok {
 		return &ValidationError{Name: "expires_at", err: errors.New(`ent: missing required field "Session.expires_at"`)}
 	}
+	if v, ok := _c.mutation.Device(); ok {
+		if err := session.DeviceValidator(v); err != nil {
+			return &ValidationError{Name: "device", err: fmt.Errorf(`ent: validator failed for field "Session.device": %w`, err)}
+		}
+	}
 	if v, ok := _c.mutation.ID(); ok {
 		if err := session.IDValidator(v); err != nil {
 			return &ValidationError{Name: "id", err: fmt.Errorf(`ent: validator failed for field "Session.id": %w`, err)}
@@ -178,6 +225,18 @@ func (_c *SessionCreate) createSpec() (*Session, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.ExpiresAt(); ok {
 		_spec.SetField(session.FieldExpiresAt, field.TypeTime, value)
 		_node.ExpiresAt = value
+	}
+	if value, ok := _c.mutation.UsedAt(); ok {
+		_spec.SetField(session.FieldUsedAt, field.TypeTime, value)
+		_node.UsedAt = &value
+	}
+	if value, ok := _c.mutation.Device(); ok {
+		_spec.SetField(session.FieldDevice, field.TypeString, value)
+		_node.Device = &value
+	}
+	if value, ok := _c.mutation.DeviceID(); ok {
+		_spec.SetField(session.FieldDeviceID, field.TypeInt64, value)
+		_node.DeviceID = &value
 	}
 	if value, ok := _c.mutation.EndedAt(); ok {
 		_spec.SetField(session.FieldEndedAt, field.TypeTime, value)
@@ -264,6 +323,24 @@ func (u *SessionUpsert) UpdateExpiresAt() *SessionUpsert {
 	return u
 }
 
+// SetUsedAt sets the "used_at" field.
+func (u *SessionUpsert) SetUsedAt(v time.Time) *SessionUpsert {
+	u.Set(session.FieldUsedAt, v)
+	return u
+}
+
+// UpdateUsedAt sets the "used_at" field to the value that was provided on create.
+func (u *SessionUpsert) UpdateUsedAt() *SessionUpsert {
+	u.SetExcluded(session.FieldUsedAt)
+	return u
+}
+
+// ClearUsedAt clears the value of the "used_at" field.
+func (u *SessionUpsert) ClearUsedAt() *SessionUpsert {
+	u.SetNull(session.FieldUsedAt)
+	return u
+}
+
 // SetEndedAt sets the "ended_at" field.
 func (u *SessionUpsert) SetEndedAt(v time.Time) *SessionUpsert {
 	u.Set(session.FieldEndedAt, v)
@@ -304,6 +381,12 @@ func (u *SessionUpsertOne) UpdateNewValues() *SessionUpsertOne {
 		}
 		if _, exists := u.create.mutation.CreatedAt(); exists {
 			s.SetIgnore(session.FieldCreatedAt)
+		}
+		if _, exists := u.create.mutation.Device(); exists {
+			s.SetIgnore(session.FieldDevice)
+		}
+		if _, exists := u.create.mutation.DeviceID(); exists {
+			s.SetIgnore(session.FieldDeviceID)
 		}
 	}))
 	return u
@@ -347,6 +430,27 @@ func (u *SessionUpsertOne) SetExpiresAt(v time.Time) *SessionUpsertOne {
 func (u *SessionUpsertOne) UpdateExpiresAt() *SessionUpsertOne {
 	return u.Update(func(s *SessionUpsert) {
 		s.UpdateExpiresAt()
+	})
+}
+
+// SetUsedAt sets the "used_at" field.
+func (u *SessionUpsertOne) SetUsedAt(v time.Time) *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetUsedAt(v)
+	})
+}
+
+// UpdateUsedAt sets the "used_at" field to the value that was provided on create.
+func (u *SessionUpsertOne) UpdateUsedAt() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateUsedAt()
+	})
+}
+
+// ClearUsedAt clears the value of the "used_at" field.
+func (u *SessionUpsertOne) ClearUsedAt() *SessionUpsertOne {
+	return u.Update(func(s *SessionUpsert) {
+		s.ClearUsedAt()
 	})
 }
 
@@ -560,6 +664,12 @@ func (u *SessionUpsertBulk) UpdateNewValues() *SessionUpsertBulk {
 			if _, exists := b.mutation.CreatedAt(); exists {
 				s.SetIgnore(session.FieldCreatedAt)
 			}
+			if _, exists := b.mutation.Device(); exists {
+				s.SetIgnore(session.FieldDevice)
+			}
+			if _, exists := b.mutation.DeviceID(); exists {
+				s.SetIgnore(session.FieldDeviceID)
+			}
 		}
 	}))
 	return u
@@ -603,6 +713,27 @@ func (u *SessionUpsertBulk) SetExpiresAt(v time.Time) *SessionUpsertBulk {
 func (u *SessionUpsertBulk) UpdateExpiresAt() *SessionUpsertBulk {
 	return u.Update(func(s *SessionUpsert) {
 		s.UpdateExpiresAt()
+	})
+}
+
+// SetUsedAt sets the "used_at" field.
+func (u *SessionUpsertBulk) SetUsedAt(v time.Time) *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.SetUsedAt(v)
+	})
+}
+
+// UpdateUsedAt sets the "used_at" field to the value that was provided on create.
+func (u *SessionUpsertBulk) UpdateUsedAt() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.UpdateUsedAt()
+	})
+}
+
+// ClearUsedAt clears the value of the "used_at" field.
+func (u *SessionUpsertBulk) ClearUsedAt() *SessionUpsertBulk {
+	return u.Update(func(s *SessionUpsert) {
+		s.ClearUsedAt()
 	})
 }
 

@@ -43,6 +43,26 @@ func (_u *SessionUpdate) SetNillableExpiresAt(v *time.Time) *SessionUpdate {
 	return _u
 }
 
+// SetUsedAt sets the "used_at" field.
+func (_u *SessionUpdate) SetUsedAt(v time.Time) *SessionUpdate {
+	_u.mutation.SetUsedAt(v)
+	return _u
+}
+
+// SetNillableUsedAt sets the "used_at" field if the given value is not nil.
+func (_u *SessionUpdate) SetNillableUsedAt(v *time.Time) *SessionUpdate {
+	if v != nil {
+		_u.SetUsedAt(*v)
+	}
+	return _u
+}
+
+// ClearUsedAt clears the value of the "used_at" field.
+func (_u *SessionUpdate) ClearUsedAt() *SessionUpdate {
+	_u.mutation.ClearUsedAt()
+	return _u
+}
+
 // SetEndedAt sets the "ended_at" field.
 func (_u *SessionUpdate) SetEndedAt(v time.Time) *SessionUpdate {
 	_u.mutation.SetEndedAt(v)
@@ -124,6 +144,18 @@ func (_u *SessionUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.ExpiresAt(); ok {
 		_spec.SetField(session.FieldExpiresAt, field.TypeTime, value)
 	}
+	if value, ok := _u.mutation.UsedAt(); ok {
+		_spec.SetField(session.FieldUsedAt, field.TypeTime, value)
+	}
+	if _u.mutation.UsedAtCleared() {
+		_spec.ClearField(session.FieldUsedAt, field.TypeTime)
+	}
+	if _u.mutation.DeviceCleared() {
+		_spec.ClearField(session.FieldDevice, field.TypeString)
+	}
+	if _u.mutation.DeviceIDCleared() {
+		_spec.ClearField(session.FieldDeviceID, field.TypeInt64)
+	}
 	if value, ok := _u.mutation.EndedAt(); ok {
 		_spec.SetField(session.FieldEndedAt, field.TypeTime, value)
 	}
@@ -163,6 +195,26 @@ func (_u *SessionUpdateOne) SetNillableExpiresAt(v *time.Time) *SessionUpdateOne
 	if v != nil {
 		_u.SetExpiresAt(*v)
 	}
+	return _u
+}
+
+// SetUsedAt sets the "used_at" field.
+func (_u *SessionUpdateOne) SetUsedAt(v time.Time) *SessionUpdateOne {
+	_u.mutation.SetUsedAt(v)
+	return _u
+}
+
+// SetNillableUsedAt sets the "used_at" field if the given value is not nil.
+func (_u *SessionUpdateOne) SetNillableUsedAt(v *time.Time) *SessionUpdateOne {
+	if v != nil {
+		_u.SetUsedAt(*v)
+	}
+	return _u
+}
+
+// ClearUsedAt clears the value of the "used_at" field.
+func (_u *SessionUpdateOne) ClearUsedAt() *SessionUpdateOne {
+	_u.mutation.ClearUsedAt()
 	return _u
 }
 
@@ -276,6 +328,18 @@ func (_u *SessionUpdateOne) sqlSave(ctx context.Context) (_node *Session, err er
 	}
 	if value, ok := _u.mutation.ExpiresAt(); ok {
 		_spec.SetField(session.FieldExpiresAt, field.TypeTime, value)
+	}
+	if value, ok := _u.mutation.UsedAt(); ok {
+		_spec.SetField(session.FieldUsedAt, field.TypeTime, value)
+	}
+	if _u.mutation.UsedAtCleared() {
+		_spec.ClearField(session.FieldUsedAt, field.TypeTime)
+	}
+	if _u.mutation.DeviceCleared() {
+		_spec.ClearField(session.FieldDevice, field.TypeString)
+	}
+	if _u.mutation.DeviceIDCleared() {
+		_spec.ClearField(session.FieldDeviceID, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.EndedAt(); ok {
 		_spec.SetField(session.FieldEndedAt, field.TypeTime, value)

@@ -14,10 +14,16 @@ import (
 // Tx is a transactional client that is created by calling Client.Tx().
 type Tx struct {
 	config
+	// Balance is the client for interacting with the Balance builders.
+	Balance *BalanceClient
+	// BalanceEntry is the client for interacting with the BalanceEntry builders.
+	BalanceEntry *BalanceEntryClient
 	// CheckInMonth is the client for interacting with the CheckInMonth builders.
 	CheckInMonth *CheckInMonthClient
 	// Comment is the client for interacting with the Comment builders.
 	Comment *CommentClient
+	// Device is the client for interacting with the Device builders.
+	Device *DeviceClient
 	// FanOut is the client for interacting with the FanOut builders.
 	FanOut *FanOutClient
 	// FeedHead is the client for interacting with the FeedHead builders.
@@ -64,6 +70,8 @@ type Tx struct {
 	VisitDay *VisitDayClient
 	// Voucher is the client for interacting with the Voucher builders.
 	Voucher *VoucherClient
+	// VoucherTerms is the client for interacting with the VoucherTerms builders.
+	VoucherTerms *VoucherTermsClient
 
 	// lazily loaded.
 	client     *Client
@@ -195,8 +203,11 @@ func (tx *Tx) Client() *Client {
 }
 
 func (tx *Tx) init() {
+	tx.Balance = NewBalanceClient(tx.config)
+	tx.BalanceEntry = NewBalanceEntryClient(tx.config)
 	tx.CheckInMonth = NewCheckInMonthClient(tx.config)
 	tx.Comment = NewCommentClient(tx.config)
+	tx.Device = NewDeviceClient(tx.config)
 	tx.FanOut = NewFanOutClient(tx.config)
 	tx.FeedHead = NewFeedHeadClient(tx.config)
 	tx.FeedStar = NewFeedStarClient(tx.config)
@@ -220,6 +231,7 @@ func (tx *Tx) init() {
 	tx.User = NewUserClient(tx.config)
 	tx.VisitDay = NewVisitDayClient(tx.config)
 	tx.Voucher = NewVoucherClient(tx.config)
+	tx.VoucherTerms = NewVoucherTermsClient(tx.config)
 }
 
 // txDriver wraps the given dialect.Tx with a nop dialect.Driver implementation.
@@ -229,7 +241,7 @@ func (tx *Tx) init() {
 // of them in order to commit or rollback the transaction.
 //
 // If a closed transaction is embedded in one of the generated entities, and the entity
-// applies a query, for example: CheckInMonth.QueryXXX(), the query will be executed
+// applies a query, for example: Balance.QueryXXX(), the query will be executed
 // through the driver which created this transaction.
 //
 // Note that txDriver is not goroutine safe.

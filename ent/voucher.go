@@ -41,6 +41,10 @@ type Voucher struct {
 	Status voucher.Status `json:"status,omitempty"`
 	// raised by every update of it or its sale's edit; orders what is put into the cache
 	Version int64 `json:"version,omitempty"`
+	// row of voucher_terms with the words before the first edit of them; null before
+	FirstTermsID *int64 `json:"first_terms_id,omitempty"`
+	// row of voucher_terms with the current words; null before the first edit of them
+	TermsID *int64 `json:"terms_id,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// UpdatedAt holds the value of the "updated_at" field.
@@ -91,7 +95,7 @@ func (*Voucher) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case voucher.FieldOnePerUser:
 			values[i] = new(sql.NullBool)
-		case voucher.FieldID, voucher.FieldShopID, voucher.FieldPayValue, voucher.FieldFaceValue, voucher.FieldVersion:
+		case voucher.FieldID, voucher.FieldShopID, voucher.FieldPayValue, voucher.FieldFaceValue, voucher.FieldVersion, voucher.FieldFirstTermsID, voucher.FieldTermsID:
 			values[i] = new(sql.NullInt64)
 		case voucher.FieldExternalID, voucher.FieldKind, voucher.FieldTitle, voucher.FieldSubTitle, voucher.FieldRules, voucher.FieldStatus:
 			values[i] = new(sql.NullString)
@@ -186,6 +190,20 @@ func (_m *Voucher) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field version", values[i])
 			} else if value.Valid {
 				_m.Version = value.Int64
+			}
+		case voucher.FieldFirstTermsID:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field first_terms_id", values[i])
+			} else if value.Valid {
+				_m.FirstTermsID = new(int64)
+				*_m.FirstTermsID = value.Int64
+			}
+		case voucher.FieldTermsID:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field terms_id", values[i])
+			} else if value.Valid {
+				_m.TermsID = new(int64)
+				*_m.TermsID = value.Int64
 			}
 		case voucher.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -283,6 +301,16 @@ func (_m *Voucher) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("version=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Version))
+	builder.WriteString(", ")
+	if v := _m.FirstTermsID; v != nil {
+		builder.WriteString("first_terms_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.TermsID; v != nil {
+		builder.WriteString("terms_id=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))

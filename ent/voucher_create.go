@@ -130,6 +130,34 @@ func (_c *VoucherCreate) SetNillableVersion(v *int64) *VoucherCreate {
 	return _c
 }
 
+// SetFirstTermsID sets the "first_terms_id" field.
+func (_c *VoucherCreate) SetFirstTermsID(v int64) *VoucherCreate {
+	_c.mutation.SetFirstTermsID(v)
+	return _c
+}
+
+// SetNillableFirstTermsID sets the "first_terms_id" field if the given value is not nil.
+func (_c *VoucherCreate) SetNillableFirstTermsID(v *int64) *VoucherCreate {
+	if v != nil {
+		_c.SetFirstTermsID(*v)
+	}
+	return _c
+}
+
+// SetTermsID sets the "terms_id" field.
+func (_c *VoucherCreate) SetTermsID(v int64) *VoucherCreate {
+	_c.mutation.SetTermsID(v)
+	return _c
+}
+
+// SetNillableTermsID sets the "terms_id" field if the given value is not nil.
+func (_c *VoucherCreate) SetNillableTermsID(v *int64) *VoucherCreate {
+	if v != nil {
+		_c.SetTermsID(*v)
+	}
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (_c *VoucherCreate) SetCreatedAt(v time.Time) *VoucherCreate {
 	_c.mutation.SetCreatedAt(v)
@@ -384,6 +412,14 @@ func (_c *VoucherCreate) createSpec() (*Voucher, *sqlgraph.CreateSpec) {
 		_spec.SetField(voucher.FieldVersion, field.TypeInt64, value)
 		_node.Version = value
 	}
+	if value, ok := _c.mutation.FirstTermsID(); ok {
+		_spec.SetField(voucher.FieldFirstTermsID, field.TypeInt64, value)
+		_node.FirstTermsID = &value
+	}
+	if value, ok := _c.mutation.TermsID(); ok {
+		_spec.SetField(voucher.FieldTermsID, field.TypeInt64, value)
+		_node.TermsID = &value
+	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(voucher.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
@@ -552,6 +588,54 @@ func (u *VoucherUpsert) UpdateVersion() *VoucherUpsert {
 // AddVersion adds v to the "version" field.
 func (u *VoucherUpsert) AddVersion(v int64) *VoucherUpsert {
 	u.Add(voucher.FieldVersion, v)
+	return u
+}
+
+// SetFirstTermsID sets the "first_terms_id" field.
+func (u *VoucherUpsert) SetFirstTermsID(v int64) *VoucherUpsert {
+	u.Set(voucher.FieldFirstTermsID, v)
+	return u
+}
+
+// UpdateFirstTermsID sets the "first_terms_id" field to the value that was provided on create.
+func (u *VoucherUpsert) UpdateFirstTermsID() *VoucherUpsert {
+	u.SetExcluded(voucher.FieldFirstTermsID)
+	return u
+}
+
+// AddFirstTermsID adds v to the "first_terms_id" field.
+func (u *VoucherUpsert) AddFirstTermsID(v int64) *VoucherUpsert {
+	u.Add(voucher.FieldFirstTermsID, v)
+	return u
+}
+
+// ClearFirstTermsID clears the value of the "first_terms_id" field.
+func (u *VoucherUpsert) ClearFirstTermsID() *VoucherUpsert {
+	u.SetNull(voucher.FieldFirstTermsID)
+	return u
+}
+
+// SetTermsID sets the "terms_id" field.
+func (u *VoucherUpsert) SetTermsID(v int64) *VoucherUpsert {
+	u.Set(voucher.FieldTermsID, v)
+	return u
+}
+
+// UpdateTermsID sets the "terms_id" field to the value that was provided on create.
+func (u *VoucherUpsert) UpdateTermsID() *VoucherUpsert {
+	u.SetExcluded(voucher.FieldTermsID)
+	return u
+}
+
+// AddTermsID adds v to the "terms_id" field.
+func (u *VoucherUpsert) AddTermsID(v int64) *VoucherUpsert {
+	u.Add(voucher.FieldTermsID, v)
+	return u
+}
+
+// ClearTermsID clears the value of the "terms_id" field.
+func (u *VoucherUpsert) ClearTermsID() *VoucherUpsert {
+	u.SetNull(voucher.FieldTermsID)
 	return u
 }
 
@@ -724,6 +808,62 @@ func (u *VoucherUpsertOne) AddVersion(v int64) *VoucherUpsertOne {
 func (u *VoucherUpsertOne) UpdateVersion() *VoucherUpsertOne {
 	return u.Update(func(s *VoucherUpsert) {
 		s.UpdateVersion()
+	})
+}
+
+// SetFirstTermsID sets the "first_terms_id" field.
+func (u *VoucherUpsertOne) SetFirstTermsID(v int64) *VoucherUpsertOne {
+	return u.Update(func(s *VoucherUpsert) {
+		s.SetFirstTermsID(v)
+	})
+}
+
+// AddFirstTermsID adds v to the "first_terms_id" field.
+func (u *VoucherUpsertOne) AddFirstTermsID(v int64) *VoucherUpsertOne {
+	return u.Update(func(s *VoucherUpsert) {
+		s.AddFirstTermsID(v)
+	})
+}
+
+// UpdateFirstTermsID sets the "first_terms_id" field to the value that was provided on create.
+func (u *VoucherUpsertOne) UpdateFirstTermsID() *VoucherUpsertOne {
+	return u.Update(func(s *VoucherUpsert) {
+		s.UpdateFirstTermsID()
+	})
+}
+
+// ClearFirstTermsID clears the value of the "first_terms_id" field.
+func (u *VoucherUpsertOne) ClearFirstTermsID() *VoucherUpsertOne {
+	return u.Update(func(s *VoucherUpsert) {
+		s.ClearFirstTermsID()
+	})
+}
+
+// SetTermsID sets the "terms_id" field.
+func (u *VoucherUpsertOne) SetTermsID(v int64) *VoucherUpsertOne {
+	return u.Update(func(s *VoucherUpsert) {
+		s.SetTermsID(v)
+	})
+}
+
+// AddTermsID adds v to the "terms_id" field.
+func (u *VoucherUpsertOne) AddTermsID(v int64) *VoucherUpsertOne {
+	return u.Update(func(s *VoucherUpsert) {
+		s.AddTermsID(v)
+	})
+}
+
+// UpdateTermsID sets the "terms_id" field to the value that was provided on create.
+func (u *VoucherUpsertOne) UpdateTermsID() *VoucherUpsertOne {
+	return u.Update(func(s *VoucherUpsert) {
+		s.UpdateTermsID()
+	})
+}
+
+// ClearTermsID clears the value of the "terms_id" field.
+func (u *VoucherUpsertOne) ClearTermsID() *VoucherUpsertOne {
+	return u.Update(func(s *VoucherUpsert) {
+		s.ClearTermsID()
 	})
 }
 
@@ -1064,6 +1204,62 @@ func (u *VoucherUpsertBulk) AddVersion(v int64) *VoucherUpsertBulk {
 func (u *VoucherUpsertBulk) UpdateVersion() *VoucherUpsertBulk {
 	return u.Update(func(s *VoucherUpsert) {
 		s.UpdateVersion()
+	})
+}
+
+// SetFirstTermsID sets the "first_terms_id" field.
+func (u *VoucherUpsertBulk) SetFirstTermsID(v int64) *VoucherUpsertBulk {
+	return u.Update(func(s *VoucherUpsert) {
+		s.SetFirstTermsID(v)
+	})
+}
+
+// AddFirstTermsID adds v to the "first_terms_id" field.
+func (u *VoucherUpsertBulk) AddFirstTermsID(v int64) *VoucherUpsertBulk {
+	return u.Update(func(s *VoucherUpsert) {
+		s.AddFirstTermsID(v)
+	})
+}
+
+// UpdateFirstTermsID sets the "first_terms_id" field to the value that was provided on create.
+func (u *VoucherUpsertBulk) UpdateFirstTermsID() *VoucherUpsertBulk {
+	return u.Update(func(s *VoucherUpsert) {
+		s.UpdateFirstTermsID()
+	})
+}
+
+// ClearFirstTermsID clears the value of the "first_terms_id" field.
+func (u *VoucherUpsertBulk) ClearFirstTermsID() *VoucherUpsertBulk {
+	return u.Update(func(s *VoucherUpsert) {
+		s.ClearFirstTermsID()
+	})
+}
+
+// SetTermsID sets the "terms_id" field.
+func (u *VoucherUpsertBulk) SetTermsID(v int64) *VoucherUpsertBulk {
+	return u.Update(func(s *VoucherUpsert) {
+		s.SetTermsID(v)
+	})
+}
+
+// AddTermsID adds v to the "terms_id" field.
+func (u *VoucherUpsertBulk) AddTermsID(v int64) *VoucherUpsertBulk {
+	return u.Update(func(s *VoucherUpsert) {
+		s.AddTermsID(v)
+	})
+}
+
+// UpdateTermsID sets the "terms_id" field to the value that was provided on create.
+func (u *VoucherUpsertBulk) UpdateTermsID() *VoucherUpsertBulk {
+	return u.Update(func(s *VoucherUpsert) {
+		s.UpdateTermsID()
+	})
+}
+
+// ClearTermsID clears the value of the "terms_id" field.
+func (u *VoucherUpsertBulk) ClearTermsID() *VoucherUpsertBulk {
+	return u.Update(func(s *VoucherUpsert) {
+		s.ClearTermsID()
 	})
 }
 

@@ -119,6 +119,60 @@ func (_u *VoucherUpdate) AddVersion(v int64) *VoucherUpdate {
 	return _u
 }
 
+// SetFirstTermsID sets the "first_terms_id" field.
+func (_u *VoucherUpdate) SetFirstTermsID(v int64) *VoucherUpdate {
+	_u.mutation.ResetFirstTermsID()
+	_u.mutation.SetFirstTermsID(v)
+	return _u
+}
+
+// SetNillableFirstTermsID sets the "first_terms_id" field if the given value is not nil.
+func (_u *VoucherUpdate) SetNillableFirstTermsID(v *int64) *VoucherUpdate {
+	if v != nil {
+		_u.SetFirstTermsID(*v)
+	}
+	return _u
+}
+
+// AddFirstTermsID adds value to the "first_terms_id" field.
+func (_u *VoucherUpdate) AddFirstTermsID(v int64) *VoucherUpdate {
+	_u.mutation.AddFirstTermsID(v)
+	return _u
+}
+
+// ClearFirstTermsID clears the value of the "first_terms_id" field.
+func (_u *VoucherUpdate) ClearFirstTermsID() *VoucherUpdate {
+	_u.mutation.ClearFirstTermsID()
+	return _u
+}
+
+// SetTermsID sets the "terms_id" field.
+func (_u *VoucherUpdate) SetTermsID(v int64) *VoucherUpdate {
+	_u.mutation.ResetTermsID()
+	_u.mutation.SetTermsID(v)
+	return _u
+}
+
+// SetNillableTermsID sets the "terms_id" field if the given value is not nil.
+func (_u *VoucherUpdate) SetNillableTermsID(v *int64) *VoucherUpdate {
+	if v != nil {
+		_u.SetTermsID(*v)
+	}
+	return _u
+}
+
+// AddTermsID adds value to the "terms_id" field.
+func (_u *VoucherUpdate) AddTermsID(v int64) *VoucherUpdate {
+	_u.mutation.AddTermsID(v)
+	return _u
+}
+
+// ClearTermsID clears the value of the "terms_id" field.
+func (_u *VoucherUpdate) ClearTermsID() *VoucherUpdate {
+	_u.mutation.ClearTermsID()
+	return _u
+}
+
 // SetUpdatedAt sets the "updated_at" field.
 func (_u *VoucherUpdate) SetUpdatedAt(v time.Time) *VoucherUpdate {
 	_u.mutation.SetUpdatedAt(v)
@@ -258,6 +312,24 @@ func (_u *VoucherUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedVersion(); ok {
 		_spec.AddField(voucher.FieldVersion, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.FirstTermsID(); ok {
+		_spec.SetField(voucher.FieldFirstTermsID, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFirstTermsID(); ok {
+		_spec.AddField(voucher.FieldFirstTermsID, field.TypeInt64, value)
+	}
+	if _u.mutation.FirstTermsIDCleared() {
+		_spec.ClearField(voucher.FieldFirstTermsID, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.TermsID(); ok {
+		_spec.SetField(voucher.FieldTermsID, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedTermsID(); ok {
+		_spec.AddField(voucher.FieldTermsID, field.TypeInt64, value)
+	}
+	if _u.mutation.TermsIDCleared() {
+		_spec.ClearField(voucher.FieldTermsID, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(voucher.FieldUpdatedAt, field.TypeTime, value)
@@ -399,6 +471,60 @@ func (_u *VoucherUpdateOne) SetNillableVersion(v *int64) *VoucherUpdateOne {
 // AddVersion adds value to the "version" field.
 func (_u *VoucherUpdateOne) AddVersion(v int64) *VoucherUpdateOne {
 	_u.mutation.AddVersion(v)
+	return _u
+}
+
+// SetFirstTermsID sets the "first_terms_id" field.
+func (_u *VoucherUpdateOne) SetFirstTermsID(v int64) *VoucherUpdateOne {
+	_u.mutation.ResetFirstTermsID()
+	_u.mutation.SetFirstTermsID(v)
+	return _u
+}
+
+// SetNillableFirstTermsID sets the "first_terms_id" field if the given value is not nil.
+func (_u *VoucherUpdateOne) SetNillableFirstTermsID(v *int64) *VoucherUpdateOne {
+	if v != nil {
+		_u.SetFirstTermsID(*v)
+	}
+	return _u
+}
+
+// AddFirstTermsID adds value to the "first_terms_id" field.
+func (_u *VoucherUpdateOne) AddFirstTermsID(v int64) *VoucherUpdateOne {
+	_u.mutation.AddFirstTermsID(v)
+	return _u
+}
+
+// ClearFirstTermsID clears the value of the "first_terms_id" field.
+func (_u *VoucherUpdateOne) ClearFirstTermsID() *VoucherUpdateOne {
+	_u.mutation.ClearFirstTermsID()
+	return _u
+}
+
+// SetTermsID sets the "terms_id" field.
+func (_u *VoucherUpdateOne) SetTermsID(v int64) *VoucherUpdateOne {
+	_u.mutation.ResetTermsID()
+	_u.mutation.SetTermsID(v)
+	return _u
+}
+
+// SetNillableTermsID sets the "terms_id" field if the given value is not nil.
+func (_u *VoucherUpdateOne) SetNillableTermsID(v *int64) *VoucherUpdateOne {
+	if v != nil {
+		_u.SetTermsID(*v)
+	}
+	return _u
+}
+
+// AddTermsID adds value to the "terms_id" field.
+func (_u *VoucherUpdateOne) AddTermsID(v int64) *VoucherUpdateOne {
+	_u.mutation.AddTermsID(v)
+	return _u
+}
+
+// ClearTermsID clears the value of the "terms_id" field.
+func (_u *VoucherUpdateOne) ClearTermsID() *VoucherUpdateOne {
+	_u.mutation.ClearTermsID()
 	return _u
 }
 
@@ -571,6 +697,24 @@ func (_u *VoucherUpdateOne) sqlSave(ctx context.Context) (_node *Voucher, err er
 	}
 	if value, ok := _u.mutation.AddedVersion(); ok {
 		_spec.AddField(voucher.FieldVersion, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.FirstTermsID(); ok {
+		_spec.SetField(voucher.FieldFirstTermsID, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedFirstTermsID(); ok {
+		_spec.AddField(voucher.FieldFirstTermsID, field.TypeInt64, value)
+	}
+	if _u.mutation.FirstTermsIDCleared() {
+		_spec.ClearField(voucher.FieldFirstTermsID, field.TypeInt64)
+	}
+	if value, ok := _u.mutation.TermsID(); ok {
+		_spec.SetField(voucher.FieldTermsID, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedTermsID(); ok {
+		_spec.AddField(voucher.FieldTermsID, field.TypeInt64, value)
+	}
+	if _u.mutation.TermsIDCleared() {
+		_spec.ClearField(voucher.FieldTermsID, field.TypeInt64)
 	}
 	if value, ok := _u.mutation.UpdatedAt(); ok {
 		_spec.SetField(voucher.FieldUpdatedAt, field.TypeTime, value)

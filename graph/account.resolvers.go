@@ -12,13 +12,14 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
 func (r *mutationResolver) SendLoginCode(ctx context.Context, phone string) (*model.SendLoginCodePayload, error) {
-	life, err := r.rooms.Accounts.SendCode(ctx, phone, callerOf(ctx).address)
+	life, err := r.rooms.Accounts.SendCode(ctx, phone, originOf(ctx))
 	if wrong, err := userErrors(err); wrong != nil || err != nil {
 		return &model.SendLoginCodePayload{UserErrors: wrong}, err
 	}
@@ -28,11 +29,12 @@ func (r *mutationResolver) SendLoginCode(ctx context.Context, phone string) (*mo
 
 func (r *mutationResolver) Login(ctx context.Context, input model.LoginInput) (*model.LoginPayload, error) {
 	caller := callerOf(ctx)
-	login, err := r.rooms.Accounts.Login(ctx, account.Credentials{Phone: input.Phone, Code: input.Code, Password: input.Password, Address: caller.address})
+	login, err := r.rooms.Accounts.Login(ctx, account.Credentials{Phone: input.Phone, Code: input.Code, Password: input.Password, From: originOf(ctx)})
 	if wrong, err := userErrors(err); wrong != nil || err != nil {
 		return &model.LoginPayload{UserErrors: wrong}, err
 	}
 	caller.become(login.Viewer)
+	keepDevice(ctx, login.DeviceToken)
 	return &model.LoginPayload{Token: &login.Token, User: login.User}, nil
 }
 
@@ -45,10 +47,43 @@ func (r *mutationResolver) Logout(ctx context.Context) (*model.LogoutPayload, er
 	return &model.LogoutPayload{}, nil
 }
 
-func (r *mutationResolver) SetPassword(ctx context.Context, password string) (*model.SetPasswordPayload, error) {
-	user, err := r.rooms.Accounts.SetPassword(ctx, viewer(ctx), password)
+func (r *mutationResolver) SetPassword(ctx context.Context, password string, currentPassword *string, code *string) (*model.SetPasswordPayload, error) {
+	user, err := r.rooms.Accounts.SetPassword(ctx, viewer(ctx), account.PasswordChange{
+		Password: password, Current: currentPassword, Code: code, From: originOf(ctx),
+	})
 	wrong, err := userErrors(err)
 	return &model.SetPasswordPayload{User: user, UserErrors: wrong}, err
+}
+
+func (r *mutationResolver) EndSession(ctx context.Context, id scalar.ID) (*model.EndSessionPayload, error) {
+	n, err := id.Of("Session")
+	if err != nil {
+		return nil, err
+	}
+	caller := callerOf(ctx)
+	user, err := caller.is().User()
+	if err != nil {
+		return nil, err
+	}
+	own, err := r.rooms.Accounts.EndSession(ctx, caller.is(), n)
+	if wrong, err := userErrors(err); wrong != nil || err != nil {
+		return &model.EndSessionPayload{UserErrors: wrong}, err
+	}
+	if own {
+		caller.become(account.Viewer{})
+	}
+	return &model.EndSessionPayload{User: user}, nil
+}
+
+func (r *mutationResolver) EndOtherSessions(ctx context.Context) (*model.EndOtherSessionsPayload, error) {
+	user, err := viewer(ctx).User()
+	if err == nil {
+		err = r.rooms.Accounts.EndOtherSessions(ctx, viewer(ctx))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &model.EndOtherSessionsPayload{User: user}, nil
 }
 
 func (r *mutationResolver) UpdateProfile(ctx context.Context, input model.UpdateProfileInput) (*model.UpdateProfilePayload, error) {
@@ -76,11 +111,43 @@ func (r *userResolver) Phone(ctx context.Context, obj *account.User) (*string, e
 	return obj.Phone, nil
 }
 
+func (r *userResolver) Role(ctx context.Context, objs []*account.User) ([]*account.Role, error) {
+	me := viewer(ctx).ID
+	return convert(objs, func(u *account.User) *account.Role { return shownRole(u, me) }), nil
+}
+
+func (r *userResolver) Gender(ctx context.Context, obj *account.User) (*account.Gender, error) {
+	if viewer(ctx).ID != obj.ID {
+		return nil, nil //nolint:nilnil // null for other users
+	}
+	return &obj.Gender, nil
+}
+
+func (r *userResolver) Birthday(ctx context.Context, obj *account.User) (*calendar.Date, error) {
+	if viewer(ctx).ID != obj.ID {
+		return nil, nil //nolint:nilnil // null for other users
+	}
+	return obj.Birthday, nil
+}
+
 func (r *userResolver) Shops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error) {
 	pages := make([]*shop.Page, len(objs))
 	return pages, ofViewer(ctx, objs, pages, func(me int64) (*shop.Page, error) {
 		return r.rooms.Shops.List(ctx, shop.Query{OwnerID: me, Order: shop.ByNewest, First: first, After: optional.Value(after)})
 	})
+}
+
+func (r *userResolver) Sessions(ctx context.Context, objs []*account.User) ([][]account.Session, error) {
+	lists := make([]*[]account.Session, len(objs))
+	err := ofViewer(ctx, objs, lists, func(int64) (*[]account.Session, error) {
+		own, err := r.rooms.Accounts.Sessions(ctx, viewer(ctx))
+		return &own, err
+	})
+	out := make([][]account.Session, len(objs))
+	for i, own := range lists {
+		out[i] = optional.Value(own)
+	}
+	return out, err
 }
 
 func (r *Resolver) User() generated.UserResolver { return &userResolver{r} }

@@ -14,6 +14,9 @@ import (
 // assumedList is how long a list without a size is taken to be.
 const assumedList = 20
 
+// maxSessions is how many sessions a user has at most.
+const maxSessions = 100
+
 // What a list of shops costs beside its shops, in fields: a look near a place
 // or a search keeps the stores busy for about as long as writing so many.
 const (
@@ -48,8 +51,10 @@ func complexity(c *generated.ComplexityRoot) {
 	c.Note.FirstLikers = func(child, first int) int { return times(first, child) }
 	c.Note.Images = func(child int) int { return times(9, child) }
 	c.User.Shops = func(child, first int, _ *page.Cursor) int { return times(first, child) }
+	c.User.Sessions = func(child int) int { return times(maxSessions, child) }
 	c.User.Orders = func(child int, _ []order.Status, first int, _ *page.Cursor) int { return times(first, child) }
 	c.Shop.Orders = func(child int, _ []order.Status, first int, _ *page.Cursor) int { return times(first, child) }
+	c.Query.DisputedOrders = c.User.Orders
 	c.Shop.Vouchers = func(child int) int { return times(assumedList, child) }
 	c.Shop.SalesByDay = days
 	c.Query.SalesByDay = days

@@ -10,7 +10,15 @@ import (
 
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/media"
 )
+
+func (r *mutationResolver) DeleteImage(ctx context.Context, url string) (*model.DeleteImagePayload, error) {
+	if wrong, err := userErrors(r.rooms.Media.Delete(ctx, media.Editor(editor(ctx)), url)); wrong != nil || err != nil {
+		return &model.DeleteImagePayload{UserErrors: wrong}, err
+	}
+	return &model.DeleteImagePayload{DeletedURL: &url}, nil
+}
 
 func (r *mutationResolver) UploadImage(ctx context.Context, file scalar.Upload) (*model.UploadImagePayload, error) {
 	image, err := r.rooms.Media.Upload(ctx, viewer(ctx).ID, file.File)

@@ -25,7 +25,11 @@ func (r *mutationResolver) OrderVoucher(ctx context.Context, voucherID scalar.ID
 	if err != nil {
 		return nil, err
 	}
-	placed, err := r.rooms.Orders.Place(ctx, viewer(ctx).ID, n, optional.Value(idempotencyKey))
+	kind := order.Ordinary
+	if voucherID.Type == flashVoucher {
+		kind = order.Flash
+	}
+	placed, err := r.rooms.Orders.PlaceKind(ctx, kind, viewer(ctx).ID, n, optional.Value(idempotencyKey))
 	wrong, err := userErrors(err)
 	return &model.OrderVoucherPayload{Order: placed, UserErrors: wrong}, err
 }
@@ -60,6 +64,26 @@ func (r *mutationResolver) RefundOrder(ctx context.Context, orderID scalar.ID) (
 	return &model.RefundOrderPayload{Order: found, UserErrors: wrong}, err
 }
 
+func (r *mutationResolver) DisputeRedemption(ctx context.Context, orderID scalar.ID) (*model.DisputeRedemptionPayload, error) {
+	n, err := orderID.Of("Order")
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.rooms.Orders.Dispute(ctx, viewer(ctx).ID, n)
+	wrong, err := userErrors(err)
+	return &model.DisputeRedemptionPayload{Order: found, UserErrors: wrong}, err
+}
+
+func (r *mutationResolver) RefundDisputedOrder(ctx context.Context, orderID scalar.ID) (*model.RefundDisputedOrderPayload, error) {
+	n, err := orderID.Of("Order")
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.rooms.Orders.RefundDisputed(ctx, n)
+	wrong, err := userErrors(err)
+	return &model.RefundDisputedOrderPayload{Order: found, UserErrors: wrong}, err
+}
+
 func (r *mutationResolver) RedeemOrder(ctx context.Context, orderID scalar.ID) (*model.RedeemOrderPayload, error) {
 	n, err := orderID.Of("Order")
 	if err != nil {
@@ -77,6 +101,14 @@ func (r *orderResolver) Voucher(ctx context.Context, objs []*order.Order) ([]vou
 	})
 }
 
+func (r *orderResolver) Terms(ctx context.Context, objs []*order.Order) ([]*voucher.Terms, error) {
+	return beside(ctx, objs, func(all []*order.Order) ([]*voucher.Terms, error) { return r.readTerms(ctx, all) })
+}
+
+func (r *orderResolver) RedeemedBy(ctx context.Context, objs []*order.Order) ([]*account.User, error) {
+	return beside(ctx, objs, func(all []*order.Order) ([]*account.User, error) { return r.readRedeemers(ctx, all) })
+}
+
 func (r *orderEdgeResolver) Node(ctx context.Context, objs []*order.Edge) ([]*order.Order, error) {
 	return convert(objs, func(e *order.Edge) *order.Order { return e.Node }), nil
 }
@@ -89,6 +121,10 @@ func (r *queryResolver) Order(ctx context.Context, id scalar.ID) (*order.Order, 
 	return byKey(ctx, n, func(ctx context.Context, n int64) (*order.Order, error) {
 		return r.rooms.Orders.ByID(ctx, orderViewer(ctx), n)
 	})
+}
+
+func (r *queryResolver) DisputedOrders(ctx context.Context, status []order.Status, first int, after *page.Cursor) (*order.Page, error) {
+	return r.rooms.Orders.Disputed(ctx, order.Filter{Status: status, First: first, After: optional.Value(after)})
 }
 
 func (r *queryResolver) OrderByNumber(ctx context.Context, number string) (*order.Order, error) {

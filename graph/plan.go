@@ -185,10 +185,12 @@ func (t *planned) ofComments() {
 func (t *planned) ofUsers() {
 	of := &userResolver{t.r}
 	t.user = plan.Type{Name: "User", Kept: plan.Keeps(func(u *account.User) *kept.Bytes { return u.Kept }), Fields: map[string]*plan.Field{
-		"id":            plan.Plain(func(out []byte, u *account.User) []byte { return writeID(out, "User", u.ID) }),
-		"nickname":      plan.Plain(func(out []byte, u *account.User) []byte { return plan.String(out, u.Nickname) }),
-		"avatarUrl":     plan.Plain(func(out []byte, u *account.User) []byte { return orNull(out, u.AvatarURL, plan.String) }),
-		"role":          plan.Plain(func(out []byte, u *account.User) []byte { return plan.String(out, string(u.Role)) }),
+		"id":        plan.Plain(func(out []byte, u *account.User) []byte { return writeID(out, "User", u.ID) }),
+		"nickname":  plan.Plain(func(out []byte, u *account.User) []byte { return plan.String(out, u.Nickname) }),
+		"avatarUrl": plan.Plain(func(out []byte, u *account.User) []byte { return orNull(out, u.AvatarURL, plan.String) }),
+		"role": plan.Leaf(func(out []byte, r *account.Role) []byte {
+			return orNull(out, r, func(out []byte, r account.Role) []byte { return plan.String(out, string(r)) })
+		}, of.Role),
 		"city":          plan.Plain(func(out []byte, u *account.User) []byte { return orNull(out, u.City, plan.String) }),
 		"bio":           plan.Plain(func(out []byte, u *account.User) []byte { return orNull(out, u.Bio, plan.String) }),
 		"level":         plan.Plain(func(out []byte, u *account.User) []byte { return scalar.AppendInt(out, u.Level()) }),

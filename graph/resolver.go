@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/balance"
 	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/feed"
@@ -34,6 +35,7 @@ type Rooms struct {
 	Shops        *shop.Service
 	Vouchers     *voucher.Service
 	Orders       *order.Service
+	Balances     *balance.Service
 	Notes        *note.Service
 	NoteLikes    *like.Service
 	Comments     *comment.Service

@@ -3,6 +3,7 @@
 #
 #   scripts/release.sh v0.1.0 [FOLDER]
 #
+# scans for known vulnerabilities first, which needs the network, and then
 # writes tandian_VERSION_OS_ARCH.tar.gz for each platform and SHA256SUMS into FOLDER, dist
 # if not given. It wants a checkout without changes, a heading of that version in
 # CHANGELOG.md, and GNU tar. PLATFORMS names fewer platforms, to try; COMMIT and
@@ -16,6 +17,7 @@ out=${2:-dist}
 platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}
 # A version that Go modules and package managers take too.
 echo "$version" | grep -Eq '^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$' || fail "\"$version\" is no version such as v0.1.0"
+scripts/vuln.sh --required || fail "the vulnerability scan did not succeed"
 grep -Fqx "## $version" CHANGELOG.md || grep -Fq "## $version " CHANGELOG.md || fail "CHANGELOG.md has no heading \"## $version\""
 if [ -z "${COMMIT:-}" ]; then
 	COMMIT=$(git rev-parse HEAD)

@@ -9,6 +9,30 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 )
 
+// The BalanceFunc type is an adapter to allow the use of ordinary
+// function as Balance mutator.
+type BalanceFunc func(context.Context, *ent.BalanceMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f BalanceFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.BalanceMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.BalanceMutation", m)
+}
+
+// The BalanceEntryFunc type is an adapter to allow the use of ordinary
+// function as BalanceEntry mutator.
+type BalanceEntryFunc func(context.Context, *ent.BalanceEntryMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f BalanceEntryFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.BalanceEntryMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.BalanceEntryMutation", m)
+}
+
 // The CheckInMonthFunc type is an adapter to allow the use of ordinary
 // function as CheckInMonth mutator.
 type CheckInMonthFunc func(context.Context, *ent.CheckInMonthMutation) (ent.Value, error)
@@ -31,6 +55,18 @@ func (f CommentFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, err
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.CommentMutation", m)
+}
+
+// The DeviceFunc type is an adapter to allow the use of ordinary
+// function as Device mutator.
+type DeviceFunc func(context.Context, *ent.DeviceMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f DeviceFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.DeviceMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.DeviceMutation", m)
 }
 
 // The FanOutFunc type is an adapter to allow the use of ordinary
@@ -307,6 +343,18 @@ func (f VoucherFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, err
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.VoucherMutation", m)
+}
+
+// The VoucherTermsFunc type is an adapter to allow the use of ordinary
+// function as VoucherTerms mutator.
+type VoucherTermsFunc func(context.Context, *ent.VoucherTermsMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f VoucherTermsFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.VoucherTermsMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.VoucherTermsMutation", m)
 }
 
 // Condition is a hook condition function.

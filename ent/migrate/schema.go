@@ -9,6 +9,49 @@ import (
 )
 
 var (
+	// BalancesColumns holds the columns for the "balances" table.
+	BalancesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "amount", Type: field.TypeInt64, Default: 0},
+	}
+	// BalancesTable holds the schema information for the "balances" table.
+	BalancesTable = &schema.Table{
+		Name:       "balances",
+		Columns:    BalancesColumns,
+		PrimaryKey: []*schema.Column{BalancesColumns[0]},
+	}
+	// BalanceEntriesColumns holds the columns for the "balance_entries" table.
+	BalanceEntriesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "user_id", Type: field.TypeInt64},
+		{Name: "amount", Type: field.TypeInt64},
+		{Name: "kind", Type: field.TypeEnum, Enums: []string{"ADJUSTMENT", "PAYMENT", "REFUND"}},
+		{Name: "payment_id", Type: field.TypeInt64, Nullable: true},
+		{Name: "actor_id", Type: field.TypeInt64, Nullable: true},
+		{Name: "reason", Type: field.TypeString, Size: 800, Default: ""},
+		{Name: "created_at", Type: field.TypeInt64},
+	}
+	// BalanceEntriesTable holds the schema information for the "balance_entries" table.
+	BalanceEntriesTable = &schema.Table{
+		Name:       "balance_entries",
+		Columns:    BalanceEntriesColumns,
+		PrimaryKey: []*schema.Column{BalanceEntriesColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "balanceentry_user_id_id",
+				Unique:  false,
+				Columns: []*schema.Column{BalanceEntriesColumns[1], BalanceEntriesColumns[0]},
+			},
+			{
+				Name:    "balance_entry_once",
+				Unique:  true,
+				Columns: []*schema.Column{BalanceEntriesColumns[4], BalanceEntriesColumns[3]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "payment_id IS NOT NULL",
+				},
+			},
+		},
+	}
 	// CheckInsColumns holds the columns for the "check_ins" table.
 	CheckInsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -67,6 +110,40 @@ var (
 				Annotation: &entsql.IndexAnnotation{
 					Where: "root_id IS NOT NULL",
 				},
+			},
+		},
+	}
+	// DevicesColumns holds the columns for the "devices" table.
+	DevicesColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "generation", Type: field.TypeInt64, Default: 1},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "used_at", Type: field.TypeTime},
+		{Name: "user_id", Type: field.TypeInt64},
+	}
+	// DevicesTable holds the schema information for the "devices" table.
+	DevicesTable = &schema.Table{
+		Name:       "devices",
+		Columns:    DevicesColumns,
+		PrimaryKey: []*schema.Column{DevicesColumns[0]},
+		ForeignKeys: []*schema.ForeignKey{
+			{
+				Symbol:     "devices_users_devices",
+				Columns:    []*schema.Column{DevicesColumns[4]},
+				RefColumns: []*schema.Column{UsersColumns[0]},
+				OnDelete:   schema.NoAction,
+			},
+		},
+		Indexes: []*schema.Index{
+			{
+				Name:    "device_user_id",
+				Unique:  false,
+				Columns: []*schema.Column{DevicesColumns[4]},
+			},
+			{
+				Name:    "device_used_at",
+				Unique:  false,
+				Columns: []*schema.Column{DevicesColumns[3]},
 			},
 		},
 	}
@@ -273,6 +350,7 @@ var (
 		{Name: "seq", Type: field.TypeInt64, Unique: true, Nullable: true},
 		{Name: "created_at", Type: field.TypeInt64},
 		{Name: "deleted_at", Type: field.TypeInt64, Nullable: true},
+		{Name: "cleared_at", Type: field.TypeInt64, Nullable: true},
 	}
 	// NotesTable holds the schema information for the "notes" table.
 	NotesTable = &schema.Table{
@@ -300,6 +378,14 @@ var (
 						NotesColumns[7].Name: true,
 					},
 					Where: "deleted_at IS NULL",
+				},
+			},
+			{
+				Name:    "note_uncleared",
+				Unique:  false,
+				Columns: []*schema.Column{NotesColumns[9]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "deleted_at IS NOT NULL AND cleared_at IS NULL",
 				},
 			},
 		},
@@ -357,6 +443,7 @@ var (
 		{Name: "one_per_user", Type: field.TypeBool},
 		{Name: "flash", Type: field.TypeBool},
 		{Name: "pay_value", Type: field.TypeInt},
+		{Name: "terms_id", Type: field.TypeInt64, Nullable: true},
 		{Name: "pay_method", Type: field.TypeEnum, Nullable: true, Enums: []string{"BALANCE", "ALIPAY", "WECHAT"}},
 		{Name: "failure", Type: field.TypeString, Nullable: true, Size: 40},
 		{Name: "idempotency", Type: field.TypeString, Nullable: true, Size: 43},
@@ -366,6 +453,8 @@ var (
 		{Name: "pay_before", Type: field.TypeInt64},
 		{Name: "paid_at", Type: field.TypeInt64, Nullable: true},
 		{Name: "used_at", Type: field.TypeInt64, Nullable: true},
+		{Name: "redeemed_by", Type: field.TypeInt64, Nullable: true},
+		{Name: "redemption_disputed_at", Type: field.TypeInt64, Nullable: true},
 		{Name: "cancelled_at", Type: field.TypeInt64, Nullable: true},
 		{Name: "refunded_at", Type: field.TypeInt64, Nullable: true},
 	}
@@ -386,7 +475,7 @@ var (
 			{
 				Name:    "order_idempotency",
 				Unique:  true,
-				Columns: []*schema.Column{OrdersColumns[10]},
+				Columns: []*schema.Column{OrdersColumns[11]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "idempotency IS NOT NULL",
 				},
@@ -394,10 +483,10 @@ var (
 			{
 				Name:    "order_user_id_created_at_id",
 				Unique:  false,
-				Columns: []*schema.Column{OrdersColumns[1], OrdersColumns[13], OrdersColumns[0]},
+				Columns: []*schema.Column{OrdersColumns[1], OrdersColumns[14], OrdersColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					DescColumns: map[string]bool{
-						OrdersColumns[13].Name: true,
+						OrdersColumns[14].Name: true,
 
 						OrdersColumns[0].Name: true,
 					},
@@ -406,10 +495,10 @@ var (
 			{
 				Name:    "order_shop_id_created_at_id",
 				Unique:  false,
-				Columns: []*schema.Column{OrdersColumns[3], OrdersColumns[13], OrdersColumns[0]},
+				Columns: []*schema.Column{OrdersColumns[3], OrdersColumns[14], OrdersColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					DescColumns: map[string]bool{
-						OrdersColumns[13].Name: true,
+						OrdersColumns[14].Name: true,
 
 						OrdersColumns[0].Name: true,
 					},
@@ -418,12 +507,12 @@ var (
 			{
 				Name:    "order_created_at_id",
 				Unique:  false,
-				Columns: []*schema.Column{OrdersColumns[13], OrdersColumns[0]},
+				Columns: []*schema.Column{OrdersColumns[14], OrdersColumns[0]},
 			},
 			{
 				Name:    "order_shop_id_paid_at",
 				Unique:  false,
-				Columns: []*schema.Column{OrdersColumns[3], OrdersColumns[15]},
+				Columns: []*schema.Column{OrdersColumns[3], OrdersColumns[16]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "paid_at IS NOT NULL",
 				},
@@ -431,7 +520,7 @@ var (
 			{
 				Name:    "order_paid_at",
 				Unique:  false,
-				Columns: []*schema.Column{OrdersColumns[15]},
+				Columns: []*schema.Column{OrdersColumns[16]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "paid_at IS NOT NULL",
 				},
@@ -439,9 +528,17 @@ var (
 			{
 				Name:    "order_pay_before_id",
 				Unique:  false,
-				Columns: []*schema.Column{OrdersColumns[14], OrdersColumns[0]},
+				Columns: []*schema.Column{OrdersColumns[15], OrdersColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "status = 'UNPAID'",
+				},
+			},
+			{
+				Name:    "order_disputed",
+				Unique:  false,
+				Columns: []*schema.Column{OrdersColumns[14], OrdersColumns[0]},
+				Annotation: &entsql.IndexAnnotation{
+					Where: "redemption_disputed_at IS NOT NULL",
 				},
 			},
 			{
@@ -514,7 +611,8 @@ var (
 		{Name: "attempt", Type: field.TypeInt},
 		{Name: "method", Type: field.TypeEnum, Enums: []string{"BALANCE", "ALIPAY", "WECHAT"}},
 		{Name: "amount", Type: field.TypeInt},
-		{Name: "state", Type: field.TypeEnum, Enums: []string{"OPEN", "CONFIRMED", "REFUSED", "REFUNDING", "REFUNDED"}, Default: "OPEN"},
+		{Name: "currency", Type: field.TypeString, Size: 3, Default: "CNY"},
+		{Name: "state", Type: field.TypeEnum, Enums: []string{"OPEN", "CONFIRMED", "REFUSED", "ABANDONED", "REFUNDING", "REFUNDED"}, Default: "OPEN"},
 		{Name: "created_at", Type: field.TypeInt64},
 		{Name: "updated_at", Type: field.TypeInt64},
 		{Name: "order_id", Type: field.TypeInt64},
@@ -527,7 +625,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "payments_orders_payments",
-				Columns:    []*schema.Column{PaymentsColumns[7]},
+				Columns:    []*schema.Column{PaymentsColumns[8]},
 				RefColumns: []*schema.Column{OrdersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -536,12 +634,12 @@ var (
 			{
 				Name:    "payment_order_id_attempt",
 				Unique:  true,
-				Columns: []*schema.Column{PaymentsColumns[7], PaymentsColumns[1]},
+				Columns: []*schema.Column{PaymentsColumns[8], PaymentsColumns[1]},
 			},
 			{
 				Name:    "payment_open",
 				Unique:  true,
-				Columns: []*schema.Column{PaymentsColumns[7]},
+				Columns: []*schema.Column{PaymentsColumns[8]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "state = 'OPEN'",
 				},
@@ -549,7 +647,7 @@ var (
 			{
 				Name:    "payment_refunding",
 				Unique:  false,
-				Columns: []*schema.Column{PaymentsColumns[6]},
+				Columns: []*schema.Column{PaymentsColumns[7]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "state = 'REFUNDING'",
 				},
@@ -617,6 +715,9 @@ var (
 		{Name: "id", Type: field.TypeString, Size: 43},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "expires_at", Type: field.TypeTime},
+		{Name: "used_at", Type: field.TypeTime, Nullable: true},
+		{Name: "device", Type: field.TypeString, Nullable: true, Size: 80},
+		{Name: "device_id", Type: field.TypeInt64, Nullable: true},
 		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
 		{Name: "user_id", Type: field.TypeInt64},
 	}
@@ -628,7 +729,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "sessions_users_sessions",
-				Columns:    []*schema.Column{SessionsColumns[4]},
+				Columns:    []*schema.Column{SessionsColumns[7]},
 				RefColumns: []*schema.Column{UsersColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -637,7 +738,7 @@ var (
 			{
 				Name:    "session_user_id",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[4]},
+				Columns: []*schema.Column{SessionsColumns[7]},
 			},
 			{
 				Name:    "session_expires_at",
@@ -647,7 +748,7 @@ var (
 			{
 				Name:    "session_ended_at",
 				Unique:  false,
-				Columns: []*schema.Column{SessionsColumns[3]},
+				Columns: []*schema.Column{SessionsColumns[6]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "ended_at IS NOT NULL",
 				},
@@ -857,6 +958,8 @@ var (
 		{Name: "one_per_user", Type: field.TypeBool},
 		{Name: "status", Type: field.TypeEnum, Enums: []string{"ON_SALE", "OFF_SALE"}, Default: "ON_SALE"},
 		{Name: "version", Type: field.TypeInt64, Default: 1},
+		{Name: "first_terms_id", Type: field.TypeInt64, Nullable: true},
+		{Name: "terms_id", Type: field.TypeInt64, Nullable: true},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "updated_at", Type: field.TypeTime},
 		{Name: "shop_id", Type: field.TypeInt64},
@@ -869,7 +972,7 @@ var (
 		ForeignKeys: []*schema.ForeignKey{
 			{
 				Symbol:     "vouchers_shops_vouchers",
-				Columns:    []*schema.Column{VouchersColumns[13]},
+				Columns:    []*schema.Column{VouchersColumns[15]},
 				RefColumns: []*schema.Column{ShopsColumns[0]},
 				OnDelete:   schema.NoAction,
 			},
@@ -878,7 +981,7 @@ var (
 			{
 				Name:    "voucher_shop_id_id",
 				Unique:  false,
-				Columns: []*schema.Column{VouchersColumns[13], VouchersColumns[0]},
+				Columns: []*schema.Column{VouchersColumns[15], VouchersColumns[0]},
 				Annotation: &entsql.IndexAnnotation{
 					DescColumns: map[string]bool{
 						VouchersColumns[0].Name: true,
@@ -887,10 +990,27 @@ var (
 			},
 		},
 	}
+	// VoucherTermsColumns holds the columns for the "voucher_terms" table.
+	VoucherTermsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "title", Type: field.TypeString, Size: 480},
+		{Name: "sub_title", Type: field.TypeString, Nullable: true, Size: 800},
+		{Name: "rules", Type: field.TypeString, Nullable: true, Size: 2147483647},
+		{Name: "face_value", Type: field.TypeInt},
+	}
+	// VoucherTermsTable holds the schema information for the "voucher_terms" table.
+	VoucherTermsTable = &schema.Table{
+		Name:       "voucher_terms",
+		Columns:    VoucherTermsColumns,
+		PrimaryKey: []*schema.Column{VoucherTermsColumns[0]},
+	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
+		BalancesTable,
+		BalanceEntriesTable,
 		CheckInsTable,
 		CommentsTable,
+		DevicesTable,
 		FanOutsTable,
 		FeedHeadTable,
 		FeedStarsTable,
@@ -914,10 +1034,20 @@ var (
 		UsersTable,
 		VisitDaysTable,
 		VouchersTable,
+		VoucherTermsTable,
 	}
 )
 
 func init() {
+	BalancesTable.Annotation = &entsql.Annotation{
+		Table: "balances",
+	}
+	BalancesTable.Annotation.Checks = map[string]string{
+		"balance_not_negative": "amount >= 0",
+	}
+	BalanceEntriesTable.Annotation = &entsql.Annotation{
+		Table: "balance_entries",
+	}
 	CheckInsTable.Annotation = &entsql.Annotation{
 		Table: "check_ins",
 	}
@@ -925,6 +1055,7 @@ func init() {
 	CommentsTable.Annotation.Checks = map[string]string{
 		"comments_not_negative": "like_count >= 0 AND reply_count >= 0",
 	}
+	DevicesTable.ForeignKeys[0].RefTable = UsersTable
 	FanOutsTable.Annotation = &entsql.Annotation{
 		Table: "fan_outs",
 	}
@@ -988,4 +1119,7 @@ func init() {
 		Table: "visit_days",
 	}
 	VouchersTable.ForeignKeys[0].RefTable = ShopsTable
+	VoucherTermsTable.Annotation = &entsql.Annotation{
+		Table: "voucher_terms",
+	}
 }

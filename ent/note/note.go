@@ -30,6 +30,8 @@ const (
 	FieldCreatedAt = "created_at"
 	// FieldDeletedAt holds the string denoting the deleted_at field in the database.
 	FieldDeletedAt = "deleted_at"
+	// FieldClearedAt holds the string denoting the cleared_at field in the database.
+	FieldClearedAt = "cleared_at"
 	// Table holds the table name of the note in the database.
 	Table = "notes"
 )
@@ -46,6 +48,7 @@ var Columns = []string{
 	FieldSeq,
 	FieldCreatedAt,
 	FieldDeletedAt,
+	FieldClearedAt,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -113,4 +116,9 @@ func ByCreatedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByDeletedAt orders the results by the deleted_at field.
 func ByDeletedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDeletedAt, opts...).ToFunc()
+}
+
+// ByClearedAt orders the results by the cleared_at field.
+func ByClearedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldClearedAt, opts...).ToFunc()
 }

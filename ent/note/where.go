@@ -92,6 +92,11 @@ func DeletedAt(v int64) predicate.Note {
 	return predicate.Note(sql.FieldEQ(FieldDeletedAt, v))
 }
 
+// ClearedAt applies equality check predicate on the "cleared_at" field. It's identical to ClearedAtEQ.
+func ClearedAt(v int64) predicate.Note {
+	return predicate.Note(sql.FieldEQ(FieldClearedAt, v))
+}
+
 // ExternalIDEQ applies the EQ predicate on the "external_id" field.
 func ExternalIDEQ(v string) predicate.Note {
 	return predicate.Note(sql.FieldEQ(FieldExternalID, v))
@@ -515,6 +520,56 @@ func DeletedAtIsNil() predicate.Note {
 // DeletedAtNotNil applies the NotNil predicate on the "deleted_at" field.
 func DeletedAtNotNil() predicate.Note {
 	return predicate.Note(sql.FieldNotNull(FieldDeletedAt))
+}
+
+// ClearedAtEQ applies the EQ predicate on the "cleared_at" field.
+func ClearedAtEQ(v int64) predicate.Note {
+	return predicate.Note(sql.FieldEQ(FieldClearedAt, v))
+}
+
+// ClearedAtNEQ applies the NEQ predicate on the "cleared_at" field.
+func ClearedAtNEQ(v int64) predicate.Note {
+	return predicate.Note(sql.FieldNEQ(FieldClearedAt, v))
+}
+
+// ClearedAtIn applies the In predicate on the "cleared_at" field.
+func ClearedAtIn(vs ...int64) predicate.Note {
+	return predicate.Note(sql.FieldIn(FieldClearedAt, vs...))
+}
+
+// ClearedAtNotIn applies the NotIn predicate on the "cleared_at" field.
+func ClearedAtNotIn(vs ...int64) predicate.Note {
+	return predicate.Note(sql.FieldNotIn(FieldClearedAt, vs...))
+}
+
+// ClearedAtGT applies the GT predicate on the "cleared_at" field.
+func ClearedAtGT(v int64) predicate.Note {
+	return predicate.Note(sql.FieldGT(FieldClearedAt, v))
+}
+
+// ClearedAtGTE applies the GTE predicate on the "cleared_at" field.
+func ClearedAtGTE(v int64) predicate.Note {
+	return predicate.Note(sql.FieldGTE(FieldClearedAt, v))
+}
+
+// ClearedAtLT applies the LT predicate on the "cleared_at" field.
+func ClearedAtLT(v int64) predicate.Note {
+	return predicate.Note(sql.FieldLT(FieldClearedAt, v))
+}
+
+// ClearedAtLTE applies the LTE predicate on the "cleared_at" field.
+func ClearedAtLTE(v int64) predicate.Note {
+	return predicate.Note(sql.FieldLTE(FieldClearedAt, v))
+}
+
+// ClearedAtIsNil applies the IsNil predicate on the "cleared_at" field.
+func ClearedAtIsNil() predicate.Note {
+	return predicate.Note(sql.FieldIsNull(FieldClearedAt))
+}
+
+// ClearedAtNotNil applies the NotNil predicate on the "cleared_at" field.
+func ClearedAtNotNil() predicate.Note {
+	return predicate.Note(sql.FieldNotNull(FieldClearedAt))
 }
 
 // And groups predicates with the AND operator between them.

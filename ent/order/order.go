@@ -28,6 +28,8 @@ const (
 	FieldFlash = "flash"
 	// FieldPayValue holds the string denoting the pay_value field in the database.
 	FieldPayValue = "pay_value"
+	// FieldTermsID holds the string denoting the terms_id field in the database.
+	FieldTermsID = "terms_id"
 	// FieldPayMethod holds the string denoting the pay_method field in the database.
 	FieldPayMethod = "pay_method"
 	// FieldFailure holds the string denoting the failure field in the database.
@@ -46,6 +48,10 @@ const (
 	FieldPaidAt = "paid_at"
 	// FieldUsedAt holds the string denoting the used_at field in the database.
 	FieldUsedAt = "used_at"
+	// FieldRedeemedBy holds the string denoting the redeemed_by field in the database.
+	FieldRedeemedBy = "redeemed_by"
+	// FieldRedemptionDisputedAt holds the string denoting the redemption_disputed_at field in the database.
+	FieldRedemptionDisputedAt = "redemption_disputed_at"
 	// FieldCancelledAt holds the string denoting the cancelled_at field in the database.
 	FieldCancelledAt = "cancelled_at"
 	// FieldRefundedAt holds the string denoting the refunded_at field in the database.
@@ -73,6 +79,7 @@ var Columns = []string{
 	FieldOnePerUser,
 	FieldFlash,
 	FieldPayValue,
+	FieldTermsID,
 	FieldPayMethod,
 	FieldFailure,
 	FieldIdempotency,
@@ -82,6 +89,8 @@ var Columns = []string{
 	FieldPayBefore,
 	FieldPaidAt,
 	FieldUsedAt,
+	FieldRedeemedBy,
+	FieldRedemptionDisputedAt,
 	FieldCancelledAt,
 	FieldRefundedAt,
 }
@@ -202,6 +211,11 @@ func ByPayValue(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPayValue, opts...).ToFunc()
 }
 
+// ByTermsID orders the results by the terms_id field.
+func ByTermsID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTermsID, opts...).ToFunc()
+}
+
 // ByPayMethod orders the results by the pay_method field.
 func ByPayMethod(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPayMethod, opts...).ToFunc()
@@ -245,6 +259,16 @@ func ByPaidAt(opts ...sql.OrderTermOption) OrderOption {
 // ByUsedAt orders the results by the used_at field.
 func ByUsedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUsedAt, opts...).ToFunc()
+}
+
+// ByRedeemedBy orders the results by the redeemed_by field.
+func ByRedeemedBy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRedeemedBy, opts...).ToFunc()
+}
+
+// ByRedemptionDisputedAt orders the results by the redemption_disputed_at field.
+func ByRedemptionDisputedAt(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRedemptionDisputedAt, opts...).ToFunc()
 }
 
 // ByCancelledAt orders the results by the cancelled_at field.

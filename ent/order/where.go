@@ -83,6 +83,11 @@ func PayValue(v int) predicate.Order {
 	return predicate.Order(sql.FieldEQ(FieldPayValue, v))
 }
 
+// TermsID applies equality check predicate on the "terms_id" field. It's identical to TermsIDEQ.
+func TermsID(v int64) predicate.Order {
+	return predicate.Order(sql.FieldEQ(FieldTermsID, v))
+}
+
 // Failure applies equality check predicate on the "failure" field. It's identical to FailureEQ.
 func Failure(v string) predicate.Order {
 	return predicate.Order(sql.FieldEQ(FieldFailure, v))
@@ -121,6 +126,16 @@ func PaidAt(v int64) predicate.Order {
 // UsedAt applies equality check predicate on the "used_at" field. It's identical to UsedAtEQ.
 func UsedAt(v int64) predicate.Order {
 	return predicate.Order(sql.FieldEQ(FieldUsedAt, v))
+}
+
+// RedeemedBy applies equality check predicate on the "redeemed_by" field. It's identical to RedeemedByEQ.
+func RedeemedBy(v int64) predicate.Order {
+	return predicate.Order(sql.FieldEQ(FieldRedeemedBy, v))
+}
+
+// RedemptionDisputedAt applies equality check predicate on the "redemption_disputed_at" field. It's identical to RedemptionDisputedAtEQ.
+func RedemptionDisputedAt(v int64) predicate.Order {
+	return predicate.Order(sql.FieldEQ(FieldRedemptionDisputedAt, v))
 }
 
 // CancelledAt applies equality check predicate on the "cancelled_at" field. It's identical to CancelledAtEQ.
@@ -331,6 +346,56 @@ func PayValueLT(v int) predicate.Order {
 // PayValueLTE applies the LTE predicate on the "pay_value" field.
 func PayValueLTE(v int) predicate.Order {
 	return predicate.Order(sql.FieldLTE(FieldPayValue, v))
+}
+
+// TermsIDEQ applies the EQ predicate on the "terms_id" field.
+func TermsIDEQ(v int64) predicate.Order {
+	return predicate.Order(sql.FieldEQ(FieldTermsID, v))
+}
+
+// TermsIDNEQ applies the NEQ predicate on the "terms_id" field.
+func TermsIDNEQ(v int64) predicate.Order {
+	return predicate.Order(sql.FieldNEQ(FieldTermsID, v))
+}
+
+// TermsIDIn applies the In predicate on the "terms_id" field.
+func TermsIDIn(vs ...int64) predicate.Order {
+	return predicate.Order(sql.FieldIn(FieldTermsID, vs...))
+}
+
+// TermsIDNotIn applies the NotIn predicate on the "terms_id" field.
+func TermsIDNotIn(vs ...int64) predicate.Order {
+	return predicate.Order(sql.FieldNotIn(FieldTermsID, vs...))
+}
+
+// TermsIDGT applies the GT predicate on the "terms_id" field.
+func TermsIDGT(v int64) predicate.Order {
+	return predicate.Order(sql.FieldGT(FieldTermsID, v))
+}
+
+// TermsIDGTE applies the GTE predicate on the "terms_id" field.
+func TermsIDGTE(v int64) predicate.Order {
+	return predicate.Order(sql.FieldGTE(FieldTermsID, v))
+}
+
+// TermsIDLT applies the LT predicate on the "terms_id" field.
+func TermsIDLT(v int64) predicate.Order {
+	return predicate.Order(sql.FieldLT(FieldTermsID, v))
+}
+
+// TermsIDLTE applies the LTE predicate on the "terms_id" field.
+func TermsIDLTE(v int64) predicate.Order {
+	return predicate.Order(sql.FieldLTE(FieldTermsID, v))
+}
+
+// TermsIDIsNil applies the IsNil predicate on the "terms_id" field.
+func TermsIDIsNil() predicate.Order {
+	return predicate.Order(sql.FieldIsNull(FieldTermsID))
+}
+
+// TermsIDNotNil applies the NotNil predicate on the "terms_id" field.
+func TermsIDNotNil() predicate.Order {
+	return predicate.Order(sql.FieldNotNull(FieldTermsID))
 }
 
 // PayMethodEQ applies the EQ predicate on the "pay_method" field.
@@ -741,6 +806,106 @@ func UsedAtIsNil() predicate.Order {
 // UsedAtNotNil applies the NotNil predicate on the "used_at" field.
 func UsedAtNotNil() predicate.Order {
 	return predicate.Order(sql.FieldNotNull(FieldUsedAt))
+}
+
+// RedeemedByEQ applies the EQ predicate on the "redeemed_by" field.
+func RedeemedByEQ(v int64) predicate.Order {
+	return predicate.Order(sql.FieldEQ(FieldRedeemedBy, v))
+}
+
+// RedeemedByNEQ applies the NEQ predicate on the "redeemed_by" field.
+func RedeemedByNEQ(v int64) predicate.Order {
+	return predicate.Order(sql.FieldNEQ(FieldRedeemedBy, v))
+}
+
+// RedeemedByIn applies the In predicate on the "redeemed_by" field.
+func RedeemedByIn(vs ...int64) predicate.Order {
+	return predicate.Order(sql.FieldIn(FieldRedeemedBy, vs...))
+}
+
+// RedeemedByNotIn applies the NotIn predicate on the "redeemed_by" field.
+func RedeemedByNotIn(vs ...int64) predicate.Order {
+	return predicate.Order(sql.FieldNotIn(FieldRedeemedBy, vs...))
+}
+
+// RedeemedByGT applies the GT predicate on the "redeemed_by" field.
+func RedeemedByGT(v int64) predicate.Order {
+	return predicate.Order(sql.FieldGT(FieldRedeemedBy, v))
+}
+
+// RedeemedByGTE applies the GTE predicate on the "redeemed_by" field.
+func RedeemedByGTE(v int64) predicate.Order {
+	return predicate.Order(sql.FieldGTE(FieldRedeemedBy, v))
+}
+
+// RedeemedByLT applies the LT predicate on the "redeemed_by" field.
+func RedeemedByLT(v int64) predicate.Order {
+	return predicate.Order(sql.FieldLT(FieldRedeemedBy, v))
+}
+
+// RedeemedByLTE applies the LTE predicate on the "redeemed_by" field.
+func RedeemedByLTE(v int64) predicate.Order {
+	return predicate.Order(sql.FieldLTE(FieldRedeemedBy, v))
+}
+
+// RedeemedByIsNil applies the IsNil predicate on the "redeemed_by" field.
+func RedeemedByIsNil() predicate.Order {
+	return predicate.Order(sql.FieldIsNull(FieldRedeemedBy))
+}
+
+// RedeemedByNotNil applies the NotNil predicate on the "redeemed_by" field.
+func RedeemedByNotNil() predicate.Order {
+	return predicate.Order(sql.FieldNotNull(FieldRedeemedBy))
+}
+
+// RedemptionDisputedAtEQ applies the EQ predicate on the "redemption_disputed_at" field.
+func RedemptionDisputedAtEQ(v int64) predicate.Order {
+	return predicate.Order(sql.FieldEQ(FieldRedemptionDisputedAt, v))
+}
+
+// RedemptionDisputedAtNEQ applies the NEQ predicate on the "redemption_disputed_at" field.
+func RedemptionDisputedAtNEQ(v int64) predicate.Order {
+	return predicate.Order(sql.FieldNEQ(FieldRedemptionDisputedAt, v))
+}
+
+// RedemptionDisputedAtIn applies the In predicate on the "redemption_disputed_at" field.
+func RedemptionDisputedAtIn(vs ...int64) predicate.Order {
+	return predicate.Order(sql.FieldIn(FieldRedemptionDisputedAt, vs...))
+}
+
+// RedemptionDisputedAtNotIn applies the NotIn predicate on the "redemption_disputed_at" field.
+func RedemptionDisputedAtNotIn(vs ...int64) predicate.Order {
+	return predicate.Order(sql.FieldNotIn(FieldRedemptionDisputedAt, vs...))
+}
+
+// RedemptionDisputedAtGT applies the GT predicate on the "redemption_disputed_at" field.
+func RedemptionDisputedAtGT(v int64) predicate.Order {
+	return predicate.Order(sql.FieldGT(FieldRedemptionDisputedAt, v))
+}
+
+// RedemptionDisputedAtGTE applies the GTE predicate on the "redemption_disputed_at" field.
+func RedemptionDisputedAtGTE(v int64) predicate.Order {
+	return predicate.Order(sql.FieldGTE(FieldRedemptionDisputedAt, v))
+}
+
+// RedemptionDisputedAtLT applies the LT predicate on the "redemption_disputed_at" field.
+func RedemptionDisputedAtLT(v int64) predicate.Order {
+	return predicate.Order(sql.FieldLT(FieldRedemptionDisputedAt, v))
+}
+
+// RedemptionDisputedAtLTE applies the LTE predicate on the "redemption_disputed_at" field.
+func RedemptionDisputedAtLTE(v int64) predicate.Order {
+	return predicate.Order(sql.FieldLTE(FieldRedemptionDisputedAt, v))
+}
+
+// RedemptionDisputedAtIsNil applies the IsNil predicate on the "redemption_disputed_at" field.
+func RedemptionDisputedAtIsNil() predicate.Order {
+	return predicate.Order(sql.FieldIsNull(FieldRedemptionDisputedAt))
+}
+
+// RedemptionDisputedAtNotNil applies the NotNil predicate on the "redemption_disputed_at" field.
+func RedemptionDisputedAtNotNil() predicate.Order {
+	return predicate.Order(sql.FieldNotNull(FieldRedemptionDisputedAt))
 }
 
 // CancelledAtEQ applies the EQ predicate on the "cancelled_at" field.

@@ -22,6 +22,8 @@ const (
 	FieldMethod = "method"
 	// FieldAmount holds the string denoting the amount field in the database.
 	FieldAmount = "amount"
+	// FieldCurrency holds the string denoting the currency field in the database.
+	FieldCurrency = "currency"
 	// FieldState holds the string denoting the state field in the database.
 	FieldState = "state"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
@@ -48,6 +50,7 @@ var Columns = []string{
 	FieldAttempt,
 	FieldMethod,
 	FieldAmount,
+	FieldCurrency,
 	FieldState,
 	FieldCreatedAt,
 	FieldUpdatedAt,
@@ -66,6 +69,10 @@ func ValidColumn(column string) bool {
 var (
 	// AttemptValidator is a validator for the "attempt" field. It is called by the builders before save.
 	AttemptValidator func(int) error
+	// DefaultCurrency holds the default value on creation for the "currency" field.
+	DefaultCurrency string
+	// CurrencyValidator is a validator for the "currency" field. It is called by the builders before save.
+	CurrencyValidator func(string) error
 )
 
 // Method defines the type for the "method" enum field.
@@ -103,6 +110,7 @@ const (
 	StateOPEN      State = "OPEN"
 	StateCONFIRMED State = "CONFIRMED"
 	StateREFUSED   State = "REFUSED"
+	StateABANDONED State = "ABANDONED"
 	StateREFUNDING State = "REFUNDING"
 	StateREFUNDED  State = "REFUNDED"
 )
@@ -114,7 +122,7 @@ func (s State) String() string {
 // StateValidator is a validator for the "state" field enum values. It is called by the builders before save.
 func StateValidator(s State) error {
 	switch s {
-	case StateOPEN, StateCONFIRMED, StateREFUSED, StateREFUNDING, StateREFUNDED:
+	case StateOPEN, StateCONFIRMED, StateREFUSED, StateABANDONED, StateREFUNDING, StateREFUNDED:
 		return nil
 	default:
 		return fmt.Errorf("payment: invalid enum value for state field: %q", s)
@@ -147,6 +155,11 @@ func ByMethod(opts ...sql.OrderTermOption) OrderOption {
 // ByAmount orders the results by the amount field.
 func ByAmount(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldAmount, opts...).ToFunc()
+}
+
+// ByCurrency orders the results by the currency field.
+func ByCurrency(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCurrency, opts...).ToFunc()
 }
 
 // ByState orders the results by the state field.

@@ -6,11 +6,20 @@ import (
 	"entgo.io/ent/dialect/sql"
 )
 
+// Balance is the predicate function for balance builders.
+type Balance func(*sql.Selector)
+
+// BalanceEntry is the predicate function for balanceentry builders.
+type BalanceEntry func(*sql.Selector)
+
 // CheckInMonth is the predicate function for checkinmonth builders.
 type CheckInMonth func(*sql.Selector)
 
 // Comment is the predicate function for comment builders.
 type Comment func(*sql.Selector)
+
+// Device is the predicate function for device builders.
+type Device func(*sql.Selector)
 
 // FanOut is the predicate function for fanout builders.
 type FanOut func(*sql.Selector)
@@ -80,3 +89,6 @@ type VisitDay func(*sql.Selector)
 
 // Voucher is the predicate function for voucher builders.
 type Voucher func(*sql.Selector)
+
+// VoucherTerms is the predicate function for voucherterms builders.
+type VoucherTerms func(*sql.Selector)

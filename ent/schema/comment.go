@@ -27,7 +27,7 @@ func (Comment) Fields() []ent.Field {
 		field.Int64("author_id").Immutable(),
 		field.Int64("root_id").Optional().Nillable().Immutable().Comment("the comment on the note below which this reply stands; null of one that is no reply"),
 		field.Int64("parent_id").Optional().Nillable().Immutable().Comment("the comment that it answers: the root, or another reply"),
-		field.Text("content").Immutable(),
+		field.Text("content").Comment("empty once it was cleared, some time after its note was deleted"),
 		field.Int("like_count").Default(0),
 		field.Int("reply_count").Default(0).Comment("replies below it; 0 of a reply"),
 		field.Int64("version").Default(1).Comment("raised by every update; orders what is put into the cache"),

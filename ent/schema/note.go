@@ -7,8 +7,9 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Note is what somebody wrote about a shop. It never changes but for its end. Its times
-// are numbers, milliseconds since 1970. What others count of it is a [NoteCount].
+// Note is a user's text about a shop. A note changes only when it loses a deleted picture,
+// when it is deleted, and when its texts are cleared some time later. Its times are
+// numbers, milliseconds since 1970. Its counters are a [NoteCount].
 type Note struct{ ent.Schema }
 
 // Fields of a note.
@@ -18,19 +19,22 @@ func (Note) Fields() []ent.Field {
 		field.String("external_id").Optional().Nillable().Unique().Immutable().MaxLen(200).Comment("name in the seed it was made by"),
 		field.Int64("author_id").Immutable(),
 		field.Int64("shop_id").Immutable(),
-		field.String("title").NotEmpty().MaxLen(400).Immutable(),
-		field.Text("content").Immutable(),
-		field.JSON("images", []Image{}).Default([]Image{}).Immutable(),
+		field.String("title").MaxLen(400).Comment("empty once it was cleared"),
+		field.Text("content").Comment("empty once it was cleared"),
+		field.JSON("images", []Image{}).Default([]Image{}),
 		field.Int64("seq").Optional().Nillable().Unique().Comment("its place among all that was published or deleted; null only until its transaction ends"),
 		field.Int64("created_at").Immutable(),
 		field.Int64("deleted_at").Optional().Nillable(),
+		field.Int64("cleared_at").Optional().Nillable().Comment("its texts and those of its comments are gone, some time after the end"),
 	}
 }
 
-// Indexes of a note: the lists of an author and of a shop, newest first.
+// Indexes of a note: the lists of an author and of a shop, newest first, and the deleted
+// notes that still have their texts.
 func (Note) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("author_id", "seq").Annotations(entsql.DescColumns("seq"), entsql.IndexWhere("deleted_at IS NULL")),
 		index.Fields("shop_id", "seq").Annotations(entsql.DescColumns("seq"), entsql.IndexWhere("deleted_at IS NULL")),
+		index.Fields("deleted_at").StorageKey("note_uncleared").Annotations(entsql.IndexWhere("deleted_at IS NOT NULL AND cleared_at IS NULL")),
 	}
 }

@@ -39,6 +39,7 @@ func (Order) Fields() []ent.Field {
 		field.Bool("one_per_user").Immutable().Comment("the voucher's: a live one excludes another"),
 		field.Bool("flash").Immutable().Comment("of a flash sale: its piece goes back when it ends"),
 		field.Int("pay_value").Immutable().Comment("minor units"),
+		field.Int64("terms_id").Optional().Nillable().Immutable().Comment("the terms_id of its voucher at the insert; null: the first terms"),
 		field.Enum("pay_method").Values("BALANCE", "ALIPAY", "WECHAT").Optional().Nillable(),
 		field.String("failure").Optional().Nillable().MaxLen(40).Comment("code of the reason, of a FAILED one"),
 		field.String("idempotency").Optional().Nillable().MaxLen(43).Comment("digest of user, voucher and the client's key; cleared after a day"),
@@ -48,6 +49,8 @@ func (Order) Fields() []ent.Field {
 		field.Int64("pay_before").Comment("cancelled then if it is still unpaid"),
 		field.Int64("paid_at").Optional().Nillable(),
 		field.Int64("used_at").Optional().Nillable(),
+		field.Int64("redeemed_by").Optional().Nillable().Comment("user that redeemed it"),
+		field.Int64("redemption_disputed_at").Optional().Nillable().Comment("when its buyer disputed the redemption"),
 		field.Int64("cancelled_at").Optional().Nillable(),
 		field.Int64("refunded_at").Optional().Nillable(),
 	}
@@ -72,6 +75,7 @@ func (Order) Indexes() []ent.Index {
 		index.Fields("shop_id", "paid_at").Annotations(entsql.IndexWhere("paid_at IS NOT NULL")),
 		index.Fields("paid_at").Annotations(entsql.IndexWhere("paid_at IS NOT NULL")),
 		index.Fields("pay_before", "id").Annotations(entsql.IndexWhere("status = 'UNPAID'")),
+		index.Fields("created_at", "id").StorageKey("order_disputed").Annotations(entsql.IndexWhere("redemption_disputed_at IS NOT NULL")),
 		index.Fields("id").StorageKey("order_refunding").Annotations(entsql.IndexWhere("status = 'REFUNDING'")),
 		index.Fields("id").StorageKey("order_untallied").Annotations(entsql.IndexWhere(UntalliedOrder)),
 	}

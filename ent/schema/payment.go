@@ -19,8 +19,9 @@ func (Payment) Annotations() []schema.Annotation {
 }
 
 // Fields of a payment. OPEN: the provider was or will be asked, and has not said.
-// CONFIRMED: the money is here. REFUSED: it will not come. REFUNDING: it must go
-// back, and the provider has not said that it did. REFUNDED: it did.
+// CONFIRMED: the money is here. REFUSED: it will not come. ABANDONED: the user chose
+// another way or cancelled the order; money that still comes goes back. REFUNDING: it
+// must go back, and the provider has not said that it did. REFUNDED: it did.
 func (Payment) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id"),
@@ -28,7 +29,8 @@ func (Payment) Fields() []ent.Field {
 		field.Int("attempt").Immutable().Positive().Comment("1, 2 …, of the order"),
 		field.Enum("method").Values("BALANCE", "ALIPAY", "WECHAT").Immutable(),
 		field.Int("amount").Immutable().Comment("minor units"),
-		field.Enum("state").Values("OPEN", "CONFIRMED", "REFUSED", "REFUNDING", "REFUNDED").Default("OPEN"),
+		field.String("currency").Default("CNY").MaxLen(3).Immutable().Comment("ISO 4217"),
+		field.Enum("state").Values("OPEN", "CONFIRMED", "REFUSED", "ABANDONED", "REFUNDING", "REFUNDED").Default("OPEN"),
 		field.Int64("created_at").Immutable(),
 		field.Int64("updated_at"),
 	}

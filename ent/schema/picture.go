@@ -16,12 +16,12 @@ type Picture struct{ ent.Schema }
 func (Picture) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id"),
-		field.String("hash").Unique().Immutable().MaxLen(64).Comment("SHA-256 of the file of the screen size, in hexadecimal"),
+		field.String("hash").Unique().Immutable().MaxLen(64).Comment("of the file of the screen size, in hexadecimal; of an upload under a secret, with the uploader"),
 		field.Enum("format").Values("JPEG", "PNG").Immutable(),
 		field.Int("width").Immutable().Comment("pixels of the screen size"),
 		field.Int("height").Immutable(),
 		field.Int("bytes").Immutable().Comment("of both sizes"),
-		field.Int64("uploader_id").Optional().Nillable().Immutable().Comment("who uploaded it first; null for one that the program drew"),
+		field.Int64("uploader_id").Optional().Nillable().Immutable().Comment("the one user that may show it; null for one that the program drew"),
 		field.Bool("stored").Default(false).Comment("both files are in the blob store"),
 		field.Int64("created_at").Immutable(),
 		field.Int64("touched_at").Comment("the last upload of it: what nobody uses is collected a day later"),

@@ -18,6 +18,9 @@ func (Session) Fields() []ent.Field {
 		field.Int64("user_id").Immutable(),
 		field.Time("created_at").Default(now).Immutable(),
 		field.Time("expires_at").Comment("moved at most hourly"),
+		field.Time("used_at").Optional().Nillable().Comment("moved with expires_at; null for rows of earlier versions"),
+		field.String("device").Optional().Nillable().Immutable().MaxLen(80).Comment("browser and system, by the user agent"),
+		field.Int64("device_id").Optional().Nillable().Immutable().Comment("row in devices that began it; it may be gone"),
 		field.Time("ended_at").Optional().Nillable().Comment("logged out; the row goes when Redis has been told"),
 	}
 }

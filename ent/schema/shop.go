@@ -27,6 +27,17 @@ func URLs(images []Image) []string {
 	return paths
 }
 
+// Without returns the images other than the one at a path, in their order.
+func Without(images []Image, path string) []Image {
+	left := make([]Image, 0, len(images))
+	for _, image := range images {
+		if image.URL != path {
+			left = append(left, image)
+		}
+	}
+	return left
+}
+
 // Fields of a shop.
 func (Shop) Fields() []ent.Field {
 	return append([]ent.Field{

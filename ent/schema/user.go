@@ -34,5 +34,5 @@ func (User) Fields() []ent.Field {
 
 // Edges of a user.
 func (User) Edges() []ent.Edge {
-	return []ent.Edge{edge.To("sessions", Session.Type), edge.To("shops", Shop.Type)}
+	return []ent.Edge{edge.To("sessions", Session.Type), edge.To("devices", Device.Type), edge.To("shops", Shop.Type)}
 }

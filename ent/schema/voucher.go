@@ -27,6 +27,8 @@ func (Voucher) Fields() []ent.Field {
 		field.Bool("one_per_user").Immutable().Comment("at most one live order of a user; always so of a flash voucher"),
 		field.Enum("status").Values("ON_SALE", "OFF_SALE").Default("ON_SALE"),
 		field.Int64("version").Default(1).Comment("raised by every update of it or its sale's edit; orders what is put into the cache"),
+		field.Int64("first_terms_id").Optional().Nillable().Comment("row of voucher_terms with the words before the first edit of them; null before"),
+		field.Int64("terms_id").Optional().Nillable().Comment("row of voucher_terms with the current words; null before the first edit of them"),
 	}, createdAndUpdated()...)
 }
 

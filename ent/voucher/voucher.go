@@ -37,6 +37,10 @@ const (
 	FieldStatus = "status"
 	// FieldVersion holds the string denoting the version field in the database.
 	FieldVersion = "version"
+	// FieldFirstTermsID holds the string denoting the first_terms_id field in the database.
+	FieldFirstTermsID = "first_terms_id"
+	// FieldTermsID holds the string denoting the terms_id field in the database.
+	FieldTermsID = "terms_id"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
 	FieldCreatedAt = "created_at"
 	// FieldUpdatedAt holds the string denoting the updated_at field in the database.
@@ -77,6 +81,8 @@ var Columns = []string{
 	FieldOnePerUser,
 	FieldStatus,
 	FieldVersion,
+	FieldFirstTermsID,
+	FieldTermsID,
 	FieldCreatedAt,
 	FieldUpdatedAt,
 }
@@ -222,6 +228,16 @@ func ByStatus(opts ...sql.OrderTermOption) OrderOption {
 // ByVersion orders the results by the version field.
 func ByVersion(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldVersion, opts...).ToFunc()
+}
+
+// ByFirstTermsID orders the results by the first_terms_id field.
+func ByFirstTermsID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFirstTermsID, opts...).ToFunc()
+}
+
+// ByTermsID orders the results by the terms_id field.
+func ByTermsID(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTermsID, opts...).ToFunc()
 }
 
 // ByCreatedAt orders the results by the created_at field.

@@ -100,6 +100,16 @@ func Version(v int64) predicate.Voucher {
 	return predicate.Voucher(sql.FieldEQ(FieldVersion, v))
 }
 
+// FirstTermsID applies equality check predicate on the "first_terms_id" field. It's identical to FirstTermsIDEQ.
+func FirstTermsID(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldEQ(FieldFirstTermsID, v))
+}
+
+// TermsID applies equality check predicate on the "terms_id" field. It's identical to TermsIDEQ.
+func TermsID(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldEQ(FieldTermsID, v))
+}
+
 // CreatedAt applies equality check predicate on the "created_at" field. It's identical to CreatedAtEQ.
 func CreatedAt(v time.Time) predicate.Voucher {
 	return predicate.Voucher(sql.FieldEQ(FieldCreatedAt, v))
@@ -588,6 +598,106 @@ func VersionLT(v int64) predicate.Voucher {
 // VersionLTE applies the LTE predicate on the "version" field.
 func VersionLTE(v int64) predicate.Voucher {
 	return predicate.Voucher(sql.FieldLTE(FieldVersion, v))
+}
+
+// FirstTermsIDEQ applies the EQ predicate on the "first_terms_id" field.
+func FirstTermsIDEQ(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldEQ(FieldFirstTermsID, v))
+}
+
+// FirstTermsIDNEQ applies the NEQ predicate on the "first_terms_id" field.
+func FirstTermsIDNEQ(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldNEQ(FieldFirstTermsID, v))
+}
+
+// FirstTermsIDIn applies the In predicate on the "first_terms_id" field.
+func FirstTermsIDIn(vs ...int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldIn(FieldFirstTermsID, vs...))
+}
+
+// FirstTermsIDNotIn applies the NotIn predicate on the "first_terms_id" field.
+func FirstTermsIDNotIn(vs ...int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldNotIn(FieldFirstTermsID, vs...))
+}
+
+// FirstTermsIDGT applies the GT predicate on the "first_terms_id" field.
+func FirstTermsIDGT(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldGT(FieldFirstTermsID, v))
+}
+
+// FirstTermsIDGTE applies the GTE predicate on the "first_terms_id" field.
+func FirstTermsIDGTE(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldGTE(FieldFirstTermsID, v))
+}
+
+// FirstTermsIDLT applies the LT predicate on the "first_terms_id" field.
+func FirstTermsIDLT(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldLT(FieldFirstTermsID, v))
+}
+
+// FirstTermsIDLTE applies the LTE predicate on the "first_terms_id" field.
+func FirstTermsIDLTE(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldLTE(FieldFirstTermsID, v))
+}
+
+// FirstTermsIDIsNil applies the IsNil predicate on the "first_terms_id" field.
+func FirstTermsIDIsNil() predicate.Voucher {
+	return predicate.Voucher(sql.FieldIsNull(FieldFirstTermsID))
+}
+
+// FirstTermsIDNotNil applies the NotNil predicate on the "first_terms_id" field.
+func FirstTermsIDNotNil() predicate.Voucher {
+	return predicate.Voucher(sql.FieldNotNull(FieldFirstTermsID))
+}
+
+// TermsIDEQ applies the EQ predicate on the "terms_id" field.
+func TermsIDEQ(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldEQ(FieldTermsID, v))
+}
+
+// TermsIDNEQ applies the NEQ predicate on the "terms_id" field.
+func TermsIDNEQ(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldNEQ(FieldTermsID, v))
+}
+
+// TermsIDIn applies the In predicate on the "terms_id" field.
+func TermsIDIn(vs ...int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldIn(FieldTermsID, vs...))
+}
+
+// TermsIDNotIn applies the NotIn predicate on the "terms_id" field.
+func TermsIDNotIn(vs ...int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldNotIn(FieldTermsID, vs...))
+}
+
+// TermsIDGT applies the GT predicate on the "terms_id" field.
+func TermsIDGT(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldGT(FieldTermsID, v))
+}
+
+// TermsIDGTE applies the GTE predicate on the "terms_id" field.
+func TermsIDGTE(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldGTE(FieldTermsID, v))
+}
+
+// TermsIDLT applies the LT predicate on the "terms_id" field.
+func TermsIDLT(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldLT(FieldTermsID, v))
+}
+
+// TermsIDLTE applies the LTE predicate on the "terms_id" field.
+func TermsIDLTE(v int64) predicate.Voucher {
+	return predicate.Voucher(sql.FieldLTE(FieldTermsID, v))
+}
+
+// TermsIDIsNil applies the IsNil predicate on the "terms_id" field.
+func TermsIDIsNil() predicate.Voucher {
+	return predicate.Voucher(sql.FieldIsNull(FieldTermsID))
+}
+
+// TermsIDNotNil applies the NotNil predicate on the "terms_id" field.
+func TermsIDNotNil() predicate.Voucher {
+	return predicate.Voucher(sql.FieldNotNull(FieldTermsID))
 }
 
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.

@@ -76,6 +76,12 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	AdjustBalancePayload struct {
+		Balance    func(childComplexity int) int
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	CacheStats struct {
 		HitRatio    func(childComplexity int) int
 		LoadErrors  func(childComplexity int) int
@@ -151,9 +157,29 @@ type ComplexityRoot struct {
 		Paid   func(childComplexity int) int
 	}
 
+	DeleteImagePayload struct {
+		DeletedURL func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	DeleteNotePayload struct {
 		DeletedNoteID func(childComplexity int) int
 		UserErrors    func(childComplexity int) int
+	}
+
+	DisputeRedemptionPayload struct {
+		Order      func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	EndOtherSessionsPayload struct {
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
+	EndSessionPayload struct {
+		User       func(childComplexity int) int
+		UserErrors func(childComplexity int) int
 	}
 
 	FeedConnection struct {
@@ -260,33 +286,39 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		AddComment         func(childComplexity int, input model.AddCommentInput) int
-		CancelOrder        func(childComplexity int, orderID scalar.ID) int
-		CheckIn            func(childComplexity int) int
-		CreateFlashVoucher func(childComplexity int, input model.CreateFlashVoucherInput) int
-		CreateShop         func(childComplexity int, input model.CreateShopInput) int
-		CreateVoucher      func(childComplexity int, input model.CreateVoucherInput) int
-		DeleteNote         func(childComplexity int, id scalar.ID) int
-		Follow             func(childComplexity int, userID scalar.ID) int
-		LikeComment        func(childComplexity int, id scalar.ID) int
-		LikeNote           func(childComplexity int, id scalar.ID) int
-		Login              func(childComplexity int, input model.LoginInput) int
-		Logout             func(childComplexity int) int
-		OrderVoucher       func(childComplexity int, voucherID scalar.ID, idempotencyKey *string) int
-		PayOrder           func(childComplexity int, orderID scalar.ID, method order.PayMethod) int
-		PublishNote        func(childComplexity int, input model.PublishNoteInput) int
-		RedeemOrder        func(childComplexity int, orderID scalar.ID) int
-		RefundOrder        func(childComplexity int, orderID scalar.ID) int
-		SendLoginCode      func(childComplexity int, phone string) int
-		SetPassword        func(childComplexity int, password string) int
-		Unfollow           func(childComplexity int, userID scalar.ID) int
-		UnlikeComment      func(childComplexity int, id scalar.ID) int
-		UnlikeNote         func(childComplexity int, id scalar.ID) int
-		UpdateFlashVoucher func(childComplexity int, input model.UpdateFlashVoucherInput) int
-		UpdateProfile      func(childComplexity int, input model.UpdateProfileInput) int
-		UpdateShop         func(childComplexity int, input model.UpdateShopInput) int
-		UpdateVoucher      func(childComplexity int, input model.UpdateVoucherInput) int
-		UploadImage        func(childComplexity int, file scalar.Upload) int
+		AddComment          func(childComplexity int, input model.AddCommentInput) int
+		AdjustBalance       func(childComplexity int, userID scalar.ID, amount int, reason string) int
+		CancelOrder         func(childComplexity int, orderID scalar.ID) int
+		CheckIn             func(childComplexity int) int
+		CreateFlashVoucher  func(childComplexity int, input model.CreateFlashVoucherInput) int
+		CreateShop          func(childComplexity int, input model.CreateShopInput) int
+		CreateVoucher       func(childComplexity int, input model.CreateVoucherInput) int
+		DeleteImage         func(childComplexity int, url string) int
+		DeleteNote          func(childComplexity int, id scalar.ID) int
+		DisputeRedemption   func(childComplexity int, orderID scalar.ID) int
+		EndOtherSessions    func(childComplexity int) int
+		EndSession          func(childComplexity int, id scalar.ID) int
+		Follow              func(childComplexity int, userID scalar.ID) int
+		LikeComment         func(childComplexity int, id scalar.ID) int
+		LikeNote            func(childComplexity int, id scalar.ID) int
+		Login               func(childComplexity int, input model.LoginInput) int
+		Logout              func(childComplexity int) int
+		OrderVoucher        func(childComplexity int, voucherID scalar.ID, idempotencyKey *string) int
+		PayOrder            func(childComplexity int, orderID scalar.ID, method order.PayMethod) int
+		PublishNote         func(childComplexity int, input model.PublishNoteInput) int
+		RedeemOrder         func(childComplexity int, orderID scalar.ID) int
+		RefundDisputedOrder func(childComplexity int, orderID scalar.ID) int
+		RefundOrder         func(childComplexity int, orderID scalar.ID) int
+		SendLoginCode       func(childComplexity int, phone string) int
+		SetPassword         func(childComplexity int, password string, currentPassword *string, code *string) int
+		Unfollow            func(childComplexity int, userID scalar.ID) int
+		UnlikeComment       func(childComplexity int, id scalar.ID) int
+		UnlikeNote          func(childComplexity int, id scalar.ID) int
+		UpdateFlashVoucher  func(childComplexity int, input model.UpdateFlashVoucherInput) int
+		UpdateProfile       func(childComplexity int, input model.UpdateProfileInput) int
+		UpdateShop          func(childComplexity int, input model.UpdateShopInput) int
+		UpdateVoucher       func(childComplexity int, input model.UpdateVoucherInput) int
+		UploadImage         func(childComplexity int, file scalar.Upload) int
 	}
 
 	Note struct {
@@ -317,6 +349,7 @@ type ComplexityRoot struct {
 	Order struct {
 		CancelledAt func(childComplexity int) int
 		CreatedAt   func(childComplexity int) int
+		DisputedAt  func(childComplexity int) int
 		Failure     func(childComplexity int) int
 		ID          func(childComplexity int) int
 		Number      func(childComplexity int) int
@@ -324,8 +357,10 @@ type ComplexityRoot struct {
 		PayBefore   func(childComplexity int) int
 		PayMethod   func(childComplexity int) int
 		PayValue    func(childComplexity int) int
+		RedeemedBy  func(childComplexity int) int
 		RefundedAt  func(childComplexity int) int
 		Status      func(childComplexity int) int
+		Terms       func(childComplexity int) int
 		UsedAt      func(childComplexity int) int
 		Voucher     func(childComplexity int) int
 	}
@@ -338,6 +373,13 @@ type ComplexityRoot struct {
 	OrderEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	OrderTerms struct {
+		FaceValue func(childComplexity int) int
+		Rules     func(childComplexity int) int
+		SubTitle  func(childComplexity int) int
+		Title     func(childComplexity int) int
 	}
 
 	OrderVoucherPayload struct {
@@ -375,25 +417,26 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
-		CacheStats    func(childComplexity int) int
-		FlashSales    func(childComplexity int, phase []voucher.Phase, first int, after *page.Cursor) int
-		HotKeys       func(childComplexity int, top int) int
-		HotNotes      func(childComplexity int, first int, after *page.Cursor) int
-		Me            func(childComplexity int) int
-		Node          func(childComplexity int, id scalar.ID) int
-		Nodes         func(childComplexity int, ids []scalar.ID) int
-		Note          func(childComplexity int, id scalar.ID) int
-		Order         func(childComplexity int, id scalar.ID) int
-		OrderByNumber func(childComplexity int, number string) int
-		QueueStats    func(childComplexity int) int
-		SalesByDay    func(childComplexity int, from calendar.Date, to calendar.Date) int
-		ServerTime    func(childComplexity int) int
-		Shop          func(childComplexity int, id scalar.ID) int
-		ShopTypes     func(childComplexity int) int
-		Shops         func(childComplexity int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) int
-		SiteStats     func(childComplexity int, from calendar.Date, to calendar.Date) int
-		User          func(childComplexity int, id scalar.ID) int
-		Voucher       func(childComplexity int, id scalar.ID) int
+		CacheStats     func(childComplexity int) int
+		DisputedOrders func(childComplexity int, status []order.Status, first int, after *page.Cursor) int
+		FlashSales     func(childComplexity int, phase []voucher.Phase, first int, after *page.Cursor) int
+		HotKeys        func(childComplexity int, top int) int
+		HotNotes       func(childComplexity int, first int, after *page.Cursor) int
+		Me             func(childComplexity int) int
+		Node           func(childComplexity int, id scalar.ID) int
+		Nodes          func(childComplexity int, ids []scalar.ID) int
+		Note           func(childComplexity int, id scalar.ID) int
+		Order          func(childComplexity int, id scalar.ID) int
+		OrderByNumber  func(childComplexity int, number string) int
+		QueueStats     func(childComplexity int) int
+		SalesByDay     func(childComplexity int, from calendar.Date, to calendar.Date) int
+		ServerTime     func(childComplexity int) int
+		Shop           func(childComplexity int, id scalar.ID) int
+		ShopTypes      func(childComplexity int) int
+		Shops          func(childComplexity int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) int
+		SiteStats      func(childComplexity int, from calendar.Date, to calendar.Date) int
+		User           func(childComplexity int, id scalar.ID) int
+		Voucher        func(childComplexity int, id scalar.ID) int
 	}
 
 	QueueStats struct {
@@ -409,6 +452,11 @@ type ComplexityRoot struct {
 		UserErrors func(childComplexity int) int
 	}
 
+	RefundDisputedOrderPayload struct {
+		Order      func(childComplexity int) int
+		UserErrors func(childComplexity int) int
+	}
+
 	RefundOrderPayload struct {
 		Order      func(childComplexity int) int
 		UserErrors func(childComplexity int) int
@@ -417,6 +465,14 @@ type ComplexityRoot struct {
 	SendLoginCodePayload struct {
 		ExpiresInSeconds func(childComplexity int) int
 		UserErrors       func(childComplexity int) int
+	}
+
+	Session struct {
+		CreatedAt  func(childComplexity int) int
+		Device     func(childComplexity int) int
+		ID         func(childComplexity int) int
+		IsCurrent  func(childComplexity int) int
+		LastUsedAt func(childComplexity int) int
 	}
 
 	SetPasswordPayload struct {
@@ -511,6 +567,7 @@ type ComplexityRoot struct {
 
 	User struct {
 		AvatarURL       func(childComplexity int) int
+		Balance         func(childComplexity int) int
 		Bio             func(childComplexity int) int
 		Birthday        func(childComplexity int) int
 		CheckIns        func(childComplexity int, month *string) int
@@ -532,6 +589,7 @@ type ComplexityRoot struct {
 		Phone           func(childComplexity int) int
 		Points          func(childComplexity int) int
 		Role            func(childComplexity int) int
+		Sessions        func(childComplexity int) int
 		Shops           func(childComplexity int, first int, after *page.Cursor) int
 	}
 
@@ -546,9 +604,10 @@ type ComplexityRoot struct {
 	}
 
 	UserError struct {
-		Code    func(childComplexity int) int
-		Field   func(childComplexity int) int
-		Message func(childComplexity int) int
+		Code              func(childComplexity int) int
+		Field             func(childComplexity int) int
+		Message           func(childComplexity int) int
+		RetryAfterSeconds func(childComplexity int) int
 	}
 
 	VisitStats struct {
@@ -600,14 +659,18 @@ type MutationResolver interface {
 	SendLoginCode(ctx context.Context, phone string) (*model.SendLoginCodePayload, error)
 	Login(ctx context.Context, input model.LoginInput) (*model.LoginPayload, error)
 	Logout(ctx context.Context) (*model.LogoutPayload, error)
-	SetPassword(ctx context.Context, password string) (*model.SetPasswordPayload, error)
+	SetPassword(ctx context.Context, password string, currentPassword *string, code *string) (*model.SetPasswordPayload, error)
+	EndSession(ctx context.Context, id scalar.ID) (*model.EndSessionPayload, error)
+	EndOtherSessions(ctx context.Context) (*model.EndOtherSessionsPayload, error)
 	UpdateProfile(ctx context.Context, input model.UpdateProfileInput) (*model.UpdateProfilePayload, error)
+	AdjustBalance(ctx context.Context, userID scalar.ID, amount int, reason string) (*model.AdjustBalancePayload, error)
 	CheckIn(ctx context.Context) (*model.CheckInPayload, error)
 	AddComment(ctx context.Context, input model.AddCommentInput) (*model.AddCommentPayload, error)
 	LikeComment(ctx context.Context, id scalar.ID) (*model.LikeCommentPayload, error)
 	UnlikeComment(ctx context.Context, id scalar.ID) (*model.UnlikeCommentPayload, error)
 	Follow(ctx context.Context, userID scalar.ID) (*model.FollowPayload, error)
 	Unfollow(ctx context.Context, userID scalar.ID) (*model.UnfollowPayload, error)
+	DeleteImage(ctx context.Context, url string) (*model.DeleteImagePayload, error)
 	UploadImage(ctx context.Context, file scalar.Upload) (*model.UploadImagePayload, error)
 	PublishNote(ctx context.Context, input model.PublishNoteInput) (*model.PublishNotePayload, error)
 	DeleteNote(ctx context.Context, id scalar.ID) (*model.DeleteNotePayload, error)
@@ -617,6 +680,8 @@ type MutationResolver interface {
 	PayOrder(ctx context.Context, orderID scalar.ID, method order.PayMethod) (*model.PayOrderPayload, error)
 	CancelOrder(ctx context.Context, orderID scalar.ID) (*model.CancelOrderPayload, error)
 	RefundOrder(ctx context.Context, orderID scalar.ID) (*model.RefundOrderPayload, error)
+	DisputeRedemption(ctx context.Context, orderID scalar.ID) (*model.DisputeRedemptionPayload, error)
+	RefundDisputedOrder(ctx context.Context, orderID scalar.ID) (*model.RefundDisputedOrderPayload, error)
 	RedeemOrder(ctx context.Context, orderID scalar.ID) (*model.RedeemOrderPayload, error)
 	CreateShop(ctx context.Context, input model.CreateShopInput) (*model.CreateShopPayload, error)
 	UpdateShop(ctx context.Context, input model.UpdateShopInput) (*model.UpdateShopPayload, error)
@@ -641,6 +706,9 @@ type NoteEdgeResolver interface {
 }
 type OrderResolver interface {
 	Voucher(ctx context.Context, objs []*order.Order) ([]voucher.Kind, error)
+	Terms(ctx context.Context, objs []*order.Order) ([]*voucher.Terms, error)
+
+	RedeemedBy(ctx context.Context, objs []*order.Order) ([]*account.User, error)
 }
 type OrderEdgeResolver interface {
 	Node(ctx context.Context, objs []*order.Edge) ([]*order.Order, error)
@@ -660,6 +728,7 @@ type QueryResolver interface {
 	Note(ctx context.Context, id scalar.ID) (*note.Note, error)
 	HotNotes(ctx context.Context, first int, after *page.Cursor) (*note.Page, error)
 	Order(ctx context.Context, id scalar.ID) (*order.Order, error)
+	DisputedOrders(ctx context.Context, status []order.Status, first int, after *page.Cursor) (*order.Page, error)
 	OrderByNumber(ctx context.Context, number string) (*order.Order, error)
 	SalesByDay(ctx context.Context, from calendar.Date, to calendar.Date) ([]order.DaySales, error)
 	QueueStats(ctx context.Context) ([]model.QueueStats, error)
@@ -691,8 +760,14 @@ type SubscriptionResolver interface {
 }
 type UserResolver interface {
 	Phone(ctx context.Context, obj *account.User) (*string, error)
+	Role(ctx context.Context, objs []*account.User) ([]*account.Role, error)
+
+	Gender(ctx context.Context, obj *account.User) (*account.Gender, error)
+	Birthday(ctx context.Context, obj *account.User) (*calendar.Date, error)
 
 	Shops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error)
+	Sessions(ctx context.Context, objs []*account.User) ([][]account.Session, error)
+	Balance(ctx context.Context, objs []*account.User) ([]*int, error)
 	CheckIns(ctx context.Context, objs []*account.User, month *string) ([]*checkin.Month, error)
 	Feed(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*feed.Page, error)
 
@@ -738,6 +813,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AddCommentPayload.UserErrors(childComplexity), true
+
+	case "AdjustBalancePayload.balance":
+		if e.ComplexityRoot.AdjustBalancePayload.Balance == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AdjustBalancePayload.Balance(childComplexity), true
+	case "AdjustBalancePayload.user":
+		if e.ComplexityRoot.AdjustBalancePayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AdjustBalancePayload.User(childComplexity), true
+	case "AdjustBalancePayload.userErrors":
+		if e.ComplexityRoot.AdjustBalancePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AdjustBalancePayload.UserErrors(childComplexity), true
 
 	case "CacheStats.hitRatio":
 		if e.ComplexityRoot.CacheStats.HitRatio == nil {
@@ -1007,6 +1101,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DaySales.Paid(childComplexity), true
 
+	case "DeleteImagePayload.deletedUrl":
+		if e.ComplexityRoot.DeleteImagePayload.DeletedURL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteImagePayload.DeletedURL(childComplexity), true
+	case "DeleteImagePayload.userErrors":
+		if e.ComplexityRoot.DeleteImagePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteImagePayload.UserErrors(childComplexity), true
+
 	case "DeleteNotePayload.deletedNoteId":
 		if e.ComplexityRoot.DeleteNotePayload.DeletedNoteID == nil {
 			break
@@ -1019,6 +1126,45 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DeleteNotePayload.UserErrors(childComplexity), true
+
+	case "DisputeRedemptionPayload.order":
+		if e.ComplexityRoot.DisputeRedemptionPayload.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DisputeRedemptionPayload.Order(childComplexity), true
+	case "DisputeRedemptionPayload.userErrors":
+		if e.ComplexityRoot.DisputeRedemptionPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DisputeRedemptionPayload.UserErrors(childComplexity), true
+
+	case "EndOtherSessionsPayload.user":
+		if e.ComplexityRoot.EndOtherSessionsPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EndOtherSessionsPayload.User(childComplexity), true
+	case "EndOtherSessionsPayload.userErrors":
+		if e.ComplexityRoot.EndOtherSessionsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EndOtherSessionsPayload.UserErrors(childComplexity), true
+
+	case "EndSessionPayload.user":
+		if e.ComplexityRoot.EndSessionPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EndSessionPayload.User(childComplexity), true
+	case "EndSessionPayload.userErrors":
+		if e.ComplexityRoot.EndSessionPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EndSessionPayload.UserErrors(childComplexity), true
 
 	case "FeedConnection.edges":
 		if e.ComplexityRoot.FeedConnection.Edges == nil {
@@ -1343,6 +1489,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AddComment(childComplexity, args["input"].(model.AddCommentInput)), true
+	case "Mutation.adjustBalance":
+		if e.ComplexityRoot.Mutation.AdjustBalance == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_adjustBalance_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AdjustBalance(childComplexity, args["userId"].(scalar.ID), args["amount"].(int), args["reason"].(string)), true
 	case "Mutation.cancelOrder":
 		if e.ComplexityRoot.Mutation.CancelOrder == nil {
 			break
@@ -1393,6 +1550,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateVoucher(childComplexity, args["input"].(model.CreateVoucherInput)), true
+	case "Mutation.deleteImage":
+		if e.ComplexityRoot.Mutation.DeleteImage == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteImage_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteImage(childComplexity, args["url"].(string)), true
 	case "Mutation.deleteNote":
 		if e.ComplexityRoot.Mutation.DeleteNote == nil {
 			break
@@ -1404,6 +1572,34 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteNote(childComplexity, args["id"].(scalar.ID)), true
+	case "Mutation.disputeRedemption":
+		if e.ComplexityRoot.Mutation.DisputeRedemption == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_disputeRedemption_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DisputeRedemption(childComplexity, args["orderId"].(scalar.ID)), true
+	case "Mutation.endOtherSessions":
+		if e.ComplexityRoot.Mutation.EndOtherSessions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Mutation.EndOtherSessions(childComplexity), true
+	case "Mutation.endSession":
+		if e.ComplexityRoot.Mutation.EndSession == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_endSession_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.EndSession(childComplexity, args["id"].(scalar.ID)), true
 	case "Mutation.follow":
 		if e.ComplexityRoot.Mutation.Follow == nil {
 			break
@@ -1498,6 +1694,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RedeemOrder(childComplexity, args["orderId"].(scalar.ID)), true
+	case "Mutation.refundDisputedOrder":
+		if e.ComplexityRoot.Mutation.RefundDisputedOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_refundDisputedOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RefundDisputedOrder(childComplexity, args["orderId"].(scalar.ID)), true
 	case "Mutation.refundOrder":
 		if e.ComplexityRoot.Mutation.RefundOrder == nil {
 			break
@@ -1530,7 +1737,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.SetPassword(childComplexity, args["password"].(string)), true
+		return e.ComplexityRoot.Mutation.SetPassword(childComplexity, args["password"].(string), args["currentPassword"].(*string), args["code"].(*string)), true
 	case "Mutation.unfollow":
 		if e.ComplexityRoot.Mutation.Unfollow == nil {
 			break
@@ -1741,6 +1948,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.CreatedAt(childComplexity), true
+	case "Order.redemptionDisputedAt":
+		if e.ComplexityRoot.Order.DisputedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.DisputedAt(childComplexity), true
 	case "Order.failure":
 		if e.ComplexityRoot.Order.Failure == nil {
 			break
@@ -1783,6 +1996,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.PayValue(childComplexity), true
+	case "Order.redeemedBy":
+		if e.ComplexityRoot.Order.RedeemedBy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.RedeemedBy(childComplexity), true
 	case "Order.refundedAt":
 		if e.ComplexityRoot.Order.RefundedAt == nil {
 			break
@@ -1795,6 +2014,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.Status(childComplexity), true
+	case "Order.terms":
+		if e.ComplexityRoot.Order.Terms == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Terms(childComplexity), true
 	case "Order.usedAt":
 		if e.ComplexityRoot.Order.UsedAt == nil {
 			break
@@ -1833,6 +2058,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OrderEdge.Node(childComplexity), true
+
+	case "OrderTerms.faceValue":
+		if e.ComplexityRoot.OrderTerms.FaceValue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderTerms.FaceValue(childComplexity), true
+	case "OrderTerms.rules":
+		if e.ComplexityRoot.OrderTerms.Rules == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderTerms.Rules(childComplexity), true
+	case "OrderTerms.subTitle":
+		if e.ComplexityRoot.OrderTerms.SubTitle == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderTerms.SubTitle(childComplexity), true
+	case "OrderTerms.title":
+		if e.ComplexityRoot.OrderTerms.Title == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderTerms.Title(childComplexity), true
 
 	case "OrderVoucherPayload.order":
 		if e.ComplexityRoot.OrderVoucherPayload.Order == nil {
@@ -1959,6 +2209,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.CacheStats(childComplexity), true
+	case "Query.disputedOrders":
+		if e.ComplexityRoot.Query.DisputedOrders == nil {
+			break
+		}
+
+		args, err := ec.field_Query_disputedOrders_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.DisputedOrders(childComplexity, args["status"].([]order.Status), args["first"].(int), args["after"].(*page.Cursor)), true
 	case "Query.flashSales":
 		if e.ComplexityRoot.Query.FlashSales == nil {
 			break
@@ -2183,6 +2444,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.RedeemOrderPayload.UserErrors(childComplexity), true
 
+	case "RefundDisputedOrderPayload.order":
+		if e.ComplexityRoot.RefundDisputedOrderPayload.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefundDisputedOrderPayload.Order(childComplexity), true
+	case "RefundDisputedOrderPayload.userErrors":
+		if e.ComplexityRoot.RefundDisputedOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefundDisputedOrderPayload.UserErrors(childComplexity), true
+
 	case "RefundOrderPayload.order":
 		if e.ComplexityRoot.RefundOrderPayload.Order == nil {
 			break
@@ -2208,6 +2482,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SendLoginCodePayload.UserErrors(childComplexity), true
+
+	case "Session.createdAt":
+		if e.ComplexityRoot.Session.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.CreatedAt(childComplexity), true
+	case "Session.device":
+		if e.ComplexityRoot.Session.Device == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.Device(childComplexity), true
+	case "Session.id":
+		if e.ComplexityRoot.Session.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.ID(childComplexity), true
+	case "Session.isCurrent":
+		if e.ComplexityRoot.Session.IsCurrent == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.IsCurrent(childComplexity), true
+	case "Session.lastUsedAt":
+		if e.ComplexityRoot.Session.LastUsedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Session.LastUsedAt(childComplexity), true
 
 	case "SetPasswordPayload.user":
 		if e.ComplexityRoot.SetPasswordPayload.User == nil {
@@ -2557,6 +2862,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.AvatarURL(childComplexity), true
+	case "User.balance":
+		if e.ComplexityRoot.User.Balance == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Balance(childComplexity), true
 	case "User.bio":
 		if e.ComplexityRoot.User.Bio == nil {
 			break
@@ -2718,6 +3029,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Role(childComplexity), true
+	case "User.sessions":
+		if e.ComplexityRoot.User.Sessions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Sessions(childComplexity), true
 	case "User.shops":
 		if e.ComplexityRoot.User.Shops == nil {
 			break
@@ -2774,6 +3091,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.UserError.Message(childComplexity), true
+	case "UserError.retryAfterSeconds":
+		if e.ComplexityRoot.UserError.RetryAfterSeconds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserError.RetryAfterSeconds(childComplexity), true
 
 	case "VisitStats.date":
 		if e.ComplexityRoot.VisitStats.Date == nil {
@@ -2937,15 +3260,15 @@ type User implements Node {
   avatarUrl: String
   "The phone, masked as in 138****5678, and only for the user: null for anyone else."
   phone: String
-  "What the user may do."
-  role: Role!
+  "The role, complete only for the user. For anyone else it is MERCHANT or null."
+  role: Role
   "Where the user lives; null if not said."
   city: String
   "What the user says of it all; may have several lines. Null if nothing."
   bio: String
-  "The gender, as far as it was said."
+  "The gender, only for the user: null for anyone else."
   gender: Gender
-  "The birthday; null if not said."
+  "The birthday, only for the user: null for anyone else, and if not said."
   birthday: Date
   "A member's standing, 0 to 9: it begins at 0, 100, 300, 1000, 3000, 10000, 30000, 100000, 300000 and 1000000 points."
   level: Int!
@@ -2958,6 +3281,22 @@ type User implements Node {
     "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
     after: Cursor
   ): ShopConnection
+  "The user's sessions, last used first. There are at most 100. Own only: null for anyone else."
+  sessions: [Session!]
+}
+
+"One login of a user. It ends 36 hours after its last use, and 90 days after it began at the latest."
+type Session {
+  "The global id. It does not reveal the token."
+  id: ID!
+  "The time of the login."
+  createdAt: Time!
+  "The time of the last use, up to an hour behind."
+  lastUsedAt: Time!
+  "Whether the request came with this session."
+  isCurrent: Boolean!
+  "Browser and system, as the user agent says; at most 80 characters. Null if unknown."
+  device: String
 }
 
 extend type Query {
@@ -3005,7 +3344,7 @@ type SendLoginCodePayload {
 type LoginPayload {
   """
   The session: send it as "Authorization: Bearer TOKEN". It lives for 36 hours
-  from its last use on. It is shown this once.
+  from its last use on, and 90 days at most. It is shown this once.
   """
   token: String
   "Who that is."
@@ -3024,7 +3363,23 @@ type LogoutPayload {
 type SetPasswordPayload {
   "The user; null if the password was not set."
   user: User
-  "Why it was not set: INVALID_INPUT."
+  "Reasons for the rejection: INVALID_INPUT, INVALID_CODE, INVALID_CREDENTIALS, INVALID_PHONE."
+  userErrors: [UserError!]!
+}
+
+"Result of endSession."
+type EndSessionPayload {
+  "The user, whose sessions no longer include it; null if none was ended."
+  user: User
+  "NOT_FOUND."
+  userErrors: [UserError!]!
+}
+
+"Result of endOtherSessions."
+type EndOtherSessionsPayload {
+  "The user, whose only session is the current one."
+  user: User
+  "Always empty."
   userErrors: [UserError!]!
 }
 
@@ -3038,28 +3393,75 @@ type UpdateProfilePayload {
 
 extend type Mutation {
   """
-  Sends a login code of six digits to a phone, good for five minutes and five
-  guesses. A phone gets one a minute and ten a day, a network a few hundred an
-  hour, and an installation may have limits too; more are CODE_THROTTLED. UNAVAILABLE where no sender is set up. At most
-  once in a request.
+  Sends a login code of six digits to a phone, valid for five minutes. A phone gets one
+  a minute, ten a day for one network and 20 for all networks. A device that signed in
+  to this phone has ten of its own. Networks and the installation have hourly limits.
+  More are CODE_THROTTLED. UNAVAILABLE where no sender is set up. At most once in a
+  request.
   """
   sendLoginCode("The phone number, as in LoginInput." phone: String!): SendLoginCodePayload!
   """
-  Begins a session, by code or by password. Five wrong guesses end a code; after
-  five wrong passwords a phone has to wait, up to a quarter of an hour. Too many
-  tries from one network are RATE_LIMITED. What follows in the same request is
-  done as this user. At most once in a request.
+  Begins a session, by code or by password. A network has five guesses at a code, and
+  five wrong passwords for a phone in a quarter of an hour. All networks together have
+  20 guesses at a code, 60 a day, and 60 passwords an hour. A device that signed in to
+  this phone has five of its own. By HTTP, the answer sets the cookie ` + "`" + `tandian_device` + "`" + `,
+  by which that device is known. Too many attempts from one network, or too many wrong
+  codes in the installation, are RATE_LIMITED. The rest of the request runs as this
+  user. At most once in a request.
   """
   login("Phone, and code or password; both or none of them are BAD_USER_INPUT." input: LoginInput!): LoginPayload!
   "Ends the session that the request came with, everywhere and at once."
   logout: LogoutPayload! @auth
   """
-  Sets or changes the password: 8 to 128 characters. The user's other sessions
-  end. At most once in a request.
+  Sets or changes the password: 8 to 128 characters, neither a common one nor the own
+  phone number. It needs the current password, or a login code that was sent to the own
+  phone; both are BAD_USER_INPUT. Wrong ones count as those of ` + "`" + `login` + "`" + `. The user's other
+  sessions end, and other devices are no longer known. At most once in a request.
   """
-  setPassword("The new password." password: String!): SetPasswordPayload! @auth
+  setPassword(
+    "The new password."
+    password: String!
+    "The current password."
+    currentPassword: String
+    "A login code that ` + "`" + `sendLoginCode` + "`" + ` sent to the own phone. It is used up."
+    code: String
+  ): SetPasswordPayload! @auth
+  "Ends one session of the user. Its device is no longer known, unless it is the viewer's own."
+  endSession("The global id of one of the user's sessions; that of something else is BAD_USER_INPUT." id: ID!): EndSessionPayload! @auth
+  "Ends all sessions of the user except the current one. Other devices are no longer known."
+  endOtherSessions: EndOtherSessionsPayload! @auth
   "Changes the profile of the user who asks."
   updateProfile("What to change." input: UpdateProfileInput!): UpdateProfilePayload! @auth
+}
+`, BuiltIn: false},
+	{Name: "../schema/balance.graphqls", Input: `extend type User {
+  "Money to spend, in minor units. Null for other users."
+  balance: Long
+}
+
+"Result of adjustBalance."
+type AdjustBalancePayload {
+  "The user; null if nothing changed."
+  user: User
+  "The new balance, in minor units; null if nothing changed."
+  balance: Long
+  "INVALID_INPUT, NOT_FOUND, INSUFFICIENT_BALANCE."
+  userErrors: [UserError!]!
+}
+
+extend type Mutation {
+  """
+  Adds to a user's balance, or takes away from it. Each call adds a ledger entry, so
+  check the balance before you repeat a call whose answer was lost.
+  """
+  adjustBalance(
+    "The user."
+    userId: ID!
+    "Minor units. Negative amounts take away, never below zero."
+    amount: Long!
+    "The reason for the ledger, 1 to 200 characters."
+    reason: String!
+  ): AdjustBalancePayload! @auth(role: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../schema/cache.graphqls", Input: `"What one cache of this instance did since the instance started."
@@ -3210,7 +3612,7 @@ input AddCommentInput {
 type AddCommentPayload {
   "The comment; null if it was not added."
   comment: Comment
-  "NOT_FOUND (there is no such note, or no such comment on it), INVALID_INPUT."
+  "NOT_FOUND (there is no such note, or no such comment on it), INVALID_INPUT, LIMIT_REACHED (too many in an hour)."
   userErrors: [UserError!]!
 }
 
@@ -3218,7 +3620,7 @@ type AddCommentPayload {
 type LikeCommentPayload {
   "The comment, as it is liked now; null if there is none."
   comment: Comment
-  "NOT_FOUND."
+  "NOT_FOUND, LIMIT_REACHED (too many in an hour)."
   userErrors: [UserError!]!
 }
 
@@ -3226,7 +3628,7 @@ type LikeCommentPayload {
 type UnlikeCommentPayload {
   "The comment, as it is liked now; null if there is none."
   comment: Comment
-  "NOT_FOUND."
+  "NOT_FOUND, LIMIT_REACHED (too many in an hour)."
   userErrors: [UserError!]!
 }
 
@@ -3369,7 +3771,7 @@ extend type User {
 type FollowPayload {
   "The user, as followed now; null if there is none."
   user: User
-  "NOT_FOUND, CANNOT_FOLLOW_SELF, LIMIT_REACHED (one follows at most 5000)."
+  "NOT_FOUND, CANNOT_FOLLOW_SELF, LIMIT_REACHED (one follows at most 5000, and a number in an hour)."
   userErrors: [UserError!]!
 }
 
@@ -3377,7 +3779,7 @@ type FollowPayload {
 type UnfollowPayload {
   "The user, as followed now; null if there is none."
   user: User
-  "NOT_FOUND."
+  "NOT_FOUND, LIMIT_REACHED (too many in an hour)."
   userErrors: [UserError!]!
 }
 
@@ -3402,14 +3804,28 @@ type UploadImagePayload {
   userErrors: [UserError!]!
 }
 
+"Result of deleteImage."
+type DeleteImagePayload {
+  "The url of the deleted image; null if none was deleted."
+  deletedUrl: String
+  "NOT_FOUND."
+  userErrors: [UserError!]!
+}
+
 extend type Mutation {
+  """
+  Deletes an uploaded image: its files, and its place in every note, shop and profile that
+  shows it. FORBIDDEN for other users than the one that uploaded it; an administrator may
+  delete any image except the icons of shop types. HTTP caches may serve it for another day.
+  """
+  deleteImage("The url of the image, not of its thumbnail." url: String!): DeleteImagePayload! @auth
   """
   Takes a picture: JPEG, PNG or WebP by its content, whatever its name says; at most 10
   MB, 24 megapixels, 12 with 16 bits a channel, and 30 000 pixels on a side. It is turned upright and encoded anew,
   in a screen size of at most 1600 pixels and as a thumbnail; nothing else of the file is
-  kept, so no place or camera. The same picture has the same url again. What nothing shows
-  for a day is deleted. UNAVAILABLE when too many pictures wait at the moment. Nobody signed
-  in is refused before the file is read.
+  kept, so no place or camera. The same picture of the same user has the same url again. Only
+  its user can show it. What nothing shows for a day is deleted. UNAVAILABLE when too many pictures wait at the moment. A request
+  without a session is refused before the file is read.
   """
   uploadImage("The picture." file: Upload!): UploadImagePayload! @auth
 }
@@ -3510,7 +3926,7 @@ input PublishNoteInput {
 type PublishNotePayload {
   "The note; null if it was not published."
   note: Note
-  "NOT_FOUND (there is no such shop), INVALID_INPUT, IMAGE_REJECTED."
+  "NOT_FOUND (there is no such shop), INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (too many in an hour)."
   userErrors: [UserError!]!
 }
 
@@ -3526,7 +3942,7 @@ type DeleteNotePayload {
 type LikeNotePayload {
   "The note, as it is liked now; null if there is none."
   note: Note
-  "NOT_FOUND."
+  "NOT_FOUND, LIMIT_REACHED (too many in an hour)."
   userErrors: [UserError!]!
 }
 
@@ -3534,7 +3950,7 @@ type LikeNotePayload {
 type UnlikeNotePayload {
   "The note, as it is liked now; null if there is none."
   note: Note
-  "NOT_FOUND."
+  "NOT_FOUND, LIMIT_REACHED (too many in an hour)."
   userErrors: [UserError!]!
 }
 
@@ -3557,8 +3973,10 @@ type Order implements Node {
   number: String!
   "Where it is in its life."
   status: OrderStatus!
-  "What was ordered."
+  "The voucher as it is now. Its merchant may have changed it since the order: see ` + "`" + `terms` + "`" + `."
   voucher: Voucher!
+  "The words and the value of the voucher when the order was stored. A QUEUED order has the present ones."
+  terms: OrderTerms!
   "What it costs, in minor units."
   payValue: Int!
   "How it was paid; null before."
@@ -3571,12 +3989,28 @@ type Order implements Node {
   paidAt: Time
   "When it was redeemed in the shop; null before."
   usedAt: Time
+  "The merchant or administrator that redeemed it; null before, and if unknown."
+  redeemedBy: User
+  "When the buyer disputed the redemption; null if that did not happen."
+  redemptionDisputedAt: Time
   "When it was cancelled; null if it was not."
   cancelledAt: Time
   "When the money was back; null if it is not."
   refundedAt: Time
   "An order that is unpaid then is cancelled, and its piece goes back. Null before it is UNPAID, and once it is paid or over."
   payBefore: Time
+}
+
+"The words and the value of a voucher that hold for an order. They never change."
+type OrderTerms {
+  "Title of the voucher."
+  title: String!
+  "Second title, one line; null if there was none."
+  subTitle: String
+  "Rules of use; may have several lines. Null if there were none."
+  rules: String
+  "Value of the voucher, in minor units."
+  faceValue: Int!
 }
 
 "Where an order is in its life."
@@ -3587,7 +4021,7 @@ enum OrderStatus {
   UNPAID
   "Paid, and not used yet."
   PAID
-  "Redeemed in the shop."
+  "Redeemed in the shop. An administrator can refund it if its buyer disputed that."
   USED
   "Cancelled unpaid, by the user or by time. Its piece went back."
   CANCELLED
@@ -3601,11 +4035,11 @@ enum OrderStatus {
 
 "How an order is paid."
 enum PayMethod {
-  "From the balance here: the local provider."
+  "The user's balance."
   BALANCE
-  "By Alipay: its signed word to the server decides. On a server without a secret for it, as BALANCE."
+  "Alipay. Its signed notice decides."
   ALIPAY
-  "By WeChat Pay, as ALIPAY."
+  "WeChat Pay. Its signed notice decides."
   WECHAT
 }
 
@@ -3677,6 +4111,15 @@ extend type Query {
   for any other.
   """
   order("The global id of an order; that of something else is BAD_USER_INPUT." id: ID!): Order @auth
+  "Orders whose redemption was disputed, newest order first."
+  disputedOrders(
+    "Only orders with one of these; all if not given. USED orders await a decision."
+    status: [OrderStatus!]
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
+    first: Int! = 20
+    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    after: Cursor
+  ): OrderConnection! @auth(role: ADMIN)
   "The order with the number that a person reads out; as ` + "`" + `order` + "`" + `. What is no number names none."
   orderByNumber("Digits." number: String!): Order @auth
   "What the whole site sold, one entry a day."
@@ -3696,7 +4139,7 @@ type OrderVoucherPayload {
   """
   order: Order
   """
-  NOT_FOUND, VOUCHER_OFF_SALE, SALE_NOT_STARTED, SALE_ENDED, OUT_OF_STOCK,
+  NOT_FOUND, OWN_SHOP, VOUCHER_OFF_SALE, SALE_NOT_STARTED, SALE_ENDED, OUT_OF_STOCK,
   ALREADY_ORDERED, ORDER_NOT_COMPLETED, INVALID_INPUT.
   """
   userErrors: [UserError!]!
@@ -3706,7 +4149,7 @@ type OrderVoucherPayload {
 type PayOrderPayload {
   "The order as it is now: PAID, or still UNPAID when the provider takes its time. Null if there is none."
   order: Order
-  "NOT_FOUND, ORDER_NOT_PAYABLE."
+  "NOT_FOUND, ORDER_NOT_PAYABLE, INSUFFICIENT_BALANCE."
   userErrors: [UserError!]!
 }
 
@@ -3726,6 +4169,22 @@ type RefundOrderPayload {
   userErrors: [UserError!]!
 }
 
+"Result of disputeRedemption."
+type DisputeRedemptionPayload {
+  "The order as it is now; null if there is none."
+  order: Order
+  "NOT_FOUND, ORDER_NOT_DISPUTABLE."
+  userErrors: [UserError!]!
+}
+
+"Result of refundDisputedOrder."
+type RefundDisputedOrderPayload {
+  "The order as it is now: REFUNDED, or REFUNDING until the provider answers. Null if there is none."
+  order: Order
+  "NOT_FOUND, ORDER_NOT_REFUNDABLE."
+  userErrors: [UserError!]!
+}
+
 "What became of an order in the shop."
 type RedeemOrderPayload {
   "The order as it is now, used or not. Null if there is none."
@@ -3738,22 +4197,32 @@ extend type Mutation {
   """
   Orders one piece of a voucher, ordinary or flash. At most 5 tries a second of one
   user; more are RATE_LIMITED. UNAVAILABLE when too many orders wait to be stored.
+  The owner of a shop cannot buy there: OWN_SHOP.
   """
   orderVoucher(
-    "The global id of a voucher."
+    "The global id of a voucher. An ordinary voucher under the id of a flash voucher is NOT_FOUND, and the reverse."
     voucherId: ID!
     "At most 64 characters. A retry with the same key, within a day and for the same voucher, returns the first order, whatever became of it."
     idempotencyKey: String
   ): OrderVoucherPayload! @auth
   """
-  Pays one's own order. The answer waits up to 2 s for the provider. While a payment
-  is under way, this waits for that one, whatever its method.
+  Pays the viewer's order. BALANCE pays at once. Other methods wait up to 2 s for the
+  provider; a second call with the same method waits for the same attempt. Another
+  method abandons an open attempt, and money that still comes for it is refunded.
+  UNAVAILABLE on a server without payments.
   """
   payOrder("The order." orderId: ID!, "How." method: PayMethod!): PayOrderPayload! @auth
-  "Cancels one's own order while it is unpaid."
+  "Cancels the viewer's unpaid order. Money that still comes for an open attempt to pay is refunded."
   cancelOrder("The order." orderId: ID!): CancelOrderPayload! @auth
   "Asks for the money of one's own order back, as long as it is not used."
   refundOrder("The order." orderId: ID!): RefundOrderPayload! @auth
+  """
+  Disputes the redemption of one's own order: the viewer did not use it. Possible once,
+  within 24 hours of ` + "`" + `usedAt` + "`" + `. An administrator then decides about a refund.
+  """
+  disputeRedemption("The order." orderId: ID!): DisputeRedemptionPayload! @auth
+  "Refunds a USED order whose buyer disputed the redemption."
+  refundDisputedOrder("The order." orderId: ID!): RefundDisputedOrderPayload! @auth(role: ADMIN)
   "Takes a paid order in the shop. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
   redeemOrder("The order." orderId: ID!): RedeemOrderPayload! @auth(role: MERCHANT)
 }
@@ -3855,6 +4324,8 @@ type UserError {
   message: String!
   "The argument that it is about, from the outside in, such as [\"input\", \"phone\"]; null for none."
   field: [String!]
+  "Seconds until the same request can succeed; null if unknown. Set for CODE_THROTTLED, and for LIMIT_REACHED by an hourly limit."
+  retryAfterSeconds: Int
 }
 
 "The reasons in userErrors."
@@ -3883,12 +4354,18 @@ enum ErrorCode {
   ALREADY_ORDERED
   "The order cannot be paid: it is paid or over."
   ORDER_NOT_PAYABLE
-  "The order cannot be cancelled: it is paid, being paid, or over."
+  "The order cannot be cancelled: it is paid or over."
   ORDER_NOT_CANCELLABLE
+  "The balance is too small."
+  INSUFFICIENT_BALANCE
   "The order cannot be refunded: it is not paid, or used."
   ORDER_NOT_REFUNDABLE
   "The order cannot be redeemed: it is not paid, or used already."
   ORDER_NOT_REDEEMABLE
+  "The redemption cannot be disputed: the order is not used, or was used more than 24 hours ago."
+  ORDER_NOT_DISPUTABLE
+  "The voucher is sold by the viewer's own shop."
+  OWN_SHOP
   "The voucher was taken off sale."
   VOUCHER_OFF_SALE
   "The voucher's live orders forbid the change: fewer pieces than are ordered, or a window that shuts them out."
@@ -3897,7 +4374,7 @@ enum ErrorCode {
   ORDER_NOT_COMPLETED
   "Nobody follows himself."
   CANNOT_FOLLOW_SELF
-  "There is as much of it as there may be."
+  "A limit is reached: of objects, or of writes in an hour. retryAfterSeconds is set in the second case."
   LIMIT_REACHED
 }
 `, BuiltIn: false},
@@ -4097,7 +4574,7 @@ input UpdateShopInput {
 type CreateShopPayload {
   "The shop; null if it was not made."
   shop: Shop
-  "Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED. Then nothing was made."
+  "Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (too many in an hour). Then nothing was made."
   userErrors: [UserError!]!
 }
 
@@ -4385,7 +4862,7 @@ input UpdateFlashVoucherInput {
 type CreateVoucherPayload {
   "The voucher; null if it was not made."
   voucher: Voucher
-  "Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was made."
+  "Everything that is wrong: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (too many in an hour). Then nothing was made."
   userErrors: [UserError!]!
 }
 
@@ -4393,7 +4870,7 @@ type CreateVoucherPayload {
 type CreateFlashVoucherPayload {
   "The voucher; null if it was not made."
   voucher: Voucher
-  "Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was made."
+  "Everything that is wrong: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (too many in an hour). Then nothing was made."
   userErrors: [UserError!]!
 }
 
@@ -4448,6 +4925,18 @@ func (ec *executionContext) childFields_AddCommentPayload(ctx context.Context, f
 		return ec.fieldContext_AddCommentPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AddCommentPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_AdjustBalancePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_AdjustBalancePayload_user(ctx, field)
+	case "balance":
+		return ec.fieldContext_AdjustBalancePayload_balance(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_AdjustBalancePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AdjustBalancePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_CacheStats(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4600,6 +5089,16 @@ func (ec *executionContext) childFields_DaySales(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type DaySales", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteImagePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedUrl":
+		return ec.fieldContext_DeleteImagePayload_deletedUrl(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeleteImagePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteImagePayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeleteNotePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "deletedNoteId":
@@ -4608,6 +5107,36 @@ func (ec *executionContext) childFields_DeleteNotePayload(ctx context.Context, f
 		return ec.fieldContext_DeleteNotePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeleteNotePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DisputeRedemptionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_DisputeRedemptionPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DisputeRedemptionPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DisputeRedemptionPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_EndOtherSessionsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_EndOtherSessionsPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_EndOtherSessionsPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EndOtherSessionsPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_EndSessionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_EndSessionPayload_user(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_EndSessionPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EndSessionPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_FeedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4840,6 +5369,8 @@ func (ec *executionContext) childFields_Order(ctx context.Context, field graphql
 		return ec.fieldContext_Order_status(ctx, field)
 	case "voucher":
 		return ec.fieldContext_Order_voucher(ctx, field)
+	case "terms":
+		return ec.fieldContext_Order_terms(ctx, field)
 	case "payValue":
 		return ec.fieldContext_Order_payValue(ctx, field)
 	case "payMethod":
@@ -4852,6 +5383,10 @@ func (ec *executionContext) childFields_Order(ctx context.Context, field graphql
 		return ec.fieldContext_Order_paidAt(ctx, field)
 	case "usedAt":
 		return ec.fieldContext_Order_usedAt(ctx, field)
+	case "redeemedBy":
+		return ec.fieldContext_Order_redeemedBy(ctx, field)
+	case "redemptionDisputedAt":
+		return ec.fieldContext_Order_redemptionDisputedAt(ctx, field)
 	case "cancelledAt":
 		return ec.fieldContext_Order_cancelledAt(ctx, field)
 	case "refundedAt":
@@ -4880,6 +5415,20 @@ func (ec *executionContext) childFields_OrderEdge(ctx context.Context, field gra
 		return ec.fieldContext_OrderEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type OrderEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_OrderTerms(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "title":
+		return ec.fieldContext_OrderTerms_title(ctx, field)
+	case "subTitle":
+		return ec.fieldContext_OrderTerms_subTitle(ctx, field)
+	case "rules":
+		return ec.fieldContext_OrderTerms_rules(ctx, field)
+	case "faceValue":
+		return ec.fieldContext_OrderTerms_faceValue(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrderTerms", field.Name)
 }
 
 func (ec *executionContext) childFields_OrderVoucherPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4952,6 +5501,16 @@ func (ec *executionContext) childFields_RedeemOrderPayload(ctx context.Context, 
 	return nil, fmt.Errorf("no field named %q was found under type RedeemOrderPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_RefundDisputedOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_RefundDisputedOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RefundDisputedOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RefundDisputedOrderPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_RefundOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "order":
@@ -4970,6 +5529,22 @@ func (ec *executionContext) childFields_SendLoginCodePayload(ctx context.Context
 		return ec.fieldContext_SendLoginCodePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SendLoginCodePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Session(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Session_id(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Session_createdAt(ctx, field)
+	case "lastUsedAt":
+		return ec.fieldContext_Session_lastUsedAt(ctx, field)
+	case "isCurrent":
+		return ec.fieldContext_Session_isCurrent(ctx, field)
+	case "device":
+		return ec.fieldContext_Session_device(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Session", field.Name)
 }
 
 func (ec *executionContext) childFields_SetPasswordPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5166,6 +5741,10 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_points(ctx, field)
 	case "shops":
 		return ec.fieldContext_User_shops(ctx, field)
+	case "sessions":
+		return ec.fieldContext_User_sessions(ctx, field)
+	case "balance":
+		return ec.fieldContext_User_balance(ctx, field)
 	case "checkIns":
 		return ec.fieldContext_User_checkIns(ctx, field)
 	case "feed":
@@ -5220,6 +5799,8 @@ func (ec *executionContext) childFields_UserError(ctx context.Context, field gra
 		return ec.fieldContext_UserError_message(ctx, field)
 	case "field":
 		return ec.fieldContext_UserError_field(ctx, field)
+	case "retryAfterSeconds":
+		return ec.fieldContext_UserError_retryAfterSeconds(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UserError", field.Name)
 }
@@ -5402,6 +5983,36 @@ func (ec *executionContext) field_Mutation_addComment_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_adjustBalance_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "amount",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNLong2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["amount"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "reason",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["reason"] = arg2
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_cancelOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5458,7 +6069,49 @@ func (ec *executionContext) field_Mutation_createVoucher_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_deleteImage_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "url",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["url"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deleteNote_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_disputeRedemption_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_endSession_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
@@ -5600,6 +6253,20 @@ func (ec *executionContext) field_Mutation_redeemOrder_args(ctx context.Context,
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_refundDisputedOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "orderId",
+		func(ctx context.Context, v any) (scalar.ID, error) {
+			return ec.unmarshalNID2githubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋscalarᚐID(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderId"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_refundOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5639,6 +6306,22 @@ func (ec *executionContext) field_Mutation_setPassword_args(ctx context.Context,
 		return nil, err
 	}
 	args["password"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "currentPassword",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["currentPassword"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "code",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["code"] = arg2
 	return args, nil
 }
 
@@ -5801,6 +6484,36 @@ func (ec *executionContext) field_Query___type_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["name"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_disputedOrders_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "status",
+		func(ctx context.Context, v any) ([]order.Status, error) {
+			return ec.unmarshalOOrderStatus2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐStatusᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["status"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*page.Cursor, error) {
+			return ec.unmarshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋpageᚐCursor(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -6522,6 +7235,93 @@ func (ec *executionContext) _AddCommentPayload_userErrors(ctx context.Context, f
 func (ec *executionContext) fieldContext_AddCommentPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "AddCommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AdjustBalancePayload_user(ctx context.Context, field graphql.CollectedField, obj *model.AdjustBalancePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AdjustBalancePayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AdjustBalancePayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AdjustBalancePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AdjustBalancePayload_balance(ctx context.Context, field graphql.CollectedField, obj *model.AdjustBalancePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AdjustBalancePayload_balance(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Balance, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AdjustBalancePayload_balance(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AdjustBalancePayload", field, false, false, errors.New("field of type Long does not have child fields"))
+}
+
+func (ec *executionContext) _AdjustBalancePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.AdjustBalancePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AdjustBalancePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AdjustBalancePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AdjustBalancePayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -7801,6 +8601,61 @@ func (ec *executionContext) fieldContext_DaySales_amount(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("DaySales", field, false, false, errors.New("field of type Long does not have child fields"))
 }
 
+func (ec *executionContext) _DeleteImagePayload_deletedUrl(ctx context.Context, field graphql.CollectedField, obj *model.DeleteImagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteImagePayload_deletedUrl(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedURL, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteImagePayload_deletedUrl(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeleteImagePayload", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _DeleteImagePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.DeleteImagePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeleteImagePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DeleteImagePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeleteImagePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DeleteNotePayload_deletedNoteId(ctx context.Context, field graphql.CollectedField, obj *model.DeleteNotePayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7846,6 +8701,198 @@ func (ec *executionContext) _DeleteNotePayload_userErrors(ctx context.Context, f
 func (ec *executionContext) fieldContext_DeleteNotePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "DeleteNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DisputeRedemptionPayload_order(ctx context.Context, field graphql.CollectedField, obj *model.DisputeRedemptionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DisputeRedemptionPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Order, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_DisputeRedemptionPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DisputeRedemptionPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DisputeRedemptionPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.DisputeRedemptionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DisputeRedemptionPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_DisputeRedemptionPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DisputeRedemptionPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EndOtherSessionsPayload_user(ctx context.Context, field graphql.CollectedField, obj *model.EndOtherSessionsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EndOtherSessionsPayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_EndOtherSessionsPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EndOtherSessionsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EndOtherSessionsPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.EndOtherSessionsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EndOtherSessionsPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EndOtherSessionsPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EndOtherSessionsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EndSessionPayload_user(ctx context.Context, field graphql.CollectedField, obj *model.EndSessionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EndSessionPayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_EndSessionPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EndSessionPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EndSessionPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.EndSessionPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EndSessionPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EndSessionPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EndSessionPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -9385,7 +10432,7 @@ func (ec *executionContext) _Mutation_setPassword(ctx context.Context, field gra
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().SetPassword(ctx, fc.Args["password"].(string))
+			return ec.Resolvers.Mutation().SetPassword(ctx, fc.Args["password"].(string), fc.Args["currentPassword"].(*string), fc.Args["code"].(*string))
 		},
 		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
 			directive0 := next
@@ -9433,6 +10480,118 @@ func (ec *executionContext) fieldContext_Mutation_setPassword(ctx context.Contex
 	if fc.Args, err = ec.field_Mutation_setPassword_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_endSession(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_endSession(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().EndSession(ctx, fc.Args["id"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.EndSessionPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.EndSessionPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.EndSessionPayload) graphql.Marshaler {
+			return ec.marshalNEndSessionPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐEndSessionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_endSession(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EndSessionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_endSession_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_endOtherSessions(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_endOtherSessions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Mutation().EndOtherSessions(ctx)
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.EndOtherSessionsPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.EndOtherSessionsPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.EndOtherSessionsPayload) graphql.Marshaler {
+			return ec.marshalNEndOtherSessionsPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐEndOtherSessionsPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_endOtherSessions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EndOtherSessionsPayload(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -9493,6 +10652,68 @@ func (ec *executionContext) fieldContext_Mutation_updateProfile(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_updateProfile_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_adjustBalance(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_adjustBalance(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AdjustBalance(ctx, fc.Args["userId"].(scalar.ID), fc.Args["amount"].(int), fc.Args["reason"].(string))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "ADMIN")
+				if err != nil {
+					var zeroVal *model.AdjustBalancePayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.AdjustBalancePayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AdjustBalancePayload) graphql.Marshaler {
+			return ec.marshalNAdjustBalancePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐAdjustBalancePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_adjustBalance(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AdjustBalancePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_adjustBalance_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -9853,6 +11074,68 @@ func (ec *executionContext) fieldContext_Mutation_unfollow(ctx context.Context, 
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_unfollow_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteImage(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteImage(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteImage(ctx, fc.Args["url"].(string))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.DeleteImagePayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.DeleteImagePayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.DeleteImagePayload) graphql.Marshaler {
+			return ec.marshalNDeleteImagePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐDeleteImagePayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteImage(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeleteImagePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteImage_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -10411,6 +11694,130 @@ func (ec *executionContext) fieldContext_Mutation_refundOrder(ctx context.Contex
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_refundOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_disputeRedemption(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_disputeRedemption(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DisputeRedemption(ctx, fc.Args["orderId"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "CUSTOMER")
+				if err != nil {
+					var zeroVal *model.DisputeRedemptionPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.DisputeRedemptionPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.DisputeRedemptionPayload) graphql.Marshaler {
+			return ec.marshalNDisputeRedemptionPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐDisputeRedemptionPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_disputeRedemption(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DisputeRedemptionPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_disputeRedemption_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_refundDisputedOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_refundDisputedOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RefundDisputedOrder(ctx, fc.Args["orderId"].(scalar.ID))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "ADMIN")
+				if err != nil {
+					var zeroVal *model.RefundDisputedOrderPayload
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *model.RefundDisputedOrderPayload
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RefundDisputedOrderPayload) graphql.Marshaler {
+			return ec.marshalNRefundDisputedOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRefundDisputedOrderPayload(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_refundDisputedOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RefundDisputedOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_refundDisputedOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -11623,6 +13030,61 @@ func (ec *executionContext) resolveBatch_Order_voucher(ctx context.Context, fiel
 	)
 }
 
+func (ec *executionContext) _Order_terms(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_terms(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Order_terms(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *voucher.Terms) graphql.Marshaler {
+			return ec.marshalNOrderTerms2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐTerms(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Order_terms(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderTerms(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Order_terms(ctx context.Context, field graphql.CollectedField, obj *order.Order) (any, error) {
+	resolver := ec.Resolvers.Order()
+	if batch, ok := graphql.BatchParentsFor[*order.Order](ctx, "Order"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Terms(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*voucher.Terms](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Order.terms",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Terms(ctx, []*order.Order{obj})
+	return graphql.ResolveBatchSingleResult[*voucher.Terms](
+		ctx,
+		results,
+		err,
+		"Order.terms",
+	)
+}
+
 func (ec *executionContext) _Order_payValue(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11767,6 +13229,84 @@ func (ec *executionContext) _Order_usedAt(ctx context.Context, field graphql.Col
 	)
 }
 func (ec *executionContext) fieldContext_Order_usedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Order_redeemedBy(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_redeemedBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_Order_redeemedBy(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *account.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Order_redeemedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_Order_redeemedBy(ctx context.Context, field graphql.CollectedField, obj *order.Order) (any, error) {
+	resolver := ec.Resolvers.Order()
+	if batch, ok := graphql.BatchParentsFor[*order.Order](ctx, "Order"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.RedeemedBy(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*account.User](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"Order.redeemedBy",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.RedeemedBy(ctx, []*order.Order{obj})
+	return graphql.ResolveBatchSingleResult[*account.User](
+		ctx,
+		results,
+		err,
+		"Order.redeemedBy",
+	)
+}
+
+func (ec *executionContext) _Order_redemptionDisputedAt(ctx context.Context, field graphql.CollectedField, obj *order.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_redemptionDisputedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DisputedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalOTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Order_redemptionDisputedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type Time does not have child fields"))
 }
 
@@ -11979,6 +13519,98 @@ func (ec *executionContext) resolveBatch_OrderEdge_node(ctx context.Context, fie
 		err,
 		"OrderEdge.node",
 	)
+}
+
+func (ec *executionContext) _OrderTerms_title(ctx context.Context, field graphql.CollectedField, obj *voucher.Terms) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderTerms_title(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Title, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderTerms_title(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderTerms", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderTerms_subTitle(ctx context.Context, field graphql.CollectedField, obj *voucher.Terms) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderTerms_subTitle(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SubTitle, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrderTerms_subTitle(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderTerms", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderTerms_rules(ctx context.Context, field graphql.CollectedField, obj *voucher.Terms) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderTerms_rules(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Rules, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_OrderTerms_rules(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderTerms", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderTerms_faceValue(ctx context.Context, field graphql.CollectedField, obj *voucher.Terms) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderTerms_faceValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FaceValue, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_OrderTerms_faceValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderTerms", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _OrderVoucherPayload_order(ctx context.Context, field graphql.CollectedField, obj *model.OrderVoucherPayload) (ret graphql.Marshaler) {
@@ -12930,6 +14562,68 @@ func (ec *executionContext) fieldContext_Query_order(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_disputedOrders(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_disputedOrders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().DisputedOrders(ctx, fc.Args["status"].([]order.Status), fc.Args["first"].(int), fc.Args["after"].(*page.Cursor))
+		},
+		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
+			directive0 := next
+
+			directive1 := func(ctx context.Context) (any, error) {
+				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "ADMIN")
+				if err != nil {
+					var zeroVal *order.Page
+					return zeroVal, err
+				}
+				if ec.Directives.Auth == nil {
+					var zeroVal *order.Page
+					return zeroVal, errors.New("directive auth is not implemented")
+				}
+				return ec.Directives.Auth(ctx, nil, directive0, role)
+			}
+
+			next = directive1
+			return next
+		},
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Page) graphql.Marshaler {
+			return ec.marshalNOrderConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐPage(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Query_disputedOrders(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_disputedOrders_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_orderByNumber(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13652,6 +15346,70 @@ func (ec *executionContext) fieldContext_RedeemOrderPayload_userErrors(_ context
 	return fc, nil
 }
 
+func (ec *executionContext) _RefundDisputedOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *model.RefundDisputedOrderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RefundDisputedOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Order, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *order.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RefundDisputedOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RefundDisputedOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RefundDisputedOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *model.RefundDisputedOrderPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RefundDisputedOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RefundDisputedOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RefundDisputedOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _RefundOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *model.RefundOrderPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13769,6 +15527,121 @@ func (ec *executionContext) fieldContext_SendLoginCodePayload_userErrors(_ conte
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Session_id(ctx context.Context, field graphql.CollectedField, obj *account.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int64) graphql.Marshaler {
+			return ec.marshalNID2int64(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Session_createdAt(ctx context.Context, field graphql.CollectedField, obj *account.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Session_lastUsedAt(ctx context.Context, field graphql.CollectedField, obj *account.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_lastUsedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LastUsedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_lastUsedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Time does not have child fields"))
+}
+
+func (ec *executionContext) _Session_isCurrent(ctx context.Context, field graphql.CollectedField, obj *account.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_isCurrent(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IsCurrent, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Session_isCurrent(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Session_device(ctx context.Context, field graphql.CollectedField, obj *account.Session) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Session_device(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Device, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Session_device(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Session", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _SetPasswordPayload_user(ctx context.Context, field graphql.CollectedField, obj *model.SetPasswordPayload) (ret graphql.Marshaler) {
@@ -15569,18 +17442,41 @@ func (ec *executionContext) _User_role(ctx context.Context, field graphql.Collec
 			return ec.fieldContext_User_role(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Role, nil
+			return ec.resolveBatch_User_role(ctx, field, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v account.Role) graphql.Marshaler {
-			return ec.marshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *account.Role) graphql.Marshaler {
+			return ec.marshalORole2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_User_role(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Role does not have child fields"))
+	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Role does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_User_role(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Role(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*account.Role](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.role",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Role(ctx, []*account.User{obj})
+	return graphql.ResolveBatchSingleResult[*account.Role](
+		ctx,
+		results,
+		err,
+		"User.role",
+	)
 }
 
 func (ec *executionContext) _User_city(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
@@ -15638,18 +17534,18 @@ func (ec *executionContext) _User_gender(ctx context.Context, field graphql.Coll
 			return ec.fieldContext_User_gender(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Gender, nil
+			return ec.Resolvers.User().Gender(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v account.Gender) graphql.Marshaler {
-			return ec.marshalOGender2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐGender(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *account.Gender) graphql.Marshaler {
+			return ec.marshalOGender2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐGender(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
 func (ec *executionContext) fieldContext_User_gender(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Gender does not have child fields"))
+	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Gender does not have child fields"))
 }
 
 func (ec *executionContext) _User_birthday(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
@@ -15661,7 +17557,7 @@ func (ec *executionContext) _User_birthday(ctx context.Context, field graphql.Co
 			return ec.fieldContext_User_birthday(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Birthday, nil
+			return ec.Resolvers.User().Birthday(ctx, obj)
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *calendar.Date) graphql.Marshaler {
@@ -15672,7 +17568,7 @@ func (ec *executionContext) _User_birthday(ctx context.Context, field graphql.Co
 	)
 }
 func (ec *executionContext) fieldContext_User_birthday(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Date does not have child fields"))
+	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Date does not have child fields"))
 }
 
 func (ec *executionContext) _User_level(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
@@ -15785,6 +17681,107 @@ func (ec *executionContext) resolveBatch_User_shops(ctx context.Context, field g
 		results,
 		err,
 		"User.shops",
+	)
+}
+
+func (ec *executionContext) _User_sessions(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_sessions(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_sessions(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []account.Session) graphql.Marshaler {
+			return ec.marshalOSession2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐSessionᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_sessions(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Session(ctx, field)
+		},
+	}
+	return fc, nil
+}
+func (ec *executionContext) resolveBatch_User_sessions(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Sessions(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[[]account.Session](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.sessions",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Sessions(ctx, []*account.User{obj})
+	return graphql.ResolveBatchSingleResult[[]account.Session](
+		ctx,
+		results,
+		err,
+		"User.sessions",
+	)
+}
+
+func (ec *executionContext) _User_balance(ctx context.Context, field graphql.CollectedField, obj *account.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_balance(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.resolveBatch_User_balance(ctx, field, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOLong2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_balance(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Long does not have child fields"))
+}
+func (ec *executionContext) resolveBatch_User_balance(ctx context.Context, field graphql.CollectedField, obj *account.User) (any, error) {
+	resolver := ec.Resolvers.User()
+	if batch, ok := graphql.BatchParentsFor[*account.User](ctx, "User"); ok {
+		result := batch.FieldResult(field, func() (any, error) {
+			return resolver.Balance(ctx, batch.Parents)
+		})
+		return graphql.ResolveBatchGroupResult[*int](
+			ctx,
+			batch.Index,
+			len(batch.Parents),
+			result,
+			"User.balance",
+			batch.IndexMap,
+		)
+	}
+	results, err := resolver.Balance(ctx, []*account.User{obj})
+	return graphql.ResolveBatchSingleResult[*int](
+		ctx,
+		results,
+		err,
+		"User.balance",
 	)
 }
 
@@ -16581,6 +18578,29 @@ func (ec *executionContext) _UserError_field(ctx context.Context, field graphql.
 }
 func (ec *executionContext) fieldContext_UserError_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("UserError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UserError_retryAfterSeconds(ctx context.Context, field graphql.CollectedField, obj *fault.UserError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserError_retryAfterSeconds(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RetryAfterSeconds(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UserError_retryAfterSeconds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserError", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _VisitStats_date(ctx context.Context, field graphql.CollectedField, obj *visit.Stats) (ret graphql.Marshaler) {
@@ -18694,6 +20714,54 @@ func (ec *executionContext) _AddCommentPayload(ctx context.Context, sel ast.Sele
 	return out
 }
 
+var adjustBalancePayloadImplementors = []string{"AdjustBalancePayload"}
+
+func (ec *executionContext) _AdjustBalancePayload(ctx context.Context, sel ast.SelectionSet, obj *model.AdjustBalancePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, adjustBalancePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AdjustBalancePayload")
+		case "user":
+			out.Values[i] = ec._AdjustBalancePayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "balance":
+			out.Values[i] = ec._AdjustBalancePayload_balance(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._AdjustBalancePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var cacheStatsImplementors = []string{"CacheStats"}
 
 func (ec *executionContext) _CacheStats(ctx context.Context, sel ast.SelectionSet, obj *model.CacheStats) graphql.Marshaler {
@@ -19465,6 +21533,49 @@ func (ec *executionContext) _DaySales(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var deleteImagePayloadImplementors = []string{"DeleteImagePayload"}
+
+func (ec *executionContext) _DeleteImagePayload(ctx context.Context, sel ast.SelectionSet, obj *model.DeleteImagePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deleteImagePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeleteImagePayload")
+		case "deletedUrl":
+			out.Values[i] = ec._DeleteImagePayload_deletedUrl(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._DeleteImagePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var deleteNotePayloadImplementors = []string{"DeleteNotePayload"}
 
 func (ec *executionContext) _DeleteNotePayload(ctx context.Context, sel ast.SelectionSet, obj *model.DeleteNotePayload) graphql.Marshaler {
@@ -19484,6 +21595,135 @@ func (ec *executionContext) _DeleteNotePayload(ctx context.Context, sel ast.Sele
 			}
 		case "userErrors":
 			out.Values[i] = ec._DeleteNotePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var disputeRedemptionPayloadImplementors = []string{"DisputeRedemptionPayload"}
+
+func (ec *executionContext) _DisputeRedemptionPayload(ctx context.Context, sel ast.SelectionSet, obj *model.DisputeRedemptionPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, disputeRedemptionPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DisputeRedemptionPayload")
+		case "order":
+			out.Values[i] = ec._DisputeRedemptionPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._DisputeRedemptionPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var endOtherSessionsPayloadImplementors = []string{"EndOtherSessionsPayload"}
+
+func (ec *executionContext) _EndOtherSessionsPayload(ctx context.Context, sel ast.SelectionSet, obj *model.EndOtherSessionsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, endOtherSessionsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EndOtherSessionsPayload")
+		case "user":
+			out.Values[i] = ec._EndOtherSessionsPayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._EndOtherSessionsPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var endSessionPayloadImplementors = []string{"EndSessionPayload"}
+
+func (ec *executionContext) _EndSessionPayload(ctx context.Context, sel ast.SelectionSet, obj *model.EndSessionPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, endSessionPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EndSessionPayload")
+		case "user":
+			out.Values[i] = ec._EndSessionPayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._EndSessionPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -20659,9 +22899,30 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "endSession":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_endSession(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "endOtherSessions":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_endOtherSessions(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "updateProfile":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_updateProfile(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "adjustBalance":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_adjustBalance(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -20704,6 +22965,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "unfollow":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_unfollow(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deleteImage":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteImage(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -20767,6 +23035,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "refundOrder":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_refundOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "disputeRedemption":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_disputeRedemption(ctx, field)
+			})
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "refundDisputedOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_refundDisputedOrder(ctx, field)
 			})
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
@@ -21349,6 +23631,44 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "terms":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Order_terms(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "payValue":
 			out.Values[i] = ec._Order_payValue(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21376,6 +23696,49 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 			}
 		case "usedAt":
 			out.Values[i] = ec._Order_usedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "redeemedBy":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Order_redeemedBy(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "redemptionDisputedAt":
+			out.Values[i] = ec._Order_redemptionDisputedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -21513,6 +23876,59 @@ func (ec *executionContext) _OrderEdge(ctx context.Context, sel ast.SelectionSet
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var orderTermsImplementors = []string{"OrderTerms"}
+
+func (ec *executionContext) _OrderTerms(ctx context.Context, sel ast.SelectionSet, obj *voucher.Terms) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orderTermsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrderTerms")
+		case "title":
+			out.Values[i] = ec._OrderTerms_title(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "subTitle":
+			out.Values[i] = ec._OrderTerms_subTitle(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "rules":
+			out.Values[i] = ec._OrderTerms_rules(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "faceValue":
+			out.Values[i] = ec._OrderTerms_faceValue(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -22078,6 +24494,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "disputedOrders":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_disputedOrders(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "orderByNumber":
 			field := field
 
@@ -22434,6 +24872,49 @@ func (ec *executionContext) _RedeemOrderPayload(ctx context.Context, sel ast.Sel
 	return out
 }
 
+var refundDisputedOrderPayloadImplementors = []string{"RefundDisputedOrderPayload"}
+
+func (ec *executionContext) _RefundDisputedOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *model.RefundDisputedOrderPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, refundDisputedOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RefundDisputedOrderPayload")
+		case "order":
+			out.Values[i] = ec._RefundDisputedOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._RefundDisputedOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var refundOrderPayloadImplementors = []string{"RefundOrderPayload"}
 
 func (ec *executionContext) _RefundOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *model.RefundOrderPayload) graphql.Marshaler {
@@ -22497,6 +24978,64 @@ func (ec *executionContext) _SendLoginCodePayload(ctx context.Context, sel ast.S
 		case "userErrors":
 			out.Values[i] = ec._SendLoginCodePayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var sessionImplementors = []string{"Session"}
+
+func (ec *executionContext) _Session(ctx context.Context, sel ast.SelectionSet, obj *account.Session) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, sessionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Session")
+		case "id":
+			out.Values[i] = ec._Session_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createdAt":
+			out.Values[i] = ec._Session_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "lastUsedAt":
+			out.Values[i] = ec._Session_lastUsedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "isCurrent":
+			out.Values[i] = ec._Session_isCurrent(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "device":
+			out.Values[i] = ec._Session_device(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -23528,10 +26067,43 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "role":
-			out.Values[i] = ec._User_role(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				atomic.AddUint32(&out.Invalids, 1)
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_role(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "city":
 			out.Values[i] = ec._User_city(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -23543,15 +26115,81 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "gender":
-			out.Values[i] = ec._User_gender(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				atomic.AddUint32(&out.Invalids, 1)
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_gender(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "birthday":
-			out.Values[i] = ec._User_birthday(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				atomic.AddUint32(&out.Invalids, 1)
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_birthday(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "level":
 			out.Values[i] = ec._User_level(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -23572,6 +26210,82 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 					}
 				}()
 				res = ec._User_shops(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "sessions":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_sessions(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "balance":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_balance(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -24086,6 +26800,11 @@ func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "retryAfterSeconds":
+			out.Values[i] = ec._UserError_retryAfterSeconds(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -24562,6 +27281,16 @@ func (ec *executionContext) marshalNAddCommentPayload2ᚖgithubᚗcomᚋtandian�
 	return ec._AddCommentPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNAdjustBalancePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐAdjustBalancePayload(ctx context.Context, sel ast.SelectionSet, v *model.AdjustBalancePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._AdjustBalancePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -24762,6 +27491,16 @@ func (ec *executionContext) marshalNDaySales2ᚕgithubᚗcomᚋtandianᚑdevᚋt
 	return ret
 }
 
+func (ec *executionContext) marshalNDeleteImagePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐDeleteImagePayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteImagePayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DeleteImagePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNDeleteNotePayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐDeleteNotePayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteNotePayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -24770,6 +27509,36 @@ func (ec *executionContext) marshalNDeleteNotePayload2ᚖgithubᚗcomᚋtandian�
 		return graphql.Null
 	}
 	return ec._DeleteNotePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDisputeRedemptionPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐDisputeRedemptionPayload(ctx context.Context, sel ast.SelectionSet, v *model.DisputeRedemptionPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DisputeRedemptionPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNEndOtherSessionsPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐEndOtherSessionsPayload(ctx context.Context, sel ast.SelectionSet, v *model.EndOtherSessionsPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._EndOtherSessionsPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNEndSessionPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐEndSessionPayload(ctx context.Context, sel ast.SelectionSet, v *model.EndSessionPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._EndSessionPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) unmarshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐCode(ctx context.Context, v any) (fault.Code, error) {
@@ -25285,6 +28054,16 @@ func (ec *executionContext) marshalNOrder2ᚖgithubᚗcomᚋtandianᚑdevᚋtand
 	return ec._Order(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNOrderConnection2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐPage(ctx context.Context, sel ast.SelectionSet, v *order.Page) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._OrderConnection(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNOrderEdge2ᚕᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋorderᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*order.Edge) graphql.Marshaler {
 	ctx = graphql.WithBatchParents(ctx, "OrderEdge", v, nil)
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
@@ -25327,6 +28106,16 @@ func (ec *executionContext) marshalNOrderStatus2githubᚗcomᚋtandianᚑdevᚋt
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNOrderTerms2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐTerms(ctx context.Context, sel ast.SelectionSet, v *voucher.Terms) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._OrderTerms(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNOrderVoucherPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐOrderVoucherPayload(ctx context.Context, sel ast.SelectionSet, v *model.OrderVoucherPayload) graphql.Marshaler {
@@ -25415,6 +28204,16 @@ func (ec *executionContext) marshalNRedeemOrderPayload2ᚖgithubᚗcomᚋtandian
 	return ec._RedeemOrderPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNRefundDisputedOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRefundDisputedOrderPayload(ctx context.Context, sel ast.SelectionSet, v *model.RefundDisputedOrderPayload) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._RefundDisputedOrderPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNRefundOrderPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐRefundOrderPayload(ctx context.Context, sel ast.SelectionSet, v *model.RefundOrderPayload) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -25467,6 +28266,10 @@ func (ec *executionContext) marshalNSendLoginCodePayload2ᚖgithubᚗcomᚋtandi
 		return graphql.Null
 	}
 	return ec._SendLoginCodePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNSession2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐSession(ctx context.Context, sel ast.SelectionSet, v account.Session) graphql.Marshaler {
+	return ec._Session(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalNSetPasswordPayload2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐSetPasswordPayload(ctx context.Context, sel ast.SelectionSet, v *model.SetPasswordPayload) graphql.Marshaler {
@@ -26183,19 +28986,6 @@ func (ec *executionContext) marshalOFloat2ᚖfloat64(ctx context.Context, sel as
 	return res
 }
 
-func (ec *executionContext) unmarshalOGender2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐGender(ctx context.Context, v any) (account.Gender, error) {
-	tmp, err := scalar.UnmarshalString(v)
-	res := account.Gender(tmp)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalOGender2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐGender(ctx context.Context, sel ast.SelectionSet, v account.Gender) graphql.Marshaler {
-	_ = sel
-	_ = ctx
-	res := scalar.MarshalString(string(v))
-	return res
-}
-
 func (ec *executionContext) unmarshalOGender2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐGender(ctx context.Context, v any) (*account.Gender, error) {
 	if v == nil {
 		return nil, nil
@@ -26262,6 +29052,24 @@ func (ec *executionContext) unmarshalOLocationInput2ᚖgithubᚗcomᚋtandianᚑ
 	}
 	res, err := ec.unmarshalInputLocationInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOLong2ᚖint(ctx context.Context, v any) (*int, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := scalar.UnmarshalLong(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOLong2ᚖint(ctx context.Context, sel ast.SelectionSet, v *int) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := scalar.MarshalLong(*v)
+	return res
 }
 
 func (ec *executionContext) unmarshalONearInput2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋgraphᚋmodelᚐNearInput(ctx context.Context, v any) (*model.NearInput, error) {
@@ -26355,6 +29163,25 @@ func (ec *executionContext) marshalOPayMethod2ᚖgithubᚗcomᚋtandianᚑdevᚋ
 	return res
 }
 
+func (ec *executionContext) unmarshalORole2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx context.Context, v any) (*account.Role, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := scalar.UnmarshalString(v)
+	res := account.Role(tmp)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalORole2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx context.Context, sel ast.SelectionSet, v *account.Role) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := scalar.MarshalString(string(*v))
+	return res
+}
+
 func (ec *executionContext) unmarshalOSalePhase2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPhaseᚄ(ctx context.Context, v any) ([]voucher.Phase, error) {
 	if v == nil {
 		return nil, nil
@@ -26380,6 +29207,25 @@ func (ec *executionContext) marshalOSalePhase2ᚕgithubᚗcomᚋtandianᚑdevᚋ
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
 		return ec.marshalNSalePhase2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋvoucherᚐPhase(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalOSession2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐSessionᚄ(ctx context.Context, sel ast.SelectionSet, v []account.Session) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSession2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐSession(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

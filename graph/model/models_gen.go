@@ -34,7 +34,17 @@ type AddCommentInput struct {
 type AddCommentPayload struct {
 	// The comment; null if it was not added.
 	Comment *comment.Comment `json:"comment,omitempty"`
-	// NOT_FOUND (there is no such note, or no such comment on it), INVALID_INPUT.
+	// NOT_FOUND (there is no such note, or no such comment on it), INVALID_INPUT, LIMIT_REACHED (too many in an hour).
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// Result of adjustBalance.
+type AdjustBalancePayload struct {
+	// The user; null if nothing changed.
+	User *account.User `json:"user,omitempty"`
+	// The new balance, in minor units; null if nothing changed.
+	Balance *int `json:"balance,omitempty"`
+	// INVALID_INPUT, NOT_FOUND, INSUFFICIENT_BALANCE.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -102,7 +112,7 @@ type CreateFlashVoucherInput struct {
 type CreateFlashVoucherPayload struct {
 	// The voucher; null if it was not made.
 	Voucher voucher.Kind `json:"voucher,omitempty"`
-	// Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was made.
+	// Everything that is wrong: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (too many in an hour). Then nothing was made.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -130,7 +140,7 @@ type CreateShopInput struct {
 type CreateShopPayload struct {
 	// The shop; null if it was not made.
 	Shop *shop.Shop `json:"shop,omitempty"`
-	// Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED. Then nothing was made.
+	// Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (too many in an hour). Then nothing was made.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -156,7 +166,15 @@ type CreateVoucherInput struct {
 type CreateVoucherPayload struct {
 	// The voucher; null if it was not made.
 	Voucher voucher.Kind `json:"voucher,omitempty"`
-	// Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was made.
+	// Everything that is wrong: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (too many in an hour). Then nothing was made.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// Result of deleteImage.
+type DeleteImagePayload struct {
+	// The url of the deleted image; null if none was deleted.
+	DeletedURL *string `json:"deletedUrl,omitempty"`
+	// NOT_FOUND.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -168,11 +186,35 @@ type DeleteNotePayload struct {
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
+// Result of disputeRedemption.
+type DisputeRedemptionPayload struct {
+	// The order as it is now; null if there is none.
+	Order *order.Order `json:"order,omitempty"`
+	// NOT_FOUND, ORDER_NOT_DISPUTABLE.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// Result of endOtherSessions.
+type EndOtherSessionsPayload struct {
+	// The user, whose only session is the current one.
+	User *account.User `json:"user,omitempty"`
+	// Always empty.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
+// Result of endSession.
+type EndSessionPayload struct {
+	// The user, whose sessions no longer include it; null if none was ended.
+	User *account.User `json:"user,omitempty"`
+	// NOT_FOUND.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
 // What became of following somebody.
 type FollowPayload struct {
 	// The user, as followed now; null if there is none.
 	User *account.User `json:"user,omitempty"`
-	// NOT_FOUND, CANNOT_FOLLOW_SELF, LIMIT_REACHED (one follows at most 5000).
+	// NOT_FOUND, CANNOT_FOLLOW_SELF, LIMIT_REACHED (one follows at most 5000, and a number in an hour).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -188,7 +230,7 @@ type HotKey struct {
 type LikeCommentPayload struct {
 	// The comment, as it is liked now; null if there is none.
 	Comment *comment.Comment `json:"comment,omitempty"`
-	// NOT_FOUND.
+	// NOT_FOUND, LIMIT_REACHED (too many in an hour).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -196,7 +238,7 @@ type LikeCommentPayload struct {
 type LikeNotePayload struct {
 	// The note, as it is liked now; null if there is none.
 	Note *note.Note `json:"note,omitempty"`
-	// NOT_FOUND.
+	// NOT_FOUND, LIMIT_REACHED (too many in an hour).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -213,7 +255,7 @@ type LoginInput struct {
 // What somebody gets who came in.
 type LoginPayload struct {
 	// The session: send it as "Authorization: Bearer TOKEN". It lives for 36 hours
-	// from its last use on. It is shown this once.
+	// from its last use on, and 90 days at most. It is shown this once.
 	Token *string `json:"token,omitempty"`
 	// Who that is.
 	User *account.User `json:"user,omitempty"`
@@ -245,7 +287,7 @@ type OrderVoucherPayload struct {
 	// The order: UNPAID, or QUEUED, which ends as UNPAID or FAILED (see `orderUpdates`).
 	// With ALREADY_ORDERED the one that the user has. Null if there is none.
 	Order *order.Order `json:"order,omitempty"`
-	// NOT_FOUND, VOUCHER_OFF_SALE, SALE_NOT_STARTED, SALE_ENDED, OUT_OF_STOCK,
+	// NOT_FOUND, OWN_SHOP, VOUCHER_OFF_SALE, SALE_NOT_STARTED, SALE_ENDED, OUT_OF_STOCK,
 	// ALREADY_ORDERED, ORDER_NOT_COMPLETED, INVALID_INPUT.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
@@ -254,7 +296,7 @@ type OrderVoucherPayload struct {
 type PayOrderPayload struct {
 	// The order as it is now: PAID, or still UNPAID when the provider takes its time. Null if there is none.
 	Order *order.Order `json:"order,omitempty"`
-	// NOT_FOUND, ORDER_NOT_PAYABLE.
+	// NOT_FOUND, ORDER_NOT_PAYABLE, INSUFFICIENT_BALANCE.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -274,7 +316,7 @@ type PublishNoteInput struct {
 type PublishNotePayload struct {
 	// The note; null if it was not published.
 	Note *note.Note `json:"note,omitempty"`
-	// NOT_FOUND (there is no such shop), INVALID_INPUT, IMAGE_REJECTED.
+	// NOT_FOUND (there is no such shop), INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (too many in an hour).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -303,6 +345,14 @@ type RedeemOrderPayload struct {
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
+// Result of refundDisputedOrder.
+type RefundDisputedOrderPayload struct {
+	// The order as it is now: REFUNDED, or REFUNDING until the provider answers. Null if there is none.
+	Order *order.Order `json:"order,omitempty"`
+	// NOT_FOUND, ORDER_NOT_REFUNDABLE.
+	UserErrors []fault.UserError `json:"userErrors"`
+}
+
 // What became of a refund.
 type RefundOrderPayload struct {
 	// The order as it is now: REFUNDED, or REFUNDING when the provider takes its time. Null if there is none.
@@ -323,7 +373,7 @@ type SendLoginCodePayload struct {
 type SetPasswordPayload struct {
 	// The user; null if the password was not set.
 	User *account.User `json:"user,omitempty"`
-	// Why it was not set: INVALID_INPUT.
+	// Reasons for the rejection: INVALID_INPUT, INVALID_CODE, INVALID_CREDENTIALS, INVALID_PHONE.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -344,7 +394,7 @@ type Subscription struct {
 type UnfollowPayload struct {
 	// The user, as followed now; null if there is none.
 	User *account.User `json:"user,omitempty"`
-	// NOT_FOUND.
+	// NOT_FOUND, LIMIT_REACHED (too many in an hour).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -352,7 +402,7 @@ type UnfollowPayload struct {
 type UnlikeCommentPayload struct {
 	// The comment, as it is liked now; null if there is none.
 	Comment *comment.Comment `json:"comment,omitempty"`
-	// NOT_FOUND.
+	// NOT_FOUND, LIMIT_REACHED (too many in an hour).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
@@ -360,7 +410,7 @@ type UnlikeCommentPayload struct {
 type UnlikeNotePayload struct {
 	// The note, as it is liked now; null if there is none.
 	Note *note.Note `json:"note,omitempty"`
-	// NOT_FOUND.
+	// NOT_FOUND, LIMIT_REACHED (too many in an hour).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 

@@ -81,6 +81,7 @@ type User struct {
 	Gender    Gender         `json:"gender"`
 	Birthday  *calendar.Date `json:"birthday,omitempty"`
 	Points    int            `json:"points,omitempty"` // see Level
+	CreatedAt time.Time      `json:"created_at"`       // zero if an older release cached it
 	Counts
 	Version int64 `json:"version"` // raised by every update
 
@@ -116,11 +117,11 @@ const (
 
 // Pictures are those that users show.
 type Pictures interface {
-	// Known returns the sizes of those among some paths that are kept here, by path.
-	Known(ctx context.Context, paths []string) (map[string]mediapath.Size, error)
-	// Show says in tx which pictures users show from now on, by id of the user. It is a
-	// [fault.UserErrors] if one of them is not kept here.
-	Show(ctx context.Context, tx *ent.Tx, shown map[int64][]string) error
+	// Known returns the sizes of the pictures that the editor may show, by path.
+	Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
+	// Show records in tx which pictures users show, by id of the user. It returns a
+	// [fault.UserErrors] if the editor may not show one of them.
+	Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error
 }
 
 // Config tunes a Service. All but Pictures may be left out: then it sends no codes and has
@@ -134,6 +135,7 @@ type Config struct {
 	DemoPhones        bool     // whether the numbers of demo accounts, which no phone has, get login codes
 	CodesPerAddress   int      // login codes an hour for one client address; 0 for any number
 	LoginsPerAddress  int      // tries to log in an hour from one client address; 0 for any number
+	WrongCodesPerHour int      // wrong login codes an hour of all processes; 0 for any number
 	PasswordsAtOnce   int      // passwords that are hashed at once, 19 MiB each; default one for each processor
 	PasswordsInQueue  int      // passwords that wait for that; default 64
 	SessionRowsAtOnce int      // sessions read from their rows at once, when Redis lost them; default 8
@@ -153,6 +155,7 @@ type Service struct {
 	cfg       Config
 	users     *cache.Cache[int64, User]
 	sessions  *sessions
+	devices   *devices
 	codes     *codes
 	keys      keys
 	limits    *limits
@@ -167,20 +170,21 @@ type Service struct {
 // calls it.
 func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
 	names, often, failed := keys{cfg.Prefix}, newLimits(rdb), newFailures(reg, log)
+	known := &devices{db: db, failures: failed, now: time.Now}
 	s := &Service{
-		db: db, byIDs: openUsers(dialect), hub: hub, outbox: box, log: log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
-		sessions:  newSessions(db, rdb, hub, box, names, cfg, reg, failed),
+		db: db, devices: known, byIDs: openUsers(dialect), hub: hub, outbox: box, log: log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
+		sessions:  newSessions(db, rdb, hub, box, known, names, cfg, reg, failed),
 		codes:     newCodes(rdb, names, often, cfg),
 		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),
 		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_logins_total", Help: "Tries to log in, by method and outcome.",
+			Name: "tandian_logins_total", Help: "Attempts to log in, and refused proofs of setPassword, by method and outcome. An invalid phone or code is compared with nothing.",
 		}, []string{"method", "outcome"}),
 	}
 	s.openCaches(hub)
 	s.openOutbox()
-	reg.MustRegister(s.logins, s.codes.sent, s.codes.delivered, s.codes.refused)
+	reg.MustRegister(s.logins, s.codes.sent, s.codes.delivered, s.codes.refused, s.codes.unseen)
 	for _, method := range []string{"code", "password"} {
-		for _, outcome := range []string{"ok", "wrong", "dead", "throttled", "failed"} {
+		for _, outcome := range []string{"ok", "wrong", "invalid", "dead", "throttled", "failed"} {
 			s.logins.WithLabelValues(method, outcome)
 		}
 	}
@@ -194,10 +198,14 @@ func orDefault(n, otherwise int) int {
 	return otherwise
 }
 
-// Jobs are what is due every so often: account.sessions deletes the rows of sessions that
-// ended, or that nobody uses any more.
+// Jobs are the scheduled jobs. account.sessions deletes the rows of sessions that ended
+// or expired, and of devices without a recent login.
 func (s *Service) Jobs() []schedule.Job {
-	return []schedule.Job{{Name: "account.sessions", Every: purgeEvery, Limit: workTimeout, Do: s.sessions.purge}}
+	return []schedule.Job{{Name: "account.sessions", Every: purgeEvery, Limit: workTimeout, Do: s.purge}}
+}
+
+func (s *Service) purge(ctx context.Context) error {
+	return errors.Join(s.sessions.purge(ctx), s.devices.purge(ctx))
 }
 
 // ByID returns one user, or [fault.ErrNotFound]. It sees every write whose call

@@ -83,6 +83,9 @@ func open(t *testing.T, on storetest.Stores, cfg Config) process {
 		cfg.Sender = outbox
 	}
 	s := New(from.DB, from.Dialect, from.Redis, from.Hub, from.NewOutbox(t), cfg, from.Registry, from.Log)
+	if err := s.LearnSecret(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return process{s, from.Redis, from.Registry, &wire.Away, outbox}
 }
 
@@ -128,10 +131,10 @@ const ann, ben Phone = "+8613900000001", "+8613900000002"
 // code has a code sent to a phone, whatever it was sent before.
 func (p process) code(t *testing.T, to Phone) string {
 	t.Helper()
-	if err := p.rdb.Unlink(t.Context(), p.keys.codePause(to)).Err(); err != nil {
+	if err := p.rdb.Unlink(t.Context(), p.keys.codePause(to, 0)).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.SendCode(t.Context(), to.E164(), ""); err != nil {
+	if _, err := p.SendCode(t.Context(), to.E164(), Origin{}); err != nil {
 		t.Fatal(err)
 	}
 	return p.outbox.last(t, to)
@@ -146,6 +149,24 @@ func (p process) login(t *testing.T, who Phone) *Login {
 		t.Fatal(err)
 	}
 	return in
+}
+
+// newDay clears the codes of the day of a phone.
+func (p process) newDay(t *testing.T, of Phone) {
+	t.Helper()
+	for _, key := range []string{p.keys.codeDay(of, 0), p.keys.codeNetworkDay(of, client{}.site()), p.keys.codeNetworkDay(of, cookies("").Network)} {
+		if err := p.rdb.Unlink(t.Context(), key).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// changes is a change of a phone's password by a new code, whatever was sent before.
+func (p process) changes(t *testing.T, of Phone, password string) PasswordChange {
+	t.Helper()
+	p.newDay(t, of)
+	code := p.code(t, of)
+	return PasswordChange{Password: password, Code: &code}
 }
 
 // wants fails the test unless err is a refusal with this code, about this field.
@@ -269,25 +290,29 @@ func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{CodesPerAddress: 12}), open(t, on, Config{CodesPerAddress: 12})
 		send := func(p process, to Phone, from string) error {
-			_, err := p.SendCode(t.Context(), to.E164(), from)
+			_, err := p.SendCode(t.Context(), to.E164(), Origin{Network: from})
 			return err
 		}
 		if err := send(p, ann, ""); err != nil {
 			t.Fatal(err)
 		}
-		wants(t, send(q, ann, ""), CodeThrottled, "phone") // within a minute
-		if ttl := p.rdb.PTTL(t.Context(), p.keys.codePause(ann)).Val(); ttl > time.Minute || ttl < 50*time.Second {
+		again := send(q, ann, "") // within a minute
+		wants(t, again, CodeThrottled, "phone")
+		if why, _ := errors.AsType[fault.UserErrors](again); why[0].RetryAfter <= 50*time.Second || why[0].RetryAfter > codePause {
+			t.Errorf("the next code in %v, want at most %v", why[0].RetryAfter, codePause)
+		}
+		if ttl := p.rdb.PTTL(t.Context(), p.keys.codePause(ann, 0)).Val(); ttl > time.Minute || ttl < 50*time.Second {
 			t.Errorf("the pause is %v", ttl)
 		}
 		for range codesPerDay - 1 {
 			p.code(t, ann)
 		}
-		p.rdb.Unlink(t.Context(), p.keys.codePause(ann))
+		p.rdb.Unlink(t.Context(), p.keys.codePause(ann, 0))
 		wants(t, send(p, ann, ""), CodeThrottled, "phone") // the eleventh of a day
 		if n := len(p.outbox.codes[ann]); n != codesPerDay {
 			t.Errorf("%d codes were sent, want %d", n, codesPerDay)
 		}
-		if ttl := p.rdb.PTTL(t.Context(), p.keys.codeDay(ann)).Val(); ttl > day || ttl < day-time.Minute {
+		if ttl := p.rdb.PTTL(t.Context(), p.keys.codeDay(ann, 0)).Val(); ttl > day || ttl < day-time.Minute {
 			t.Errorf("the day is %v", ttl)
 		}
 		for i := range 12 {
@@ -299,10 +324,10 @@ func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
 		if err := send(p, ben, "192.0.2.2/32"); err != nil {
 			t.Errorf("another address: %v", err)
 		}
-		if ttl := p.rdb.PTTL(t.Context(), p.keys.codeAddress("192.0.2.1/32")).Val(); ttl > time.Hour || ttl < time.Hour-time.Minute {
+		if ttl := p.rdb.PTTL(t.Context(), p.keys.codeAddress("192.0.2.1/32", "")).Val(); ttl > time.Hour || ttl < time.Hour-time.Minute {
 			t.Errorf("the hour is %v", ttl)
 		}
-		if ttl := p.rdb.PTTL(t.Context(), p.keys.code(ben)).Val(); ttl > codeLife || ttl < codeLife-time.Minute {
+		if ttl := p.rdb.PTTL(t.Context(), p.keys.code(ben, 0)).Val(); ttl > codeLife || ttl < codeLife-time.Minute {
 			t.Errorf("a code lives for %v", ttl)
 		}
 	})
@@ -313,24 +338,24 @@ func TestACodeThatWasNotSentIsWithdrawn(t *testing.T) {
 		p := open(t, on, Config{})
 		p.outbox.fail = fmt.Errorf("no network: %w", ErrNotSent)
 		for range 2 * codesPerDay {
-			if _, err := p.SendCode(t.Context(), ann.E164(), ""); fault.KindOf(err) != fault.Unavailable {
+			if _, err := p.SendCode(t.Context(), ann.E164(), Origin{}); fault.KindOf(err) != fault.Unavailable {
 				t.Fatalf("got %v", err)
 			}
 		}
-		if n := p.rdb.Exists(t.Context(), p.keys.code(ann)).Val(); n != 0 {
+		if n := p.rdb.Exists(t.Context(), p.keys.code(ann, 0)).Val(); n != 0 {
 			t.Error("the code is still there")
 		}
 		p.outbox.fail = nil
-		if _, err := p.SendCode(t.Context(), ann.E164(), ""); err != nil {
+		if _, err := p.SendCode(t.Context(), ann.E164(), Origin{}); err != nil {
 			t.Errorf("the next try: %v", err) // at once, not after a minute or a day
 		}
 		// One of which it is not known is good, and counts.
 		p.outbox.fail = errors.New("no answer")
-		if _, err := p.SendCode(t.Context(), ben.E164(), ""); fault.KindOf(err) != fault.Unavailable {
+		if _, err := p.SendCode(t.Context(), ben.E164(), Origin{}); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("got %v", err)
 		}
-		wants(t, second(p.SendCode(t.Context(), ben.E164(), "")), CodeThrottled, "phone")
-		code := p.rdb.HGet(t.Context(), p.keys.code(ben), "code").Val()
+		wants(t, second(p.SendCode(t.Context(), ben.E164(), Origin{})), CodeThrottled, "phone")
+		code := p.rdb.HGet(t.Context(), p.keys.code(ben, 0), "code").Val()
 		if _, err := p.Login(t.Context(), Credentials{Phone: ben.E164(), Code: &code}); err != nil {
 			t.Errorf("the code that arrived all the same: %v", err)
 		}
@@ -341,16 +366,16 @@ func TestWithoutASenderOrRedisThereAreNoCodes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		p.codes.sender = nil
-		if _, err := p.SendCode(t.Context(), ann.E164(), ""); fault.KindOf(err) != fault.Unavailable {
+		if _, err := p.SendCode(t.Context(), ann.E164(), Origin{}); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("without a sender: %v", err)
 		}
-		_, err := p.SendCode(t.Context(), "123", "")
+		_, err := p.SendCode(t.Context(), "123", Origin{})
 		wants(t, err, InvalidPhone, "phone")
 		p.codes.sender = p.outbox
 		code, password := p.code(t, ann), "correct horse"
 		p.away.Store(true)
 		for name, err := range map[string]error{
-			"send":     second(p.SendCode(t.Context(), ben.E164(), "")),
+			"send":     second(p.SendCode(t.Context(), ben.E164(), Origin{})),
 			"code":     second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code})),
 			"password": second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})),
 		} {
@@ -371,7 +396,7 @@ func TestPasswords(t *testing.T) {
 		}
 		first, other := p.login(t, ann), p.login(t, ann)
 		wants(t, try(ann, ""), InvalidCredentials, "input.password") // none is set
-		if _, err := p.SetPassword(t.Context(), first.Viewer, "correct horse"); err != nil {
+		if _, err := p.SetPassword(t.Context(), first.Viewer, p.changes(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		if v := p.Authenticate(t.Context(), other.Token); v.ID != 0 {
@@ -380,7 +405,7 @@ func TestPasswords(t *testing.T) {
 		if v := q.Authenticate(t.Context(), first.Token); v.ID != first.User.ID {
 			t.Error("the session that changed the password does not")
 		}
-		_, err := p.SetPassword(t.Context(), first.Viewer, "short")
+		_, err := p.SetPassword(t.Context(), first.Viewer, PasswordChange{Password: "short"})
 		wants(t, err, fault.InvalidInput, "password")
 		if err := try(ann, "correct horse"); err != nil {
 			t.Errorf("the right password: %v", err)
@@ -403,7 +428,7 @@ func TestPasswords(t *testing.T) {
 		if n := q.count(t, "tandian_logins_total", "password", "throttled"); n != passwordTries+1 {
 			t.Errorf("%v were refused unseen, want %d", n, passwordTries+1)
 		}
-		if ttl := p.rdb.PTTL(t.Context(), p.keys.passwordTries(ann)).Val(); ttl > passwordTriesLife || ttl < passwordTriesLife-time.Minute {
+		if ttl := p.rdb.PTTL(t.Context(), p.keys.passwordNetwork(ann, client{}.site())).Val(); ttl > passwordTriesLife || ttl < passwordTriesLife-time.Minute {
 			t.Errorf("the quarter of an hour is %v", ttl)
 		}
 		p.login(t, ann) // by code all the same
@@ -416,7 +441,7 @@ func TestAWrongPasswordCostsOneHashWhoeverItIs(t *testing.T) {
 		p := open(t, on, Config{})
 		p.login(t, ben)
 		with := p.login(t, ann)
-		if _, err := p.SetPassword(t.Context(), with.Viewer, "correct horse"); err != nil {
+		if _, err := p.SetPassword(t.Context(), with.Viewer, p.changes(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		hashes, derive := 0, p.passwords.derive
@@ -471,7 +496,7 @@ func TestTriesAreLimitedByAddress(t *testing.T) {
 		p, q := open(t, on, Config{LoginsPerAddress: 4}), open(t, on, Config{LoginsPerAddress: 4})
 		guess := "123456"
 		try := func(p process, i int, from string) error {
-			return second(p.Login(t.Context(), Credentials{Phone: fmt.Sprintf("+8613911110%03d", i), Code: &guess, Address: from}))
+			return second(p.Login(t.Context(), Credentials{Phone: fmt.Sprintf("+8613911110%03d", i), Code: &guess, From: Origin{Network: from}}))
 		}
 		for i := range 4 {
 			wants(t, try([]process{p, q}[i%2], i, "192.0.2.1/32"), InvalidCode, "input.code")
@@ -577,7 +602,10 @@ func TestAProfileIsChangedInPartsAndSeenAtOnce(t *testing.T) {
 				t.Fatalf("%s: %v", step.name, err)
 			}
 			want := step.want
-			want.ID, want.Phone, want.Role, want.Version = v.ID, new("139****0001"), Customer, got.Version
+			want.ID, want.Phone, want.Role, want.Version, want.CreatedAt = v.ID, new("139****0001"), Customer, got.Version, got.CreatedAt
+			if age := time.Since(got.CreatedAt); age < 0 || age > time.Hour {
+				t.Errorf("%s: the account is %v old", step.name, age)
+			}
 			seen, err := q.ByID(t.Context(), v.ID)
 			if err != nil {
 				t.Fatal(err)

@@ -25,8 +25,11 @@ import (
 const (
 	codeLife    = 5 * time.Minute
 	codePause   = time.Minute // between two codes for one phone
-	codesPerDay = 10          // for one phone
-	codeTries   = 5           // guesses at one code
+	codesPerDay = 10          // for one phone, by one network or known device
+	codesInAll  = 20          // for one phone in a day, by all networks
+	codeTries   = 5           // guesses at one code, by one network or known device
+	codeTotal   = 20          // guesses at one code, by all networks
+	guessesADay = 60          // guesses at all codes of one phone in a day, by all networks
 	codeDigits  = 6
 	day         = 24 * time.Hour
 )
@@ -46,17 +49,16 @@ var (
 	codeUseLua string
 )
 
-// SendCode sends a login code to a phone, whether it has an account or not, and
-// says how long the code is good for. The address is that of the client, or ""
-// if it is not known; limits count by it.
+// SendCode sends a login code to a phone, with or without an account, and returns how
+// long the code is valid. A known device has limits and a code of its own.
 //
-// What the user can mend is [fault.UserErrors]: no phone, a country that gets no
-// codes, or too many codes; what is refused does not count as a code. Without
-// a sender, and when it or Redis fails, the fault is UNAVAILABLE.
-func (s *Service) SendCode(ctx context.Context, phone, address string) (life time.Duration, err error) {
+// A refusal that the user can fix is a [fault.UserErrors]: an invalid phone, a country
+// that gets no codes, or too many codes. A refused code does not count. Without a
+// sender, and when it or Redis fails, the fault is UNAVAILABLE.
+func (s *Service) SendCode(ctx context.Context, phone string, from Origin) (life time.Duration, err error) {
 	ctx, span := observe.Span(ctx, "account.SendCode")
 	defer span.End()
-	p, err := ParsePhone(phone)
+	p, written, err := readPhone(phone)
 	if err != nil {
 		return 0, refusePhone("phone")
 	}
@@ -67,7 +69,7 @@ func (s *Service) SendCode(ctx context.Context, phone, address string) (life tim
 		s.codes.refused.WithLabelValues(byCountry).Inc()
 		return 0, fault.Refuse(InvalidPhone, "This server sends no codes to phones of this country.", "phone")
 	}
-	outcome, err := s.codes.send(ctx, s.log, p, address)
+	outcome, err := s.codes.send(ctx, s.log, p, s.client(ctx, p, written, from))
 	s.codes.sent.WithLabelValues(outcome).Inc()
 	return codeLife, err
 }
@@ -89,7 +91,9 @@ type codes struct {
 	sent       *prometheus.CounterVec
 	delivered  *prometheus.CounterVec
 	refused    *prometheus.CounterVec
-	full       clock.Seldom // when the limit of the installation was logged
+	guesses    int                // wrong codes an hour of the installation; 0 is no limit
+	unseen     prometheus.Counter // guesses refused by that
+	full       clock.Seldom       // when the limit of the installation was logged
 
 	reserve, release, store, withdraw, try, use *redis.Script
 }
@@ -105,7 +109,7 @@ const (
 func newCodes(rdb redis.UniversalClient, k keys, l *limits, cfg Config) *codes {
 	c := &codes{
 		rdb: rdb, keys: k, limits: l, sender: cfg.Sender, perAddress: cfg.CodesPerAddress,
-		perHour: cfg.CodesPerHour, countries: cfg.CodeCountries, demo: cfg.DemoPhones, full: clock.Seldom{Every: time.Minute},
+		perHour: cfg.CodesPerHour, guesses: cfg.WrongCodesPerHour, countries: cfg.CodeCountries, demo: cfg.DemoPhones, full: clock.Seldom{Every: time.Minute},
 		reserve: redis.NewScript(codeReserveLua), release: redis.NewScript(codeReleaseLua),
 		store: redis.NewScript(codeStoreLua), withdraw: redis.NewScript(codeWithdrawLua),
 		try: redis.NewScript(codeTryLua), use: redis.NewScript(codeUseLua),
@@ -118,6 +122,9 @@ func newCodes(rdb redis.UniversalClient, k keys, l *limits, cfg Config) *codes {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_login_code_refusals_total", Help: "Login codes refused by a limit, by what it counts.",
 		}, []string{"reason"}),
+		unseen: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tandian_login_guesses_refused_total", Help: "Login codes refused because the installation had too many wrong ones in an hour.",
+		}),
 	}
 	for _, outcome := range []string{"sent", "throttled", "failed"} {
 		c.sent.WithLabelValues(outcome)
@@ -137,12 +144,32 @@ func (c *codes) reaches(p Phone) bool {
 	return len(c.countries) == 0 || slices.Contains(c.countries, p.callingCode())
 }
 
-// send makes a code, stores it and sends it. The code is stored first: a quick
-// user must find it. All limits are asked before, so a refusal leaves the phone
-// the code that it has. The limit of the installation comes last: what another
-// one refuses takes nothing from it, not even for a moment.
-func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, address string) (outcome string, err error) {
-	wait, err := c.limits.takeByAddress(ctx, c.keys.codeAddress, address, c.perAddress)
+// turn is the reservation of a code for a phone.
+type turn struct {
+	keys   []string // the pause, then counters
+	limits []any    // of the counters
+	name   string
+}
+
+// turnOf returns the keys and limits of a code for a client.
+func (c *codes) turnOf(p Phone, by client) turn {
+	t := turn{[]string{c.keys.codePause(p, by.device.id), c.keys.codeDay(p, by.device.id)}, []any{codesPerDay}, rand.Text()}
+	if by.device.id == 0 {
+		t.keys, t.limits = append(t.keys, c.keys.codeNetworkDay(p, by.site())), []any{codesInAll, codesPerDay}
+	}
+	return t
+}
+
+// send makes a code, stores it and sends it. It stores the code first, so that a quick
+// user finds it. All limits come before that: a refusal leaves the phone its present
+// code. The limit of the installation comes last, so a refusal by another limit takes
+// nothing from it. The limit of a network does not bind a known device.
+func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, by client) (outcome string, err error) {
+	var network []limit
+	if by.device.id == 0 {
+		network = hourly(c.keys.codeAddress, by.network, c.perAddress)
+	}
+	wait, err := c.limits.take(ctx, network...)
 	if err != nil {
 		return "failed", err
 	}
@@ -150,8 +177,9 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, address str
 		c.refused.WithLabelValues(byAddress).Inc()
 		return "throttled", throttled("Too many codes were asked for from your network.", wait)
 	}
-	turn, limited := rand.Text(), []string{c.keys.codePause(p), c.keys.codeDay(p)}
-	wait, err = waitOf(runScript(ctx, c.rdb, c.reserve, limited, turn, codePause.Milliseconds(), codesPerDay, day.Milliseconds()))
+	t := c.turnOf(p, by)
+	args := append([]any{t.name, codePause.Milliseconds(), day.Milliseconds()}, t.limits...)
+	wait, err = waitOf(runScript(ctx, c.rdb, c.reserve, t.keys, args...))
 	if err != nil {
 		return "failed", err
 	}
@@ -160,22 +188,26 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, address str
 		return "throttled", throttled("This phone was sent a code already.", wait)
 	}
 	if wait, err = c.takeHour(ctx); err != nil || wait > 0 {
-		c.giveBackTurn(ctx, log, limited, turn)
+		c.giveBackTurn(ctx, log, t)
 		if err != nil {
 			return "failed", err
 		}
-		if address != "" && c.perAddress > 0 {
-			c.limits.giveBack(ctx, c.keys.codeAddress(address))
-		}
+		c.limits.giveBack(ctx, network...)
 		c.refused.WithLabelValues(byInstallation).Inc()
 		if c.full.Due() {
 			log.WarnContext(ctx, "login code limit reached", "hint", "see --codes-per-hour and --code-countries")
 		}
 		return "throttled", throttled("This server has sent too many codes.", wait)
 	}
+	return c.deliver(ctx, log, p, by, t)
+}
+
+// deliver stores a new code and hands it to the sender.
+func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by client, t turn) (outcome string, err error) {
+	slot := c.keys.code(p, by.device.id)
 	code := newCode()
-	if err := runScript(ctx, c.rdb, c.store, []string{c.keys.code(p)}, code, codeLife.Milliseconds()).Err(); err != nil {
-		c.giveBackTurn(ctx, log, limited, turn)
+	if err := runScript(ctx, c.rdb, c.store, []string{slot}, code, codeLife.Milliseconds()).Err(); err != nil {
+		c.giveBackTurn(ctx, log, t)
 		c.giveBackHour(ctx)
 		return "failed", withoutRedis(err)
 	}
@@ -190,7 +222,7 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, address str
 		return "failed", fault.New(fault.Unavailable, "The code may not arrive. Try again in a minute.").In(codePause).Because(err)
 	}
 	// Not with a context that may be what ended the sending.
-	_, errBack := runScript(context.WithoutCancel(ctx), c.rdb, c.withdraw, append([]string{c.keys.code(p)}, limited...), code).Int()
+	_, errBack := runScript(context.WithoutCancel(ctx), c.rdb, c.withdraw, append([]string{slot}, t.keys...), code).Int()
 	if errBack != nil {
 		log.WarnContext(ctx, "a code that was not sent is not withdrawn; the phone has to wait", "err", errBack)
 	}
@@ -203,27 +235,29 @@ func (c *codes) takeHour(ctx context.Context) (wait time.Duration, err error) {
 	if c.perHour == 0 {
 		return 0, nil
 	}
-	return c.limits.take(ctx, c.keys.codeHour(), c.perHour, time.Hour)
+	return c.limits.take(ctx, c.hour())
 }
 
 func (c *codes) giveBackHour(ctx context.Context) {
 	if c.perHour > 0 {
-		c.limits.giveBack(ctx, c.keys.codeHour())
+		c.limits.giveBack(ctx, c.hour())
 	}
 }
 
+func (c *codes) hour() limit { return limit{c.keys.codeHour(), c.perHour, time.Hour} }
+
 // giveBackTurn lets a phone have another code at once. A failure makes it wait.
-func (c *codes) giveBackTurn(ctx context.Context, log *slog.Logger, limited []string, turn string) {
-	if err := runScript(context.WithoutCancel(ctx), c.rdb, c.release, limited, turn).Err(); err != nil {
+func (c *codes) giveBackTurn(ctx context.Context, log *slog.Logger, t turn) {
+	if err := runScript(context.WithoutCancel(ctx), c.rdb, c.release, t.keys, t.name).Err(); err != nil {
 		log.WarnContext(ctx, "cannot release login code limit", "err", err)
 	}
 }
 
 func throttled(what string, wait time.Duration) fault.UserErrors {
-	return fault.Refuse(CodeThrottled, what+" Try again in "+inWords(wait)+".", "phone")
+	return fault.UserErrors{{Code: CodeThrottled, Message: what + " Try again in " + inWords(wait) + ".", Field: []string{"phone"}, RetryAfter: wait}}
 }
 
-// inWords is a wait as people say it, rounded up.
+// inWords returns a wait as people say it, rounded up.
 func inWords(d time.Duration) string {
 	unit, name := time.Second, "second"
 	switch {
@@ -248,28 +282,61 @@ const (
 	dead  verdict = "dead" // no code to guess: none was sent, it is too old, used, or guessed at too often
 )
 
-// guess compares a code with that of a phone, and uses it up if it is right.
-// Two round trips: the comparison, in constant time, is between them.
-func (c *codes) guess(ctx context.Context, p Phone, code string) (verdict, error) {
-	kept, err := runScript(ctx, c.rdb, c.try, []string{c.keys.code(p)}, codeTries).Result()
+// guess compares a code with that of a phone, and uses it up if it is right. It takes
+// as long whether there is a code or not. The comparison, in constant time, is between
+// two scripts.
+//
+// Wrong guesses also count for the installation, except those of known devices. Once
+// these reach their limit, guess compares nothing and returns the time to wait: such a
+// guess is no try of the code. Concurrent guesses may pass that limit before they are
+// counted; the limits of the phone are exact.
+func (c *codes) guess(ctx context.Context, p Phone, by client, code string) (v verdict, wait time.Duration, err error) {
+	if wait, err = c.guessLimit(ctx, by, c.limits.full); err != nil || wait > 0 {
+		return "", wait, err
+	}
+	slots := []string{c.keys.code(p, 0), c.keys.codeGuesses(p)}
+	if by.device.id != 0 {
+		slots = append(slots, c.keys.code(p, by.device.id))
+	}
+	kept, err := runScript(ctx, c.rdb, c.try, slots, by.name(), codeTries, codeTotal, guessesADay, day.Milliseconds()).Result()
 	if err != nil {
-		return "", withoutRedis(err)
+		return "", 0, withoutRedis(err)
 	}
-	want, ok := kept.(string)
-	if !ok {
-		return dead, nil
+	v = dead
+	if want, ok := kept.(string); ok {
+		v = wrong
+		if subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1 {
+			v = right
+		}
 	}
-	if subtle.ConstantTimeCompare([]byte(want), []byte(code)) != 1 {
-		return wrong, nil
+	if v != right {
+		use := c.limits.full // a dead code takes as long as a wrong one
+		if v == wrong {
+			use = c.limits.take
+		}
+		wait, err = c.guessLimit(ctx, by, use)
+		return v, wait, err
 	}
-	used, err := runScript(ctx, c.rdb, c.use, []string{c.keys.code(p)}, code).Int()
+	used, err := runScript(ctx, c.rdb, c.use, slots, code).Int()
 	if err != nil {
-		return "", withoutRedis(err)
+		return "", 0, withoutRedis(err)
 	}
 	if used == 0 {
-		return dead, nil
+		return dead, 0, nil
 	}
-	return right, nil
+	return right, 0, nil
+}
+
+// guessLimit takes or reads the installation's limit of wrong guesses. It returns the time
+// to wait once the limit is reached.
+func (c *codes) guessLimit(ctx context.Context, by client, use func(context.Context, ...limit) (time.Duration, error)) (wait time.Duration, err error) {
+	if by.device.id != 0 || c.guesses == 0 {
+		return 0, nil
+	}
+	if wait, err = use(ctx, limit{c.keys.guessHour(), c.guesses, time.Hour}); wait > 0 {
+		c.unseen.Inc()
+	}
+	return wait, err
 }
 
 // readCode returns the six digits of a code as people write it, or false for what

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,9 +13,14 @@ import (
 )
 
 const (
-	passwordTries     = 5 // guesses at one phone's password
+	passwordTries     = 5 // at one phone's password, by one network or known device
 	passwordTriesLife = 15 * time.Minute
-	passwordSets      = 10 // times an hour that somebody may set a password: each costs a hash
+	phoneTries        = 60 // at one phone's password, by all networks
+	phoneTriesLife    = time.Hour
+	passwordSets      = 10 // new passwords of a user an hour: each costs a hash
+
+	siteBits   = 48 // an IPv6 site: the networks that one customer usually gets
+	siteFactor = 10 // hourly budget of an IPv6 site, in budgets of a /64
 )
 
 var (
@@ -22,46 +28,115 @@ var (
 	countLua string
 	//go:embed lua/uncount.lua
 	uncountLua string
+	//go:embed lua/password_right.lua
+	passwordRightLua string
 )
 
-// limits count what may be done only so often. The counters live in the state
-// Redis alone: all instances share them, and without it nothing that is limited
-// can be done.
+// A client is the origin of a request, as limits on guessing see it.
+type client struct {
+	network string // as door.Network returns it; "" if unknown
+	device  device // a known device of the phone; zero if unknown
+}
+
+// name is the client's name in the hash of a code.
+func (c client) name() string {
+	if c.device.id != 0 {
+		return "d:" + decimal(c.device.id)
+	}
+	return "n:" + digest("address", c.site())
+}
+
+// site returns the network by which guesses at one phone count: an IPv4 address, or the
+// IPv6 site of a network. It is not empty, also if the network is unknown.
+func (c client) site() string {
+	if c.network == "" {
+		return "unknown"
+	}
+	return siteOf(c.network)
+}
+
+// siteOf returns the /48 of an IPv6 network, and any other network as it is.
+func siteOf(network string) string {
+	p, err := netip.ParsePrefix(network)
+	if err != nil || p.Addr().Is4() || p.Bits() <= siteBits {
+		return network
+	}
+	return netip.PrefixFrom(p.Addr(), siteBits).Masked().String()
+}
+
+// limits count actions in the state Redis. All processes share the counters. Without
+// Redis, nothing that is limited is possible.
 type limits struct {
-	rdb            redis.UniversalClient
-	count, uncount *redis.Script
+	rdb                   redis.UniversalClient
+	count, uncount, right *redis.Script
 }
 
 func newLimits(rdb redis.UniversalClient) *limits {
-	return &limits{rdb, redis.NewScript(countLua), redis.NewScript(uncountLua)}
+	return &limits{rdb, redis.NewScript(countLua), redis.NewScript(uncountLua), redis.NewScript(passwordRightLua)}
 }
 
-// take counts one more under a key, whose life begins with the first one. It
-// returns how long to wait if that is one too many.
-func (l *limits) take(ctx context.Context, key string, most int, life time.Duration) (wait time.Duration, err error) {
-	return waitOf(runScript(ctx, l.rdb, l.count, []string{key}, most, life.Milliseconds()))
+// A limit is a counter with its highest value. Its life begins with the first count.
+type limit struct {
+	key  string
+	max  int
+	life time.Duration
 }
 
-// takeByAddress counts one more for a client address in an hour. An address that
-// is not known, and a most of 0, have no limit.
-func (l *limits) takeByAddress(ctx context.Context, key func(address string) string, address string, most int) (wait time.Duration, err error) {
-	if address == "" || most == 0 {
+// hourly returns the hourly limits of a client network: that of the network and, for
+// IPv6, a looser one of its site. A perHour of 0 is no limit, and so is an unknown network.
+func hourly(key func(network, narrow string) string, network string, perHour int) []limit {
+	if network == "" || perHour == 0 {
+		return nil
+	}
+	site := siteOf(network)
+	if site == network {
+		return []limit{{key(network, ""), perHour, time.Hour}}
+	}
+	return []limit{{key(site, network), perHour, time.Hour}, {key(site, ""), siteFactor * perHour, time.Hour}}
+}
+
+// take counts one more in each counter, unless one of them is full. Then it returns
+// the time to wait. The keys must share a slot.
+func (l *limits) take(ctx context.Context, all ...limit) (wait time.Duration, err error) {
+	return l.add(ctx, 1, all)
+}
+
+// full returns the time to wait if a counter is full, without counting.
+func (l *limits) full(ctx context.Context, all ...limit) (wait time.Duration, err error) {
+	return l.add(ctx, 0, all)
+}
+
+func (l *limits) add(ctx context.Context, n int, all []limit) (wait time.Duration, err error) {
+	if len(all) == 0 {
 		return 0, nil
 	}
-	return l.take(ctx, key(address), most, time.Hour)
+	args := []any{n}
+	for _, one := range all {
+		args = append(args, one.max, one.life.Milliseconds())
+	}
+	return waitOf(runScript(ctx, l.rdb, l.count, keysOf(all), args...))
 }
 
-// giveBack takes one off a counter, of a try that was none in the end. A failure
-// leaves the user with fewer tries: no harm.
-func (l *limits) giveBack(ctx context.Context, key string) {
-	_ = runScript(context.WithoutCancel(ctx), l.rdb, l.uncount, []string{key}).Err()
+// giveBack uncounts an attempt that compared nothing. An error only leaves the user
+// with fewer attempts.
+func (l *limits) giveBack(ctx context.Context, all ...limit) {
+	if len(all) > 0 {
+		_ = runScript(context.WithoutCancel(ctx), l.rdb, l.uncount, keysOf(all)).Err()
+	}
 }
 
-// clear forgets a counter. A failure leaves the user with fewer tries: no harm.
-func (l *limits) clear(ctx context.Context, key string) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	_ = l.rdb.Unlink(ctx, key).Err()
+// forgive clears the first counter and takes one back from the others, after a right
+// password. An error only leaves the user with fewer attempts.
+func (l *limits) forgive(ctx context.Context, all ...limit) {
+	_ = runScript(ctx, l.rdb, l.right, keysOf(all)).Err()
+}
+
+func keysOf(all []limit) []string {
+	keys := make([]string, len(all))
+	for i, one := range all {
+		keys[i] = one.key
+	}
+	return keys
 }
 
 // waitOf reads the milliseconds that a script answers: 0 for none.
@@ -73,7 +148,7 @@ func waitOf(cmd *redis.Cmd) (time.Duration, error) {
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// tooOften is the fault of who has to wait.
+// tooOften returns the fault of a client that must wait.
 func tooOften(wait time.Duration, message string) error {
 	return fault.New(fault.RateLimited, "%s", message).In(wait)
 }

@@ -26,15 +26,17 @@ const (
 )
 
 // checkPassword returns a new password in the form in which it is hashed (NFC:
-// keyboards write the same letter in different ways), and what is wrong with
-// it as a sentence for its owner, "" if nothing is.
-func checkPassword(p string) (clean, problem string) {
+// keyboards write the same letter in different ways), and the reason to refuse it as a
+// sentence for its owner, "" if there is none.
+func checkPassword(p string, own Phone) (clean, problem string) {
 	clean = norm.NFC.String(p)
 	switch n := text.Len(clean); {
 	case n < minPassword || n > maxPassword:
 		problem = fmt.Sprintf("A password has %d to %d characters.", minPassword, maxPassword)
 	case strings.ContainsFunc(clean, unicode.IsControl) || strings.ContainsRune(clean, unicode.ReplacementChar):
 		problem = "A password has only characters that can be typed."
+	default:
+		problem = weakness(clean, own)
 	}
 	return clean, problem
 }

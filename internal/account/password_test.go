@@ -267,14 +267,14 @@ func TestDecodeTakesOnlyWhatEncodeWrites(t *testing.T) {
 func TestCheckPasswordAsksForEightToOneHundredAndTwentyEightCharacters(t *testing.T) {
 	const length, typed = "A password has 8 to 128 characters.", "A password has only characters that can be typed."
 	tests := []struct{ name, in, clean, problem string }{
-		{"8 characters", "12345678", "12345678", ""},
+		{"8 characters", "12345687", "12345687", ""},
 		{"7 characters", "1234567", "1234567", length},
 		{"none", "", "", length},
 		{"8 characters of three bytes", "密码要有八个字吗", "密码要有八个字吗", ""},
 		{"7 characters of three bytes", "密码要有八个字", "密码要有八个字", length},
-		{"128 characters", strings.Repeat("é", 128), strings.Repeat("é", 128), ""},
+		{"128 characters", strings.Repeat("éa", 64), strings.Repeat("éa", 64), ""},
 		{"129 characters", strings.Repeat("a", 129), strings.Repeat("a", 129), length},
-		{"128 characters, decomposed", strings.Repeat("e\u0301", 128), strings.Repeat("é", 128), ""},
+		{"128 characters, decomposed", strings.Repeat("e\u0301a", 64), strings.Repeat("éa", 64), ""},
 		{"7 characters, decomposed", strings.Repeat("e\u0301", 7), strings.Repeat("é", 7), length},
 		{"spaces count", " pass wd ", " pass wd ", ""},
 		{"full-width letters stay", "ｐａｓｓｗｏｒｄ", "ｐａｓｓｗｏｒｄ", ""},
@@ -285,7 +285,7 @@ func TestCheckPasswordAsksForEightToOneHundredAndTwentyEightCharacters(t *testin
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			clean, problem := checkPassword(tt.in)
+			clean, problem := checkPassword(tt.in, "")
 			if clean != tt.clean || problem != tt.problem {
 				t.Errorf("got %q, %q; want %q, %q", clean, problem, tt.clean, tt.problem)
 			}

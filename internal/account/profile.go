@@ -3,8 +3,10 @@ package account
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/tandian-dev/tandian/ent"
+	entdevice "github.com/tandian-dev/tandian/ent/device"
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
@@ -42,7 +44,7 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 	ctx, span := observe.Span(ctx, "account.UpdateProfile")
 	defer span.End()
 	wrong := s.change(s.db.User.UpdateOneID(v.ID), c)
-	avatar, err := s.avatar(ctx, c.AvatarURL, &wrong)
+	avatar, err := s.avatar(ctx, v.ID, c.AvatarURL, &wrong)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +58,7 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 		if !c.AvatarURL.Given {
 			return nil
 		}
-		return s.cfg.Pictures.Show(ctx, tx, map[int64][]string{v.ID: avatar})
+		return s.cfg.Pictures.Show(ctx, tx, map[int64]mediapath.Shown{v.ID: {By: mediapath.Editor{UserID: v.ID}, Paths: avatar}})
 	}
 	row, err := s.update(ctx, v.ID, func(u *ent.UserUpdateOne) { _ = s.change(u, c) }, shown) // nothing is wrong with it, see above
 	if err != nil {
@@ -67,12 +69,12 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 
 // avatar is the picture that a change sets, in a list; none if it clears it. What is wrong
 // with it is added to wrong.
-func (s *Service) avatar(ctx context.Context, f patch.Field[string], wrong *fault.UserErrors) (paths []string, err error) {
+func (s *Service) avatar(ctx context.Context, user int64, f patch.Field[string], wrong *fault.UserErrors) (paths []string, err error) {
 	if f.Value == nil {
 		return nil, nil
 	}
 	paths = []string{*f.Value}
-	known, err := s.cfg.Pictures.Known(ctx, paths)
+	known, err := s.cfg.Pictures.Known(ctx, mediapath.Editor{UserID: user, ThingID: user}, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +82,26 @@ func (s *Service) avatar(ctx context.Context, f patch.Field[string], wrong *faul
 		wrong.Add(mediapath.Rejected, "avatarUrl", "%s", why)
 	}
 	return paths, nil
+}
+
+// DropAvatar removes a deleted picture from a profile, and invalidates the cached user. It
+// may be repeated. A user that shows another picture by now stays as it is.
+func (s *Service) DropAvatar(ctx context.Context, id int64, path string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	var job []outbox.Ticket
+	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+		err := tx.User.Update().Where(entuser.ID(id), entuser.AvatarURL(path)).ClearAvatarURL().AddVersion(1).Exec(ctx)
+		if err == nil {
+			job, err = outbox.AddBatch(ctx, s.outbox, tx, usersChanged, id)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("remove the picture of user %d: %w", id, err)
+	}
+	s.forget(ctx, job, id)
+	return nil
 }
 
 // update changes one user and shows everybody the row as it is then. What else belongs to
@@ -184,6 +206,9 @@ type Furnished struct {
 	Role     Role
 }
 
+// demoAge is the age of a new demo account. Young accounts may write little in an hour.
+const demoAge = 30 * 24 * time.Hour
+
 // Furnish makes sure that each phone has an account with this role and nickname,
 // all with one password, which is hashed once, and returns them in their order:
 // for logins that are printed.
@@ -193,8 +218,9 @@ func (s *Service) Furnish(ctx context.Context, password string, accounts ...Furn
 		return nil, fmt.Errorf("furnish accounts: %w", err)
 	}
 	users := make([]*User, len(accounts))
+	made := s.now().Add(-demoAge)
 	for i, a := range accounts {
-		row, _, err := s.register(ctx, a.Phone, a.Phone)
+		row, _, err := s.registerAt(ctx, a.Phone, a.Phone, &made)
 		if err == nil {
 			row, err = s.update(ctx, row.ID, func(u *ent.UserUpdateOne) {
 				u.SetNickname(a.Nickname).SetRole(entuser.Role(a.Role)).SetPasswordHash(hash)
@@ -229,6 +255,9 @@ func (s *Service) Retire(ctx context.Context, phones ...Phone) error {
 		}
 		if err == nil {
 			sessions, ended, err = s.sessions.endAll(ctx, tx, entsession.UserIDIn(ids...))
+		}
+		if err == nil {
+			_, err = tx.Device.Delete().Where(entdevice.UserIDIn(ids...)).Exec(ctx)
 		}
 		return err
 	})

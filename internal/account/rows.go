@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
-	"github.com/tandian-dev/tandian/internal/kit/e164"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -37,15 +37,15 @@ func openUsers(dialect string) store.Lookup {
 func scanUser(rows *stdsql.Rows) (u User, err error) {
 	var phone, birthday *string
 	err = rows.Scan(&u.ID, &phone, &u.Nickname, &u.AvatarURL, &u.Role, &u.City, &u.Bio, &u.Gender, &birthday,
-		&u.Points, &u.FollowerCount, &u.FolloweeCount, &u.NoteCount, &u.Version)
-	u.Phone, u.Birthday = masked(phone), dateOf(birthday)
+		&u.Points, &u.FollowerCount, &u.FolloweeCount, &u.NoteCount, &u.Version, &u.CreatedAt)
+	u.Phone, u.Birthday, u.CreatedAt = masked(phone), dateOf(birthday), u.CreatedAt.UTC()
 	return u, err
 }
 
 func fromRow(r *ent.User) *User {
 	return &User{
 		ID: r.ID, Nickname: r.Nickname, AvatarURL: r.AvatarURL, Phone: masked(r.Phone), Role: Role(r.Role), City: r.City, Bio: r.Bio,
-		Gender: Gender(r.Gender), Birthday: dateOf(r.Birthday), Points: r.Points, Counts: countsOf(r), Version: r.Version,
+		Gender: Gender(r.Gender), Birthday: dateOf(r.Birthday), Points: r.Points, CreatedAt: r.CreatedAt.UTC(), Counts: countsOf(r), Version: r.Version,
 	}
 }
 
@@ -74,8 +74,7 @@ func dateOf(text *string) *calendar.Date {
 // one stored under the written spelling, else the one under p, else the oldest
 // one under another spelling of p. It costs the same for each.
 func (s *Service) byPhone(ctx context.Context, p, written Phone) (*ent.User, error) {
-	numbers := append(e164.Spellings(p.E164()), p.E164(), written.E164())
-	rows, err := s.db.User.Query().Where(entuser.PhoneIn(numbers...)).Order(entuser.ByID()).All(ctx)
+	rows, err := s.db.User.Query().Where(entuser.PhoneIn(numbersOf(p, written)...)).Order(entuser.ByID()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select users by phone: %w", err)
 	}
@@ -98,6 +97,11 @@ func (s *Service) byPhone(ctx context.Context, p, written Phone) (*ent.User, err
 // Of several calls for one new phone each returns the same row: the unique
 // index decides.
 func (s *Service) register(ctx context.Context, p, written Phone) (row *ent.User, fresh bool, err error) {
+	return s.registerAt(ctx, p, written, nil)
+}
+
+// registerAt is register with the time at which a new account was created, nil for now.
+func (s *Service) registerAt(ctx context.Context, p, written Phone, at *time.Time) (row *ent.User, fresh bool, err error) {
 	if row, err = s.byPhone(ctx, p, written); row != nil || err != nil {
 		return row, false, err
 	}
@@ -107,7 +111,7 @@ func (s *Service) register(ctx context.Context, p, written Phone) (row *ent.User
 	var id int64
 	var job []outbox.Ticket
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
-		id, err = tx.User.Create().SetPhone(p.E164()).SetNickname("user_" + strings.ToLower(rand.Text()[:10])).
+		id, err = tx.User.Create().SetPhone(p.E164()).SetNickname("user_" + strings.ToLower(rand.Text()[:10])).SetNillableCreatedAt(at).
 			OnConflictColumns(entuser.FieldPhone).DoNothing().ID(ctx)
 		if err == nil {
 			job, err = outbox.AddBatch(ctx, s.outbox, tx, usersChanged, id)
@@ -187,11 +191,11 @@ func (s *Service) plantRows(ctx context.Context, tx *ent.Tx, batch []Draft) ([]i
 		return nil, fmt.Errorf("select %d users: %w", len(batch), err)
 	}
 	byName := make(map[string]int64, len(rows))
-	shown := map[int64][]string{}
+	shown := map[int64]mediapath.Shown{}
 	for _, r := range rows {
 		byName[*r.ExternalID] = r.ID
 		if _, ok := mediapath.Parse(optional.Value(r.AvatarURL)); ok {
-			shown[r.ID] = []string{*r.AvatarURL}
+			shown[r.ID] = mediapath.Shown{By: mediapath.Program(), Paths: []string{*r.AvatarURL}}
 		}
 	}
 	if err := s.cfg.Pictures.Show(ctx, tx, shown); err != nil {

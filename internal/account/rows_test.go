@@ -45,16 +45,21 @@ func TestASessionsRowIsReadAsEntReadsIt(t *testing.T) {
 		user := s.db.User.Create().SetNickname("somebody").SaveX(ctx)
 		until := now.Add(sessionLife - time.Minute).UTC()
 		create := func(id string) *ent.SessionCreate { return s.db.Session.Create().SetID(id).SetUserID(user.ID) }
-		row := create("runs").SetExpiresAt(until).SaveX(ctx)
+		row := create("runs").SetExpiresAt(until).SetUsedAt(until.Add(-sessionLife)).SaveX(ctx)
+		create("unused").SetExpiresAt(until).SaveX(ctx) // of an earlier version
 		create("over").SetExpiresAt(now.Add(-time.Millisecond).UTC()).SaveX(ctx)
 		create("ended").SetExpiresAt(until).SetEndedAt(now.UTC()).SaveX(ctx)
-		who, ends, err := s.sessions.row(ctx, "runs", now)
-		if want := s.db.Session.GetX(ctx, row.ID); err != nil || who != user.ID || !ends.Equal(want.ExpiresAt) {
-			t.Errorf("user %d until %v (%v), want %d until %v", who, ends, err, user.ID, want.ExpiresAt)
+		create("old").SetExpiresAt(until).SetCreatedAt(now.Add(-sessionMax).UTC()).SaveX(ctx)
+		want := s.db.Session.GetX(ctx, row.ID)
+		for _, id := range []string{row.ID, "unused"} {
+			who, used, err := s.sessions.row(ctx, id, now)
+			if err != nil || who.user != user.ID || !used.Equal(*want.UsedAt) || !who.end.Equal(want.CreatedAt.Add(sessionMax)) && id == row.ID {
+				t.Errorf("%s: user %d, used %v, ends %v (%v), want %d, %v", id, who.user, used, who.end, err, user.ID, want)
+			}
 		}
-		for _, id := range []string{"over", "ended", "none"} {
+		for _, id := range []string{"over", "ended", "none", "old"} {
 			if who, _, err := s.sessions.row(ctx, id, now); !errors.Is(err, fault.ErrNotFound) {
-				t.Errorf("session %q is of user %d, %v", id, who, err)
+				t.Errorf("session %q is of user %d, %v", id, who.user, err)
 			}
 		}
 	})

@@ -33,6 +33,7 @@ import (
 
 const (
 	sessionLife = 36 * time.Hour   // of a session from its last use on
+	sessionMax  = 90 * day         // of a session from its beginning, however much it is used
 	touchEvery  = time.Minute      // least time between two refreshes in Redis
 	rowEvery    = time.Hour        // least time between two refreshes of the row
 	endedLife   = time.Minute      // of the mark of a session that ended; any read of a row is over by then
@@ -189,7 +190,7 @@ func newToken() string {
 // sessions keeps who is signed in: a row for each session, written when it
 // begins and then hourly at most, and a hash in Redis for every request.
 //
-// A session lives for 36 hours from its last use. Of one that Redis lost, the
+// A session lives for 36 hours from its last use, and 90 days at most. Of one that Redis lost, the
 // row counts, which may be an hour behind: then it lives for at least 35. A user
 // has at most a hundred.
 //
@@ -205,6 +206,7 @@ type sessions struct {
 	rdb     redis.UniversalClient
 	outbox  *outbox.Box
 	near    *cache.Nearby[string, int64] // the users of sessions
+	devices *devices
 	keys    keys
 	ended   func(ctx context.Context, ids ...string) error
 	now     func() time.Time
@@ -217,9 +219,9 @@ type sessions struct {
 	failures *observe.Failures
 }
 
-func newSessions(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, k keys, cfg Config, reg prometheus.Registerer, failed *observe.Failures) *sessions {
+func newSessions(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, of *devices, k keys, cfg Config, reg prometheus.Registerer, failed *observe.Failures) *sessions {
 	s := &sessions{
-		db: db, rdb: rdb, outbox: box, near: openNear(hub), keys: k, ended: cfg.Ended, failures: failed, now: time.Now,
+		db: db, rdb: rdb, outbox: box, near: openNear(hub), devices: of, keys: k, ended: cfg.Ended, failures: failed, now: time.Now,
 		rows: semaphore.NewWeighted(int64(orDefault(cfg.SessionRowsAtOnce, 8))),
 		fill: redis.NewScript(sessionFillLua), touch: redis.NewScript(sessionTouchLua), mark: redis.NewScript(sessionEndLua),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -236,7 +238,8 @@ func newSessions(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box 
 // record is what Redis holds of a session.
 type record struct {
 	user       int64 // 0 if there is none
-	until, row time.Time
+	until, end time.Time
+	row        time.Time // sessionLife after the last use in the row, also beyond end
 	ended      bool
 }
 
@@ -252,46 +255,52 @@ func openNear(hub *cache.Hub) *cache.Nearby[string, int64] {
 	}, same, func(text string) (string, error) { return text, nil })
 }
 
+// live is a session that is not over.
+type live struct {
+	user int64
+	end  time.Time // at the latest
+}
+
 // find returns the user of a session, or [fault.ErrNotFound].
 func (s *sessions) find(ctx context.Context, id string) (user int64, err error) {
 	return s.near.Get(ctx, id, func(ctx context.Context) (cache.Loaded[int64], error) {
-		user, inRedis, err := s.findFar(ctx, id)
-		return cache.Loaded[int64]{Value: user, Life: nearLife, Remote: inRedis}, err
+		found, inRedis, err := s.findFar(ctx, id)
+		return cache.Loaded[int64]{Value: found.user, Life: min(nearLife, found.end.Sub(s.now())), Remote: inRedis}, err
 	})
 }
 
 // findFar asks Redis, or the row of the session.
-func (s *sessions) findFar(ctx context.Context, id string) (user int64, inRedis bool, err error) {
+func (s *sessions) findFar(ctx context.Context, id string) (found live, inRedis bool, err error) {
 	rec, err := s.read(ctx, id)
-	if err == nil && rec.user != 0 {
-		s.reads.WithLabelValues("redis").Inc()
-		user, err = s.keep(ctx, id, rec)
-		return user, true, err
-	}
 	away := err != nil
+	if !away && rec.user != 0 && !rec.end.IsZero() {
+		s.reads.WithLabelValues("redis").Inc()
+		err = s.keep(ctx, id, rec)
+		return live{rec.user, rec.end}, true, err
+	}
 	if away && ctx.Err() == nil {
 		s.failures.Note(ctx, "read", err)
 	}
 	if !rec.ended {
-		user, err = s.fromRow(ctx, id, !away)
+		found, err = s.fromRow(ctx, id, !away)
 	}
 	switch {
-	case err == nil && user != 0:
+	case err == nil && found.user != 0:
 		s.reads.WithLabelValues("row").Inc()
-		return user, false, nil
+		return found, false, nil
 	case err == nil || errors.Is(err, fault.ErrNotFound):
 		s.reads.WithLabelValues("none").Inc()
-		return 0, false, fault.ErrNotFound
+		return live{}, false, fault.ErrNotFound
 	}
 	s.reads.WithLabelValues("failed").Inc()
-	return 0, false, fmt.Errorf("read session: %w", err)
+	return live{}, false, fmt.Errorf("read session: %w", err)
 }
 
-// read asks Redis.
+// read asks Redis. A hash of an earlier version has no end: the row has it.
 func (s *sessions) read(ctx context.Context, id string) (rec record, err error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	fields, err := s.rdb.HMGet(ctx, s.keys.session(id), "user", "until", "row", "ended").Result()
+	fields, err := s.rdb.HMGet(ctx, s.keys.session(id), "user", "until", "row", "end", "ended").Result()
 	if err != nil {
 		return rec, fmt.Errorf("ask Redis for a session: %w", err)
 	}
@@ -300,45 +309,64 @@ func (s *sessions) read(ctx context.Context, id string) (rec record, err error) 
 		n, _ := strconv.ParseInt(text, 10, 64)
 		return n
 	}
-	return record{number(0), time.UnixMilli(number(1)), time.UnixMilli(number(2)), fields[3] != nil}, nil
+	rec = record{user: number(0), until: time.UnixMilli(number(1)), row: time.UnixMilli(number(2)), ended: fields[4] != nil}
+	if end := number(3); end != 0 {
+		rec.end = time.UnixMilli(end)
+	}
+	return rec, nil
 }
 
-// keep lets a session that is used live on.
-func (s *sessions) keep(ctx context.Context, id string, rec record) (int64, error) {
-	until := s.now().Add(sessionLife)
-	if until.Sub(rec.until) < touchEvery {
-		return rec.user, nil
+// lasts returns when a session that is used now ends unless it is used again.
+func lasts(now, end time.Time) time.Time {
+	if until := now.Add(sessionLife); until.Before(end) {
+		return until
 	}
-	outcome, err := s.runScript(ctx, s.touch, id, until.UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
+	return end
+}
+
+// keep extends a session that is used. It returns [fault.ErrNotFound] if the session is
+// over.
+func (s *sessions) keep(ctx context.Context, id string, rec record) error {
+	now := s.now()
+	if !now.Before(rec.end) {
+		return fault.ErrNotFound
+	}
+	until := lasts(now, rec.end)
+	if until.Sub(rec.until) < touchEvery && now.Add(sessionLife).Sub(rec.row) < rowEvery {
+		return nil
+	}
+	outcome, err := s.runScript(ctx, s.touch, id, now.UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
 	if err != nil {
 		s.failures.Note(ctx, "refresh", err)
-		return rec.user, nil
+		return nil
 	}
 	if outcome != rowIsDue {
-		return rec.user, nil // if it ended this very moment, this request was before that
+		return nil // if it ended this very moment, this request was before that
 	}
-	there, err := s.keepRow(ctx, id, until)
+	there, err := s.keepRow(ctx, id, now, until)
 	if err != nil { // the row has at least 35 hours left
 		s.failures.Note(ctx, "refresh_row", err)
-		return rec.user, nil
+		return nil
 	}
 	if !there { // it ended while Redis was not told, or had lost that
 		if err := s.tell(ctx, id); err != nil {
 			s.failures.Note(ctx, "refresh", err)
 		}
-		return 0, fault.ErrNotFound
+		return fault.ErrNotFound
 	}
-	return rec.user, nil
+	return nil
 }
 
 // rowIsDue is what session_touch.lua answers to the one who shall write the row.
 const rowIsDue = 2
 
-// keepRow moves the end of a session's row, and reports whether there is one.
-func (s *sessions) keepRow(ctx context.Context, id string, until time.Time) (there bool, err error) {
+// keepRow moves the end of a session's row, and reports whether there is one that is not
+// over.
+func (s *sessions) keepRow(ctx context.Context, id string, now, until time.Time) (there bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 	defer cancel()
-	n, err := s.db.Session.Update().Where(entsession.ID(id), entsession.EndedAtIsNil()).SetExpiresAt(until.UTC()).Save(ctx)
+	n, err := s.db.Session.Update().Where(entsession.ID(id), entsession.EndedAtIsNil(), entsession.CreatedAtGT(now.Add(-sessionMax).UTC())).
+		SetExpiresAt(until.UTC()).SetUsedAt(now.UTC()).Save(ctx)
 	if err != nil {
 		return false, fmt.Errorf("update session: %w", err)
 	}
@@ -348,61 +376,65 @@ func (s *sessions) keepRow(ctx context.Context, id string, until time.Time) (the
 // fromRow reads a session that Redis does not have from its row, and puts it
 // there if it is told so. Not many read rows at once: a Redis that comes back
 // empty would otherwise send every request to the database.
-func (s *sessions) fromRow(ctx context.Context, id string, fill bool) (int64, error) {
+func (s *sessions) fromRow(ctx context.Context, id string, fill bool) (live, error) {
 	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 	defer cancel()
 	now := s.now()
-	user, until, err := s.row(ctx, id, now)
+	found, used, err := s.row(ctx, id, now)
 	if err != nil {
-		return 0, err
+		return live{}, err
 	}
 	if fill {
-		s.put(ctx, id, user, now.Add(sessionLife), until)
+		s.put(ctx, id, found, lasts(now, found.end), used)
 	}
-	return user, nil
+	return found, nil
 }
 
-// row reads of a session's row whose it is and when it ends, and refreshes it if it is
-// due. It waits for one of the places of those who do, and holds it for no longer than
-// that. Its statement is kept prepared: when Redis lost the sessions, every request runs it.
-func (s *sessions) row(ctx context.Context, id string, now time.Time) (user int64, ends time.Time, err error) {
+// row returns the user, the end and the last use of a session from its row, and refreshes
+// the row if it is due. A semaphore bounds concurrent calls; calls beyond [rowQueue] fail.
+// The statement is prepared: when Redis lost the sessions, every request runs it.
+func (s *sessions) row(ctx context.Context, id string, now time.Time) (found live, used time.Time, err error) {
 	if !s.rows.TryAcquire(1) {
 		if s.waiting.Add(1) > rowQueue {
 			s.waiting.Add(-1)
-			return 0, ends, errors.New("too many sessions are being read from their rows")
+			return found, used, errors.New("too many sessions are being read from their rows")
 		}
 		err := s.rows.Acquire(ctx, 1)
 		s.waiting.Add(-1)
 		if err != nil {
-			return 0, ends, fmt.Errorf("wait to read a session from its row: %w", err)
+			return found, used, fmt.Errorf("wait to read a session from its row: %w", err)
 		}
 	}
 	defer s.rows.Release(1)
-	err = sqlfile.Each(store.Prepared(ctx), s.db, sqlfile.Statement(sessionSQL), []any{id, now.UTC()}, func(rows *stdsql.Rows) error {
-		return rows.Scan(&user, &ends)
+	var ends time.Time
+	var last *time.Time // nil in a row of an earlier version
+	err = sqlfile.Each(store.Prepared(ctx), s.db, sqlfile.Statement(sessionSQL), []any{id, now.UTC(), now.Add(-sessionMax).UTC()}, func(rows *stdsql.Rows) error {
+		return rows.Scan(&found.user, &ends, &found.end, &last)
 	})
 	if err != nil {
-		return 0, ends, fmt.Errorf("select session: %w", err)
+		return found, used, fmt.Errorf("select session: %w", err)
 	}
-	if user == 0 {
-		return 0, ends, fault.ErrNotFound
+	if found.user == 0 {
+		return found, used, fault.ErrNotFound
 	}
-	if until := now.Add(sessionLife); until.Sub(ends) >= rowEvery {
-		there, err := s.keepRow(ctx, id, until)
+	found.end = found.end.Add(sessionMax) // the row has its beginning
+	if used = lastUse(last, ends); now.Sub(used) >= rowEvery {
+		there, err := s.keepRow(ctx, id, now, lasts(now, found.end))
 		if err != nil {
-			return 0, ends, err
+			return found, used, err
 		}
 		if !there {
-			return 0, ends, fault.ErrNotFound
+			return found, used, fault.ErrNotFound
 		}
-		ends = until
+		used = now
 	}
-	return user, ends, nil
+	return found, used, nil
 }
 
-// put fills a session into Redis. If that fails, the row answers the next time.
-func (s *sessions) put(ctx context.Context, id string, user int64, until, row time.Time) {
-	_, err := s.runScript(ctx, s.fill, id, user, until.UnixMilli(), row.UnixMilli(), sessionLife.Milliseconds())
+// put fills a session into Redis. If that fails, the row answers the next time. used is
+// the last use in the row.
+func (s *sessions) put(ctx context.Context, id string, of live, until, used time.Time) {
+	_, err := s.runScript(ctx, s.fill, id, of.user, until.UnixMilli(), used.Add(sessionLife).UnixMilli(), of.end.UnixMilli(), until.Sub(s.now()).Milliseconds())
 	if err != nil {
 		s.failures.Note(ctx, "fill", err)
 	}
@@ -412,36 +444,59 @@ func (s *sessions) put(ctx context.Context, id string, user int64, until, row ti
 // before.
 var errPasswordChanged = errors.New("the password has been changed meanwhile")
 
-// begin starts a session of a user who came in, and returns its token, its id
-// and the user as of now. With a password hash, that must still be the user's:
-// a change of the password ends all sessions that an old one began, also those
-// that are about to.
-func (s *sessions) begin(ctx context.Context, user int64, passwordHash *string) (token, id string, row *ent.User, err error) {
-	token = newToken()
-	id, _ = sessionOf(token)
-	until := s.now().Add(sessionLife)
+// A beginning is a login that was accepted.
+type beginning struct {
+	user         int64
+	passwordHash *string // that was verified; nil after a code
+	device       device  // that is known; zero if none
+	from         Origin
+}
+
+// begun is a session that has begun.
+type begun struct {
+	token, id string
+	row       *ent.User
+	device    device // zero if the client cannot keep a token
+}
+
+// begin starts a session, with the user as of now. A password hash must still be the
+// user's: a change of the password ends all sessions that an old one began, also those
+// that are about to begin.
+func (s *sessions) begin(ctx context.Context, b beginning) (is begun, err error) {
+	is.token = newToken()
+	is.id, _ = sessionOf(is.token)
+	now := s.now()
+	until, end := now.Add(sessionLife), now.Add(sessionMax)
 	var over []string
 	var job []outbox.Ticket
 	err = s.whole(ctx, func(ctx context.Context, tx *ent.Tx) error {
 		var err error
-		if row, err = lockUser(ctx, tx, user); err != nil {
+		if is.row, err = lockUser(ctx, tx, b.user); err != nil {
 			return err
 		}
-		if passwordHash != nil && optional.Value(row.PasswordHash) != *passwordHash {
+		if b.passwordHash != nil && optional.Value(is.row.PasswordHash) != *b.passwordHash {
 			return errPasswordChanged
 		}
-		if err := tx.Session.Create().SetID(id).SetUserID(user).SetExpiresAt(until.UTC()).Exec(ctx); err != nil {
+		create := tx.Session.Create().SetID(is.id).SetUserID(b.user).SetCreatedAt(now.UTC()).SetUsedAt(now.UTC()).SetExpiresAt(until.UTC()).
+			SetNillableDevice(optional.OrNil(describe(b.from.UserAgent)))
+		if b.from.Remembers {
+			if is.device, err = s.devices.renew(ctx, tx, b.user, b.device); err != nil {
+				return err
+			}
+			create.SetDeviceID(is.device.id)
+		}
+		if err := create.Exec(ctx); err != nil {
 			return fmt.Errorf("insert session: %w", err)
 		}
-		over, job, err = s.endOldest(ctx, tx, user)
+		over, job, err = s.endOldest(ctx, tx, b.user)
 		return err
 	})
 	if err != nil {
-		return "", "", nil, err
+		return begun{}, err
 	}
-	s.put(ctx, id, user, until, until)
+	s.put(ctx, is.id, live{b.user, end}, until, now)
 	s.announce(ctx, job, over...)
-	return token, id, row, nil
+	return is, nil
 }
 
 // endOldest ends a user's sessions beyond the number that one may have.
@@ -488,12 +543,12 @@ func (s *Service) Issue(ctx context.Context, users []int64) ([]string, error) {
 	tokens := make([]string, 0, len(users))
 	for batch := range slices.Chunk(users, bulk) {
 		writes := make([]*ent.SessionCreate, len(batch))
-		until := s.now().Add(sessionLife).UTC()
+		now := s.sessions.now().UTC()
 		for i, user := range batch {
 			token := newToken()
 			id, _ := sessionOf(token)
 			tokens = append(tokens, token)
-			writes[i] = s.db.Session.Create().SetID(id).SetUserID(user).SetExpiresAt(until)
+			writes[i] = s.db.Session.Create().SetID(id).SetUserID(user).SetCreatedAt(now).SetUsedAt(now).SetExpiresAt(now.Add(sessionLife))
 		}
 		if err := s.db.Session.CreateBulk(writes...).Exec(ctx); err != nil {
 			return nil, fmt.Errorf("insert %d sessions: %w", len(batch), err)

@@ -102,7 +102,7 @@ func TestALogoutEndsTheSessionEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		is(t, in.Token, 0, p, q)
-		p.sessions.put(t.Context(), id, in.User.ID, until, until)
+		p.sessions.put(t.Context(), id, live{in.User.ID, until.Add(sessionMax)}, until, until.Add(-sessionLife))
 		is(t, in.Token, 0, p, q)
 
 		// After a while nothing is left but the mark, and then that goes too.
@@ -165,7 +165,7 @@ func TestASessionIsRefreshedOnceAMinuteAndItsRowOnceAnHour(t *testing.T) {
 			now := time.Now()
 			p.rdb.HSet(t.Context(), key, "until", now.Add(sessionLife-ago).UnixMilli(), "row", now.Add(sessionLife-rowAgo).UnixMilli())
 			p.rdb.PExpire(t.Context(), key, sessionLife-ago)
-			p.db.Session.UpdateOneID(id).SetExpiresAt(now.Add(sessionLife - rowAgo).UTC()).ExecX(t.Context())
+			p.db.Session.UpdateOneID(id).SetExpiresAt(now.Add(sessionLife - rowAgo).UTC()).SetUsedAt(now.Add(-rowAgo).UTC()).ExecX(t.Context())
 		}
 		tests := []struct {
 			name        string
@@ -176,7 +176,7 @@ func TestASessionIsRefreshedOnceAMinuteAndItsRowOnceAnHour(t *testing.T) {
 			{"a minute ago", 61 * time.Second, 61 * time.Second, true, false},
 			{"the row 59 minutes ago", 2 * time.Minute, 59 * time.Minute, true, false},
 			{"the row an hour ago", 2 * time.Minute, 61 * time.Minute, true, true},
-			{"used within a minute, the row is due", 30 * time.Second, 61 * time.Minute, false, false},
+			{"used within a minute, the row is due", 30 * time.Second, 61 * time.Minute, false, true},
 			{"a day ago", 24 * time.Hour, 24 * time.Hour, true, true},
 		}
 		for _, tt := range tests {
@@ -202,7 +202,7 @@ func TestASessionIsRefreshedOnceAMinuteAndItsRowOnceAnHour(t *testing.T) {
 		for i := range 20 {
 			all.Go(func() {
 				s := []process{p, q}[i%2].sessions
-				outcome, err := s.runScript(t.Context(), s.touch, id, time.Now().Add(sessionLife).UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
+				outcome, err := s.runScript(t.Context(), s.touch, id, time.Now().UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -220,7 +220,7 @@ func TestASessionIsRefreshedOnceAMinuteAndItsRowOnceAnHour(t *testing.T) {
 		// The next one is not, a minute later.
 		now := time.Now()
 		p.rdb.HSet(t.Context(), key, "until", now.Add(sessionLife-2*time.Minute).UnixMilli())
-		outcome, err := p.sessions.runScript(t.Context(), p.sessions.touch, id, now.Add(sessionLife).UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
+		outcome, err := p.sessions.runScript(t.Context(), p.sessions.touch, id, now.UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
 		if err != nil || outcome == rowIsDue {
 			t.Errorf("a minute later the row is due again: %d, %v", outcome, err)
 		}
@@ -261,7 +261,7 @@ func TestASessionEndsADayAndAHalfAfterItsLastUse(t *testing.T) {
 		// By its row alone it lives on as well, if it is used.
 		p.away.Store(true)
 		id, _ = sessionOf(kept.Token)
-		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(time.Minute).UTC()).ExecX(t.Context())
+		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(time.Minute).UTC()).SetUsedAt(time.Now().Add(time.Minute - sessionLife).UTC()).ExecX(t.Context())
 		is(t, kept.Token, in.User.ID, p)
 		if left := time.Until(p.db.Session.GetX(t.Context(), id).ExpiresAt); left < sessionLife-time.Minute {
 			t.Errorf("the row has %v left", left)
@@ -368,7 +368,7 @@ func TestANodeThatIsAwayHoldsUpItsOwnSessionsOnly(t *testing.T) {
 		dead := &atomic.Bool{}
 		dead.Store(true)
 		p.rdb.AddHook(deadKey{p.sessions.keys.session(first), dead})
-		if _, err := p.SetPassword(t.Context(), in.Viewer, "correct horse"); err != nil {
+		if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		for id, token := range ids {
@@ -496,9 +496,10 @@ func TestNoSessionOfAnOldPasswordOutlivesItsChange(t *testing.T) {
 		old := "correct horse"
 		for round := range 20 {
 			p.rdb.Unlink(t.Context(), p.keys.passwordSets(in.User.ID))
-			if _, err := p.SetPassword(t.Context(), in.Viewer, old); err != nil {
+			if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, old)); err != nil {
 				t.Fatal(err)
 			}
+			change := p.changes(t, ann, fmt.Sprintf("battery staple %d", round))
 			var mu sync.Mutex
 			var tokens []string
 			var all sync.WaitGroup
@@ -512,7 +513,7 @@ func TestNoSessionOfAnOldPasswordOutlivesItsChange(t *testing.T) {
 				})
 			}
 			all.Go(func() {
-				if _, err := p.SetPassword(t.Context(), in.Viewer, fmt.Sprintf("battery staple %d", round)); err != nil {
+				if _, err := p.SetPassword(t.Context(), in.Viewer, change); err != nil {
 					t.Error(err)
 				}
 			})
@@ -520,7 +521,8 @@ func TestNoSessionOfAnOldPasswordOutlivesItsChange(t *testing.T) {
 			for _, token := range tokens {
 				is(t, token, 0, p)
 			}
-			p.limits.clear(t.Context(), p.keys.passwordTries(ann))
+			p.rdb.Unlink(t.Context(), p.keys.passwordTries(ann))
+			p.rdb.Unlink(t.Context(), p.keys.passwordNetwork(ann, client{}.site()))
 		}
 		is(t, in.Token, in.User.ID, p)
 	})
@@ -531,13 +533,13 @@ func TestASessionThatEndedSetsNoPassword(t *testing.T) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		owner, thief := p.login(t, ann), p.login(t, ann)
 		admitted := q.Authenticate(t.Context(), thief.Token)
-		if _, err := p.SetPassword(t.Context(), owner.Viewer, "correct horse"); err != nil {
+		if _, err := p.SetPassword(t.Context(), owner.Viewer, p.changes(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := q.SetPassword(t.Context(), admitted, "wrong horse"); fault.KindOf(err) != fault.Unauthenticated {
+		password := "correct horse"
+		if _, err := q.SetPassword(t.Context(), admitted, PasswordChange{Password: "wrong horse", Current: &password}); fault.KindOf(err) != fault.Unauthenticated {
 			t.Errorf("the thief's change: %v", err)
 		}
-		password := "correct horse"
 		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password}); err != nil {
 			t.Errorf("the owner's password: %v", err)
 		}
@@ -561,9 +563,10 @@ func TestAChangeOfThePasswordIsWholeWhenTheClientHangsUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := optional.Value(p.db.User.GetX(t.Context(), in.User.ID).PasswordHash)
+			change := p.changes(t, ann, fmt.Sprintf("battery staple %d", round))
 			ctx, hangUp := context.WithCancel(t.Context())
 			time.AfterFunc(time.Duration(round)*50*time.Microsecond, hangUp)
-			_, _ = p.SetPassword(ctx, in.Viewer, fmt.Sprintf("battery staple %d", round))
+			_, _ = p.SetPassword(ctx, in.Viewer, change)
 			hangUp()
 			who := in.User.ID
 			if optional.Value(p.db.User.GetX(t.Context(), in.User.ID).PasswordHash) != before {
@@ -581,11 +584,11 @@ func TestPasswordsAreSetTenTimesAnHour(t *testing.T) {
 		p := open(t, on, Config{})
 		in := p.login(t, ann)
 		for range passwordSets {
-			if _, err := p.SetPassword(t.Context(), in.Viewer, "correct horse"); err != nil {
+			if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		err := second(p.SetPassword(t.Context(), in.Viewer, "correct horse"))
+		err := second(p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")))
 		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.RateLimited || f.RetryAfter <= 0 || f.RetryAfter > time.Hour {
 			t.Errorf("one more: %v", err)
 		}
@@ -597,7 +600,7 @@ func TestABusyServerEatsNoTries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{PasswordsAtOnce: 1, PasswordsInQueue: 1})
 		in := p.login(t, ann)
-		if _, err := p.SetPassword(t.Context(), in.Viewer, "correct horse"); err != nil {
+		if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		for range cap(p.passwords.places) { // everybody else
@@ -657,7 +660,7 @@ func TestManySessionsEndTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		is(t, tokens[0], in.User.ID, p)
-		if _, err := p.SetPassword(t.Context(), in.Viewer, "correct horse"); err != nil {
+		if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		for _, i := range []int{0, endBatch, 2*endBatch + 2} {

@@ -36,7 +36,7 @@ func TestOnlyTheDigitsOfACodeCount(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		for _, tt := range tests {
-			p.rdb.Unlink(t.Context(), p.keys.codeDay(ann))
+			p.newDay(t, ann)
 			code := tt.write(p.code(t, ann))
 			if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code}); err != nil {
 				t.Errorf("%s: %v", tt.name, err)
@@ -60,8 +60,38 @@ func TestWhatCannotBeACodeCostsNoTry(t *testing.T) {
 			_, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &text})
 			wants(t, err, InvalidCode, "input.code")
 		}
-		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code}); err != nil {
-			t.Errorf("the code: %v", err)
+		_, err := p.Login(t.Context(), Credentials{Phone: "12", Code: &code})
+		wants(t, err, InvalidPhone, "input.phone")
+		in, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code})
+		if err != nil {
+			t.Fatalf("the code: %v", err)
+		}
+		text := "12345"
+		_, err = p.SetPassword(t.Context(), in.Viewer, PasswordChange{Password: "correct horse", Code: &text})
+		wants(t, err, InvalidCode, "code")
+		if invalid, wrong := p.count(t, "tandian_logins_total", "code", "invalid"), p.count(t, "tandian_logins_total", "code", "wrong"); invalid != 11 || wrong != 0 {
+			t.Errorf("%v attempts count as invalid and %v as wrong, want 11 and 0", invalid, wrong)
+		}
+	})
+}
+
+// Guesses count for the alert, whichever mutation makes them.
+func TestGuessesBySetPasswordAreCounted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on, Config{})
+		in := p.login(t, ann)
+		code := p.code(t, ann)
+		guess := another(code, 1)
+		_, err := p.SetPassword(t.Context(), in.Viewer, PasswordChange{Password: "correct horse", Code: &guess})
+		wants(t, err, InvalidCode, "code")
+		if _, err := p.SetPassword(t.Context(), in.Viewer, PasswordChange{Password: "correct horse", Code: &code}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.SetPassword(t.Context(), in.Viewer, PasswordChange{Password: "correct horse 2", Current: &guess})
+		wants(t, err, InvalidCredentials, "currentPassword")
+		got := map[string]float64{"wrong code": p.count(t, "tandian_logins_total", "code", "wrong"), "wrong password": p.count(t, "tandian_logins_total", "password", "wrong"), "login": p.count(t, "tandian_logins_total", "code", "ok")}
+		if d := cmp.Diff(map[string]float64{"wrong code": 1, "wrong password": 1, "login": 1}, got); d != "" {
+			t.Errorf("attempts (-want +got):\n%s", d)
 		}
 	})
 }
@@ -78,10 +108,10 @@ func TestAllSpellingsOfAPhoneAreOneAccount(t *testing.T) {
 			var users []int64
 			for i, s := range spellings {
 				if i > 0 {
-					wants(t, second(p.SendCode(t.Context(), s, "")), CodeThrottled, "phone") // the limits are those of the phone
+					wants(t, second(p.SendCode(t.Context(), s, Origin{})), CodeThrottled, "phone") // the limits are those of the phone
 				}
-				p.rdb.Unlink(t.Context(), p.keys.codePause(want))
-				if _, err := p.SendCode(t.Context(), s, ""); err != nil {
+				p.rdb.Unlink(t.Context(), p.keys.codePause(want, 0))
+				if _, err := p.SendCode(t.Context(), s, Origin{}); err != nil {
 					t.Fatalf("%s: %v", s, err)
 				}
 				code := p.outbox.last(t, want)
@@ -190,7 +220,7 @@ func TestPasswordsOpenOldAccountsOfInvalidPhones(t *testing.T) {
 		}
 		_, err = p.Login(t.Context(), Credentials{Phone: number, Code: &code})
 		wants(t, err, InvalidPhone, "input.phone")
-		wants(t, second(p.SendCode(t.Context(), number, "")), InvalidPhone, "phone")
+		wants(t, second(p.SendCode(t.Context(), number, Origin{})), InvalidPhone, "phone")
 		if n := p.db.User.Query().Where(entuser.PhoneNotNil()).CountX(t.Context()); n != 1 {
 			t.Errorf("there are %d accounts", n)
 		}
@@ -201,7 +231,7 @@ func TestDemoPhonesGetCodesWhereTheyCostNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		const demo Phone = "+99900000001"
 		p, q := open(t, on, Config{DemoPhones: true}), open(t, on, Config{})
-		wants(t, second(q.SendCode(t.Context(), demo.E164(), "")), InvalidPhone, "phone")
+		wants(t, second(q.SendCode(t.Context(), demo.E164(), Origin{})), InvalidPhone, "phone")
 		p.login(t, demo)
 	})
 }
@@ -213,15 +243,15 @@ func TestCodesGoToCountriesThatMayGetThem(t *testing.T) {
 		p.stored(t, "+979500000001") // whether there is an account does not matter
 		for _, to := range []string{"+979 123 456 789", "+979 500 000 001", "+1 202 555 0123", "+86 ", "+861", "+852 5123 4567"} {
 			for range 5 {
-				wants(t, second(p.SendCode(t.Context(), to, "192.0.2.1/32")), InvalidPhone, "phone")
+				wants(t, second(p.SendCode(t.Context(), to, Origin{Network: "192.0.2.1/32"})), InvalidPhone, "phone")
 			}
 		}
 		for _, to := range []string{"138 1234 5678", "+44 (0)7911 123457"} { // what was refused did not count
-			if _, err := p.SendCode(t.Context(), to, "192.0.2.1/32"); err != nil {
+			if _, err := p.SendCode(t.Context(), to, Origin{Network: "192.0.2.1/32"}); err != nil {
 				t.Errorf("%s: %v", to, err)
 			}
 		}
-		wants(t, second(p.SendCode(t.Context(), "138 1234 5679", "")), CodeThrottled, "phone") // the fourth of the hour
+		wants(t, second(p.SendCode(t.Context(), "138 1234 5679", Origin{})), CodeThrottled, "phone") // the fourth of the hour
 		if n := p.count(t, "tandian_login_code_refusals_total", "country"); n != 5*4 {
 			t.Errorf("%v refusals by country, want 20", n)
 		}
@@ -239,10 +269,10 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 		processes := []process{open(t, on, cfg), open(t, on, cfg)}
 		p := processes[0]
 		old := p.code(t, ann)
-		wants(t, second(p.SendCode(t.Context(), ann.E164(), "")), CodeThrottled, "phone") // does not count
-		wants(t, second(p.SendCode(t.Context(), "+210 123 456 789", "")), InvalidPhone, "phone")
+		wants(t, second(p.SendCode(t.Context(), ann.E164(), Origin{})), CodeThrottled, "phone") // does not count
+		wants(t, second(p.SendCode(t.Context(), "+210 123 456 789", Origin{})), InvalidPhone, "phone")
 		p.outbox.fail = fmt.Errorf("no network: %w", ErrNotSent)
-		if _, err := p.SendCode(t.Context(), ben.E164(), ""); fault.KindOf(err) != fault.Unavailable {
+		if _, err := p.SendCode(t.Context(), ben.E164(), Origin{}); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("got %v", err)
 		}
 		p.outbox.fail = nil
@@ -252,7 +282,7 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 			all.Go(func() {
 				to := fmt.Sprintf("+86139222200%02d", i/2)                                     // each phone asks twice
 				for again := true; again; again = fault.KindOf(errs[i]) == fault.Unavailable { // a busy machine
-					_, errs[i] = processes[i%2].SendCode(t.Context(), to, "192.0.2.1/32")
+					_, errs[i] = processes[i%2].SendCode(t.Context(), to, Origin{Network: "192.0.2.1/32"})
 				}
 			})
 		}
@@ -273,22 +303,22 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 		}
 
 		// A refusal takes nothing: not the code of before, not the phone's turn, not the address's.
-		p.rdb.Unlink(t.Context(), p.keys.codePause(ann))
-		wants(t, second(p.SendCode(t.Context(), ann.E164(), "192.0.2.9/32")), CodeThrottled, "phone")
-		if n := p.rdb.Exists(t.Context(), p.keys.codePause(ann)).Val(); n != 0 {
+		p.rdb.Unlink(t.Context(), p.keys.codePause(ann, 0))
+		wants(t, second(p.SendCode(t.Context(), ann.E164(), Origin{Network: "192.0.2.9/32"})), CodeThrottled, "phone")
+		if n := p.rdb.Exists(t.Context(), p.keys.codePause(ann, 0)).Val(); n != 0 {
 			t.Error("the phone has to wait")
 		}
-		if n := p.rdb.Get(t.Context(), p.keys.codeDay(ann)).Val(); n != "1" {
+		if n := p.rdb.Get(t.Context(), p.keys.codeDay(ann, 0)).Val(); n != "1" {
 			t.Errorf("%s codes of the day, want 1", n)
 		}
-		if n := p.rdb.Get(t.Context(), p.keys.codeAddress("192.0.2.9/32")).Val(); n != "0" {
+		if n := p.rdb.Get(t.Context(), p.keys.codeAddress("192.0.2.9/32", "")).Val(); n != "0" {
 			t.Errorf("%s codes of the address, want 0", n)
 		}
 		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &old}); err != nil {
 			t.Errorf("the code of before: %v", err)
 		}
 		p.rdb.Unlink(t.Context(), p.keys.codeHour())
-		if _, err := p.SendCode(t.Context(), ann.E164(), ""); err != nil {
+		if _, err := p.SendCode(t.Context(), ann.E164(), Origin{}); err != nil {
 			t.Errorf("in the next hour: %v", err)
 		}
 	})

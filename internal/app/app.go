@@ -4,6 +4,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ type App struct {
 	opened       atomic.Pointer[http.Handler] // what answers once the house is open
 	house        atomic.Pointer[House]
 	addr         atomic.Pointer[net.TCPAddr]
+	metricsAddr  atomic.Pointer[net.TCPAddr] // nil: metrics are at addr
 }
 
 // New builds an App. It opens and starts nothing: see [App.Run]. What a person
@@ -53,6 +55,9 @@ func New(cfg *config.Config, log *slog.Logger, out io.Writer) (*App, error) {
 	proxies, err := door.ParseProxies(cfg.TrustedProxies)
 	if err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
+	}
+	if !cfg.Introspection {
+		site.HidePlayground()
 	}
 	return &App{cfg: cfg, log: log, out: out, reg: newRegistry(), site: site, proxies: proxies, warmWait: warmWait, ready: make(chan struct{}), ending: make(chan struct{})}, nil
 }
@@ -68,6 +73,14 @@ func (a *App) Ready() <-chan struct{} { return a.ready }
 
 // Addr is where the server listens, once it is ready.
 func (a *App) Addr() string { return a.addr.Load().String() }
+
+// MetricsAddr is where metrics are, once the server is ready.
+func (a *App) MetricsAddr() string {
+	if own := a.metricsAddr.Load(); own != nil {
+		return own.String()
+	}
+	return a.Addr()
+}
 
 // House is what the server works on, once it is ready.
 func (a *App) House() *House { return a.house.Load() }
@@ -95,7 +108,14 @@ func (a *App) Run(ctx context.Context) error {
 	a.addr.Store(listener.Addr().(*net.TCPAddr)) //nolint:forcetypeassert // the network is tcp
 	server := a.server()
 	var serving sync.WaitGroup
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
+	if a.cfg.MetricsAddr != "" {
+		stop, err := a.serveMetrics(ctx, failed)
+		if err != nil {
+			return errors.Join(err, listener.Close())
+		}
+		defer stop()
+	}
 	bounded := a.bounded(listener)
 	serving.Go(func() {
 		if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
@@ -107,6 +127,33 @@ func (a *App) Run(ctx context.Context) error {
 	})
 	serving.Wait()
 	return err
+}
+
+// serveMetrics serves metrics and probes on an address of their own until stop. The caller
+// stops it last, so a scrape can observe the shutdown.
+func (a *App) serveMetrics(ctx context.Context, failed chan<- error) (stop func(), err error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.cfg.MetricsAddr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s for metrics: %w", a.cfg.MetricsAddr, err)
+	}
+	a.metricsAddr.Store(listener.Addr().(*net.TCPAddr)) //nolint:forcetypeassert // the network is tcp
+	server := a.metricsServer()
+	bounded := door.Listen(listener, door.ListenerConfig{PerAddress: metricsConnsPerAddress, Total: metricsConns})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serve metrics: %w", err)
+		}
+	}()
+	return func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), metricsStopTimeout)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			_ = server.Close() // a client that does not read its answer
+		}
+		<-done
+	}, nil
 }
 
 // drain ends subscriptions, each at its turn, and waits for running requests.
@@ -135,6 +182,9 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*door.Do
 	handler, gate, err := a.api(house)
 	if err == nil {
 		err = house.Visits.LearnSecret(ctx)
+	}
+	if err == nil {
+		err = house.Accounts.LearnSecret(ctx)
 	}
 	if err == nil {
 		err = a.settle(ctx, house)
@@ -204,9 +254,14 @@ func (a *App) open(house *House, handler http.Handler) {
 	a.warnOfPayments()
 	a.noteOfPictures()
 	base := "http://" + shownAddr(a.addr.Load())
+	playground := ""
+	if a.cfg.Introspection {
+		playground = "  playground  " + base + "/playground\n"
+	}
+	metrics := "http://" + shownAddr(cmp.Or(a.metricsAddr.Load(), a.addr.Load()))
 	a.log.Info("ready", "addr", a.Addr(), "database", house.DB.Name, "embedded", a.cfg.Embedded())
-	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  app         %s/\n  playground  %s/playground\n  API         %s/graphql\n  metrics     %s/metrics\n%s\n%s\nCtrl-C stops.\n\n",
-		base, base, base, base, a.shownLogins(), a.dataNote())
+	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  app         %s/\n%s  API         %s/graphql\n  metrics     %s/metrics\n%s\n%s\nCtrl-C stops.\n\n",
+		base, playground, base, metrics, a.shownLogins(), a.dataNote())
 	close(a.ready)
 }
 
@@ -220,16 +275,24 @@ func (a *App) warnOfCodes() {
 	}
 }
 
-// warnOfPayments says that nobody pays, where that may be a mistake.
+// warnOfPayments logs how the server takes payments.
 func (a *App) warnOfPayments() {
-	if a.cfg.PaymentWebhookSecret == "" && !a.cfg.Embedded() {
-		a.log.Warn("payments are made up: every one is confirmed at once and no money moves; for real ones set --payment-webhook-secret")
+	switch {
+	case a.cfg.Embedded(): // dataNote says it
+	case a.cfg.FakesPayments():
+		a.log.Warn("payments are fake", "hint", "every payment is confirmed without money; for real ones set --payment-webhook-secret")
+	case a.cfg.PaymentWebhookSecret == "":
+		a.log.Warn("payments are not set up", "hint", "payOrder answers UNAVAILABLE; set --payment-webhook-secret, or --fake-payments to try the server")
 	}
 }
 
 func (a *App) dataNote() string {
 	if a.cfg.Embedded() {
-		return "Everything runs in this process; data is kept in " + a.cfg.DataDir + ". For more than a try, see DATABASE_URL and REDIS_URL in the README."
+		note := "Everything runs in this process; data is kept in " + a.cfg.DataDir + ". For more than a try, see DATABASE_URL and REDIS_URL in the README."
+		if a.cfg.FakesPayments() {
+			note += "\nPayments are fake: Alipay and WeChat Pay confirm at once, and no money moves."
+		}
+		return note
 	}
 	return "Data is kept in " + a.House().DB.Name + "."
 }

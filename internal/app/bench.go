@@ -15,6 +15,7 @@ import (
 // startMeasured starts a server that is measured, in the process that is to serve until it
 // ends, and returns its address.
 func startMeasured(ctx context.Context, cfg *config.Config, log *slog.Logger) (addr string, err error) {
+	cfg.LiftContentLimits()
 	a, err := New(cfg, log, io.Discard)
 	if err != nil {
 		return "", err

@@ -74,6 +74,7 @@ func newSaleHouse(ctx context.Context, on salebench.Stores, prefix string) (*sal
 // furnished opens a server, and a merchant's shop in it.
 func furnished(ctx context.Context, cfg *config.Config) (*saleHouse, error) {
 	cfg.RedisPoolSize = 128
+	cfg.LiftContentLimits()
 	house, err := Open(ctx, cfg, io.Discard, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

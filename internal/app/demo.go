@@ -12,6 +12,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/town"
 )
 
+// demoBalance is what demo logins may spend at first, in minor units.
+const demoBalance = 100_000
+
 // demoLogins are one account of each role, with phones of a country that does
 // not exist.
 func demoLogins() []account.Furnished {
@@ -50,6 +53,14 @@ func (a *App) settle(ctx context.Context, house *House) error {
 	users, err := house.Accounts.Furnish(ctx, a.demoPassword, logins...)
 	if err != nil {
 		return fmt.Errorf("demo logins: %w", err)
+	}
+	for i, u := range users {
+		if logins[i].Role == account.Admin {
+			continue
+		}
+		if err := house.Balances.Welcome(ctx, u.ID, demoBalance); err != nil {
+			return fmt.Errorf("demo balance: %w", err)
+		}
 	}
 	n, err := house.Shops.Count(ctx)
 	if err != nil || n > 0 {

@@ -21,6 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -74,7 +75,7 @@ func openFeed(t *testing.T, on storetest.Process, wire *storetest.Wire, caches c
 	}
 	p.Accounts = account.New(on.DB, on.Dialect, on.Redis, p.hub, p.box, account.Config{Prefix: storetest.Prefix}, p.reg, on.Log)
 	users, feeds := app.CountedUsers{Service: p.Accounts}, mortal{app.FeedRoomsOf(&p.House), p}
-	p.Notes = note.New(on.DB, on.Dialect, p.hub, p.box, anyShops{}, users, slowPictures{}, feeds)
+	p.Notes = note.New(on.DB, on.Dialect, p.hub, p.box, anyShops{}, users, slowPictures{}, feeds, nil)
 	p.Follows = follow.New(on.DB, on.Dialect, p.hub, p.box, follow.Config{Users: users, Head: p.Notes.Head})
 	cfg.Notes, cfg.Follows, cfg.Registerer, cfg.Log = feeds, feeds, p.reg, on.Log
 	p.Feed = feed.New(on.DB, on.Dialect, p.hub, p.box, cfg)
@@ -168,7 +169,7 @@ func (anyShops) AnnounceCounts(context.Context, []int64, []outbox.Ticket) {}
 // are numbered.
 type slowPictures struct{ storetest.AnyPictures }
 
-func (slowPictures) Show(ctx context.Context, _ *ent.Tx, _ map[int64][]string) error {
+func (slowPictures) Show(ctx context.Context, _ *ent.Tx, _ map[int64]mediapath.Shown) error {
 	h, held := ctx.Value(holdKey{}).(*hold)
 	if !held {
 		return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -39,15 +40,22 @@ const (
 	maxHeader     = 32 << 10
 	openTimeout   = 3 * time.Second  // what is no GET waits for the end of the start
 	answerTimeout = 25 * time.Second // the door sets its own when it writes
+
+	metricsConns           = 100         // connections to --metrics-addr
+	metricsConnsPerAddress = 20          // of those
+	metricsStopTimeout     = time.Second // in which a scrape finishes when the server stops
 )
 
 // server is the HTTP server: probes and metrics at once, the rest when the
 // house is open, for which what is no GET waits a moment.
 func (a *App) server() *http.Server {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "alive") })
-	mux.HandleFunc("/readyz", a.readyz)
-	mux.Handle("/metrics", promhttp.HandlerFor(a.reg, promhttp.HandlerOpts{Registry: a.reg}))
+	a.handleProbes(mux)
+	if a.cfg.MetricsAddr == "" {
+		mux.Handle("/metrics", a.metricsHandler())
+	} else {
+		mux.Handle("/metrics", http.NotFoundHandler())
+	}
 	var all http.Handler = mux
 	if a.cfg.Runs("api") {
 		open := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,14 +69,76 @@ func (a *App) server() *http.Server {
 		mux.Handle("/", open)
 		all = graphQLFirst(open, mux)
 	}
+	return a.httpServer(a.tracing.HTTP(observe.HTTP(hardened(a.watchForwarded(answering(all))), a.reg, a.log)))
+}
+
+// metricsServer is the HTTP server of --metrics-addr: metrics and probes.
+func (a *App) metricsServer() *http.Server {
+	mux := http.NewServeMux()
+	a.handleProbes(mux)
+	mux.Handle("/metrics", a.metricsHandler())
+	return a.httpServer(hardened(answering(mux)))
+}
+
+// httpServer returns a server with the limits that all listeners have.
+func (a *App) httpServer(handler http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           a.tracing.HTTP(observe.HTTP(answering(all), a.reg, a.log)),
+		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       bodyTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 	}
+}
+
+func (a *App) handleProbes(mux *http.ServeMux) {
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "alive") })
+	mux.HandleFunc("/readyz", a.readyz)
+}
+
+func (a *App) metricsHandler() http.Handler {
+	return promhttp.HandlerFor(a.reg, promhttp.HandlerOpts{Registry: a.reg})
+}
+
+// Headers of every answer. A handler that serves pages or pictures sets a policy of its
+// own. They are shared by all answers and must not be changed.
+//
+//nolint:gochecknoglobals // constants that Go cannot say
+var (
+	noSniff  = []string{"nosniff"}
+	noLoads  = []string{"default-src 'none'; frame-ancestors 'none'"}
+	noOrigin = []string{"no-referrer"}
+)
+
+// hardened sets headers against content sniffing, loading of resources and referrer leaks.
+func hardened(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h["X-Content-Type-Options"], h["Content-Security-Policy"], h["Referrer-Policy"] = noSniff, noLoads, noOrigin
+		next.ServeHTTP(w, r)
+	})
+}
+
+// watchForwarded warns of X-Forwarded-For and Forwarded from peers that are not trusted
+// proxies: behind a proxy that --trusted-proxies does not name, all clients share one
+// client's limits.
+func (a *App) watchForwarded(next http.Handler) http.Handler {
+	ignored := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "tandian_http_forwarded_ignored_total", Help: "Requests whose X-Forwarded-For or Forwarded was ignored: their peer is not a trusted proxy.",
+	})
+	a.reg.MustRegister(ignored)
+	warn := clock.Seldom{Every: time.Minute}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if (len(r.Header["X-Forwarded-For"]) > 0 || len(r.Header["Forwarded"]) > 0) && !a.proxies.Trusts(r) {
+			ignored.Inc()
+			if warn.Due() {
+				a.log.WarnContext(r.Context(), "forwarding header from an untrusted peer",
+					"hint", "if the peer is your proxy, name it in --trusted-proxies and let it set X-Forwarded-For: until then all its clients share the limits of one")
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // graphQLFirst gives requests to the path of GraphQL to a handler and all others to another

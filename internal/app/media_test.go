@@ -166,7 +166,7 @@ func TestAPictureGoesFromItsUploadIntoNotesShopsAndProfiles(t *testing.T) {
 			t.Errorf("an avatar that is not here: %+v", e)
 		}
 		var shop shopAnswer
-		s.As(m.owner.token).Must(t, updateShop, map[string]any{"input": map[string]any{"id": m.shop, "images": []string{got.Image.URL}}}, &shop)
+		s.As(m.owner.token).Must(t, updateShop, map[string]any{"input": map[string]any{"id": m.shop, "images": []string{uploadURL(t, s.As(m.owner.token), 30)}}}, &shop)
 		if len(shop.UpdateShop.UserErrors) > 0 {
 			t.Errorf("the shop: %+v", shop.UpdateShop.UserErrors)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -26,14 +27,17 @@ import (
 // notes, shops, users, the head of the feed.
 
 // openPeople builds the rooms of what people write and whom they follow.
-func (h *House) openPeople(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) {
+func (h *House) openPeople(cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) {
 	counted := countedUsers{h.Accounts}
 	feeds := feedRooms{h}
-	h.Notes = note.New(client, h.DB.Dialect, h.hub, h.outbox, h.Shops, counted, h.Media.For(media.OfNote), feeds)
-	h.NoteLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Note, h.Notes, nil)
-	h.Comments = comment.New(client, h.DB.Dialect, h.hub, h.outbox, h.Notes, h.Shops, nil)
-	h.CommentLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Comment, h.Comments, nil)
-	h.Follows = follow.New(client, h.DB.Dialect, h.hub, h.outbox, follow.Config{Users: counted, Head: h.Notes.Head, Tell: h.tellFollows})
+	h.Notes = note.New(client, h.DB.Dialect, h.hub, h.outbox, h.Shops, counted, h.Media.For(media.OfNote), feeds, limits.Limit("notes", cfg.NotesPerUser))
+	likes := limits.Limit("likes", cfg.LikesPerUser) // of notes and comments together
+	h.NoteLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Note, h.Notes, likes, nil)
+	h.Comments = comment.New(client, h.DB.Dialect, h.hub, h.outbox, h.Notes, h.Shops, limits.Limit("comments", cfg.CommentsPerUser), nil)
+	h.CommentLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Comment, h.Comments, likes, nil)
+	h.Follows = follow.New(client, h.DB.Dialect, h.hub, h.outbox, follow.Config{
+		Users: counted, Head: h.Notes.Head, Tell: h.tellFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
+	})
 	hints := h.feedHints(cfg, reg, log)
 	h.Feed = feed.New(client, h.DB.Dialect, h.hub, h.outbox, feed.Config{
 		Notes: feeds, Follows: feeds, Threshold: cfg.FeedPushThreshold, Announce: hints.Publish, Registerer: reg, Log: log,

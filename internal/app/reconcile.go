@@ -13,6 +13,7 @@ func (h *House) openScans(reg prometheus.Registerer, log *slog.Logger) {
 	h.scans = reconcile.New(reg, log)
 	h.scans.Add(h.sales.Scans()...)
 	h.scans.Add(h.Orders.Scans()...)
+	h.scans.Add(h.Balances.Scans()...)
 	h.scans.Add(h.Notes.Scans()...)
 	h.scans.Add(h.NoteLikes.Scans()...)
 	h.scans.Add(h.Comments.Scans()...)

@@ -84,7 +84,7 @@ func (h harmed) redis(t *testing.T) *redis.Client {
 
 const (
 	myOrders   = `{ me { orders(first: 5) { edges { node { number } } } } }`
-	payAnOrder = `mutation P($id: ID!) { payOrder(orderId: $id, method: BALANCE) { order { status } userErrors { code } } }`
+	payAnOrder = `mutation P($id: ID!) { payOrder(orderId: $id, method: ALIPAY) { order { status } userErrors { code } } }`
 	cancelIt   = `mutation C($id: ID!) { cancelOrder(orderId: $id) { order { status } userErrors { code } } }`
 )
 
@@ -335,7 +335,7 @@ func TestScansAreCountedFromTheStart(t *testing.T) {
 		want := map[string]float64{
 			"pieces": 0, "sales": 0, "queues": 0, "order-lists": 0, "picture-uses": 0, "sold": 0, "points": 0,
 			"notes": 0, "note-events": 0, "note-likes": 0, "note-liked": 0, "note-likers": 0, "comments": 0, "comment-likes": 0, "comment-liked": 0,
-			"follows": 0, "follow-sets": 0, "feed-inboxes": 0, "check-ins": 0,
+			"follows": 0, "follow-sets": 0, "feed-inboxes": 0, "check-ins": 0, "balances": 0,
 		}
 		for _, metric := range []string{"compared", "found", "mended", "failures"} {
 			if d := cmp.Diff(want, scansOf(t, s, metric)); d != "" {

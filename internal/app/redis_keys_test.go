@@ -73,6 +73,7 @@ func (m *monitor) end() {
 func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 	stack := apptest.Real(t)
 	stack.Config.RedisURL = testkit.RedisAsServer(t, stack.Config.RedisURL) // what is written elsewhere is refused
+	stack.Config.TrustedProxies = []string{"127.0.0.1"}
 	m := opened(t, stack, 3)
 	if _, errs, code := stack.Command(t, "import", "../town/demo.csv"); code != 0 {
 		t.Fatal(errs)
@@ -171,7 +172,7 @@ func traffic(t *testing.T, stack *apptest.Stack, s *apptest.Server) (sent string
 	ask(ann, `query U($id: ID!) { user(id: $id) { nickname } }`, map[string]any{"id": id})
 	ask(ann, `query U($id: ID!) { missing: user(id: $id) { nickname } }`, map[string]any{"id": "VXNlcjo5OTk5OTk"})
 	ask(ann, `mutation { updateProfile(input: {nickname: "Ann"}) { userErrors { code } } }`, nil)
-	ask(ann, `mutation { setPassword(password: "correct horse") { userErrors { code } } }`, nil)
+	sent += deviceTraffic(t, s)
 	var mine struct {
 		Me struct {
 			Shops struct {
@@ -187,6 +188,20 @@ func traffic(t *testing.T, stack *apptest.Stack, s *apptest.Server) (sent string
 	ben, _ := s.Login(t, "+8613800003333")
 	ask(ben, `mutation { logout { userErrors { code } } }`, nil)
 	return sent
+}
+
+// deviceTraffic does what browsers do that keep cookies, from IPv6 networks. It returns
+// all documents.
+func deviceTraffic(t *testing.T, s *apptest.Server) (sent string) {
+	t.Helper()
+	const phone = "+8613800004444"
+	cat, _ := browser(t, s.With("X-Forwarded-For", "2001:db8::1"), phone)
+	newPassword(t, cat, phone, "correct horse")
+	cat.Must(t, mySessions, nil, nil)
+	cat.Must(t, `mutation { login(input: {phone: "`+phone+`", password: "wrong horse"}) { userErrors { code } } }`, nil, nil)
+	cat.Must(t, endOthers, nil, nil)
+	cat.Must(t, endSession, map[string]any{"id": sessionsOf(t, cat)[0].ID}, nil)
+	return setPassword + mySessions + endOthers + endSession
 }
 
 // saleTraffic sells vouchers of both kinds, and does to the orders all that can be
@@ -249,6 +264,13 @@ func saleTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	ask(owner, changeFlash, map[string]any{"input": map[string]any{"id": flash, "stockDelta": 1}}, nil)
 	ask(owner, `mutation U($input: UpdateVoucherInput!) { updateVoucher(input: $input) { userErrors { code } } }`,
 		map[string]any{"input": map[string]any{"id": ordinary, "title": "Dinner"}}, nil)
+	ask(ann, termsOf, map[string]any{"id": third.ID}, nil)
+	ask(ann, `mutation D($id: ID!) { disputeRedemption(orderId: $id) { userErrors { code } } }`, map[string]any{"id": second.ID}, nil)
+	ask(s.As(m.admin.token), `{ disputedOrders { edges { node { id } } } }`, nil, nil)
+	var me struct{ Me struct{ ID string } }
+	ask(ann, `{ me { id } }`, nil, &me)
+	ask(s.As(m.admin.token), `mutation A($id: ID!) { adjustBalance(userId: $id, amount: 100, reason: "cash") { balance } }`, map[string]any{"id": me.Me.ID}, nil)
+	ask(s.As(m.admin.token), `mutation R($id: ID!) { refundDisputedOrder(orderId: $id) { userErrors { code } } }`, map[string]any{"id": second.ID}, nil)
 	return sent
 }
 
@@ -282,11 +304,12 @@ func noteTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	return sent + aFeed
 }
 
-// uploadTraffic has somebody upload a picture.
+// uploadTraffic uploads a picture and deletes it.
 func uploadTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 	t.Helper()
-	uploadURL(t, s.As(m.customers[0].token), 30)
-	return uploadImage
+	as := s.As(m.customers[0].token)
+	as.Must(t, deleteImage, map[string]any{"url": uploadURL(t, as, 30)}, nil)
+	return uploadImage + deleteImage
 }
 
 // rootFields are the fields of Query, Mutation and Subscription.
@@ -425,7 +448,7 @@ func TestCatShowsARecordAndMasksSecrets(t *testing.T) {
 		want      []string // in this order
 	}{
 		{"a cached row", key("td:cache:user:{?}"), []string{"type     string", "ttl      3", "bytes of text", "record   value", "created  20", `"phone": "138****1111"`}},
-		{"a session", key("td:session:*"), []string{"type     hash", "ttl      35h", "size     3 members", "(masked, "}},
+		{"a session", key("td:session:*"), []string{"type     hash", "ttl      35h", "size     4 members", "(masked, "}},
 		{"a counter of codes", key("td:code-limit:*:day"), []string{"type     string", "(masked, 1 bytes)"}},
 	}
 	for _, tt := range tests {

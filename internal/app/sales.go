@@ -11,15 +11,19 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/balance"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/order"
+	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
@@ -43,7 +47,7 @@ func (h *House) openLocks(cfg *config.Config, reg prometheus.Registerer, log *sl
 }
 
 // openSales builds the rooms of what is sold.
-func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) error {
+func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) error {
 	numbers, err := sequence.New(h.DB.DB, sequence.Options{Dialect: h.DB.Dialect, Name: "orders", Registerer: reg, Log: log})
 	if err != nil {
 		return fmt.Errorf("numbers of orders: %w", err)
@@ -59,11 +63,12 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 
 	joint := &joint{}
 	h.Vouchers = voucher.New(client, h.DB.Dialect, h.hub, h.outbox, joint, h.Shops, voucher.Config{
-		Changed: func(ids ...int64) { h.Live.Tell(stocksOf(ids)...) }, Live: h.Live, Registerer: reg, Log: log,
+		Changed: func(ids ...int64) { h.Live.Tell(stocksOf(ids)...) }, Live: h.Live, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
 	})
+	h.Balances = balance.New(client, nil)
 	h.Orders = order.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, locks, order.Config{
-		Prefix: cfg.RedisPrefix, Vouchers: orderedVouchers{h.Vouchers}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
-		Provider: payments(cfg), PayWithin: cfg.PayWithin, Zone: h.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
+		Prefix: cfg.RedisPrefix, Vouchers: orderedVouchers{h.Vouchers, h.Shops}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
+		Ledger: h.Balances, Provider: paymentProvider(cfg), PayWithin: cfg.PayWithin, Zone: h.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
 		Tell: h.Live.Tell, StockKey: voucher.StockKey,
 	}, reg, log)
 	sales, err := flashsale.New(ctx, client, h.outbox, numbers, announced{h.Orders}, flashsale.Config{
@@ -101,14 +106,15 @@ func orderWait(cfg *config.Config) time.Duration {
 	return cfg.OrderWait
 }
 
-// payments are those who take money. Without a secret for the words of a real provider
-// all payments are made up.
-func payments(cfg *config.Config) order.Provider {
-	local := &order.Fake{}
-	if cfg.PaymentWebhookSecret == "" {
-		return local
+// paymentProvider returns nil where no payments are set up.
+func paymentProvider(cfg *config.Config) order.Provider {
+	switch {
+	case cfg.FakesPayments():
+		return &order.Fake{}
+	case cfg.PaymentWebhookSecret != "":
+		return order.Callback{}
 	}
-	return order.ByMethod{order.Balance: local, order.Alipay: order.Callback{}, order.Wechat: order.Callback{}}
+	return nil
 }
 
 // salePatience is how long an order waits for a connection.
@@ -189,7 +195,10 @@ func (a announced) Announce(ctx context.Context, decided []flashsale.Decided, ti
 }
 
 // orderedVouchers are the vouchers as orders need them.
-type orderedVouchers struct{ *voucher.Service }
+type orderedVouchers struct {
+	*voucher.Service
+	shops *shop.Service
+}
 
 // VoucherByID returns what an order needs to know of a voucher. Of one that is in a sale
 // which is not over, what this process holds will do: shop, price and place of the sale
@@ -202,7 +211,12 @@ func (v orderedVouchers) VoucherByID(ctx context.Context, id int64) (*order.Vouc
 	if err != nil {
 		return nil, err
 	}
-	out := &order.Voucher{ID: found.ID, ShopID: found.ShopID, Price: found.PayValue, OnePerUser: found.OnePerUser, Off: found.Off}
+	// The cached owner may be slightly old; that is enough here.
+	owner, _, err := v.shops.OwnerOf(cache.Usual(ctx), found.ShopID)
+	if err != nil {
+		return nil, err
+	}
+	out := &order.Voucher{ID: found.ID, ShopID: found.ShopID, Owner: optional.Value(owner), Price: found.PayValue, OnePerUser: found.OnePerUser, Off: found.Off}
 	if s := found.Sale; s != nil {
 		out.Sale = &order.Sale{Partition: s.Partition, Buckets: s.Buckets, BeginsAt: s.BeginsAt, EndsAt: s.EndsAt}
 	}

@@ -221,7 +221,7 @@ func TestAThousandPiecesGoToAThousandOfFiveThousand(t *testing.T) {
 		if len(told) != pieces {
 			t.Errorf("%d orders were told, want %d", len(told), pieces)
 		}
-		sees(t, "orders, users and stock in the database", fmt.Sprint(pieces, pieces, 0), func() string {
+		shows(t, "orders, users and stock in the database", fmt.Sprint(pieces, pieces, 0), func() string {
 			return fmt.Sprint(sold(t, stack, v))
 		})
 		var shown struct {
@@ -310,7 +310,7 @@ func step(t *testing.T, s *apptest.Server, verb, id string) (status, code string
 	t.Helper()
 	args := "orderId: $id"
 	if verb == "pay" {
-		args += ", method: BALANCE"
+		args += ", method: ALIPAY"
 	}
 	var a map[string]struct {
 		Order      *shownOrder

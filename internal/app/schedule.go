@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
 )
 
@@ -15,7 +16,7 @@ const outboxSweepEvery = 10 * time.Second
 
 // openSchedule gathers what is due every so often, once for all processes. A noun adds its
 // jobs here, by one line. ARCHITECTURE.md has a table of them.
-func (h *House) openSchedule(reg prometheus.Registerer, log *slog.Logger) {
+func (h *House) openSchedule(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
 	h.schedule = schedule.New(schedule.Options{DB: h.DB.DB, Dialect: h.DB.Dialect, Registerer: reg, Log: log})
 	// What is short does not wait for scans, some of which take hours.
 	var short []schedule.Job
@@ -23,6 +24,7 @@ func (h *House) openSchedule(reg prometheus.Registerer, log *slog.Logger) {
 	short = append(short, h.Visits.Jobs()...)
 	short = append(short, h.Orders.Jobs()...)
 	short = append(short, h.Media.Jobs()...)
+	short = append(short, h.clearTexts(cfg, reg))
 	short = append(short,
 		schedule.Job{Name: "outbox.sweep", Every: outboxSweepEvery, Retry: outboxSweepEvery, Do: h.outbox.Sweep},
 		schedule.Job{Name: "lock.fences", Every: fencesEvery, Do: h.sweepFences},

@@ -132,25 +132,26 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	if err != nil {
 		return err
 	}
+	limits := h.openQuotas(cfg, reg, log)
 	h.Rooms = graph.Rooms{
 		Media: pictures,
 		Accounts: account.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, account.Config{
 			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.For(media.OfUser),
 			CodeCountries: countries, CodesPerHour: cfg.CodesPerHour, DemoPhones: cfg.CodeSender != "webhook",
-			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, Ended: h.tellEnded,
+			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, WrongCodesPerHour: cfg.WrongCodesPerHour, Ended: h.tellEnded,
 		}, reg, log),
-		Shops:  shop.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, pictures.For(media.OfShop), pictures.For(media.OfShopType), cfg.RedisPrefix, reg, log),
+		Shops:  shop.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, pictures.For(media.OfShop), pictures.For(media.OfShopType), limits.Limit("shops", cfg.ShopsPerUser), cfg.RedisPrefix, reg, log),
 		Caches: h.hub,
 	}
-	if err := h.openSales(ctx, cfg, client, reg, log); err != nil {
+	if err := h.openSales(ctx, cfg, client, limits, reg, log); err != nil {
 		return err
 	}
-	h.openPeople(cfg, client, reg, log)
+	h.openPeople(cfg, client, limits, reg, log)
 	h.openCheckIns(cfg, client)
 	h.openVisits(cfg, client, reg, log) //nolint:contextcheck // the last roll-up comes at the end of all contexts
 	h.openScans(reg, log)
 	h.warmer = newWarmer(h, reg, log)
-	h.openSchedule(reg, log)
+	h.openSchedule(cfg, reg, log)
 	if cfg.DatabaseURL != "" {
 		h.chores["watch over the database"] = newPromotions(h, client, h.numbers, cfg.RedisPrefix, reg, log).run
 	}

@@ -8,11 +8,15 @@ import (
 	"slices"
 	"time"
 
+	"entgo.io/ent/dialect/sql"
+
 	"github.com/tandian-dev/tandian/ent"
 	entcomment "github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/ent/predicate"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -48,16 +52,22 @@ type draft struct {
 // sends them means something that nobody would see.
 //
 // A content out of its bounds, a note that is not there or was deleted, and a parent that
-// is not on the note are [fault.UserErrors]; any other error means that the database
-// failed. Calling it again makes another comment.
+// is not on the note are [fault.UserErrors]; so is a comment above the author's hourly
+// limit, with [quota.LimitReached]. Any other error means that the database failed.
+// Calling it again makes another comment.
 func (s *Service) Add(ctx context.Context, author int64, d Draft) (*Comment, error) {
 	ctx, span := observe.Span(ctx, "comment.Add")
 	defer span.End()
 	// Not until the client hangs up: what was committed must be told.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	w, err := s.write(ctx, []draft{{d, author, s.now()}})
+	if _, err := clean(d.Content); err != nil {
+		return nil, fmt.Errorf("add a comment of user %d to note %d: %w", author, d.NoteID, err)
+	}
+	use := s.quota.Take(ctx, author) // counted while the transaction begins
+	w, err := s.write(ctx, []draft{{d, author, s.now()}}, use)
 	if err != nil {
+		use.Release(ctx)
 		return nil, fmt.Errorf("add a comment of user %d to note %d: %w", author, d.NoteID, err)
 	}
 	return fromRow(w.rows[0]), nil
@@ -85,14 +95,15 @@ type written struct {
 	tickets []outbox.Ticket
 }
 
-// write stores drafts, all or none of them, and tells of them.
-func (s *Service) write(ctx context.Context, drafts []draft) (w written, err error) {
+// write stores drafts, all or none of them, and invalidates caches. It stores nothing if
+// use was refused; a nil use has no limit.
+func (s *Service) write(ctx context.Context, drafts []draft, use *quota.Use) (w written, err error) {
 	for i := range drafts {
 		if drafts[i].Content, err = clean(drafts[i].Content); err != nil {
 			return written{}, err
 		}
 	}
-	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error { return s.store(ctx, tx, drafts, &w) })
+	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error { return s.store(ctx, tx, drafts, use, &w) })
 	if err != nil {
 		return written{}, err
 	}
@@ -103,9 +114,14 @@ func (s *Service) write(ctx context.Context, drafts []draft) (w written, err err
 // store is the transaction of write. It locks comments, then counts of notes, then shops,
 // each in the order of their ids, and inserts when it has all of them: so ids grow in the order of
 // commits, and the scan, which locks one of the three, sees rows and counts that agree.
-func (s *Service) store(ctx context.Context, tx *ent.Tx, drafts []draft, w *written) error {
+func (s *Service) store(ctx context.Context, tx *ent.Tx, drafts []draft, use *quota.Use, w *written) error {
 	roots, err := rootsOf(ctx, tx, drafts)
 	if err != nil {
+		return err
+	}
+	// Before the first row lock. SQLite holds its write lock meanwhile, at most the deadline
+	// of the count.
+	if err := use.Wait(); err != nil {
 		return err
 	}
 	if err := w.addReplies(ctx, tx, roots); err != nil {
@@ -239,4 +255,49 @@ func (s *Service) announce(ctx context.Context, w written) {
 	}
 	s.outbox.Settle(ctx, err, w.tickets...)
 	s.shops.AnnounceCounts(ctx, w.shops, w.counts)
+}
+
+const clearedAtOnce = 500 // rows of one statement
+
+// ClearTexts clears the contents of all comments on deleted notes, in batches. It may be
+// repeated: it skips what an earlier call has cleared.
+func (s *Service) ClearTexts(ctx context.Context, notes []int64) error {
+	for _, note := range notes { // one at a time, so that its index has its comments in the order of ids
+		onNote := entcomment.And(entcomment.NoteID(note), entcomment.RootIDIsNil())
+		for _, where := range []predicate.Comment{onNote, func(q *sql.Selector) { belowRoots(q, note) }} { // each by its index
+			for last, more := int64(0), true; more; {
+				var err error
+				if last, more, err = s.clearSome(ctx, where, last); err != nil {
+					return fmt.Errorf("clear comments on deleted note %d: %w", note, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// clearSome clears one batch of comments with ids above after. It returns the last id, and
+// whether there may be more.
+func (s *Service) clearSome(ctx context.Context, where predicate.Comment, after int64) (last int64, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	ids, err := s.db.Comment.Query().Where(where, entcomment.IDGT(after), entcomment.ContentNEQ("")).
+		Order(entcomment.ByID()).Limit(clearedAtOnce).IDs(ctx)
+	if err != nil {
+		return 0, false, fmt.Errorf("select comments above %d: %w", after, err)
+	}
+	if len(ids) == 0 {
+		return after, false, nil
+	}
+	if err := s.db.Comment.Update().Where(entcomment.IDIn(ids...)).SetContent("").AddVersion(1).Exec(ctx); err != nil {
+		return 0, false, fmt.Errorf("update %d comments: %w", len(ids), err)
+	}
+	return ids[len(ids)-1], len(ids) == clearedAtOnce, nil
+}
+
+// belowRoots adds the condition that a comment is a reply below a comment on a note.
+func belowRoots(q *sql.Selector, note int64) {
+	root := sql.Table(entcomment.Table)
+	q.Where(sql.In(q.C(entcomment.FieldRootID), sql.Select(root.C(entcomment.FieldID)).From(root).
+		Where(sql.And(sql.EQ(root.C(entcomment.FieldNoteID), note), sql.IsNull(root.C(entcomment.FieldRootID))))))
 }

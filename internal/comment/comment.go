@@ -30,6 +30,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
@@ -83,6 +84,7 @@ type Service struct {
 	outbox   *outbox.Box
 	notes    Notes
 	shops    Shops
+	quota    *quota.Limit
 	now      func() time.Time
 }
 
@@ -96,10 +98,11 @@ type statements struct {
 var files embed.FS
 
 // New builds a Service. It starts nothing and closes nothing: what it is given belongs to
-// the caller. dialect is that of db, as ent calls it; now is the clock, nil for
-// [time.Now]. It panics if the dialect is none: a mistake in the program.
-func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, notes Notes, shops Shops, now func() time.Time) *Service {
-	s := &Service{db: db, outbox: box, notes: notes, shops: shops, now: now}
+// the caller. A nil limit allows any number of comments. dialect is that of db, as ent
+// calls it; now is the clock, nil for [time.Now]. It panics if the dialect is none: a
+// mistake in the program.
+func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, notes Notes, shops Shops, limit *quota.Limit, now func() time.Time) *Service {
+	s := &Service{db: db, outbox: box, notes: notes, shops: shops, quota: limit, now: now}
 	err := sqlfile.Read(files, dialect, map[string]*string{
 		"onnotes": &s.sql.onNotes, "below": &s.sql.below,
 		"count_notes": &s.sql.countNotes, "count_shops": &s.sql.countShops, "count_replies": &s.sql.countReplies,

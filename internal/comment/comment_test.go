@@ -347,7 +347,7 @@ func TestTheOutboxMakesUpForAWriterThatDied(t *testing.T) {
 		must(t, ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) error {
 			return s.store(t.Context(), tx, []draft{
 				{Draft{note, nil, "On the note."}, bob, noon}, {Draft{note, &root.ID, "Below the root."}, bob, noon},
-			}, &w)
+			}, nil, &w)
 		}))
 		if got := shown(); got != before || before != [3]int{1, 1, 1} {
 			t.Fatalf("%v is shown, %v before: the test tests nothing", got, before)
@@ -449,6 +449,45 @@ func TestPlantedCommentsAreCountedAndListed(t *testing.T) {
 		}
 		if d := cmp.Diff(before, storetest.Snapshot(t, s.p.SQL.DB, nil)); d != "" {
 			t.Errorf("a failed call stored something (-before +after):\n%s", d)
+		}
+	})
+}
+
+func TestClearingContinuesByID(t *testing.T) {
+	each(t, func(t *testing.T, s, _ *process) {
+		shop := s.shop(t)
+		note, other := s.note(t, shop), s.note(t, shop)
+		store := func(note int64, root *int64, n int) []int64 {
+			writes := make([]*ent.CommentCreate, n)
+			for i := range writes {
+				writes[i] = s.db.Comment.Create().SetNoteID(note).SetNillableRootID(root).SetAuthorID(bob).SetContent("Good.").SetCreatedAt(1)
+			}
+			var ids []int64
+			for _, row := range s.db.Comment.CreateBulk(writes...).SaveX(t.Context()) {
+				ids = append(ids, row.ID)
+			}
+			return ids
+		}
+		roots := store(note, nil, clearedAtOnce+2)
+		replies := store(note, &roots[0], clearedAtOnce+2)
+		kept := store(other, nil, 1)
+		texts := func() []int64 {
+			return s.db.Comment.Query().Where(entcomment.ContentNEQ("")).Order(entcomment.ByID()).IDsX(t.Context())
+		}
+
+		// The first batch after the second comment ends clearedAtOnce comments later.
+		last, more, err := s.clearSome(t.Context(), entcomment.And(entcomment.NoteID(note), entcomment.RootIDIsNil()), roots[1])
+		if err != nil || !more || last != roots[clearedAtOnce+1] {
+			t.Errorf("ends at %d, more %v, %v; want %d", last, more, err, roots[clearedAtOnce+1])
+		}
+		if d := cmp.Diff(append(append(roots[:2:2], replies...), kept...), texts()); d != "" {
+			t.Errorf("texts left (-want +got):\n%s", d)
+		}
+		if err := s.ClearTexts(t.Context(), []int64{note}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(kept, texts()); d != "" {
+			t.Errorf("texts left (-want +got):\n%s", d)
 		}
 	})
 }

@@ -30,7 +30,7 @@ func (s *Service) Plant(ctx context.Context, drafts []Planted) ([]int64, error) 
 	for i, d := range drafts {
 		all[i] = draft{d.Draft, d.Author, d.At}
 	}
-	w, err := s.write(ctx, all)
+	w, err := s.write(ctx, all, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plant %d comments: %w", len(drafts), err)
 	}

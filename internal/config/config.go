@@ -32,8 +32,9 @@ import (
 
 // Config is all settings. Its values are checked by [Config.Check].
 type Config struct {
-	Addr    string // host:port to listen on
-	DataDir string // folder of the embedded stores
+	Addr        string // host:port to listen on
+	MetricsAddr string // host:port of metrics and probes alone; "" is Addr
+	DataDir     string // folder of the embedded stores
 
 	DatabaseURL   string // postgres://…; "" is the embedded SQLite
 	RedisURL      string // see store.RedisConfig; "" is the embedded Redis
@@ -59,12 +60,14 @@ type Config struct {
 	CodesPerHour      int      // login codes an hour of the whole installation; 0 is no limit
 	CodesPerAddress   int      // login codes an hour for one client address; 0 is no limit
 	LoginsPerAddress  int      // tries to log in an hour from one client address; 0 is no limit
+	WrongCodesPerHour int      // wrong login codes an hour of the whole installation; 0 is no limit
 
 	PayWithin            time.Duration // how long an order may stay unpaid
 	OrderWait            time.Duration // how long orderVoucher waits for its order to be stored; 0 answers QUEUED at once
 	OrderListSize        int           // newest orders of a user that are listed from Redis
 	OrderListStripes     int           // locks under which such lists are read from the database
 	PaymentWebhookSecret string        // signs what a payment provider posts; "" accepts nothing
+	FakePayments         bool          // confirm every payment without money; see FakesPayments
 	Zone                 string        // IANA name of the zone whose days count; "" is that of the machine
 
 	FeedPushThreshold int // followers from which on an author's notes are not pushed to them
@@ -72,6 +75,15 @@ type Config struct {
 	MediaURL       string // where pictures are kept, see blob.Open; "" is the folder media in DataDir
 	UploadsPerUser int    // pictures that a user may add in an hour; 0 is no limit
 	DemoPictures   bool   // whether the demo town has pictures, which are drawn at the first start
+
+	DeletedTextRetention time.Duration // how long texts of deleted notes and their comments stay in the database
+
+	NotesPerUser    int // new notes of a user in an hour; 0 is no limit. Young accounts have a tenth of these six
+	CommentsPerUser int // new comments and replies
+	LikesPerUser    int // likes given or taken back
+	FollowsPerUser  int // follows begun or ended
+	ShopsPerUser    int // new shops
+	VouchersPerUser int // new vouchers, also of flash sales
 
 	TrustedProxies  []string // networks and addresses whose X-Forwarded-For is believed
 	CORSOrigins     []string // foreign origins whose pages may use the API
@@ -102,14 +114,22 @@ func Default() Config {
 		Addr: "127.0.0.1:8080", DataDir: "data",
 		RedisPrefix: "td", RedisPoolSize: 32, RedisMinIdle: 2, RedisPoolTimeout: 250 * time.Millisecond,
 		RedisReadLimit: 50_000, L1Bytes: -1, LogReader: "auto",
-		CodesPerHour: 1000, CodesPerAddress: 200, LoginsPerAddress: 600,
+		CodesPerHour: 1000, CodesPerAddress: 200, LoginsPerAddress: 600, WrongCodesPerHour: 1000,
 		PayWithin: 15 * time.Minute, OrderWait: 150 * time.Millisecond, OrderListSize: 200, OrderListStripes: 128, FeedPushThreshold: 100_000,
-		UploadsPerUser: 200, DemoPictures: true,
+		UploadsPerUser: 200, DemoPictures: true, DeletedTextRetention: 30 * 24 * time.Hour,
+		NotesPerUser: 60, CommentsPerUser: 300, LikesPerUser: 1000, FollowsPerUser: 500, ShopsPerUser: 20, VouchersPerUser: 100,
 		RateAnonymous: 1000, RateUser: 200, AbsentReads: 50, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 5000,
 		Run: []string{"api", "workers"}, Introspection: true,
 		StartTimeout: time.Minute, StopTimeout: 15 * time.Second,
 		LogFormat: "auto", LogLevel: "info",
 	}
+}
+
+// LiftContentLimits removes the hourly limits on what users write. Load generators call it:
+// they write much as a few users.
+func (c *Config) LiftContentLimits() {
+	c.NotesPerUser, c.CommentsPerUser, c.LikesPerUser = 0, 0, 0
+	c.FollowsPerUser, c.ShopsPerUser, c.VouchersPerUser = 0, 0, 0
 }
 
 // Flags binds c to flags and environment; what c holds now are the defaults.
@@ -128,6 +148,7 @@ func (c *Config) Flags() []cli.Flag {
 	}
 	return []cli.Flag{
 		text("addr", "`HOST:PORT` to listen on; \":8080\" is every interface", &c.Addr),
+		text("metrics-addr", "`HOST:PORT` that serves /metrics, and the probes too, for monitoring alone; --addr if empty", &c.MetricsAddr),
 		text("data-dir", "`FOLDER` of the embedded database", &c.DataDir),
 		text("database-url", "postgres://… `URL`; several hosts with ?port=…&target_session_attrs=read-write; the embedded SQLite if empty", &c.DatabaseURL),
 		text("redis-url", "redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://… `URL`; the embedded Redis if empty", &c.RedisURL),
@@ -151,11 +172,16 @@ func (c *Config) Flags() []cli.Flag {
 		number("codes-per-hour", "login codes an hour of the whole installation at most, over all instances; 0 is no limit", &c.CodesPerHour),
 		number("codes-per-address", "login codes an hour for one client address at most; 0 is no limit", &c.CodesPerAddress),
 		number("logins-per-address", "tries to log in an hour from one client address at most; 0 is no limit", &c.LoginsPerAddress),
+		number("wrong-codes-per-hour", "wrong login codes an hour of the whole installation at most, over all instances; above it, only known devices log in by code; 0 is no limit", &c.WrongCodesPerHour),
 		duration("pay-within", "how long an order may stay unpaid before it is cancelled", &c.PayWithin),
 		duration("order-wait", "how long orderVoucher waits for an order of a flash sale to be stored; 0 answers QUEUED at once", &c.OrderWait),
 		number("order-list-size", "newest orders of a user that are listed from Redis", &c.OrderListSize),
 		number("order-list-stripes", "locks under which lists of orders are read from the database: how many may be read at once over all instances", &c.OrderListStripes),
-		text("payment-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted to /webhooks/payment, which decides payments by ALIPAY and WECHAT; if empty it is 404, and all payments are made up; better by the environment, where other users do not see it", &c.PaymentWebhookSecret),
+		text("payment-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted to /webhooks/payment, which decides payments by ALIPAY and WECHAT; if empty it is 404; better by the environment, where other users do not see it", &c.PaymentWebhookSecret),
+		&cli.BoolFlag{
+			Name: "fake-payments", Value: c.FakePayments, Usage: "confirm every payment by ALIPAY and WECHAT at once, without money, to try the server; on by itself while both stores are embedded and no --payment-webhook-secret is set",
+			Destination: &c.FakePayments, Sources: env("fake-payments"),
+		},
 		text("zone", "IANA `NAME` of the time zone whose days count, such as Asia/Shanghai; the machine's if empty", &c.Zone),
 		number("feed-push-threshold", "followers from which on an author's notes are not pushed to each of them, but merged into their feeds when they are read", &c.FeedPushThreshold),
 		text("media-url", "`URL` of where pictures are kept, the same for all instances: file:///FOLDER, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=NAME with keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; the folder media in --data-dir if empty", &c.MediaURL),
@@ -164,6 +190,13 @@ func (c *Config) Flags() []cli.Flag {
 			Name: "demo-pictures", Value: c.DemoPictures, Usage: "draw pictures for the demo town at the first start",
 			Destination: &c.DemoPictures, Sources: env("demo-pictures"),
 		},
+		duration("deleted-text-retention", "how long the texts of deleted notes and of their comments stay in the database", &c.DeletedTextRetention),
+		number("notes-per-user", "notes that a user may publish in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.NotesPerUser),
+		number("comments-per-user", "comments and replies that a user may add in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.CommentsPerUser),
+		number("likes-per-user", "likes that a user may give or take back in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.LikesPerUser),
+		number("follows-per-user", "follows that a user may begin or end in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.FollowsPerUser),
+		number("shops-per-user", "shops that a user may create in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.ShopsPerUser),
+		number("vouchers-per-user", "vouchers, also of flash sales, that a user may create in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.VouchersPerUser),
 		list("trusted-proxies", "`NETWORKS` or addresses of proxies whose X-Forwarded-For is believed", &c.TrustedProxies),
 		list("cors-origins", "foreign `ORIGINS`, such as https://app.example.com, whose pages may use the API", &c.CORSOrigins),
 		number("rate-anonymous", "requests a second of one client address at most, twice as many in a burst; 0 is no limit", &c.RateAnonymous),
@@ -206,6 +239,11 @@ func (c *Config) Check() error {
 	}
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		refuse("addr", "%q is not HOST:PORT", c.Addr)
+	}
+	if c.MetricsAddr != "" {
+		if _, _, err := net.SplitHostPort(c.MetricsAddr); err != nil {
+			refuse("metrics-addr", "%q is not HOST:PORT", c.MetricsAddr)
+		}
 	}
 	if c.DatabaseURL != "" {
 		if err := store.CheckDatabaseURL(c.DatabaseURL); err != nil {
@@ -254,6 +292,9 @@ func (c *Config) Check() error {
 	if c.L1Bytes < -1 || c.L1Bytes > 1<<40 {
 		refuse("l1-bytes", "%d is not -1 to 1099511627776", c.L1Bytes)
 	}
+	if c.DeletedTextRetention < time.Hour || c.DeletedTextRetention > 10*365*24*time.Hour {
+		refuse("deleted-text-retention", "%v is not 1 to 87600 hours", c.DeletedTextRetention)
+	}
 	c.checkCodes(refuse)
 	c.checkOrders(refuse)
 	if c.MediaURL != "" {
@@ -261,7 +302,11 @@ func (c *Config) Check() error {
 			refuse("media-url", "%v", err)
 		}
 	}
-	for name, n := range map[string]int{"codes-per-hour": c.CodesPerHour, "codes-per-address": c.CodesPerAddress, "logins-per-address": c.LoginsPerAddress, "uploads-per-user": c.UploadsPerUser} {
+	for name, n := range map[string]int{
+		"codes-per-hour": c.CodesPerHour, "codes-per-address": c.CodesPerAddress, "logins-per-address": c.LoginsPerAddress, "wrong-codes-per-hour": c.WrongCodesPerHour, "uploads-per-user": c.UploadsPerUser,
+		"notes-per-user": c.NotesPerUser, "comments-per-user": c.CommentsPerUser, "likes-per-user": c.LikesPerUser,
+		"follows-per-user": c.FollowsPerUser, "shops-per-user": c.ShopsPerUser, "vouchers-per-user": c.VouchersPerUser,
+	} {
 		if n < 0 || n > 1_000_000 {
 			refuse(name, "%d is not 0 to 1000000", n)
 		}
@@ -423,6 +468,9 @@ func (c *Config) checkOrders(refuse func(name, format string, args ...any)) {
 		if err := webhook.CheckSecret(c.PaymentWebhookSecret); err != nil {
 			refuse("payment-webhook-secret", "%v", err)
 		}
+		if c.FakePayments {
+			refuse("fake-payments", "it cannot be used with --payment-webhook-secret: payments are real or fake")
+		}
 	}
 	if _, err := c.Location(); err != nil {
 		refuse("zone", "%q is no time zone that this machine knows", c.Zone)
@@ -455,6 +503,12 @@ func (c *Config) Level() (slog.Level, error) {
 
 // Embedded says whether both stores are in this process.
 func (c *Config) Embedded() bool { return c.DatabaseURL == "" && c.RedisURL == "" }
+
+// FakesPayments reports whether payments by providers are confirmed without money: with
+// FakePayments, and in embedded mode without a provider.
+func (c *Config) FakesPayments() bool {
+	return c.FakePayments || c.Embedded() && c.PaymentWebhookSecret == ""
+}
 
 // Runs says whether this process does the given part of the work.
 func (c *Config) Runs(part string) bool {

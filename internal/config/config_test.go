@@ -93,6 +93,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 	cert2, key2 := ca2.Sign("two", time.Hour)
 	values := map[string]struct{ env, flag string }{
 		"addr":               {":1", ":2"},
+		"metrics-addr":       {"127.0.0.1:11", "127.0.0.1:12"},
 		"data-dir":           {"d1", "d2"},
 		"database-url":       {"postgres://h1/d", "postgres://h2/d"},
 		"redis-url":          {"rediss://h1", "rediss://h2"},
@@ -110,25 +111,35 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"l1-bytes":           {"121", "122"},
 		"log-reader":         {"auto", "off"},
 
-		"code-sender":         {"webhook", "webhook"},
-		"code-webhook-url":    {"https://h1/send", "https://h2/send"},
-		"code-webhook-secret": {"secret of sixteen 1", "secret of sixteen 2"},
-		"code-countries":      {"86", "+86, 44"},
-		"codes-per-hour":      {"51", "52"},
-		"codes-per-address":   {"31", "32"},
-		"logins-per-address":  {"41", "42"},
-		"trusted-proxies":     {"10.0.0.1,10.1.0.0/16", "10.0.0.2,10.2.0.0/16"},
+		"code-sender":          {"webhook", "webhook"},
+		"code-webhook-url":     {"https://h1/send", "https://h2/send"},
+		"code-webhook-secret":  {"secret of sixteen 1", "secret of sixteen 2"},
+		"code-countries":       {"86", "+86, 44"},
+		"codes-per-hour":       {"51", "52"},
+		"codes-per-address":    {"31", "32"},
+		"logins-per-address":   {"41", "42"},
+		"wrong-codes-per-hour": {"161", "162"},
+		"trusted-proxies":      {"10.0.0.1,10.1.0.0/16", "10.0.0.2,10.2.0.0/16"},
 
 		"pay-within":             {"13m", "14m"},
 		"order-wait":             {"0s", "20ms"},
 		"order-list-size":        {"131", "132"},
 		"order-list-stripes":     {"141", "142"},
 		"payment-webhook-secret": {"secret of payment 1", "secret of payment 2"},
+		"fake-payments":          {"false", "false"}, // it excludes the secret: TestFakePaymentsAreAChoice
 		"zone":                   {"Asia/Shanghai", "UTC"},
 
 		"media-url":        {"file:///m1", "s3://m2"},
 		"uploads-per-user": {"151", "152"},
 		"demo-pictures":    {"false", "true"},
+
+		"deleted-text-retention": {"101h", "102h"},
+		"notes-per-user":         {"161", "162"},
+		"comments-per-user":      {"171", "172"},
+		"likes-per-user":         {"181", "182"},
+		"follows-per-user":       {"191", "192"},
+		"shops-per-user":         {"201", "202"},
+		"vouchers-per-user":      {"211", "212"},
 
 		"feed-push-threshold": {"1001", "1002"},
 
@@ -150,28 +161,30 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"log-level":     {"debug", "error"},
 	}
 	fromEnv := config.Config{
-		Addr: ":1", DataDir: "d1", DatabaseURL: "postgres://h1/d", RedisURL: "rediss://h1", RedisCacheURL: "redis://c1",
+		Addr: ":1", MetricsAddr: "127.0.0.1:11", DataDir: "d1", DatabaseURL: "postgres://h1/d", RedisURL: "rediss://h1", RedisCacheURL: "redis://c1",
 		RedisPrefix: "p1", RedisCA: ca1.File, RedisCert: cert1, RedisKey: key1, DBMaxConns: 11, DBMaxIdle: 1, RedisPoolSize: 21, RedisMinIdle: 3, RedisPoolTimeout: time.Second,
 		RedisReadLimit: 111, L1Bytes: 121, LogReader: "auto",
 		CodeSender: "webhook", CodeWebhookURL: "https://h1/send", CodeWebhookSecret: "secret of sixteen 1",
 		PayWithin: 13 * time.Minute, OrderListSize: 131, OrderListStripes: 141, PaymentWebhookSecret: "secret of payment 1", Zone: "Asia/Shanghai", FeedPushThreshold: 1001,
-		CodeCountries: []string{"86"}, CodesPerHour: 51, CodesPerAddress: 31, LoginsPerAddress: 41, TrustedProxies: []string{"10.0.0.1", "10.1.0.0/16"},
+		CodeCountries: []string{"86"}, CodesPerHour: 51, CodesPerAddress: 31, LoginsPerAddress: 41, WrongCodesPerHour: 161, TrustedProxies: []string{"10.0.0.1", "10.1.0.0/16"},
 		CORSOrigins: []string{"https://a.example", "https://b.example"}, Limits: []string{"depth=5", "body=2MB"},
-		MediaURL: "file:///m1", UploadsPerUser: 151,
+		MediaURL: "file:///m1", UploadsPerUser: 151, DeletedTextRetention: 101 * time.Hour,
+		NotesPerUser: 161, CommentsPerUser: 171, LikesPerUser: 181, FollowsPerUser: 191, ShopsPerUser: 201, VouchersPerUser: 211,
 		RateAnonymous: 51, RateUser: 61, AbsentReads: 101, ConnsPerAddress: 71, ConnsPerUser: 81, Conns: 91,
 		Run: []string{"api"}, Without: []string{"plans", "bytes"}, Introspection: false, StartTimeout: 3 * time.Second, StopTimeout: 5 * time.Second,
 		LogFormat: "json", LogLevel: "debug",
 	}
 	fromFlags := config.Config{
-		Addr: ":2", DataDir: "d2", DatabaseURL: "postgres://h2/d", RedisURL: "rediss://h2", RedisCacheURL: "redis://c2",
+		Addr: ":2", MetricsAddr: "127.0.0.1:12", DataDir: "d2", DatabaseURL: "postgres://h2/d", RedisURL: "rediss://h2", RedisCacheURL: "redis://c2",
 		RedisPrefix: "p2", RedisCA: ca2.File, RedisCert: cert2, RedisKey: key2, DBMaxConns: 12, DBMaxIdle: 2, RedisPoolSize: 22, RedisMinIdle: 4, RedisPoolTimeout: 2 * time.Second,
 		RedisReadLimit: 112, L1Bytes: 122, LogReader: "off",
 		CodeSender: "webhook", CodeWebhookURL: "https://h2/send", CodeWebhookSecret: "secret of sixteen 2",
 		PayWithin: 14 * time.Minute, OrderWait: 20 * time.Millisecond, OrderListSize: 132, OrderListStripes: 142,
 		PaymentWebhookSecret: "secret of payment 2", Zone: "UTC",
-		CodeCountries: []string{"+86", " 44"}, CodesPerHour: 52, CodesPerAddress: 32, LoginsPerAddress: 42, TrustedProxies: []string{"10.0.0.2", "10.2.0.0/16"},
+		CodeCountries: []string{"+86", " 44"}, CodesPerHour: 52, CodesPerAddress: 32, LoginsPerAddress: 42, WrongCodesPerHour: 162, TrustedProxies: []string{"10.0.0.2", "10.2.0.0/16"},
 		CORSOrigins: []string{"https://c.example"}, Limits: []string{"depth=6"},
-		FeedPushThreshold: 1002, MediaURL: "s3://m2", UploadsPerUser: 152, DemoPictures: true,
+		FeedPushThreshold: 1002, MediaURL: "s3://m2", UploadsPerUser: 152, DemoPictures: true, DeletedTextRetention: 102 * time.Hour,
+		NotesPerUser: 162, CommentsPerUser: 172, LikesPerUser: 182, FollowsPerUser: 192, ShopsPerUser: 202, VouchersPerUser: 212,
 		RateAnonymous: 52, RateUser: 62, AbsentReads: 102, ConnsPerAddress: 72, ConnsPerUser: 82, Conns: 92,
 		Run: []string{"workers"}, Without: []string{"together"}, Introspection: true, StartTimeout: 4 * time.Second, StopTimeout: 6 * time.Second,
 		LogFormat: "text", LogLevel: "error",
@@ -266,6 +279,7 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		want string // how the line begins
 	}{
 		{"address without a port", func(c *config.Config) { c.Addr = "8080" }, `--addr: "8080" is not HOST:PORT`},
+		{"metrics without a port", func(c *config.Config) { c.MetricsAddr = "9090" }, `--metrics-addr: "9090" is not HOST:PORT`},
 		{"address over two lines", func(c *config.Config) { c.Addr = "a\nb" }, `--addr: "a\nb" is not HOST:PORT`},
 		{"another database", func(c *config.Config) { c.DatabaseURL = "mysql://ann:hunter2@host/db" }, "--database-url: it must begin with postgres://"},
 		{"several hosts, of which any is taken", func(c *config.Config) { c.DatabaseURL = "postgres://ann:hunter2@a,b/db" }, "--database-url: several hosts need target_session_attrs=read-write"},
@@ -311,6 +325,7 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"a list of orders that is too long", func(c *config.Config) { c.OrderListSize = 201 }, "--order-list-size: 201 is not 1 to 200"},
 		{"no stripe", func(c *config.Config) { c.OrderListStripes = 0 }, "--order-list-stripes: 0 is not 1 to 4096"},
 		{"a short secret of payments", func(c *config.Config) { c.PaymentWebhookSecret = "hunter2" }, "--payment-webhook-secret: the secret must have at least 16 bytes"},
+		{"real and fake payments", func(c *config.Config) { c.PaymentWebhookSecret, c.FakePayments = "0123456789abcdef", true }, "--fake-payments: it cannot be used with --payment-webhook-secret"},
 		{"a zone that is none", func(c *config.Config) { c.Zone = "Mars/Base" }, `--zone: "Mars/Base" is no time zone that this machine knows`},
 		{"a secret of 15 bytes", hook(func(c *config.Config) { c.CodeWebhookSecret = "hunter2-hunter2" }), "--code-webhook-secret: the secret must have at least 16 bytes"},
 		{"a webhook that nobody uses", func(c *config.Config) { c.CodeWebhookURL = "https://ann:hunter2@host" }, "--code-webhook-url: it needs --code-sender webhook"},
@@ -321,7 +336,11 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"fewer than no codes", func(c *config.Config) { c.CodesPerAddress = -1 }, "--codes-per-address: -1 is not 0 to 1000000"},
 		{"too many codes", func(c *config.Config) { c.CodesPerAddress = 1_000_001 }, "--codes-per-address: 1000001 is not 0 to 1000000"},
 		{"fewer than no logins", func(c *config.Config) { c.LoginsPerAddress = -1 }, "--logins-per-address: -1 is not 0 to 1000000"},
+		{"fewer than no wrong codes", func(c *config.Config) { c.WrongCodesPerHour = -1 }, "--wrong-codes-per-hour: -1 is not 0 to 1000000"},
 		{"too many logins", func(c *config.Config) { c.LoginsPerAddress = 1_000_001 }, "--logins-per-address: 1000001 is not 0 to 1000000"},
+		{"negative notes", func(c *config.Config) { c.NotesPerUser = -1 }, "--notes-per-user: -1 is not 0 to 1000000"},
+		{"too many vouchers", func(c *config.Config) { c.VouchersPerUser = 1_000_001 }, "--vouchers-per-user: 1000001 is not 0 to 1000000"},
+		{"no retention of texts", func(c *config.Config) { c.DeletedTextRetention = 0 }, "--deleted-text-retention: 0s is not 1 to 87600 hours"},
 		{"a proxy by name", func(c *config.Config) { c.TrustedProxies = []string{"10.0.0.0/8", "proxy\n"} }, `--trusted-proxies: "proxy\n": neither a network`},
 		{"every client a proxy", func(c *config.Config) { c.TrustedProxies = []string{"0.0.0.0/0"} }, `--trusted-proxies: "0.0.0.0/0": a network of all addresses`},
 		{"every origin", func(c *config.Config) { c.CORSOrigins = []string{"*"} }, `--cors-origins: origin "*" is not like`},
@@ -435,6 +454,27 @@ func TestCallingCodesAreReadWithPlusAndSpaces(t *testing.T) {
 		}
 		if err := c.Check(); err != nil {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestFakePaymentsAreAChoice(t *testing.T) {
+	onPostgres := "--database-url=postgres://host/db"
+	for _, tt := range []struct {
+		name  string
+		env   map[string]string
+		flags []string
+		want  bool
+	}{
+		{"embedded", nil, nil, true},
+		{"embedded with a provider", nil, []string{"--payment-webhook-secret=0123456789abcdef"}, false},
+		{"real stores", nil, []string{onPostgres}, false},
+		{"real stores, by flag", nil, []string{onPostgres, "--fake-payments"}, true},
+		{"real stores, by environment", map[string]string{"TANDIAN_FAKE_PAYMENTS": "true"}, []string{onPostgres}, true},
+	} {
+		got, err := parse(t, tt.env, tt.flags...)
+		if err != nil || got.FakesPayments() != tt.want {
+			t.Errorf("%s: %v, %v; want %v", tt.name, got.FakesPayments(), err, tt.want)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,14 +28,21 @@ type manifest struct {
 		Selector     yaml.Node // of a Service a map, else with matchLabels
 		PodSelector  labels    `yaml:"podSelector"`
 		PolicyTypes  []string  `yaml:"policyTypes"`
-		Ports        []struct{ Port int }
-		Strategy     struct {
+		Ingress      []struct {
+			Ports []struct{ Port string }
+			From  []struct {
+				PodSelector       labels `yaml:"podSelector"`
+				NamespaceSelector labels `yaml:"namespaceSelector"`
+			}
+		}
+		Ports    []struct{ Port int }
+		Strategy struct {
 			RollingUpdate struct {
 				MaxUnavailable int `yaml:"maxUnavailable"`
 			} `yaml:"rollingUpdate"`
 		}
 		Template struct {
-			Metadata struct{ Labels map[string]string }
+			Metadata struct{ Labels, Annotations map[string]string }
 			Spec     pod
 		}
 	}
@@ -50,7 +59,11 @@ type pod struct {
 	} `yaml:"securityContext"`
 	Containers []struct {
 		Name, Image string
-		Env         []struct {
+		Ports       []struct {
+			Name          string
+			ContainerPort int `yaml:"containerPort"`
+		}
+		Env []struct {
 			Name, Value string
 			ValueFrom   struct {
 				SecretKeyRef struct{ Name, Key string } `yaml:"secretKeyRef"`
@@ -71,7 +84,12 @@ type pod struct {
 			Name string
 		} `yaml:"volumeMounts"`
 	}
-	Volumes []struct{ Name string }
+	Volumes []struct {
+		Name     string
+		EmptyDir struct {
+			SizeLimit string `yaml:"sizeLimit"`
+		} `yaml:"emptyDir"`
+	}
 }
 
 type probe struct {
@@ -198,6 +216,69 @@ func TestTheServersOfKubernetesRunAsTheyMust(t *testing.T) {
 	}
 	if p := all["NetworkPolicy"].Spec.PolicyTypes; len(p) != 1 || p[0] != "Ingress" {
 		t.Errorf("the policy is of %q", p)
+	}
+}
+
+// Port 8080 trusts the client address that its peer names. Monitoring connects to the port
+// of /metrics only.
+func TestMonitoringReachesOnlyTheMetricsPort(t *testing.T) {
+	all := readManifests(t, "deploy/kubernetes/tandian.yaml")
+	pod := all["Deployment"].Spec.Template
+	port := strings.TrimPrefix(all["ConfigMap"].Data["TANDIAN_METRICS_ADDR"], ":")
+	ports := map[string]int{}
+	for _, p := range pod.Spec.Containers[0].Ports {
+		ports[p.Name] = p.ContainerPort
+	}
+	if port == "" || strconv.Itoa(ports["metrics"]) != port || pod.Metadata.Annotations["prometheus.io/port"] != port || ports["http"] != 8080 {
+		t.Errorf("metrics are at %q, ports are %v, Prometheus asks %v", port, ports, pod.Metadata.Annotations)
+	}
+	peers := map[string]string{}
+	for _, rule := range all["NetworkPolicy"].Spec.Ingress {
+		if len(rule.Ports) != 1 || len(rule.From) != 1 {
+			t.Fatalf("a rule has %d ports and %d peers", len(rule.Ports), len(rule.From))
+		}
+		from := rule.From[0]
+		peers[rule.Ports[0].Port] += from.PodSelector.MatchLabels["app.kubernetes.io/component"] + from.NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"]
+	}
+	if len(peers) != 2 || peers["http"] != "nginx" || peers["metrics"] != "monitoring" {
+		t.Errorf("peers by port: %v", peers)
+	}
+}
+
+// nginx's volume of bodies and its cache fit what nginx.conf allows.
+func TestNginxVolumesFitTheirContents(t *testing.T) {
+	conf, err := os.ReadFile(File("deploy/nginx.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(pattern string) int {
+		t.Helper()
+		m := regexp.MustCompile(pattern).FindStringSubmatch(string(conf))
+		if m == nil {
+			t.Fatalf("nginx.conf has no %s", pattern)
+		}
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const workers = 8
+	bodies := number(`limit_conn large_bodies (\d+);`)*number(`client_max_body_size (\d+)m;`) +
+		workers*number(`worker_connections (\d+);`)*number(`client_max_body_size (\d+)k;`)/1024
+	cache := number(`keys_zone=files:10m max_size=(\d+)g`)*1024 + number(`keys_zone=answers:10m max_size=(\d+)m`)
+	sizes := map[string]int{}
+	for _, v := range readManifests(t, "deploy/kubernetes/nginx.yaml")["Deployment"].Spec.Template.Spec.Volumes {
+		gib, found := strings.CutSuffix(v.EmptyDir.SizeLimit, "Gi")
+		if n, err := strconv.Atoi(gib); found && err == nil {
+			sizes[v.Name] = n * 1024
+		}
+	}
+	if sizes["bodies"] < bodies {
+		t.Errorf("the volume of bodies has %d MiB, nginx.conf allows %d", sizes["bodies"], bodies)
+	}
+	if sizes["cache"] < cache+1024 {
+		t.Errorf("the cache volume has %d MiB, nginx.conf allows %d and temporary files", sizes["cache"], cache)
 	}
 }
 

@@ -102,7 +102,7 @@ func startMonitor(t *testing.T) *monitor {
 		m.people = append(m.people, fields[2])
 	}
 
-	targets := map[string]string{"server-1:8080": strings.TrimPrefix(m.server.URL, "http://"), "server-2:8080": ""}
+	targets := map[string]string{"server-1:9090": strings.TrimPrefix(m.server.URL, "http://"), "server-2:9090": ""}
 	for target, address := range map[string]string{"redis-exporter-state:9121": stack.Config.RedisURL, "redis-exporter-cache:9121": stack.Config.RedisCacheURL} {
 		targets[target] = loopback(t)
 		runProgram(t, []string{"REDIS_USER=exporter", "REDIS_PASSWORD=exporter"}, redisExporter, "-redis.addr", address, "-web.listen-address", targets[target])

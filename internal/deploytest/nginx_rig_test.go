@@ -54,6 +54,7 @@ func startNginx(t *testing.T, servers []string, changes ...change) *edge {
 		{"access_log /var/log/nginx/", "access_log " + dir + "/"},
 		{"proxy_cache_path /var/cache/nginx/files", "proxy_cache_path " + dir + "/files"},
 		{"proxy_cache_path /var/cache/nginx/answers", "proxy_cache_path " + dir + "/answers"},
+		{"client_body_temp_path /var/cache/nginx-bodies", "client_body_temp_path " + dir + "/client_body"},
 		// Where Debian's nginx puts these, only root may write.
 		{"\nhttp {", "\nhttp {\n" + temporary(dir)},
 	}, changes...)
@@ -120,10 +121,10 @@ func settings(dir string) string {
 	return text
 }
 
-// temporary puts the folders of nginx for bodies and answers below dir.
+// temporary moves the folders for incomplete answers below dir.
 func temporary(dir string) string {
 	var b strings.Builder
-	for _, name := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+	for _, name := range []string{"proxy", "fastcgi", "uwsgi", "scgi"} {
 		fmt.Fprintf(&b, "    %s_temp_path %s/%[1]s;\n", name, dir)
 	}
 	return b.String()

@@ -220,7 +220,11 @@ func (w *World) addServer(i int, ports []int) error {
 // here, and ask for ids that may not be there: the limits would refuse what is to be
 // tested, and the history would be of refusals.
 func unlimited() []string {
-	return []string{"--rate-anonymous", "0", "--rate-user", "0", "--conns-per-address", "0", "--absent-reads", "0", "serve"}
+	return []string{
+		"--rate-anonymous", "0", "--rate-user", "0", "--conns-per-address", "0", "--absent-reads", "0",
+		"--notes-per-user", "0", "--comments-per-user", "0", "--likes-per-user", "0", "--follows-per-user", "0", "--shops-per-user", "0", "--vouchers-per-user", "0",
+		"--fake-payments", "serve",
+	}
 }
 
 // environment is ours without what would be settings, and with the stores.

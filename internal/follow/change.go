@@ -14,6 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
@@ -32,8 +33,9 @@ var errFaster = errors.New("somebody was faster")
 // returns nil, lists and [Service.Followed] show it in every process; if Redis was away, as
 // soon as the outbox reaches it.
 //
-// It refuses, as [fault.UserErrors], to follow oneself, nobody, or more than
-// [MaxFollowees]. Any other error means that the database failed.
+// It refuses, as [fault.UserErrors], to follow oneself, a user that does not exist, more
+// than [MaxFollowees], or more than the hourly limit, with [quota.LimitReached]. Any other
+// error means that the database failed.
 func (s *Service) Follow(ctx context.Context, follower, followee int64) error {
 	ctx, span := observe.Span(ctx, "follow.Follow")
 	defer span.End()
@@ -95,8 +97,14 @@ func (s *Service) rowOf(ctx context.Context, db *ent.Client, follower, followee 
 // lock and stops everybody who publishes: only the insert comes after it.
 func (s *Service) follow(ctx context.Context, follower, followee int64) error {
 	var users, own []outbox.Ticket
+	use := s.cfg.Quota.Take(ctx, follower) // counted while the transaction begins
 	err := s.tx(ctx, func(tx *ent.Tx) (err error) {
 		users, own = nil, nil
+		// Before the first row lock. SQLite holds its write lock meanwhile, at most the
+		// deadline of the count.
+		if err := use.Wait(); err != nil {
+			return err
+		}
 		var now Counted
 		if now, users, err = s.cfg.Users.AddFollows(ctx, tx, follower, followee, 1); err != nil {
 			return fmt.Errorf("count it: %w", err)
@@ -113,6 +121,9 @@ func (s *Service) follow(ctx context.Context, follower, followee int64) error {
 		}
 		return err
 	})
+	if err != nil {
+		use.Release(ctx)
+	}
 	return s.ended(ctx, err, change{follower, followee}, users, own)
 }
 
@@ -134,14 +145,20 @@ func (s *Service) mayFollow(ctx context.Context, tx *ent.Tx, now Counted, follow
 	case row != 0:
 		return errFaster
 	}
-	return fault.Refuse(LimitReached, fmt.Sprintf("You can follow %d people at most.", s.cfg.limit), "userId")
+	return fault.Refuse(quota.LimitReached, fmt.Sprintf("You can follow %d people at most.", s.cfg.limit), "userId")
 }
 
 // unfollow deletes a follow by its id: one that began anew since is another row.
 func (s *Service) unfollow(ctx context.Context, follower, followee, row int64) error {
 	var users, own []outbox.Ticket
+	use := s.cfg.Quota.Take(ctx, follower)
 	err := s.tx(ctx, func(tx *ent.Tx) (err error) {
 		users, own = nil, nil
+		// Before the first row lock. SQLite holds its write lock meanwhile, at most the
+		// deadline of the count.
+		if err := use.Wait(); err != nil {
+			return err
+		}
 		if _, users, err = s.cfg.Users.AddFollows(ctx, tx, follower, followee, -1); err != nil {
 			return fmt.Errorf("count it: %w", err)
 		}
@@ -154,6 +171,9 @@ func (s *Service) unfollow(ctx context.Context, follower, followee, row int64) e
 		}
 		return err
 	})
+	if err != nil {
+		use.Release(ctx)
+	}
 	return s.ended(ctx, err, change{follower, followee, row}, users, own)
 }
 

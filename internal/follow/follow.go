@@ -24,6 +24,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
@@ -31,11 +32,8 @@ import (
 // which is therefore all there is to know, and may be read as a whole.
 const MaxFollowees = 5000
 
-// Codes of this room.
-const (
-	CannotFollowSelf fault.Code = "CANNOT_FOLLOW_SELF"
-	LimitReached     fault.Code = "LIMIT_REACHED" // the follower follows MaxFollowees already
-)
+// CannotFollowSelf is the code of a follow of oneself.
+const CannotFollowSelf fault.Code = "CANNOT_FOLLOW_SELF"
 
 // Counted is what the users' rows say after a follow was counted.
 type Counted struct {
@@ -64,8 +62,9 @@ type Config struct {
 	// Head returns the number of the newest thing in the feed, and keeps its row locked
 	// against whoever would take the next one, until tx ends. So what a follow stores of it
 	// is the head at its commit, exactly.
-	Head func(ctx context.Context, tx *ent.Tx) (int64, error)
-	Now  func() time.Time // default time.Now
+	Head  func(ctx context.Context, tx *ent.Tx) (int64, error)
+	Now   func() time.Time // default time.Now
+	Quota *quota.Limit     // default no limit
 	// Tell tells whoever wants to know, in all processes, that these users follow others than
 	// before, after the commit. With an error it is done again. It may be nil.
 	Tell func(ctx context.Context, followers ...int64) error

@@ -23,9 +23,10 @@ var errFaster = errors.New("somebody was faster")
 // nothing; the unique index lets one of them in, and the other one rolls back, which is
 // success too. When the one that wrote returns, every process shows the like.
 //
-// Without such a target it returns a [fault.UserErrors]; any other error means that the
-// database failed. A target that was deleted after the user liked it is not asked for
-// again: to like it once more changes nothing, and is success.
+// It returns a [fault.UserErrors] without such a target, and above the user's hourly limit
+// ([quota.LimitReached]). Any other error means that the database failed. If
+// the user already likes the target, a repeated like changes nothing and succeeds, even if
+// the target was deleted meanwhile.
 func (s *Service) Like(ctx context.Context, user, id int64) error {
 	ctx, span := observe.Span(ctx, "like.Like")
 	defer span.End()
@@ -38,7 +39,7 @@ func (s *Service) Like(ctx context.Context, user, id int64) error {
 	if err != nil || row != 0 {
 		return err
 	}
-	err = s.change(whole, func(tx *ent.Tx) (change, teller, error) {
+	err = s.change(whole, user, func(tx *ent.Tx) (change, teller, error) {
 		total, tell, err := s.add(whole, tx, id, 1)
 		if err != nil {
 			return change{}, nil, err
@@ -75,7 +76,7 @@ func (s *Service) Unlike(ctx context.Context, user, id int64) error {
 	if err != nil || row == 0 {
 		return err
 	}
-	err = s.change(whole, func(tx *ent.Tx) (change, teller, error) {
+	err = s.change(whole, user, func(tx *ent.Tx) (change, teller, error) {
 		// Nothing is counted before it is known that there is something to take back: the
 		// count of a target that nobody likes any more can go no lower.
 		total, tell, err := s.add(whole, tx, id, 0)
@@ -137,12 +138,20 @@ func (s *Service) add(ctx context.Context, tx *ent.Tx, id int64, n int) (total i
 	return total, tell, nil
 }
 
-// change does work on a target in a transaction, and tells of it.
-func (s *Service) change(ctx context.Context, work func(tx *ent.Tx) (change, teller, error)) error {
+// change does work on a target in a transaction, and invalidates caches. The change counts
+// against the user's hourly limit, unless it fails; that is counted while the transaction
+// begins.
+func (s *Service) change(ctx context.Context, user int64, work func(tx *ent.Tx) (change, teller, error)) error {
+	use := s.quota.Take(ctx, user)
 	var made change
 	var tell teller
 	var job []outbox.Ticket
 	err := s.tx(ctx, func(tx *ent.Tx) (err error) {
+		// Before the first row lock. SQLite holds its write lock meanwhile, at most the
+		// deadline of the count.
+		if err := use.Wait(); err != nil {
+			return err
+		}
 		if made, tell, err = work(tx); err != nil {
 			return err
 		}
@@ -150,6 +159,7 @@ func (s *Service) change(ctx context.Context, work func(tx *ent.Tx) (change, tel
 		return err
 	})
 	if err != nil {
+		use.Release(ctx)
 		return err
 	}
 	// The write stands, so this is no error of the caller's: what Redis could not be told

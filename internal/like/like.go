@@ -23,6 +23,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
@@ -60,6 +61,7 @@ type Service struct {
 	outbox *outbox.Box
 	kind   Kind
 	target Target
+	quota  *quota.Limit
 	now    func() time.Time
 	pause  time.Duration        // between the two looks of a scan at a set
 	likers *cache.Window[int64] // of notes: who liked each first; else nil
@@ -75,12 +77,13 @@ var files embed.FS
 
 // New builds the Service of one kind of target, of which a hub and a box have one. It
 // starts nothing and closes nothing: what it is given belongs to the caller. dialect is
-// that of db, as ent calls it; now may be nil for time.Now.
-func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, kind Kind, target Target, now func() time.Time) *Service {
+// that of db, as ent calls it; now may be nil for time.Now. A nil limit allows any number
+// of likes.
+func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, kind Kind, target Target, limit *quota.Limit, now func() time.Time) *Service {
 	if now == nil {
 		now = time.Now
 	}
-	s := &Service{db: db, outbox: box, kind: kind, target: target, now: now, pause: secondLook}
+	s := &Service{db: db, outbox: box, kind: kind, target: target, quota: limit, now: now, pause: secondLook}
 	likedName, count := likedNotes, "count_notes"
 	switch kind {
 	case Note:

@@ -33,6 +33,7 @@ const picturesGone = "pictures-gone"
 
 func (s *Service) openOutbox() {
 	s.outbox.Handle(picturesGone, outbox.Handler{Do: outbox.DoBatch(s.deleteFiles)})
+	s.outbox.Handle(picturesDropped, outbox.Handler{Do: outbox.DoBatch(s.dropAll)})
 }
 
 // Jobs are what is due every so often: media.pictures collects what nothing shows.

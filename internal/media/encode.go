@@ -23,6 +23,9 @@ const (
 	mostPNG = 1 << 20
 )
 
+// hashBytes is the length of the hash in a name.
+const hashBytes = 20
+
 // An encoded picture is what is kept of one.
 type encoded struct {
 	screen, small []byte
@@ -33,7 +36,7 @@ type encoded struct {
 // hash names the picture by its content.
 func (e encoded) hash() string {
 	sum := sha256.Sum256(e.screen)
-	return hex.EncodeToString(sum[:20])
+	return hex.EncodeToString(sum[:hashBytes])
 }
 
 // encode encodes a picture that has the size for screens.

@@ -56,6 +56,7 @@ var errBroken = errors.New("the disk is full")
 // breakable is a store whose writing and deleting can fail.
 type breakable struct {
 	blob.Store
+	onPut  func() // before each Put; nil for nothing
 	mu     sync.Mutex
 	broken bool
 }
@@ -78,6 +79,9 @@ func (b *breakable) err() error {
 func (b *breakable) Put(ctx context.Context, name, contentType string, content []byte) error {
 	if err := b.err(); err != nil {
 		return err
+	}
+	if b.onPut != nil {
+		b.onPut()
 	}
 	return b.Store.Put(ctx, name, contentType, content)
 }
@@ -177,10 +181,15 @@ func (p *process) upload(t *testing.T, user int64, file []byte) *mediapath.Image
 	return image
 }
 
-// show has something show pictures, in a transaction.
+// show records in a transaction that a thing shows pictures of any user.
 func (p *process) show(ctx context.Context, k Kind, owner int64, paths ...string) error {
+	return p.showBy(ctx, mediapath.Program(), k, owner, paths...)
+}
+
+// showBy is show by an editor.
+func (p *process) showBy(ctx context.Context, by mediapath.Editor, k Kind, owner int64, paths ...string) error {
 	return ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error {
-		return p.For(k).Show(ctx, tx, map[int64][]string{owner: paths})
+		return p.For(k).Show(ctx, tx, map[int64]mediapath.Shown{owner: {By: by, Paths: paths}})
 	})
 }
 

@@ -3,6 +3,7 @@ package media
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"entgo.io/ent/dialect/sql"
@@ -12,10 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/ent/picture"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 )
-
-// LimitReached is the code of the refusal of one picture too many.
-const LimitReached fault.Code = "LIMIT_REACHED"
 
 // mayAdd refuses who has added too many pictures of late, or has tried too often: what is
 // refused takes as long to decode. Of many at once a few more may get in.
@@ -23,19 +22,27 @@ func (s *Service) mayAdd(ctx context.Context, user int64) error {
 	if s.cfg.PerHour == 0 {
 		return nil
 	}
-	if !s.tries.take(user, s.now(), triesFor*s.cfg.PerHour) {
-		return fault.Refuse(LimitReached, "You have tried too many pictures in the last hour. Please wait.", "file")
+	if wait := s.tries.take(user, s.now(), triesFor*s.cfg.PerHour); wait > 0 {
+		return tooMany("You have tried too many pictures in the last hour. Please wait.", wait)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	n, err := s.db.Picture.Query().Where(picture.UploaderID(user), picture.CreatedAtGT(s.now().Add(-time.Hour).UnixMilli())).Count(ctx)
+	hourAgo := s.now().Add(-time.Hour).UnixMilli()
+	var created []int64 // the PerHour-th newest picture: once it is an hour old, there is room
+	err := s.db.Picture.Query().Where(picture.UploaderID(user), picture.CreatedAtGT(hourAgo)).
+		Order(picture.ByCreatedAt(sql.OrderDesc())).Offset(s.cfg.PerHour-1).Limit(1).Select(picture.FieldCreatedAt).Scan(ctx, &created)
 	if err != nil {
 		return fmt.Errorf("count the pictures of user %d: %w", user, err)
 	}
-	if n >= s.cfg.PerHour {
-		return fault.Refuse(LimitReached, fmt.Sprintf("You have added %d pictures in the last hour. Please wait.", n), "file")
+	if len(created) > 0 {
+		wait := time.Duration(created[0]-hourAgo) * time.Millisecond
+		return tooMany(fmt.Sprintf("You have added %d pictures in the last hour. Please wait.", s.cfg.PerHour), wait)
 	}
 	return nil
+}
+
+func tooMany(message string, wait time.Duration) error {
+	return fault.UserErrors{{Code: quota.LimitReached, Message: message, Field: []string{"file"}, RetryAfter: wait}}
 }
 
 // keep stores pictures and returns them in their order. First they have rows, which say
@@ -66,7 +73,29 @@ func (s *Service) keep(ctx context.Context, uploader *int64, made ...encoded) ([
 	if err := s.db.Picture.Update().Where(picture.IDIn(ids...), picture.Stored(false)).SetStored(true).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("say that %d pictures are stored: %w", len(ids), err)
 	}
+	if err := s.checkStored(ctx, ids, names); err != nil {
+		return nil, err
+	}
 	return images, nil
+}
+
+// checkStored returns a [fault.Unavailable] if a picture was deleted while its files were
+// stored. It deletes those files, because no row names them any more.
+func (s *Service) checkStored(ctx context.Context, ids []int64, names []mediapath.Name) error {
+	there, err := s.db.Picture.Query().Where(picture.IDIn(ids...)).IDs(ctx)
+	if err != nil {
+		return fmt.Errorf("look for %d stored pictures: %w", len(ids), err)
+	}
+	var gone []string
+	for _, n := range names {
+		if !slices.Contains(there, n.ID) {
+			gone = append(gone, n.File())
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return fault.New(fault.Unavailable, "The picture was deleted meanwhile. Please try again.").Because(s.deleteFiles(ctx, gone...))
 }
 
 const filesAtOnce = 8
@@ -80,12 +109,16 @@ func (s *Service) put(ctx context.Context, name mediapath.Name, content []byte) 
 // locked together, somebody who shows them might lock some first.
 func (s *Service) rows(ctx context.Context, uploader *int64, made []encoded) ([]mediapath.Name, error) {
 	now, names := s.now().UnixMilli(), make([]mediapath.Name, len(made))
+	hashes, err := s.hashes(ctx, uploader, made)
+	if err != nil {
+		return nil, err
+	}
 	for i, e := range made {
 		format := picture.FormatJPEG
 		if e.png {
 			format = picture.FormatPNG
 		}
-		hash := e.hash()
+		hash := hashes[i]
 		id, err := s.db.Picture.Create().SetHash(hash).SetFormat(format).SetWidth(e.width).SetHeight(e.height).
 			SetBytes(len(e.screen) + len(e.small)).SetNillableUploaderID(uploader).SetCreatedAt(now).SetTouchedAt(now).
 			OnConflict(sql.ConflictColumns(picture.FieldHash)).Update(func(u *ent.PictureUpsert) { u.SetTouchedAt(now) }).ID(ctx)

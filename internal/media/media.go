@@ -6,11 +6,12 @@
 // time, so that no picture takes more memory than there is; and it is encoded anew, which
 // leaves out places, cameras, comments and whatever else a file may carry.
 //
-// A picture has a row and two files: one for the screen and a thumbnail. Its name has the
-// hash of its content in it, so it never changes and may be cached for ever, and the same
-// picture has the same name again. What shows a picture says so in the transaction in
-// which it begins to ([Shelf.Show]); what nothing shows for a day is collected
-// (collect.go).
+// A picture has a row and two files: one for the screen and a thumbnail. Its name has a hash
+// of its user and content in it (names.go), so the content of a name never changes and may
+// be cached forever. The same picture of the same user has the same name again. Only that
+// user can show it, and delete it (delete.go). Things record the pictures that they show in
+// the transaction in which they begin to ([Shelf.Show]); what nothing shows for a day is
+// collected (collect.go).
 package media
 
 import (
@@ -18,6 +19,7 @@ import (
 	"image"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,6 +57,9 @@ type Service struct {
 	patient time.Duration // how long somebody waits for the slot
 	uploads *prometheus.CounterVec
 	gone    prometheus.Counter
+
+	secret   atomic.Pointer[[]byte] // of names; nil until the first upload
+	onDelete map[Kind]func(ctx context.Context, owner int64, path string) error
 }
 
 // What became of an upload, as a metric.
@@ -69,7 +74,7 @@ const (
 // the caller.
 func New(db *ent.Client, blobs blob.Store, box *outbox.Box, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
 	s := &Service{
-		db: db, blobs: blobs, outbox: box, cfg: cfg, log: log, slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience,
+		db: db, blobs: blobs, outbox: box, cfg: cfg, log: log, slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience, onDelete: map[Kind]func(context.Context, int64, string) error{},
 		uploads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_media_uploads_total", Help: "Pictures that were sent, by what became of them.",
 		}, []string{"outcome"}),
@@ -86,10 +91,10 @@ func New(db *ent.Client, blobs blob.Store, box *outbox.Box, cfg Config, reg prom
 }
 
 // Upload takes a picture of a user, of at most [MaxBytes], and returns it as it is served.
-// The same picture is the same again.
+// The same picture of the same user is the same again.
 //
 // What is no picture, or a too large one, is a [fault.UserErrors] with
-// [mediapath.Rejected]; so is one too many in an hour, with LimitReached. If others keep
+// [mediapath.Rejected]; so is one too many in an hour, with [quota.LimitReached]. If others keep
 // the decoder busy it is a [fault.Unavailable]. Any other error means that the database or
 // the blob store failed.
 func (s *Service) Upload(ctx context.Context, user int64, file io.ReadSeeker) (*mediapath.Image, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -34,7 +35,7 @@ func TestTheSamePictureHasTheSameName(t *testing.T) {
 		if *first.Width != 400 || *first.Height != 200 || !mediapath.Valid(first.URL) || first.ThumbnailURL == first.URL {
 			t.Errorf("it is %+v", first)
 		}
-		for _, again := range []*mediapath.Image{p.upload(t, ann, file), other.upload(t, bob, append(bytes.Clone(file), "and more"...))} {
+		for _, again := range []*mediapath.Image{p.upload(t, ann, file), other.upload(t, ann, append(bytes.Clone(file), "and more"...))} {
 			if diff := cmp.Diff(first, again); diff != "" {
 				t.Errorf("once more it is another one: %s", diff)
 			}
@@ -106,6 +107,16 @@ func TestAPictureThatCouldNotBeStoredIsNotThere(t *testing.T) {
 	})
 }
 
+// limitWait returns the time until the next upload, from the refusal of one too many.
+func limitWait(t *testing.T, err error) time.Duration {
+	t.Helper()
+	if refusedFor(err) != quota.LimitReached {
+		t.Fatalf("got %v, want LIMIT_REACHED", err)
+	}
+	why, _ := errors.AsType[fault.UserErrors](err)
+	return why[0].RetryAfter
+}
+
 func TestAUserAddsSoManyPicturesAnHour(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
@@ -120,8 +131,9 @@ func TestAUserAddsSoManyPicturesAnHour(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := add(ann, 9); refusedFor(err) != LimitReached {
-			t.Errorf("the third: %v", err)
+		now = now.Add(20 * time.Minute)
+		if wait := limitWait(t, add(ann, 9)); wait < 39*time.Minute || wait > 41*time.Minute {
+			t.Errorf("the third may be added in %s, want 40 minutes", wait)
 		}
 		if err := add(bob, 9); err != nil {
 			t.Errorf("somebody else: %v", err)
@@ -132,8 +144,8 @@ func TestAUserAddsSoManyPicturesAnHour(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := add(9, 3); refusedFor(err) != LimitReached {
-			t.Errorf("who has only tried: %v", err)
+		if wait := limitWait(t, add(9, 3)); wait <= 0 || wait > time.Hour {
+			t.Errorf("who has only tried may try in %s", wait)
 		}
 		now = now.Add(time.Hour + time.Second)
 		if err := add(ann, 10); err != nil {
@@ -175,7 +187,7 @@ func TestWhatNothingShowsIsCollectedADayLater(t *testing.T) {
 		}
 		now = begin.Add(Orphaned - time.Minute)
 		collect(0)
-		p.upload(t, bob, pngOf(painted(14, 5))) // touched
+		p.upload(t, ann, pngOf(painted(14, 5))) // touched
 		now = begin.Add(Orphaned + time.Minute)
 		collect(2)
 		collect(0)
@@ -189,7 +201,7 @@ func TestWhatNothingShowsIsCollectedADayLater(t *testing.T) {
 					_ = f.Close()
 				}
 			}
-			known, err := p.For(OfNote).Known(t.Context(), []string{image.URL})
+			known, err := p.For(OfNote).Known(t.Context(), mediapath.Program(), []string{image.URL})
 			if _, ok := known[image.URL]; ok == gone || err != nil {
 				t.Errorf("%s is known: %v, %v", name, ok, err)
 			}
@@ -347,7 +359,7 @@ func TestOnlyPicturesThatAreHereAreShown(t *testing.T) {
 			if err := p.show(t.Context(), OfNote, 1, image.URL, path); refusedFor(err) != mediapath.Rejected {
 				t.Errorf("%s: %v", what, err)
 			}
-			known, err := p.For(OfNote).Known(t.Context(), []string{path, image.URL})
+			known, err := p.For(OfNote).Known(t.Context(), mediapath.Program(), []string{path, image.URL})
 			if diff := cmp.Diff(map[string]mediapath.Size{image.URL: {Width: 10, Height: 5}}, known); diff != "" || err != nil {
 				t.Errorf("%s is known: %s, %v", what, diff, err)
 			}
@@ -484,10 +496,10 @@ func TestTheScanReadsAllThingsInPages(t *testing.T) {
 		last := len(users) - 1
 		wrong := []int64{users[0], users[scanPage-1], users[scanPage], users[last-1], users[last]}
 		gone := []int64{users[last] + 1, users[last] + 2}
-		shown := make(map[int64][]string, len(users))
+		shown := make(map[int64]mediapath.Shown, len(users))
 		for _, id := range append(users, gone...) {
 			if !slices.Contains(wrong, id) {
-				shown[id] = []string{url}
+				shown[id] = mediapath.Shown{By: mediapath.Program(), Paths: []string{url}}
 			}
 		}
 		err := ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error { return p.For(OfUser).Show(ctx, tx, shown) })

@@ -15,6 +15,7 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
@@ -142,7 +143,7 @@ func (s *Service) settle(ctx context.Context, r *reconcile.Run, k Kind, owner in
 		if err != nil {
 			return err
 		}
-		here := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !there[names[path]] })
+		here := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return there[names[path]] == nil })
 		if n := len(paths) - len(here); n > 0 {
 			r.Find(fmt.Sprintf("%s %d: it shows %d pictures that are not here", k, owner, n))
 		}
@@ -153,7 +154,7 @@ func (s *Service) settle(ctx context.Context, r *reconcile.Run, k Kind, owner in
 		if r.Dry {
 			return nil
 		}
-		if err := (Shelf{s, k}).Show(ctx, tx, map[int64][]string{owner: here}); err != nil {
+		if err := (Shelf{s, k}).Show(ctx, tx, map[int64]mediapath.Shown{owner: {By: mediapath.Program(), Paths: here}}); err != nil {
 			return err
 		}
 		r.Mend(1)

@@ -6,9 +6,12 @@ import (
 	"maps"
 	"slices"
 
+	"entgo.io/ent/dialect/sql"
+
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/picture"
 	"github.com/tandian-dev/tandian/ent/pictureuse"
+	"github.com/tandian-dev/tandian/ent/predicate"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -35,15 +38,16 @@ type Shelf struct {
 // For returns the pictures for things of a kind.
 func (s *Service) For(k Kind) Shelf { return Shelf{s, k} }
 
-// Known returns the sizes of those pictures among some paths that are kept here, by path.
-func (h Shelf) Known(ctx context.Context, paths []string) (map[string]mediapath.Size, error) {
+// Known returns the sizes of those pictures among some paths that the editor may show, by
+// path: those that the user uploaded, and those that the thing shows already.
+func (h Shelf) Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error) {
 	names, ids := namesOf(paths)
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	rows, err := h.s.db.Picture.Query().Where(picture.IDIn(ids...), picture.Stored(true)).All(ctx)
+	rows, err := h.s.db.Picture.Query().Where(picture.IDIn(ids...), picture.Stored(true), h.allowed(by)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for %d pictures: %w", len(ids), err)
 	}
@@ -57,16 +61,36 @@ func (h Shelf) Known(ctx context.Context, paths []string) (map[string]mediapath.
 	return known, nil
 }
 
+// allowed is the condition that an editor may show a picture.
+func (h Shelf) allowed(by mediapath.Editor) predicate.Picture {
+	return func(s *sql.Selector) {
+		if by.Any {
+			return
+		}
+		own := sql.EQ(s.C(picture.FieldUploaderID), by.UserID)
+		if by.ThingID == 0 {
+			s.Where(own)
+			return
+		}
+		use := sql.Table(pictureuse.Table)
+		s.Where(sql.Or(own, sql.Exists(sql.Select(use.C(pictureuse.FieldID)).From(use).Where(sql.And(
+			sql.ColumnsEQ(use.C(pictureuse.FieldPictureID), s.C(picture.FieldID)),
+			sql.EQ(use.C(pictureuse.FieldKind), h.kind), sql.EQ(use.C(pictureuse.FieldOwnerID), by.ThingID),
+		)))))
+	}
+}
+
 // bulk is how many rows one statement writes or names.
 const bulk = 500
 
-// Show says in tx which pictures things show from now on: those of each id, and no others.
-// A path that names no picture which is kept here is a [fault.UserErrors]. The rows of the
+// Show records in tx which pictures things show from now on: those of each id, and no
+// others. It returns a [fault.UserErrors] for a path that names no picture here, or one
+// that another user uploaded, unless the thing shows it already. The rows of the
 // things must be locked, or be new: of two who say it of one thing at once, the second one
 // must see what the first one wrote. The rows of the pictures stay locked, shared, until tx ends:
 // none of them is collected meanwhile. They may be locked behind any others: who locks
 // them for himself alone, the collector and an upload of the same, waits for nobody then.
-func (h Shelf) Show(ctx context.Context, tx *ent.Tx, shown map[int64][]string) error {
+func (h Shelf) Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error {
 	for owners := range slices.Chunk(slices.Sorted(maps.Keys(shown)), bulk) {
 		if err := h.show(ctx, tx, owners, shown); err != nil {
 			return fmt.Errorf("write down what pictures %d things show: %w", len(owners), err)
@@ -75,10 +99,10 @@ func (h Shelf) Show(ctx context.Context, tx *ent.Tx, shown map[int64][]string) e
 	return nil
 }
 
-func (h Shelf) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[int64][]string) error {
+func (h Shelf) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[int64]mediapath.Shown) error {
 	var paths []string
 	for _, owner := range owners {
-		paths = append(paths, shown[owner]...)
+		paths = append(paths, shown[owner].Paths...)
 	}
 	names, ids := namesOf(paths)
 	there, err := lock(ctx, tx, ids)
@@ -95,16 +119,18 @@ func (h Shelf) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[i
 	}
 	var writes []*ent.PictureUseCreate
 	for _, owner := range owners {
-		for _, path := range shown[owner] {
+		by := shown[owner].By
+		for _, path := range shown[owner].Paths {
 			name := names[path]
-			if !there[name] {
+			row := there[name]
+			_, shows := have[[2]int64{owner, name.ID}]
+			if row == nil || !shows && !mayShow(by, row) {
 				return fault.Refuse(mediapath.Rejected, "A picture is not here any more: upload it again.", h.field()...)
 			}
-			use := [2]int64{owner, name.ID}
-			if _, ok := have[use]; !ok {
+			if !shows {
 				writes = append(writes, tx.PictureUse.Create().SetKind(h.kind).SetOwnerID(owner).SetPictureID(name.ID))
 			}
-			delete(have, use)
+			delete(have, [2]int64{owner, name.ID})
 		}
 	}
 	for some := range slices.Chunk(slices.Collect(maps.Values(have)), bulk) {
@@ -120,6 +146,11 @@ func (h Shelf) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[i
 	return nil
 }
 
+// mayShow reports whether an editor may show a picture that the thing does not show yet.
+func mayShow(by mediapath.Editor, row *ent.Picture) bool {
+	return by.Any || row.UploaderID != nil && *row.UploaderID == by.UserID
+}
+
 // field is the argument that names the pictures of a kind of thing.
 func (h Shelf) field() []string {
 	if h.kind == OfUser {
@@ -128,10 +159,9 @@ func (h Shelf) field() []string {
 	return []string{"input", "images"}
 }
 
-// lock locks the rows of pictures, in one order, and returns the names of those that are
-// stored.
-func lock(ctx context.Context, tx *ent.Tx, ids []int64) (map[mediapath.Name]bool, error) {
-	there := make(map[mediapath.Name]bool, len(ids))
+// lock locks the rows of pictures, in one order, and returns those that are stored, by name.
+func lock(ctx context.Context, tx *ent.Tx, ids []int64) (map[mediapath.Name]*ent.Picture, error) {
+	there := make(map[mediapath.Name]*ent.Picture, len(ids))
 	for some := range slices.Chunk(ids, bulk) {
 		one := tx.Picture.Query().Where(picture.IDIn(some...), picture.Stored(true)).Order(ent.Asc(picture.FieldID))
 		one.Modify(store.ForShare)
@@ -140,7 +170,7 @@ func lock(ctx context.Context, tx *ent.Tx, ids []int64) (map[mediapath.Name]bool
 			return nil, fmt.Errorf("lock %d pictures: %w", len(some), err)
 		}
 		for _, r := range rows {
-			there[nameOf(r)] = true
+			there[nameOf(r)] = r
 		}
 	}
 	return there, nil

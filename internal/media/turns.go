@@ -64,16 +64,17 @@ type tries struct {
 	by    map[int64]int
 }
 
-// take counts one more, unless there are as many as there may be.
-func (t *tries) take(user int64, now time.Time, most int) bool {
+// take counts one more try of a user and returns 0. If the user has reached the
+// limit, it returns the time until the next one.
+func (t *tries) take(user int64, now time.Time, limit int) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.by == nil || now.Sub(t.begun) >= time.Hour {
 		t.by, t.begun = map[int64]int{}, now
 	}
-	if t.by[user] >= most {
-		return false
+	if t.by[user] >= limit {
+		return t.begun.Add(time.Hour).Sub(now)
 	}
 	t.by[user]++
-	return true
+	return 0
 }

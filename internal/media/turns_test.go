@@ -42,14 +42,18 @@ func TestTriesAreCountedForAnHour(t *testing.T) {
 	var tries tries
 	now := time.Now()
 	for i := range 3 {
-		if got := tries.take(ann, now, 2); got != (i < 2) {
-			t.Errorf("try %d: %v", i+1, got)
+		want := time.Duration(0)
+		if i == 2 {
+			want = time.Hour
+		}
+		if got := tries.take(ann, now, 2); got != want {
+			t.Errorf("try %d waits %s, want %s", i+1, got, want)
 		}
 	}
-	if !tries.take(bob, now, 2) {
+	if tries.take(bob, now, 2) != 0 {
 		t.Error("somebody else may not")
 	}
-	if tries.take(ann, now.Add(time.Hour-1), 2) || !tries.take(ann, now.Add(time.Hour), 2) {
+	if tries.take(ann, now.Add(time.Hour-1), 2) != 1 || tries.take(ann, now.Add(time.Hour), 2) != 0 {
 		t.Error("the hour does not end after an hour")
 	}
 }

@@ -21,7 +21,7 @@ const headSize = 50
 func (s *Service) openCaches(hub *cache.Hub) {
 	s.notes = cache.New(hub, cache.Policy{
 		Name: "note", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: time.Minute, StaleIfError: 10 * time.Minute,
-		// It never changes but for its end, and a moment's delay of that harms nobody.
+		// A note changes only when it is deleted or loses a picture; a short delay is harmless.
 		Local: cache.Local{Share: 0.1, Suits: cache.Hot | cache.SeldomChanged | cache.MayBeStale},
 	}, cache.Source[int64, Note]{Key: decimal, Load: s.load, All: s.all, Parse: parseDecimal})
 	s.counts = cache.New(hub, cache.Policy{

@@ -3,9 +3,9 @@
 // their counts. Who likes a note is the room internal/like's business, what is said
 // about it that of internal/comment.
 //
-// The rows of the database are the truth. A note never changes between its publishing
-// and its end, so its row is cached for long; what is counted of it changes all the
-// time and is cached apart.
+// The rows of the database are the truth. A note changes only when it loses a deleted
+// picture, is deleted, or is cleared. Its row is cached for long; its counters change
+// often and have a cache of their own.
 package note
 
 import (
@@ -25,6 +25,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
@@ -74,11 +75,11 @@ type Users interface {
 
 // Pictures are those that notes show.
 type Pictures interface {
-	// Known returns the sizes of those among some paths that are kept here, by path.
-	Known(ctx context.Context, paths []string) (map[string]mediapath.Size, error)
-	// Show says in tx which pictures notes show from now on, by id of the note. It is a
-	// [fault.UserErrors] if one of them is not kept here.
-	Show(ctx context.Context, tx *ent.Tx, shown map[int64][]string) error
+	// Known returns the sizes of the pictures that the editor may show, by path.
+	Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
+	// Show records in tx which pictures notes show, by id of the note. It returns a
+	// [fault.UserErrors] if the editor may not show one of them.
+	Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error
 }
 
 // Feed is where notes go when they are published.
@@ -122,6 +123,7 @@ type Service struct {
 	users    Users
 	pictures Pictures
 	feed     Feed
+	quota    *quota.Limit
 	now      func() time.Time
 	sql      statements
 	press    *press
@@ -134,9 +136,9 @@ type Service struct {
 }
 
 // New builds a Service. It starts nothing and closes nothing: what it is given belongs
-// to the caller. The dialect is that of db, as ent calls it.
-func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users, pictures Pictures, feed Feed) *Service {
-	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, pictures: pictures, feed: feed, now: time.Now}
+// to the caller. A nil limit allows any number of notes. The dialect is that of db, as ent calls it.
+func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users, pictures Pictures, feed Feed, limit *quota.Limit) *Service {
+	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, pictures: pictures, feed: feed, quota: limit, now: time.Now}
 	var notes, counted string
 	err := sqlfile.Read(files, dialectOf, map[string]*string{
 		"notes": &notes, "counted": &counted,

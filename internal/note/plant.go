@@ -41,7 +41,7 @@ func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(don
 	for _, n := range notes {
 		paths = append(paths, n.Images...)
 	}
-	known, err := s.pictures.Known(ctx, slices.Compact(slices.Sorted(slices.Values(paths))))
+	known, err := s.pictures.Known(ctx, mediapath.Program(), slices.Compact(slices.Sorted(slices.Values(paths))))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -58,7 +58,7 @@ func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(don
 		if len(fresh) == 0 {
 			return nil
 		}
-		if err := s.pictures.Show(ctx, tx, shownBy(fresh)); err != nil {
+		if err := s.pictures.Show(ctx, tx, shownBy(fresh, true)); err != nil {
 			return err
 		}
 		if told, err = s.prepare(ctx, tx, fresh, 1); err != nil {

@@ -146,7 +146,7 @@ func (s *Service) store(ctx context.Context, all []*publication) (told announcem
 		if err != nil {
 			return err
 		}
-		if err := s.pictures.Show(ctx, tx, shownBy(rows)); err != nil {
+		if err := s.pictures.Show(ctx, tx, shownBy(rows, false)); err != nil {
 			return err
 		}
 		if told, err = s.prepare(ctx, tx, rows, 1); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
@@ -63,10 +64,10 @@ func checkText(wrong *fault.UserErrors, field, written string, clean func(string
 
 // images are the pictures at some paths, as a row has them; what is wrong with them is
 // added to wrong.
-func (s *Service) images(ctx context.Context, paths []string, wrong *fault.UserErrors) ([]schema.Image, error) {
+func (s *Service) images(ctx context.Context, author int64, paths []string, wrong *fault.UserErrors) ([]schema.Image, error) {
 	why := mediapath.Check(paths)
 	if why == "" {
-		known, err := s.pictures.Known(ctx, paths)
+		known, err := s.pictures.Known(ctx, mediapath.Editor{UserID: author}, paths)
 		if err != nil {
 			return nil, err
 		}
@@ -82,13 +83,27 @@ func (s *Service) images(ctx context.Context, paths []string, wrong *fault.UserE
 // author and its shop shows it; the hot ones within two seconds.
 //
 // Bounds that it breaks and a shop that there is not are a [fault.UserErrors] with all
-// of them; any other error means that the database failed. Calling it again makes
-// another note.
+// of them; so is a note above the author's hourly limit, with [quota.LimitReached]. Any
+// other error means that the database failed. Calling it again makes another note.
 func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, error) {
 	ctx, span := observe.Span(ctx, "note.Publish")
 	defer span.End()
 	d, wrong := d.check()
-	images, err := s.images(ctx, d.Images, &wrong)
+	var use *quota.Use // counted while pictures and the shop are read
+	if len(wrong) == 0 {
+		use = s.quota.Take(ctx, author)
+	}
+	row, err := s.publish(ctx, author, d, wrong, use)
+	if err != nil {
+		use.Release(ctx)
+		return nil, err
+	}
+	return fromRow(row), nil
+}
+
+// publish stores a note whose texts were checked. wrong has what the check found.
+func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong fault.UserErrors, use *quota.Use) (*ent.Note, error) {
+	images, err := s.images(ctx, author, d.Images, &wrong)
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +117,10 @@ func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, er
 	if err := wrong.OrNil(); err != nil {
 		return nil, err
 	}
-	row, err := s.press.do(ctx, author, d, images) // not until the client hangs up: what was committed must be made known
-	if err != nil {
+	if err := use.Wait(); err != nil {
 		return nil, err
 	}
-	return fromRow(row), nil
+	return s.press.do(ctx, author, d, images) // not until the client hangs up: what was committed must be made known
 }
 
 // An Editor is who asks for a note to be deleted.
@@ -162,7 +176,7 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (ann
 	if err != nil {
 		return announcement{}, err
 	}
-	if err := s.pictures.Show(ctx, tx, map[int64][]string{id: nil}); err != nil {
+	if err := s.pictures.Show(ctx, tx, map[int64]mediapath.Shown{id: {}}); err != nil {
 		return announcement{}, err
 	}
 	if err := tx.NoteCount.Update().Where(notecount.ID(id)).SetDeleted(true).AddVersion(1).Exec(ctx); err != nil {
@@ -185,4 +199,58 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (ann
 	}
 	told.events = []Event{{Seq: told.last, NoteID: id, AuthorID: row.AuthorID, Follows: follows}}
 	return told, nil
+}
+
+// DropImage removes a deleted picture from a note, and invalidates the cached note. It may
+// be repeated. A note that does not show the picture stays as it is.
+func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	err := s.tx(ctx, func(tx *ent.Tx) error {
+		one := tx.Note.Query().Where(entnote.ID(id))
+		one.Modify(store.ForUpdate)
+		row, err := one.Only(ctx)
+		if ent.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		left := schema.Without(row.Images, path)
+		if len(left) == len(row.Images) {
+			return nil
+		}
+		return tx.Note.UpdateOneID(id).SetImages(left).Exec(ctx)
+	})
+	if err != nil {
+		return fmt.Errorf("remove a picture from note %d: %w", id, err)
+	}
+	return outbox.Later(s.notes.Invalidate(ctx, id)) // the caller repeats it
+}
+
+// Uncleared returns ids of notes that were deleted before a time and still have their
+// texts, the first deleted first.
+func (s *Service) Uncleared(ctx context.Context, before time.Time, limit int) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	ids, err := s.db.Note.Query().
+		Where(entnote.DeletedAtNotNil(), entnote.ClearedAtIsNil(), entnote.DeletedAtLT(before.UnixMilli())).
+		Order(entnote.ByDeletedAt()).Limit(limit).IDs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select deleted notes with texts: %w", err)
+	}
+	return ids, nil
+}
+
+// ClearTexts clears titles, contents and pictures of deleted notes. It may be repeated. A
+// note that is not deleted stays as it is.
+func (s *Service) ClearTexts(ctx context.Context, ids []int64) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	err := s.db.Note.Update().Where(entnote.IDIn(ids...), entnote.DeletedAtNotNil(), entnote.ClearedAtIsNil()).
+		SetTitle("").SetContent("").SetImages([]schema.Image{}).SetClearedAt(s.now().UnixMilli()).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("clear %d deleted notes: %w", len(ids), err)
+	}
+	return nil
 }

@@ -43,12 +43,13 @@ func imagesOf(paths []string, known map[string]mediapath.Size) []schema.Image {
 	return images
 }
 
-// shownBy are the pictures that notes show, by note.
-func shownBy(rows []*ent.Note) map[int64][]string {
-	shown := map[int64][]string{}
+// shownBy returns the pictures that notes show, by note. With program they may be any
+// pictures, else only those of their authors.
+func shownBy(rows []*ent.Note, program bool) map[int64]mediapath.Shown {
+	shown := map[int64]mediapath.Shown{}
 	for _, r := range rows {
 		if len(r.Images) > 0 {
-			shown[r.ID] = schema.URLs(r.Images)
+			shown[r.ID] = mediapath.Shown{By: mediapath.Editor{UserID: r.AuthorID, Any: program}, Paths: schema.URLs(r.Images)}
 		}
 	}
 	return shown

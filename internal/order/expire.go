@@ -17,7 +17,8 @@ const (
 	expireEvery = time.Second
 	expireBatch = 100 // orders cancelled in one transaction
 
-	// grace is how much longer an order stays that somebody may be paying.
+	// grace is how long an open attempt to pay keeps its order from being cancelled by
+	// time, from the opening of the attempt.
 	grace = 5 * time.Minute
 
 	keepDigest  = 24 * time.Hour // how long a client's key stands for its order
@@ -27,8 +28,8 @@ const (
 )
 
 // Expire cancels unpaid orders whose time is over, a second after that, until ctx
-// ends; one with an open payment has five minutes more. Any number of processes may run
-// it: what is due stands in the rows.
+// ends. An attempt that was opened in the last five minutes delays it. Any number of
+// processes may run it: the rows hold all state.
 func (s *Service) Expire(ctx context.Context) error {
 	for clock.Sleep(ctx, expireEvery) == nil {
 		s.expireAll(ctx)
@@ -78,10 +79,10 @@ func (s *Service) expire(ctx context.Context) (looked int, err error) {
 // due locks orders whose time is over, those that nobody else has locked.
 func (s *Service) due(ctx context.Context, tx *ent.Tx) ([]*ent.Order, error) {
 	now := s.now()
-	open := entorder.HasPaymentsWith(payment.StateEQ(payment.StateOPEN))
+	young := entorder.HasPaymentsWith(payment.StateEQ(payment.StateOPEN), payment.CreatedAtGTE(now.Add(-grace).UnixMilli()))
 	batch := tx.Order.Query().Where(
 		entorder.StatusEQ(entorder.StatusUNPAID), entorder.PayBeforeLT(now.UnixMilli()),
-		entorder.Or(entorder.PayBeforeLT(now.Add(-grace).UnixMilli()), entorder.Not(open)),
+		entorder.Or(entorder.PayBeforeLT(now.Add(-grace).UnixMilli()), entorder.Not(young)),
 	).Order(entorder.ByPayBefore(), entorder.ByID()).Limit(expireBatch)
 	batch.Modify(store.ForUpdateSkipLocked)
 	rows, err := batch.All(ctx)
@@ -104,7 +105,7 @@ func (s *Service) unattempted(ctx context.Context, tx *ent.Tx, rows []*ent.Order
 	if len(ids) == 0 {
 		return rows, nil
 	}
-	open, err := tx.Payment.Query().Where(payment.OrderIDIn(ids...), payment.StateEQ(payment.StateOPEN)).All(ctx)
+	open, err := tx.Payment.Query().Where(payment.OrderIDIn(ids...), payment.StateEQ(payment.StateOPEN), payment.CreatedAtGTE(late)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select their payments: %w", err)
 	}

@@ -22,21 +22,26 @@ func TestUnpaidOrdersAreCancelledWhenTheirTimeIsOver(t *testing.T) {
 		w.provider.Plan = func(Charge) Course { return Course{Says: Pending} }
 		p := w.process(t, func(c *Config) { c.payWait = time.Millisecond })
 		p.furnish(t)
-		unpaid, tried, paid := p.plant(t, w, Unpaid), p.plant(t, w, Unpaid), p.plant(t, w, Paid)
-		if _, err := p.Pay(t.Context(), ann, tried.ID, Wechat); err != nil {
-			t.Fatal(err)
+		unpaid, early, tried, paid := p.plant(t, w, Unpaid), p.plant(t, w, Unpaid), p.plant(t, w, Unpaid), p.plant(t, w, Paid)
+		attempt := func(o *Order) {
+			if _, err := p.Pay(t.Context(), ann, o.ID, Wechat); err != nil {
+				t.Fatal(err)
+			}
 		}
+		attempt(early)
+		w.pass(13 * time.Minute)
+		attempt(tried)
 		for _, tt := range []struct {
-			name                string
-			after               time.Duration
-			unpaid, tried, paid Status
-			stock               int
+			name                       string
+			after                      time.Duration
+			unpaid, early, tried, paid Status
+			stock                      int
 		}{
-			{"within the time", 14 * time.Minute, Unpaid, Unpaid, Paid, 0},
-			{"after the time", 2 * time.Minute, Cancelled, Unpaid, Paid, 1},
-			{"and again", time.Minute, Cancelled, Unpaid, Paid, 1},
-			{"after the grace", grace, Cancelled, Cancelled, Paid, 2},
-			{"a day later", 24 * time.Hour, Cancelled, Cancelled, Paid, 2},
+			{"within the time", time.Minute, Unpaid, Unpaid, Unpaid, Paid, 0},
+			{"after the time", 2 * time.Minute, Cancelled, Cancelled, Unpaid, Paid, 2},
+			{"and again", time.Minute, Cancelled, Cancelled, Unpaid, Paid, 2},
+			{"after the grace", grace, Cancelled, Cancelled, Cancelled, Paid, 3},
+			{"a day later", 24 * time.Hour, Cancelled, Cancelled, Cancelled, Paid, 3},
 		} {
 			w.pass(tt.after)
 			again := w.process(t) // a process that knows nothing of the one before
@@ -44,7 +49,7 @@ func TestUnpaidOrdersAreCancelledWhenTheirTimeIsOver(t *testing.T) {
 			for _, o := range []struct {
 				id   int64
 				want Status
-			}{{unpaid.ID, tt.unpaid}, {tried.ID, tt.tried}, {paid.ID, tt.paid}} {
+			}{{unpaid.ID, tt.unpaid}, {early.ID, tt.early}, {tried.ID, tt.tried}, {paid.ID, tt.paid}} {
 				got, err := p.ByID(t.Context(), Viewer{UserID: ann}, o.id)
 				if err != nil || got.Status != o.want {
 					t.Errorf("%s: %+v, %v; want %s", tt.name, got, err, o.want)
@@ -68,8 +73,10 @@ func TestAnOrderThatIsBeingPaidIsLeftOutUnderTheLockToo(t *testing.T) {
 			return func(c *ent.OrderCreate) { c.SetPayBefore(w.now().Add(-before).UnixMilli()) }
 		}
 		alone, tried, long := p.plant(t, w, Unpaid, at(time.Minute)), p.plant(t, w, Unpaid, at(time.Minute)), p.plant(t, w, Unpaid, at(time.Hour))
-		for _, o := range []*Order{tried, long} {
-			p.db.Payment.Create().SetOrderID(o.ID).SetAttempt(1).SetMethod("ALIPAY").SetAmount(1).SetCreatedAt(1).SetUpdatedAt(1).SaveX(t.Context())
+		early := p.plant(t, w, Unpaid, at(time.Minute))
+		opened := w.now().Add(-2 * time.Minute).UnixMilli()
+		for o, at := range map[*Order]int64{tried: opened, long: 1, early: 1} {
+			p.db.Payment.Create().SetOrderID(o.ID).SetAttempt(1).SetMethod("ALIPAY").SetAmount(1).SetCreatedAt(at).SetUpdatedAt(at).SaveX(t.Context())
 		}
 		err := ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) error {
 			rows, err := p.unattempted(t.Context(), tx, tx.Order.Query().Order(entorder.ByID()).AllX(t.Context()))
@@ -77,7 +84,7 @@ func TestAnOrderThatIsBeingPaidIsLeftOutUnderTheLockToo(t *testing.T) {
 			for _, r := range rows {
 				ids = append(ids, r.ID)
 			}
-			if diff := cmp.Diff([]int64{alone.ID, long.ID}, ids); diff != "" {
+			if diff := cmp.Diff([]int64{alone.ID, long.ID, early.ID}, ids); diff != "" {
 				t.Error(diff)
 			}
 			return err

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/balance"
 	entflash "github.com/tandian-dev/tandian/ent/flashsale"
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/payment"
@@ -197,6 +198,33 @@ func (usersRoom) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int
 
 func (usersRoom) Announce(context.Context, []int64, []outbox.Ticket) {}
 
+// ledger has balances as rows, without entries.
+type ledger struct{}
+
+func (ledger) Pay(ctx context.Context, tx *ent.Tx, userID, _ int64, amount int) (bool, error) {
+	n, err := tx.Balance.Update().Where(balance.ID(userID), balance.AmountGTE(int64(amount))).AddAmount(-int64(amount)).Save(ctx)
+	return n == 1, err
+}
+
+func (ledger) Refund(ctx context.Context, tx *ent.Tx, userID, paymentID int64) error {
+	p, err := tx.Payment.Get(ctx, paymentID)
+	if err != nil {
+		return err
+	}
+	return tx.Balance.UpdateOneID(userID).AddAmount(int64(p.Amount)).Exec(ctx)
+}
+
+// fund gives Ann a balance.
+func (p process) fund(t *testing.T, amount int64) {
+	t.Helper()
+	p.db.Balance.Create().SetID(ann).SetAmount(amount).ExecX(t.Context())
+}
+
+func (p process) balance(t *testing.T) int64 {
+	t.Helper()
+	return p.db.Balance.GetX(t.Context(), ann).Amount
+}
+
 // process starts a process of the town.
 func (w *town) process(t *testing.T, change ...func(*Config)) process {
 	t.Helper()
@@ -212,7 +240,7 @@ func (w *town) process(t *testing.T, change ...func(*Config)) process {
 	})
 	cfg := Config{
 		Prefix: storetest.Prefix, Vouchers: w, Sales: w, Shops: shopsRoom{w}, Users: usersRoom{w}, Numbers: w,
-		StockKey: stockKey, Provider: w.provider, Tell: w.tell, Now: w.now,
+		Ledger: ledger{}, StockKey: stockKey, Provider: w.provider, Tell: w.tell, Now: w.now,
 	}
 	for _, c := range change {
 		c(&cfg)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
-	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -20,6 +19,7 @@ import (
 // The life of an order:
 //
 //	UNPAID ─▶ PAID ─▶ USED
+//	  │         │       └─▶ REFUNDING, by an administrator, of a disputed one
 //	  │         └───▶ REFUNDING ─▶ REFUNDED
 //	  └─▶ CANCELLED
 //
@@ -27,19 +27,18 @@ import (
 // it still is what it was. Who comes second finds it changed, and is told what it is
 // now. Attempts to pay are opened and decided under the same lock.
 //
-// Locks are taken in one order everywhere: orders' rows to look at, rows of flash
-// sales, orders' rows to write. The statement that commits a flash sale locks the sale
+// Locks are taken in one order everywhere: orders' rows to read, rows of balances, rows
+// of flash sales, orders' rows to write. The statement that commits a flash sale locks the sale
 // and then may wait for the live order of a user to be decided, which must not wait
 // for the sale then.
 
-// Cancel ends an unpaid order of a user. While a payment of it is under way, it
-// cannot be cancelled: that is a [fault.UserErrors], as for an order in another
-// status, and the order as it is now is returned with it. Somebody else's order is not
-// found.
+// Cancel ends a user's unpaid order. It abandons an open attempt to pay: if its money
+// still comes, it is refunded. An order in another status is a [fault.UserErrors], with
+// the order as it is now. Another user's order is not found.
 func (s *Service) Cancel(ctx context.Context, userID, id int64) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Cancel")
 	defer span.End()
-	return s.move(ctx, id, ownOf(userID), verb{from: Unpaid, to: Cancelled, code: NotCancellable, does: "cancelled", check: nothingOpen})
+	return s.move(ctx, id, ownOf(userID), verb{from: Unpaid, to: Cancelled, code: NotCancellable, does: "cancelled", also: s.abandon})
 }
 
 // Redeem marks a paid order as used: by the merchant of its shop, or an
@@ -55,7 +54,8 @@ func (s *Service) Redeem(ctx context.Context, v Viewer, id int64) (*Order, error
 		}
 		return ok, err
 	}
-	return s.move(ctx, id, may, verb{from: Paid, to: Used, code: NotRedeemable, does: "redeemed"})
+	by := func(u *ent.OrderUpdate) { u.SetRedeemedBy(v.UserID) }
+	return s.move(ctx, id, may, verb{from: Paid, to: Used, code: NotRedeemable, does: "redeemed", set: by})
 }
 
 // A verb is a transition that somebody asks for.
@@ -63,10 +63,12 @@ type verb struct {
 	from, to Status
 	code     fault.Code // of the refusal
 	does     string     // what becomes of the order, for people
-	// check says what else is in the way, for people; nil: nothing can be.
-	check func(ctx context.Context, tx *ent.Tx, row *ent.Order) (string, error)
+	// check returns what else prevents the transition, for people; nil: nothing does.
+	check func(row *ent.Order) string
 	// also does what belongs to it in the transaction; nil: nothing.
 	also func(ctx context.Context, tx *ent.Tx, row *ent.Order) error
+	// set writes more columns of the order; nil: none.
+	set func(u *ent.OrderUpdate)
 }
 
 // refuse says why an order stays what it is.
@@ -147,9 +149,7 @@ func (s *Service) move(ctx context.Context, id int64, may permit, v verb) (*Orde
 			return v.refuse(order)
 		}
 		if v.check != nil {
-			if why, err := v.check(ctx, tx, row); err != nil {
-				return err
-			} else if why != "" {
+			if why := v.check(row); why != "" {
 				return refusedOrder(v.code, why)
 			}
 		}
@@ -158,7 +158,11 @@ func (s *Service) move(ctx context.Context, id int64, may permit, v verb) (*Orde
 				return err
 			}
 		}
-		t, err = s.turn(ctx, tx, []*ent.Order{row}, v.to)
+		var more []func(*ent.OrderUpdate)
+		if v.set != nil {
+			more = append(more, v.set)
+		}
+		t, err = s.turn(ctx, tx, []*ent.Order{row}, v.to, more...)
 		return err
 	})
 	if _, refused := errors.AsType[fault.UserErrors](err); refused {
@@ -183,18 +187,6 @@ func lockRow(ctx context.Context, tx *ent.Tx, id int64) (*ent.Order, error) {
 		return nil, fmt.Errorf("select order %d: %w", id, err)
 	}
 	return row, nil
-}
-
-// nothingOpen is in the way of a cancellation while somebody may be paying.
-func nothingOpen(ctx context.Context, tx *ent.Tx, row *ent.Order) (string, error) {
-	open, err := tx.Payment.Query().Where(payment.OrderID(row.ID), payment.StateEQ(payment.StateOPEN)).Exist(ctx)
-	if err != nil {
-		return "", fmt.Errorf("select its payments: %w", err)
-	}
-	if open {
-		return "A payment of this order is under way.", nil
-	}
-	return "", nil
 }
 
 // A turn is a transition of some orders that is written, for what follows its commit.

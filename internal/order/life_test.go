@@ -153,10 +153,13 @@ func TestOfTwoVerbsAtOnceOneWins(t *testing.T) {
 		w := newTown(on)
 		both := []process{w.process(t), w.process(t)}
 		both[0].furnish(t)
-		pay := side{"pay", func(p process, _ *town, id int64) bool {
-			o, err := p.Pay(t.Context(), ann, id, Balance)
-			return won(err, NotPayable, t) && o.Status == Paid
-		}, Paid}
+		both[0].fund(t, 1_000_000)
+		payBy := func(method PayMethod) side {
+			return side{"pay by " + string(method), func(p process, _ *town, id int64) bool {
+				o, err := p.Pay(t.Context(), ann, id, method)
+				return won(err, NotPayable, t) && o.Status == Paid
+			}, Paid}
+		}
 		cancel := side{"cancel", func(p process, _ *town, id int64) bool {
 			_, err := p.Cancel(t.Context(), ann, id)
 			return won(err, NotCancellable, t)
@@ -182,7 +185,8 @@ func TestOfTwoVerbsAtOnceOneWins(t *testing.T) {
 			from   Status
 			change []func(*ent.OrderCreate)
 		}{
-			{pay, cancel, Unpaid, nil},
+			{payBy(Balance), cancel, Unpaid, nil},
+			{payBy(Alipay), cancel, Unpaid, nil},
 			{cancel, cancel, Unpaid, nil},
 			{cancel, expire, Unpaid, []func(*ent.OrderCreate){due}},
 			{expire, expire, Unpaid, []func(*ent.OrderCreate){due}},
@@ -232,31 +236,6 @@ func TestOfTwoVerbsAtOnceOneWins(t *testing.T) {
 		}
 		for _, p := range both {
 			p.box.Wait()
-		}
-	})
-}
-
-func TestACancellationWaitsForThePayment(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
-		w.provider.Plan = func(Charge) Course { return Course{Says: Pending, Later: Refused} }
-		p := w.process(t, func(c *Config) { c.payWait = time.Millisecond })
-		p.furnish(t)
-		o := p.plant(t, w, Unpaid)
-		if got, err := p.Pay(t.Context(), ann, o.ID, Wechat); err != nil || got.Status != Unpaid {
-			t.Fatalf("%v, %v", got, err)
-		}
-		got, err := p.Cancel(t.Context(), ann, o.ID)
-		if codes(err) != string(NotCancellable) || got.Status != Unpaid {
-			t.Fatalf("%v, %v", got, err)
-		}
-		deliver(t, p, w)
-		if got, err := p.Cancel(t.Context(), ann, o.ID); err != nil || got.Status != Cancelled {
-			t.Errorf("%v, %v", got, err)
-		}
-		want := []*ent.Payment{{OrderID: o.ID, Attempt: 1, State: payment.StateREFUSED, Amount: 1000, Method: "WECHAT"}}
-		if diff := cmp.Diff(want, p.payments(t, o.ID), onlyPayment); diff != "" {
-			t.Error(diff)
 		}
 	})
 }

@@ -22,7 +22,7 @@ func newMetrics(reg prometheus.Registerer, log *slog.Logger) *metrics {
 	m := &metrics{
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_order_events_total",
-			Help: "What happened to orders in this process: placed (ordinary ones), attempted, refused (payments), paid, used, cancelled, expired, refunding, refunded, void (payments of orders that had ended, to be given back), tallied.",
+			Help: "What happened to orders in this process: placed (ordinary ones), attempted, refused, abandoned and mismatched (payments, and notices that name another amount), paid, used, disputed (redemptions, by their buyers), cancelled, expired, refunding, refunded, void (payments of orders that had ended, to be given back), tallied.",
 		}, []string{"event"}),
 		failures: observe.NewFailures(reg, log, prometheus.CounterOpts{
 			Name: "tandian_order_failures_total",
@@ -30,7 +30,7 @@ func newMetrics(reg prometheus.Registerer, log *slog.Logger) *metrics {
 		}, "orders: something failed in the background", doings...),
 	}
 	reg.MustRegister(m.events)
-	for _, event := range []string{"placed", "attempted", "refused", "paid", "used", "cancelled", "expired", "refunding", "refunded", "void", "tallied"} {
+	for _, event := range []string{"placed", "attempted", "refused", "abandoned", "mismatched", "paid", "used", "disputed", "cancelled", "expired", "refunding", "refunded", "void", "tallied"} {
 		m.events.WithLabelValues(event)
 	}
 	return m

@@ -8,6 +8,8 @@
 package order
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -39,23 +41,31 @@ const (
 	Wechat  PayMethod = "WECHAT"
 )
 
+// Currency is the ISO 4217 code of all prices.
+const Currency = "CNY"
+
 // An Order is one piece of a voucher that a user ordered.
 type Order struct {
-	ID          int64      `json:"id"` // the number that people read
-	UserID      int64      `json:"user"`
-	VoucherID   int64      `json:"voucher"`
-	ShopID      int64      `json:"shop"`
-	Status      Status     `json:"status"`
-	PayValue    int        `json:"pay_value"` // minor units
-	PayMethod   *PayMethod `json:"pay_method,omitempty"`
-	FailureCode fault.Code `json:"failure,omitempty"` // why, of a failed one
-	Version     int64      `json:"version"`           // raised by every change; 0 of a queued one
-	CreatedAt   time.Time  `json:"created_at"`        // when it was admitted, to the millisecond
-	PayBefore   *time.Time `json:"pay_before,omitempty"`
-	PaidAt      *time.Time `json:"paid_at,omitempty"`
-	UsedAt      *time.Time `json:"used_at,omitempty"`
-	CancelledAt *time.Time `json:"cancelled_at,omitempty"`
-	RefundedAt  *time.Time `json:"refunded_at,omitempty"`
+	ID        int64  `json:"id"` // the number that people read
+	UserID    int64  `json:"user"`
+	VoucherID int64  `json:"voucher"`
+	ShopID    int64  `json:"shop"`
+	Status    Status `json:"status"`
+	PayValue  int    `json:"pay_value"`       // minor units
+	TermsID   int64  `json:"terms,omitempty"` // of its voucher at the insert; 0: the first ones
+	// TermsUnknown marks an order of a sale that was stored just now: its row was not read.
+	TermsUnknown bool       `json:"-"`
+	PayMethod    *PayMethod `json:"pay_method,omitempty"`
+	FailureCode  fault.Code `json:"failure,omitempty"` // why, of a failed one
+	Version      int64      `json:"version"`           // raised by every change; 0 of a queued one
+	CreatedAt    time.Time  `json:"created_at"`        // when it was admitted, to the millisecond
+	PayBefore    *time.Time `json:"pay_before,omitempty"`
+	PaidAt       *time.Time `json:"paid_at,omitempty"`
+	UsedAt       *time.Time `json:"used_at,omitempty"`
+	RedeemedBy   *int64     `json:"redeemed_by,omitempty"` // user; nil of redemptions before this was stored
+	DisputedAt   *time.Time `json:"disputed_at,omitempty"` // when the buyer disputed the redemption
+	CancelledAt  *time.Time `json:"cancelled_at,omitempty"`
+	RefundedAt   *time.Time `json:"refunded_at,omitempty"`
 }
 
 // Number is the number that people read out.
@@ -86,8 +96,39 @@ const (
 	NotCancellable fault.Code = "ORDER_NOT_CANCELLABLE"
 	NotRefundable  fault.Code = "ORDER_NOT_REFUNDABLE"
 	NotRedeemable  fault.Code = "ORDER_NOT_REDEEMABLE"
+	NotDisputable  fault.Code = "ORDER_NOT_DISPUTABLE"
+	OwnShop        fault.Code = "OWN_SHOP"            // a merchant does not buy at the own shop
 	NotCompleted   fault.Code = "ORDER_NOT_COMPLETED" // failed for a reason of ours; order again
+
+	InsufficientBalance fault.Code = "INSUFFICIENT_BALANCE"
 )
+
+// TermsIDs returns the terms of orders, by number. It leaves out orders that have the
+// first terms of their vouchers. It reads the rows of orders with TermsUnknown.
+func (s *Service) TermsIDs(ctx context.Context, orders []*Order) (map[int64]int64, error) {
+	terms := make(map[int64]int64, len(orders))
+	var unknown []int64
+	for _, o := range orders {
+		if o.TermsUnknown {
+			unknown = append(unknown, o.ID)
+		} else if o.TermsID != 0 {
+			terms[o.ID] = o.TermsID
+		}
+	}
+	if len(unknown) == 0 {
+		return terms, nil
+	}
+	rows, err := s.rows.GetMany(ctx, unknown)
+	if err != nil {
+		return nil, fmt.Errorf("read the terms of %d orders: %w", len(unknown), err)
+	}
+	for id, o := range rows {
+		if o.TermsID != 0 {
+			terms[id] = o.TermsID
+		}
+	}
+	return terms, nil
+}
 
 // IsNode says that there is a global id.
 func (Order) IsNode() {}

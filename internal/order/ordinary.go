@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
+	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -75,6 +76,19 @@ func (s *Service) lockOrder(ctx, whole context.Context, w wish) (release func())
 	}
 }
 
+// termsOf returns the terms that a voucher has in the transaction that stores an order
+// of it; nil stands for the first ones.
+func termsOf(ctx context.Context, tx *ent.Tx, voucherID int64) (*int64, error) {
+	row, err := tx.Voucher.Query().Where(entvoucher.ID(voucherID)).Select(entvoucher.FieldTermsID).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	if err != nil {
+		return nil, fmt.Errorf("select the terms of voucher %d: %w", voucherID, err)
+	}
+	return row.TermsID, nil
+}
+
 // insert stores an unpaid order. It returns nil if another one is in its way: by its
 // key, or of the same user.
 func (s *Service) insert(ctx context.Context, w wish) (*ent.Order, []outbox.Ticket, error) {
@@ -88,9 +102,12 @@ func (s *Service) insert(ctx context.Context, w wish) (*ent.Order, []outbox.Tick
 		PayValue: v.Price, Version: 1, CreatedAt: now.UnixMilli(), PayBefore: now.Add(s.cfg.PayWithin).UnixMilli(),
 	}
 	var job []outbox.Ticket
-	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
-		err := tx.Order.Create().SetID(number).SetUserID(w.user).SetVoucherID(v.ID).SetShopID(v.ShopID).SetStatus(row.Status).
-			SetOnePerUser(v.OnePerUser).SetFlash(false).SetPayValue(v.Price).SetNillableIdempotency(optional.OrNil(w.digest)).
+	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
+		if row.TermsID, err = termsOf(ctx, tx, v.ID); err != nil {
+			return err
+		}
+		err = tx.Order.Create().SetID(number).SetUserID(w.user).SetVoucherID(v.ID).SetShopID(v.ShopID).SetStatus(row.Status).
+			SetOnePerUser(v.OnePerUser).SetFlash(false).SetPayValue(v.Price).SetNillableTermsID(row.TermsID).SetNillableIdempotency(optional.OrNil(w.digest)).
 			SetVersion(row.Version).SetCreatedAt(row.CreatedAt).SetPayBefore(row.PayBefore).
 			OnConflict().DoNothing().Exec(ctx)
 		if err != nil {

@@ -14,16 +14,22 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// Pay pays an unpaid order of a user. It opens an attempt, or joins the one that is
-// open, whatever its method, and waits for the provider's word for two seconds: the
-// order is PAID then, or still UNPAID, and [Service.Confirm] decides later.
+// Pay pays a user's unpaid order.
 //
-// An order in another status, one whose time to be paid is over, and a payment that
-// the provider refused are a [fault.UserErrors], with the order as it is then.
-// Somebody else's order is not found.
+// From the balance it is PAID at once. Another method opens an attempt, or joins the
+// open attempt of the same method, and waits two seconds for the provider: then the
+// order is PAID, or still UNPAID and [Service.Confirm] decides later. An open attempt of
+// another method is abandoned: if its money still comes, it is refunded.
+//
+// An order in another status, an order whose time to pay is over, a refused payment and
+// a balance that is too small are [fault.UserErrors], with the order as it is then.
+// Another user's order is not found. Without a provider it returns [fault.Unavailable].
 func (s *Service) Pay(ctx context.Context, userID, id int64, method PayMethod) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Pay")
 	defer span.End()
+	if s.cfg.Provider == (noProvider{}) {
+		return nil, noPayments()
+	}
 	order, err := s.asked(ctx, id, ownOf(userID))
 	if err != nil {
 		return nil, err
@@ -31,9 +37,12 @@ func (s *Service) Pay(ctx context.Context, userID, id int64, method PayMethod) (
 	if order.Status == Queued {
 		return order, pay.refuse(order)
 	}
-	// Not until the client hangs up: what was begun is to be known.
+	// What was begun must be known, also after the client hangs up.
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.payWait+writeTimeout)
 	defer cancel()
+	if method == Balance {
+		return s.payFromBalance(whole, id)
+	}
 	patience, stop := context.WithTimeout(whole, s.cfg.payWait)
 	defer stop()
 	order, attempt, job, err := s.attempt(whole, id, method)
@@ -51,10 +60,54 @@ func (s *Service) Pay(ctx context.Context, userID, id int64, method PayMethod) (
 	return s.await(whole, patience, attempt)
 }
 
+// noPayments refuses what needs a provider on a server without one.
+func noPayments() error {
+	return fault.New(fault.Unavailable, "Payments are not set up on this server.")
+}
+
+// maxAttempts bounds the attempts of an order. A payment from the balance is always
+// possible.
+const maxAttempts = 20
+
 var pay = verb{from: Unpaid, to: Paid, code: NotPayable, does: "paid"}
 
-// attempt returns the attempt to pay an order that is open, or opens one: then there
-// is a job, to ask the provider. With a refusal it returns the order.
+// payFromBalance takes the money and makes the order PAID, in one transaction.
+func (s *Service) payFromBalance(ctx context.Context, id int64) (order *Order, err error) {
+	var t *turn
+	err = s.tx(ctx, func(tx *ent.Tx) error {
+		row, err := lockRow(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if order = fromRow(row); order.Status != Unpaid {
+			return pay.refuse(order)
+		}
+		p, _, err := s.begin(ctx, tx, row, Balance)
+		if err != nil {
+			return err
+		}
+		ok, err := s.cfg.Ledger.Pay(ctx, tx, row.UserID, p.ID, p.Amount)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return refusedOrder(InsufficientBalance, "Your balance is too small. Choose another way to pay.")
+		}
+		t, err = s.turn(ctx, tx, []*ent.Order{row}, Paid, func(u *ent.OrderUpdate) { u.SetPayMethod(entorder.PayMethodBALANCE) })
+		return err
+	})
+	if _, refused := errors.AsType[fault.UserErrors](err); refused {
+		return order, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pay order %d from the balance: %w", id, err)
+	}
+	s.turned(ctx, t)
+	return fromRow(t.rows[0]), nil
+}
+
+// attempt returns the open attempt of a method, or opens one: then there is a job, to
+// ask the provider. With a refusal it returns the order.
 func (s *Service) attempt(ctx context.Context, id int64, method PayMethod) (order *Order, c Charge, job []outbox.Ticket, err error) {
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		job = nil
@@ -65,33 +118,67 @@ func (s *Service) attempt(ctx context.Context, id int64, method PayMethod) (orde
 		if order = fromRow(row); order.Status != Unpaid {
 			return pay.refuse(order)
 		}
-		payments, err := tx.Payment.Query().Where(payment.OrderID(id)).Order(payment.ByAttempt()).All(ctx)
+		p, opened, err := s.begin(ctx, tx, row, method)
 		if err != nil {
-			return fmt.Errorf("select its payments: %w", err)
-		}
-		for _, p := range payments {
-			if p.State == payment.StateOPEN {
-				c = chargeOf(p)
-				return nil
-			}
-		}
-		now := s.now().UnixMilli()
-		if row.PayBefore < now {
-			return refusedOrder(NotPayable, "The time to pay this order is over.")
-		}
-		p, err := tx.Payment.Create().SetOrderID(id).SetAttempt(len(payments) + 1).SetMethod(payment.Method(method)).
-			SetAmount(row.PayValue).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
-		if err != nil {
-			return fmt.Errorf("insert an attempt: %w", err)
+			return err
 		}
 		c = chargeOf(p)
-		job, err = outbox.AddBatch(ctx, s.outbox, tx, askProvider, attemptOf(c))
+		if opened {
+			job, err = outbox.AddBatch(ctx, s.outbox, tx, askProvider, attemptOf(c))
+		}
 		return err
 	})
 	if _, refused := errors.AsType[fault.UserErrors](err); err != nil && !refused {
 		return nil, c, nil, fmt.Errorf("pay order %d: %w", id, err)
 	}
 	return order, c, job, err
+}
+
+// begin returns the open attempt of a method, or inserts one and abandons that of another
+// method. A payment from the balance is never open: it is CONFIRMED in the transaction
+// that inserts it. The row of the order is locked.
+func (s *Service) begin(ctx context.Context, tx *ent.Tx, row *ent.Order, method PayMethod) (p *ent.Payment, opened bool, err error) {
+	payments, err := tx.Payment.Query().Where(payment.OrderID(row.ID)).Order(payment.ByAttempt()).All(ctx)
+	if err != nil {
+		return nil, false, fmt.Errorf("select its payments: %w", err)
+	}
+	for _, p := range payments {
+		if p.State == payment.StateOPEN && PayMethod(p.Method) == method && method != Balance {
+			return p, false, nil
+		}
+	}
+	if len(payments) >= maxAttempts && method != Balance {
+		return nil, false, refusedOrder(NotPayable, "Too many attempts to pay. Cancel this order and order again.")
+	}
+	now := s.now().UnixMilli()
+	if row.PayBefore < now {
+		return nil, false, refusedOrder(NotPayable, "The time to pay this order is over.")
+	}
+	if err := s.abandon(ctx, tx, row); err != nil {
+		return nil, false, err
+	}
+	state := payment.StateOPEN
+	if method == Balance {
+		state = payment.StateCONFIRMED
+	}
+	p, err = tx.Payment.Create().SetOrderID(row.ID).SetAttempt(len(payments) + 1).SetMethod(payment.Method(method)).
+		SetAmount(row.PayValue).SetCurrency(Currency).SetState(state).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
+	if err != nil {
+		return nil, false, fmt.Errorf("insert an attempt: %w", err)
+	}
+	return p, true, nil
+}
+
+// abandon ends the open attempt of an order whose row is locked. Money that still comes
+// for it is refunded.
+func (s *Service) abandon(ctx context.Context, tx *ent.Tx, row *ent.Order) error {
+	n, err := tx.Payment.Update().Where(payment.OrderID(row.ID), payment.StateEQ(payment.StateOPEN)).
+		SetState(payment.StateABANDONED).SetUpdatedAt(s.now().UnixMilli()).Save(ctx)
+	if err != nil {
+		return fmt.Errorf("abandon its open attempt: %w", err)
+	}
+	s.metrics.count("abandoned", n)
+	return nil
 }
 
 // An attempt names a charge in a job of the outbox. The other fields are the row's.
@@ -127,7 +214,8 @@ func (s *Service) askAgain(ctx context.Context, attempts ...attempt) error {
 		if err != nil {
 			return outbox.Later(err)
 		}
-		if p == nil || p.State != payment.StateOPEN || p.Edges.Order.Status != entorder.StatusUNPAID {
+		if p == nil || p.State != payment.StateOPEN || p.Edges.Order.Status != entorder.StatusUNPAID ||
+			p.Method == payment.MethodBALANCE { // of a version before the ledger
 			continue
 		}
 		if err := s.ask(ctx, chargeOf(p)); err != nil {
@@ -173,8 +261,11 @@ func (s *Service) await(ctx, patience context.Context, c Charge) (*Order, error)
 			}
 		case payment.StateREFUSED:
 			return order, refusedOrder(NotPayable, "The payment was refused.")
-		case payment.StateREFUNDING, payment.StateREFUNDED:
-			return order, pay.refuse(order)
+		case payment.StateABANDONED, payment.StateREFUNDING, payment.StateREFUNDED:
+			if order.Status != Unpaid {
+				return order, pay.refuse(order)
+			}
+			return order, refusedOrder(NotPayable, "You chose another way to pay.")
 		case payment.StateCONFIRMED:
 			return order, nil
 		}
@@ -251,6 +342,8 @@ func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state Paym
 	switch {
 	case state == Refused && undecided:
 		s.metrics.count("refused", 1)
+	case state == Confirmed && p.State == payment.StateABANDONED:
+		to = payment.StateREFUNDING
 	case state == Confirmed && (undecided || p.State == payment.StateREFUSED): // it may change its mind in this way only
 		to = payment.StateCONFIRMED
 		if row.Status != entorder.StatusUNPAID {
@@ -274,22 +367,26 @@ func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state Paym
 // Refund gives a user's paid order back. It is REFUNDED when the provider has given
 // the money back within two seconds, else REFUNDING until it does; then its piece is
 // for sale again. An order in another status is a [fault.UserErrors], with the order
-// as it is now. Somebody else's order is not found.
+// as it is now. An order of another user is not found. Without a provider it returns
+// [fault.Unavailable] for money that did not come from the balance.
 func (s *Service) Refund(ctx context.Context, userID, id int64) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Refund")
 	defer span.End()
+	return s.refundBy(ctx, id, ownOf(userID), verb{from: Paid, to: Refunding, code: NotRefundable, does: "refunded"})
+}
+
+// refundBy makes the transition v of a refund and returns the money.
+func (s *Service) refundBy(ctx context.Context, id int64, may permit, v verb) (*Order, error) {
 	var a attempt
 	var job []outbox.Ticket
-	order, err := s.move(ctx, id, ownOf(userID), verb{
-		from: Paid, to: Refunding, code: NotRefundable, does: "refunded",
-		also: func(ctx context.Context, tx *ent.Tx, row *ent.Order) (err error) {
-			a, err = s.beginRefund(ctx, tx, row)
-			if err == nil {
-				job, err = outbox.AddBatch(ctx, s.outbox, tx, payBack, a)
-			}
-			return err
-		},
-	})
+	v.also = func(ctx context.Context, tx *ent.Tx, row *ent.Order) (err error) {
+		a, err = s.beginRefund(ctx, tx, row)
+		if err == nil {
+			job, err = outbox.AddBatch(ctx, s.outbox, tx, payBack, a)
+		}
+		return err
+	}
+	order, err := s.move(ctx, id, may, v)
 	if err != nil {
 		return order, err
 	}
@@ -315,6 +412,9 @@ func (s *Service) beginRefund(ctx context.Context, tx *ent.Tx, row *ent.Order) (
 	}
 	if err != nil {
 		return attempt{}, fmt.Errorf("select its payment: %w", err)
+	}
+	if p.Method != payment.MethodBALANCE && s.cfg.Provider == (noProvider{}) {
+		return attempt{}, noPayments()
 	}
 	err = tx.Payment.UpdateOne(p).SetState(payment.StateREFUNDING).SetUpdatedAt(s.now().UnixMilli()).Exec(ctx)
 	return attempt{row.ID, p.Attempt}, err
@@ -343,8 +443,8 @@ func (s *Service) refund(ctx context.Context, a attempt) (PaymentState, error) {
 	if err != nil {
 		return "", err
 	}
-	if p == nil || p.State != payment.StateREFUNDING {
-		return Returned, nil
+	if p == nil || p.State != payment.StateREFUNDING || p.Method == payment.MethodBALANCE {
+		return Returned, nil // finishRefund gives back what came from the balance
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.payWait)
 	defer cancel()
@@ -358,8 +458,9 @@ func (s *Service) refund(ctx context.Context, a attempt) (PaymentState, error) {
 	return state, nil
 }
 
-// finishRefund writes down that the money of an attempt went back. An order that was
-// waiting for that, and for no other money, is REFUNDED.
+// finishRefund writes down that the money of an attempt went back; what came from the
+// balance goes back to it in the same transaction. An order that was waiting for that,
+// and for no other money, is REFUNDED.
 func (s *Service) finishRefund(ctx context.Context, a attempt) error {
 	var t *turn
 	err := s.tx(ctx, func(tx *ent.Tx) error {
@@ -368,10 +469,8 @@ func (s *Service) finishRefund(ctx context.Context, a attempt) error {
 		if err != nil {
 			return err
 		}
-		err = tx.Payment.Update().Where(payment.OrderID(a.Order), payment.Attempt(a.Attempt), payment.StateEQ(payment.StateREFUNDING)).
-			SetState(payment.StateREFUNDED).SetUpdatedAt(s.now().UnixMilli()).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("update its payment: %w", err)
+		if err := s.returned(ctx, tx, row, a); err != nil {
+			return err
 		}
 		if row.Status != entorder.StatusREFUNDING {
 			return nil
@@ -390,6 +489,24 @@ func (s *Service) finishRefund(ctx context.Context, a attempt) error {
 		s.turned(ctx, t)
 	}
 	return nil
+}
+
+// returned marks a payment as REFUNDED. One that is not REFUNDING is left as it is.
+func (s *Service) returned(ctx context.Context, tx *ent.Tx, row *ent.Order, a attempt) error {
+	p, err := tx.Payment.Query().Where(payment.OrderID(a.Order), payment.Attempt(a.Attempt), payment.StateEQ(payment.StateREFUNDING)).Only(ctx)
+	if ent.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("select its payment: %w", err)
+	}
+	if err := tx.Payment.UpdateOne(p).SetState(payment.StateREFUNDED).SetUpdatedAt(s.now().UnixMilli()).Exec(ctx); err != nil {
+		return fmt.Errorf("update its payment: %w", err)
+	}
+	if p.Method != payment.MethodBALANCE {
+		return nil
+	}
+	return s.cfg.Ledger.Refund(ctx, tx, row.UserID, p.ID)
 }
 
 // giveBackAgain is giveBack for what was begun and not ended.

@@ -107,7 +107,7 @@ func TestAPaymentDoesWhatItsProviderDoes(t *testing.T) {
 				if paid := got.PayMethod != nil && *got.PayMethod == Wechat && got.PaidAt != nil; paid != (tt.want == Paid) {
 					t.Errorf("it is %+v", got)
 				}
-				want := []*ent.Payment{{OrderID: o.ID, Attempt: 1, State: tt.state, Amount: 1000, Method: "WECHAT"}}
+				want := []*ent.Payment{{OrderID: o.ID, Attempt: 1, State: tt.state, Amount: 1000, Currency: "CNY", Method: "WECHAT"}}
 				if diff := cmp.Diff(want, p.payments(t, o.ID), onlyPayment); diff != "" {
 					t.Error(diff)
 				}
@@ -132,12 +132,12 @@ func TestARefusedPaymentMayBeTriedAgain(t *testing.T) {
 		if _, err := p.Pay(t.Context(), ann, o.ID, Wechat); codes(err) != string(NotPayable) {
 			t.Fatal(err)
 		}
-		if got, err := p.Pay(t.Context(), ann, o.ID, Balance); err != nil || got.Status != Paid || *got.PayMethod != Balance {
+		if got, err := p.Pay(t.Context(), ann, o.ID, Alipay); err != nil || got.Status != Paid || *got.PayMethod != Alipay {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		want := []*ent.Payment{
-			{OrderID: o.ID, Attempt: 1, State: "REFUSED", Amount: 1000, Method: "WECHAT"},
-			{OrderID: o.ID, Attempt: 2, State: "CONFIRMED", Amount: 1000, Method: "BALANCE"},
+			{OrderID: o.ID, Attempt: 1, State: "REFUSED", Amount: 1000, Currency: "CNY", Method: "WECHAT"},
+			{OrderID: o.ID, Attempt: 2, State: "CONFIRMED", Amount: 1000, Currency: "CNY", Method: "ALIPAY"},
 		}
 		if diff := cmp.Diff(want, p.payments(t, o.ID), onlyPayment); diff != "" {
 			t.Error(diff)
@@ -176,14 +176,14 @@ func TestASecondPayJoinsTheAttemptThatIsOpen(t *testing.T) {
 		for i := range results {
 			g.Go(func() {
 				var err error // who comes when it is paid is told so
-				if results[i], err = both[i%2].Pay(t.Context(), ann, o.ID, []PayMethod{Alipay, Balance}[i%2]); codes(err) != "" && codes(err) != string(NotPayable) {
+				if results[i], err = both[i%2].Pay(t.Context(), ann, o.ID, Alipay); codes(err) != "" && codes(err) != string(NotPayable) {
 					t.Error(err)
 				}
 			})
 		}
 		<-asked
 		hasty := w.process(t, func(c *Config) { c.payWait = time.Millisecond })
-		if got, err := hasty.Pay(t.Context(), ann, o.ID, Balance); err != nil || got.Status != Unpaid {
+		if got, err := hasty.Pay(t.Context(), ann, o.ID, Alipay); err != nil || got.Status != Unpaid {
 			t.Errorf("while it is open: %+v, %v", got, err)
 		}
 		waitFor(t, func() bool {
@@ -294,13 +294,18 @@ func TestTheWebhookTakesTheWordsOfTheProviderAlone(t *testing.T) {
 			return o
 		}
 		says := func(order int64, attempt int, state string) string {
-			body, err := json.Marshal(map[string]any{"orderNumber": decimal(order), "attempt": attempt, "state": state})
+			body, err := json.Marshal(map[string]any{"orderNumber": decimal(order), "attempt": attempt, "state": state, "amount": 1000, "currency": "CNY"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return string(body)
 		}
 		one, two, three, four := attempt(), attempt(), attempt(), attempt()
+		p.fund(t, 1000)
+		fromBalance := p.plant(t, w, Unpaid)
+		if _, err := p.Pay(t.Context(), ann, fromBalance.ID, Balance); err != nil {
+			t.Fatal(err)
+		}
 		for _, tt := range []struct {
 			name           string
 			method, secret string
@@ -318,7 +323,13 @@ func TestTheWebhookTakesTheWordsOfTheProviderAlone(t *testing.T) {
 			{"another state", "POST", secret, secret, says(one.ID, 1, "PENDING"), 400, one, Unpaid},
 			{"no such attempt", "POST", secret, secret, says(one.ID, 2, "CONFIRMED"), 404, one, Unpaid},
 			{"no such order", "POST", secret, secret, says(999, 1, "CONFIRMED"), 404, one, Unpaid},
-			{"no number", "POST", secret, secret, `{"orderNumber": "x", "attempt": 1, "state": "CONFIRMED"}`, 404, one, Unpaid},
+			{"no number", "POST", secret, secret, `{"orderNumber": "x", "attempt": 1, "state": "CONFIRMED", "amount": 1000, "currency": "CNY"}`, 404, one, Unpaid},
+			{"no amount", "POST", secret, secret, strings.Replace(says(one.ID, 1, "CONFIRMED"), `"amount":1000,`, "", 1), 400, one, Unpaid},
+			{"no currency", "POST", secret, secret, strings.Replace(says(one.ID, 1, "CONFIRMED"), `"CNY"`, `""`, 1), 400, one, Unpaid},
+			{"less money", "POST", secret, secret, strings.Replace(says(one.ID, 1, "CONFIRMED"), `1000`, "999", 1), 409, one, Unpaid},
+			{"more money", "POST", secret, secret, strings.Replace(says(one.ID, 1, "CONFIRMED"), `1000`, "1001", 1), 409, one, Unpaid},
+			{"another currency", "POST", secret, secret, strings.Replace(says(one.ID, 1, "CONFIRMED"), `CNY`, "JPY", 1), 409, one, Unpaid},
+			{"a payment from the balance", "POST", secret, secret, says(fromBalance.ID, 1, "REFUNDED"), 404, fromBalance, Paid},
 			{"the largest body", "POST", secret, secret, padded(says(three.ID, 1, "CONFIRMED"), maxNotice), 204, three, Paid},
 			{"a larger body", "POST", secret, secret, padded(says(one.ID, 1, "CONFIRMED"), maxNotice+1), 413, one, Unpaid},
 			{"after a byte order mark, which is signed too", "POST", secret, secret, "\ufeff" + says(four.ID, 1, "CONFIRMED"), 204, four, Paid},
@@ -360,7 +371,7 @@ func TestANoticeThatArrivesManyTimesAtOncePaysOnce(t *testing.T) {
 		if _, err := both[0].Pay(t.Context(), ann, o.ID, Wechat); err != nil {
 			t.Fatal(err)
 		}
-		body := fmt.Appendf(nil, `{"orderNumber": "%d", "attempt": 1, "state": "CONFIRMED"}`, o.ID)
+		body := fmt.Appendf(nil, `{"orderNumber": "%d", "attempt": 1, "state": "CONFIRMED", "amount": 1000, "currency": "CNY"}`, o.ID)
 		var g sync.WaitGroup
 		for i := range 20 {
 			g.Go(func() {
@@ -380,15 +391,15 @@ func TestANoticeThatArrivesManyTimesAtOncePaysOnce(t *testing.T) {
 	})
 }
 
-// Of one provider only words come; the other one is asked.
+// The provider only sends notices; the balance needs no provider.
 func TestAProviderThatIsNotCalledDecidesByItsWords(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newTown(on)
-		w.provider.Plan = func(Charge) Course { return Course{} }
 		p := w.process(t, func(c *Config) {
-			c.payWait, c.Provider = 50*time.Millisecond, ByMethod{Balance: w.provider, Alipay: Callback{}}
+			c.payWait, c.Provider = 50*time.Millisecond, Callback{}
 		})
 		p.furnish(t)
+		p.fund(t, 1000)
 		ctx := t.Context()
 		says := func(o *Order, attempt int, state PaymentState, want Status) {
 			t.Helper()
@@ -440,11 +451,220 @@ func TestAProviderThatIsNotCalledDecidesByItsWords(t *testing.T) {
 			t.Errorf("the payment is %s", state)
 		}
 		local := p.plant(t, w, Unpaid)
-		if got, err := p.Pay(ctx, ann, local.ID, Balance); err != nil || got.Status != Paid {
-			t.Errorf("%+v, %v", got, err)
+		if got, err := p.Pay(ctx, ann, local.ID, Balance); err != nil || got.Status != Paid || p.balance(t) != 0 {
+			t.Errorf("%+v, %v, balance %d", got, err, p.balance(t))
 		}
-		if got, err := p.Refund(ctx, ann, local.ID); err != nil || got.Status != Refunded || w.provider.Taken(local.ID) != 0 {
-			t.Errorf("%+v, %v", got, err)
+		if got, err := p.Refund(ctx, ann, local.ID); err != nil || got.Status != Refunded || p.balance(t) != 1000 {
+			t.Errorf("%+v, %v, balance %d", got, err, p.balance(t))
+		}
+	})
+}
+
+func TestPayingFromTheBalanceTakesItsMoney(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		w.provider.Plan = func(Charge) Course { t.Error("the provider was called"); return Course{} }
+		p := w.process(t)
+		p.furnish(t)
+		p.fund(t, 1999)
+		ctx := t.Context()
+		one, two := p.plant(t, w, Unpaid), p.plant(t, w, Unpaid)
+		got, err := p.Pay(ctx, ann, one.ID, Balance)
+		if err != nil || got.Status != Paid || *got.PayMethod != Balance || got.PaidAt == nil || p.balance(t) != 999 {
+			t.Fatalf("%+v, %v, balance %d", got, err, p.balance(t))
+		}
+		want := []*ent.Payment{{OrderID: one.ID, Attempt: 1, State: "CONFIRMED", Amount: 1000, Currency: "CNY", Method: "BALANCE"}}
+		if diff := cmp.Diff(want, p.payments(t, one.ID), onlyPayment); diff != "" {
+			t.Error(diff)
+		}
+		if got, err := p.Pay(ctx, ann, one.ID, Balance); codes(err) != string(NotPayable) || got.Status != Paid || p.balance(t) != 999 {
+			t.Errorf("a second time: %+v, %v, balance %d", got, err, p.balance(t))
+		}
+		got, err = p.Pay(ctx, ann, two.ID, Balance)
+		if codes(err) != string(InsufficientBalance) || got.Status != Unpaid || p.balance(t) != 999 || len(p.payments(t, two.ID)) != 0 {
+			t.Errorf("with too little: %+v, %v, balance %d", got, err, p.balance(t))
+		}
+		for range 2 { // a second refund finds it done
+			got, err := p.Refund(ctx, ann, one.ID)
+			if got == nil || got.Status != Refunded || p.balance(t) != 1999 {
+				t.Errorf("refund: %+v, %v, balance %d", got, err, p.balance(t))
+			}
+		}
+	})
+}
+
+// Twenty requests of two processes pay one order.
+func TestConcurrentPaymentsFromTheBalanceTakeOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		both := []process{w.process(t), w.process(t)}
+		both[0].furnish(t)
+		both[0].fund(t, 100_000)
+		o := both[0].plant(t, w, Unpaid)
+		var paid atomic.Int64
+		var g sync.WaitGroup
+		for i := range 20 {
+			g.Go(func() {
+				switch _, err := both[i%2].Pay(t.Context(), ann, o.ID, Balance); codes(err) {
+				case "":
+					paid.Add(1)
+				case string(NotPayable):
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		g.Wait()
+		if paid.Load() != 1 || both[0].balance(t) != 99_000 {
+			t.Errorf("%d calls paid, the balance is %d", paid.Load(), both[0].balance(t))
+		}
+	})
+}
+
+// Finding 16: an open attempt blocked another way to pay, and the cancellation.
+func TestAnOpenAttemptCanBeAbandoned(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		for _, tt := range []struct {
+			name    string
+			leave   func(ctx context.Context, p process, o *Order) (*Order, error)
+			status  Status
+			balance int64
+			second  payment.State
+			taken   int // by the provider, in the end
+		}{
+			{"by cancelling", func(ctx context.Context, p process, o *Order) (*Order, error) { return p.Cancel(ctx, ann, o.ID) }, Cancelled, 1000, "", 0},
+			{"by the balance", func(ctx context.Context, p process, o *Order) (*Order, error) { return p.Pay(ctx, ann, o.ID, Balance) }, Paid, 0, "CONFIRMED", 0},
+			{"by another provider", func(ctx context.Context, p process, o *Order) (*Order, error) { return p.Pay(ctx, ann, o.ID, Wechat) }, Unpaid, 1000, "OPEN", 1000},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				w := newTown(on)
+				w.provider.Plan = func(Charge) Course { return Course{Says: Pending} }
+				p := w.process(t, func(c *Config) { c.payWait = 20 * time.Millisecond })
+				ctx := t.Context()
+				if p.db.User.Query().CountX(ctx) == 0 {
+					p.furnish(t)
+					p.fund(t, 1000)
+				}
+				p.db.Balance.UpdateOneID(ann).SetAmount(1000).ExecX(ctx)
+				o := p.plant(t, w, Unpaid)
+				if got, err := p.Pay(ctx, ann, o.ID, Alipay); err != nil || got.Status != Unpaid {
+					t.Fatalf("%+v, %v", got, err)
+				}
+				if got, err := tt.leave(ctx, p, o); err != nil || got.Status != tt.status || p.balance(t) != tt.balance {
+					t.Fatalf("%+v, %v, balance %d", got, err, p.balance(t))
+				}
+				if first := p.payments(t, o.ID)[0]; first.State != payment.StateABANDONED {
+					t.Fatalf("the first attempt is %s", first.State)
+				}
+				// Its money comes after all. The notice about the other attempt does not arrive.
+				err := w.provider.Deliver(ctx, func(ctx context.Context, c Charge, state PaymentState) error {
+					if c.Attempt != 1 {
+						return nil
+					}
+					return p.Confirm(ctx, c.Order, c.Attempt, state)
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				waitFor(t, func() bool { return p.payments(t, o.ID)[0].State == payment.StateREFUNDED })
+				if got := p.db.Order.GetX(ctx, o.ID); Status(got.Status) != tt.status {
+					t.Errorf("the order is %s, want %s", got.Status, tt.status)
+				}
+				if got := w.provider.Taken(o.ID); got != tt.taken {
+					t.Errorf("the provider holds %d, want %d", got, tt.taken)
+				}
+				if payments := p.payments(t, o.ID); tt.second != "" && (len(payments) != 2 || payments[1].State != tt.second) {
+					t.Errorf("the payments are %v", payments)
+				}
+			})
+		}
+	})
+}
+
+// A balance that is too small must leave an open attempt as it is.
+func TestARefusedBalancePaymentAbandonsNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		w.provider.Plan = func(Charge) Course { return Course{Says: Pending} }
+		p := w.process(t, func(c *Config) { c.payWait = 20 * time.Millisecond })
+		p.furnish(t)
+		p.fund(t, 999)
+		o := p.plant(t, w, Unpaid)
+		if _, err := p.Pay(t.Context(), ann, o.ID, Alipay); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Pay(t.Context(), ann, o.ID, Balance); codes(err) != string(InsufficientBalance) {
+			t.Fatal(err)
+		}
+		if got := p.payments(t, o.ID); len(got) != 1 || got[0].State != payment.StateOPEN {
+			t.Errorf("the payments are %v", got)
+		}
+	})
+}
+
+func TestAttemptsOfAnOrderAreBounded(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		w.provider.Plan = func(Charge) Course { return Course{Says: Refused} }
+		p := w.process(t)
+		p.furnish(t)
+		p.fund(t, 1000)
+		o := p.plant(t, w, Unpaid)
+		for range maxAttempts + 1 {
+			if _, err := p.Pay(t.Context(), ann, o.ID, Alipay); codes(err) != string(NotPayable) {
+				t.Fatal(err)
+			}
+		}
+		if n := len(p.payments(t, o.ID)); n != maxAttempts {
+			t.Errorf("it has %d attempts, want %d", n, maxAttempts)
+		}
+		if got, err := p.Pay(t.Context(), ann, o.ID, Balance); err != nil || got.Status != Paid {
+			t.Errorf("the balance does not pay it: %+v, %v", got, err)
+		}
+	})
+}
+
+// Without a provider, money of an earlier provider cannot be returned. The order must stay
+// PAID, not wait for a refund that never ends.
+func TestRefundsNeedTheProvider(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t)
+		p.furnish(t)
+		p.fund(t, 1000)
+		o, ofBalance := p.plant(t, w, Unpaid), p.plant(t, w, Unpaid)
+		for id, method := range map[int64]PayMethod{o.ID: Alipay, ofBalance.ID: Balance} {
+			if _, err := p.Pay(t.Context(), ann, id, method); err != nil {
+				t.Fatal(err)
+			}
+		}
+		without := w.process(t, func(c *Config) { c.Provider = nil })
+		if _, err := without.Refund(t.Context(), ann, o.ID); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("a refund without a provider returns %v", err)
+		}
+		if got := p.db.Order.GetX(t.Context(), o.ID); Status(got.Status) != Paid {
+			t.Errorf("the order is %s, want PAID", got.Status)
+		}
+		if got, err := without.Refund(t.Context(), ann, ofBalance.ID); err != nil || got.Status != Refunded || p.balance(t) != 1000 {
+			t.Errorf("the balance gets nothing back: %+v, %v", got, err)
+		}
+	})
+}
+
+func TestPayIsUnavailableWithoutAProvider(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		w := newTown(on)
+		p := w.process(t, func(c *Config) { c.Provider = nil })
+		p.furnish(t)
+		p.fund(t, 1000)
+		o := p.plant(t, w, Unpaid)
+		for _, method := range []PayMethod{Balance, Alipay, Wechat} {
+			if _, err := p.Pay(t.Context(), ann, o.ID, method); fault.KindOf(err) != fault.Unavailable {
+				t.Errorf("%s: %v", method, err)
+			}
+		}
+		if n := len(p.payments(t, o.ID)); n != 0 {
+			t.Errorf("it has %d attempts", n)
 		}
 	})
 }

@@ -36,11 +36,32 @@ const writeTimeout = 5 * time.Second
 // key made an order within the last day, that one, whatever became of it. key is the
 // client's word for what it wants once, over retries; "" is none.
 //
+// The owner of a shop cannot order its vouchers: such orders would raise the owner's
+// points and the sales of the shop.
+//
 // A refusal is a [fault.UserErrors]. With ALREADY_ORDERED the order that the user
 // holds is returned too, and with the reason of a FAILED one that one. Who tries more
 // than five times a second gets a [fault.RateLimited]. Any other error means that it
 // is not known whether there is an order: repeat it with the same key.
 func (s *Service) Place(ctx context.Context, userID, voucherID int64, key string) (*Order, error) {
+	return s.PlaceKind(ctx, AnyKind, userID, voucherID, key)
+}
+
+// A Kind is one of the two kinds of vouchers.
+type Kind int
+
+// All kinds. AnyKind stands for both.
+const (
+	AnyKind Kind = iota
+	Ordinary
+	Flash
+)
+
+func (k Kind) fits(v *Voucher) bool { return k == AnyKind || (k == Flash) == (v.Sale != nil) }
+
+// PlaceKind is [Service.Place] for a voucher of a kind. A voucher of the other kind is
+// not found.
+func (s *Service) PlaceKind(ctx context.Context, kind Kind, userID, voucherID int64, key string) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Place")
 	defer span.End()
 	if utf8.RuneCountInString(key) > MaxKey {
@@ -50,7 +71,7 @@ func (s *Service) Place(ctx context.Context, userID, voucherID int64, key string
 		return nil, fault.New(fault.RateLimited, "An order can be tried %d times a second.", triesPerSecond).In(wait)
 	}
 	v, err := s.cfg.Vouchers.VoucherByID(ctx, voucherID)
-	if errors.Is(err, fault.ErrNotFound) {
+	if errors.Is(err, fault.ErrNotFound) || err == nil && !kind.fits(v) {
 		return nil, fault.Refuse(fault.NotFound, "There is no such voucher.", "voucherId")
 	}
 	if err != nil {
@@ -85,6 +106,8 @@ func (s *Service) grant(ctx context.Context, w wish) (*Order, error) {
 	sale := w.voucher.Sale
 	over := sale != nil && sale.EndsAt.Add(closedFor).Before(s.now())
 	switch {
+	case w.voucher.Owner == w.user:
+		return s.closed(ctx, w, OwnShop, "You can't buy from your own shop.")
 	case sale != nil && !over: // taken off it too: the sale may know what the client's key made
 		return s.placeFlash(ctx, w)
 	case w.voucher.Off:
@@ -189,10 +212,11 @@ func (w wish) queued(a Answer, now time.Time) *Order {
 	}
 }
 
-// stored is an order that the sale has stored just now: its row says nothing else.
+// stored returns an order that the sale has just stored. It equals its row, except for
+// the terms.
 func (w wish) stored(a Answer) *Order {
 	o := w.queued(a, a.At)
-	o.Status, o.Version, o.PayBefore = Unpaid, 1, &a.PayBefore
+	o.Status, o.Version, o.PayBefore, o.TermsUnknown = Unpaid, 1, &a.PayBefore, true
 	return o
 }
 

@@ -26,9 +26,9 @@ const (
 // is asked again about the same one charges once.
 type Charge struct {
 	Order   int64
-	Attempt int // 1, 2 …, of the order
-	Amount  int // minor units
-	Method  PayMethod
+	Attempt int       // 1, 2 …, of the order
+	Amount  int       // minor units of [Currency]
+	Method  PayMethod // never [Balance]
 }
 
 // A Provider takes payments and gives them back. Both calls may be repeated, and may
@@ -41,24 +41,13 @@ type Provider interface {
 	Refund(ctx context.Context, c Charge) (PaymentState, error)
 }
 
-// ByMethod has each method done by a provider of its own.
-type ByMethod map[PayMethod]Provider
+// noProvider is the [Provider] of a server that takes no payments.
+type noProvider struct{}
 
-// Charge implements [Provider].
-func (m ByMethod) Charge(ctx context.Context, c Charge) (PaymentState, error) {
-	if p := m[c.Method]; p != nil {
-		return p.Charge(ctx, c)
-	}
-	return "", fmt.Errorf("nobody takes payments by %s", c.Method)
-}
+var errNoProvider = errors.New("no payment provider is set up")
 
-// Refund implements [Provider].
-func (m ByMethod) Refund(ctx context.Context, c Charge) (PaymentState, error) {
-	if p := m[c.Method]; p != nil {
-		return p.Refund(ctx, c)
-	}
-	return "", fmt.Errorf("nobody gives payments by %s back", c.Method)
-}
+func (noProvider) Charge(context.Context, Charge) (PaymentState, error) { return "", errNoProvider }
+func (noProvider) Refund(context.Context, Charge) (PaymentState, error) { return "", errNoProvider }
 
 // Callback is a provider that is not called, only calls: whatever it is asked is
 // PENDING until [Service.Webhook] hears of it.

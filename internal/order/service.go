@@ -19,9 +19,10 @@ import (
 // A Voucher is what this room needs to know of one.
 type Voucher struct {
 	ID, ShopID int64
-	Price      int  // minor units to pay
-	OnePerUser bool // at most one live order of a user; always so of a flash voucher
-	Off        bool // taken off sale
+	Owner      int64 // user that owns the shop; 0 if none does
+	Price      int   // minor units to pay
+	OnePerUser bool  // at most one live order of a user; always so of a flash voucher
+	Off        bool  // taken off sale
 	Sale       *Sale
 }
 
@@ -106,6 +107,15 @@ type Users interface {
 	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
 }
 
+// A Ledger has users' balances. Both calls write in the caller's transaction, which has
+// locked the row of the order.
+type Ledger interface {
+	// Pay takes the money of an attempt. It reports false if the balance is too small.
+	Pay(ctx context.Context, tx *ent.Tx, userID, paymentID int64, amount int) (bool, error)
+	// Refund returns what Pay took for the attempt.
+	Refund(ctx context.Context, tx *ent.Tx, userID, paymentID int64) error
+}
+
 // Numbers makes the numbers of orders: positive, never twice, the partition in the
 // low six bits.
 type Numbers interface {
@@ -116,7 +126,7 @@ type Numbers interface {
 const ordinary = 63
 
 // Config joins a Service with the other rooms, and tunes it. Vouchers, Sales, Shops,
-// Users, Numbers and StockKey are required; the zero value of the rest is a good setting.
+// Users, Numbers, Ledger and StockKey are required; the zero value of the rest is a good setting.
 type Config struct {
 	Prefix   string // of the Redis keys
 	Vouchers Vouchers
@@ -125,7 +135,10 @@ type Config struct {
 	Users    Users
 	Numbers  Numbers
 	StockKey func(voucherID int64) string // the name by which a sale is watched
-	Provider Provider                     // default: a [Fake] that confirms at once, whatever the method
+	Ledger   Ledger
+	// Provider takes payments, but for those from the balance. Nil: [Service.Pay] is
+	// UNAVAILABLE, whatever the method.
+	Provider Provider
 
 	PayWithin time.Duration  // from the order to its cancellation by time; default 15 min
 	Zone      *time.Location // whose days sales are counted by; default UTC
@@ -169,7 +182,7 @@ func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.H
 		cfg.Now = time.Now
 	}
 	if cfg.Provider == nil {
-		cfg.Provider = &Fake{}
+		cfg.Provider = noProvider{}
 	}
 	s := &Service{
 		db: db, dialect: dialect, outbox: box, locks: locks, cfg: cfg,

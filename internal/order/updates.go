@@ -23,7 +23,7 @@ const newestWatched = 20
 // watched is the name by which a user's orders are watched.
 func watched(user int64) string { return "orders:" + decimal(user) }
 
-// Final says that nothing will happen to an order any more.
+// Final reports whether the order has ended. Only a dispute can still change a USED order.
 func (o *Order) Final() bool {
 	return o.Status == Used || o.Status == Cancelled || o.Status == Refunded || o.Status == Failed
 }

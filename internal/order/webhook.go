@@ -1,13 +1,16 @@
 package order
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
 
+	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
@@ -16,19 +19,24 @@ import (
 // maxNotice is how many bytes a provider's notice may have.
 const maxNotice = 16 << 10
 
-// A notice is what a provider says about an attempt to pay.
+// A notice is a provider's message about an attempt to pay.
 type notice struct {
 	OrderNumber string       `json:"orderNumber"`
 	Attempt     int          `json:"attempt"`
 	State       PaymentState `json:"state"`
+	Amount      *int         `json:"amount"` // minor units
+	Currency    string       `json:"currency"`
 }
 
-// Webhook takes the words of a payment provider, for POST /webhooks/payment: JSON
-// {"orderNumber", "attempt", "state": "CONFIRMED", "REFUSED" or, of money that is to go
-// back, "REFUNDED"}, with the signature of kit/webhook. The answer is 204 when the word was taken, then or before: a notice may
-// be repeated, by whomever. 404 says that there is no such attempt, or that there is no
-// secret; 401 that the signature is wrong; 413 that there are more than 16 KB; 503 that
-// it is to be sent again.
+// Webhook handles the notices of a payment provider, for POST /webhooks/payment. A
+// notice is JSON: {"orderNumber", "attempt", "state", "amount", "currency"}. The state is
+// CONFIRMED, REFUSED or, after a refund, REFUNDED. The amount is that of the attempt, in
+// minor units. The header has the signature of kit/webhook.
+//
+// The answer is 204 when the notice is processed, now or earlier: a provider may repeat
+// it. 400 means that a field is missing or invalid, 401 a wrong signature, 404 an unknown
+// attempt or no secret, 409 that amount or currency differ from those of the attempt, 413
+// more than 16 KB, 503 that the provider must send it again.
 func (s *Service) Webhook(secret string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if secret == "" {
@@ -56,20 +64,48 @@ func (s *Service) notified(w http.ResponseWriter, r *http.Request, secret []byte
 		return http.StatusUnauthorized
 	}
 	var n notice
-	if err := json.Unmarshal(jsonbody.TrimBOM(body), &n); err != nil || !slices.Contains([]PaymentState{Confirmed, Refused, Returned}, n.State) {
+	if err := json.Unmarshal(jsonbody.TrimBOM(body), &n); err != nil || !n.valid() {
 		return http.StatusBadRequest
 	}
 	order, err := strconv.ParseInt(n.OrderNumber, 10, 64)
 	if err != nil {
 		return http.StatusNotFound
 	}
-	err = s.Confirm(r.Context(), order, n.Attempt, n.State)
+	ctx, cancel := context.WithTimeout(r.Context(), writeTimeout)
+	defer cancel()
+	if status := s.compareNotice(ctx, attempt{order, n.Attempt}, n); status != 0 {
+		return status
+	}
+	err = s.Confirm(ctx, order, n.Attempt, n.State)
 	switch {
 	case errors.Is(err, fault.ErrNotFound):
 		return http.StatusNotFound
 	case err != nil:
-		s.metrics.failed(r.Context(), "webhook", err)
+		s.metrics.failed(ctx, "webhook", err)
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusNoContent
+}
+
+func (n notice) valid() bool {
+	return slices.Contains([]PaymentState{Confirmed, Refused, Returned}, n.State) && n.Amount != nil && n.Currency != ""
+}
+
+// compareNotice returns the status to refuse a notice with, or 0. It compares the notice with the
+// attempt that it names. Neither amount nor currency of an attempt ever change.
+func (s *Service) compareNotice(ctx context.Context, a attempt, n notice) int {
+	p, err := s.payment(ctx, a)
+	switch {
+	case err != nil:
+		s.metrics.failed(ctx, "webhook", err)
+		return http.StatusServiceUnavailable
+	case p == nil || p.Method == payment.MethodBALANCE:
+		return http.StatusNotFound
+	case *n.Amount != p.Amount || n.Currency != p.Currency:
+		s.metrics.count("mismatched", 1)
+		s.metrics.failed(ctx, "webhook", fmt.Errorf("notice %s about attempt %d of order %d has the amount %d %.3q, want %d %s",
+			n.State, a.Attempt, a.Order, *n.Amount, n.Currency, p.Amount, p.Currency))
+		return http.StatusConflict
+	}
+	return 0
 }

@@ -70,8 +70,9 @@ func (d Details) changes() Changes {
 // When it returns, every process finds the shop by its place, its type and its
 // words, as [Service.announceEdit] explains.
 //
-// Bounds that the shop breaks are a [fault.UserErrors] with all of them; any other
-// error means that the database failed. Calling it again makes another shop.
+// Bounds that the shop breaks are a [fault.UserErrors] with all of them; so is a shop
+// above the editor's hourly limit, with [quota.LimitReached]. Any other error means that
+// the database failed. Calling it again makes another shop.
 func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, error) {
 	ctx, span := observe.Span(ctx, "shop.Create")
 	defer span.End()
@@ -82,7 +83,7 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 	if err != nil {
 		return nil, err
 	}
-	known, err := s.known(ctx, c)
+	known, err := s.known(ctx, mediapath.Editor{UserID: by.UserID}, c)
 	if err != nil {
 		return nil, err
 	}
@@ -92,19 +93,26 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 	row := c.apply(ent.Shop{}, known)
 	var stored *ent.Shop
 	var job []outbox.Ticket
+	use := s.quota.Take(ctx, by.UserID) // counted while the transaction begins
 	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
+		// Before the first row lock. SQLite holds its write lock meanwhile, at most the
+		// deadline of the count.
+		if err := use.Wait(); err != nil {
+			return err
+		}
 		insert := tx.Shop.Create().SetOwnerID(by.UserID)
 		write(insert.Mutation(), &row)
 		if stored, err = insert.Save(whole); err != nil {
 			return err
 		}
-		if err := s.pictures.Show(whole, tx, map[int64][]string{stored.ID: d.Images}); err != nil {
+		if err := s.pictures.Show(whole, tx, map[int64]mediapath.Shown{stored.ID: {By: mediapath.Editor{UserID: by.UserID}, Paths: d.Images}}); err != nil {
 			return err
 		}
 		job, err = outbox.AddBatch(whole, s.outbox, tx, shopsChanged, stored.ID)
 		return err
 	})
 	if err != nil {
+		use.Release(ctx)
 		return nil, fmt.Errorf("insert a shop of user %d: %w", by.UserID, err)
 	}
 	s.announceEdit(whole, stored, job)
@@ -130,7 +138,7 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 	if err != nil {
 		return nil, err
 	}
-	known, err := s.known(ctx, c)
+	known, err := s.known(ctx, mediapath.Editor{UserID: by.UserID, ThingID: id}, c)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +177,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 		return row, nil, nil
 	}
 	if c.Images.Given {
-		if err := s.pictures.Show(ctx, tx, map[int64][]string{id: shown}); err != nil {
+		if err := s.pictures.Show(ctx, tx, map[int64]mediapath.Shown{id: {By: mediapath.Editor{UserID: by.UserID}, Paths: shown}}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -213,9 +221,9 @@ func setOrClear[T any](to **T, f patch.Field[T]) {
 	}
 }
 
-// known looks for the pictures that changes name.
-func (s *Service) known(ctx context.Context, c Changes) (map[string]mediapath.Size, error) {
-	return s.pictures.Known(ctx, optional.Value(c.Images.Value))
+// known returns those of the pictures in changes that the editor may show.
+func (s *Service) known(ctx context.Context, by mediapath.Editor, c Changes) (map[string]mediapath.Size, error) {
+	return s.pictures.Known(ctx, by, optional.Value(c.Images.Value))
 }
 
 // withOwn adds the pictures that the row has already, which a form may send back, to those
@@ -270,4 +278,41 @@ func writeOrClear[T any](v *T, set func(T), clearIt func()) {
 		return
 	}
 	set(*v)
+}
+
+// DropImage removes a deleted picture from a shop. Every process sees the shop without it
+// when DropImage returns, as [Service.announceEdit] explains. It may be repeated.
+func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), editTimeout)
+	defer cancel()
+	var row *ent.Shop
+	var job []outbox.Ticket
+	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
+		row = nil
+		one := tx.Shop.Query().Where(entshop.ID(id))
+		one.Modify(store.ForUpdate)
+		before, err := one.Only(ctx)
+		if ent.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		left := schema.Without(before.Images, path)
+		if len(left) == len(before.Images) {
+			return nil
+		}
+		if row, err = tx.Shop.UpdateOneID(id).SetImages(left).AddVersion(1).Save(ctx); err != nil {
+			return err
+		}
+		job, err = outbox.AddBatch(ctx, s.outbox, tx, shopsChanged, id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("remove a picture from shop %d: %w", id, err)
+	}
+	if row != nil {
+		s.announceEdit(ctx, row, job)
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/shoptype"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
@@ -36,7 +37,7 @@ func (s *Service) PlantIcons(ctx context.Context, paths map[string]string) error
 	var job []outbox.Ticket
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		ids = nil
-		shown := map[int64][]string{}
+		shown := map[int64]mediapath.Shown{}
 		for key, path := range paths {
 			row, err := tx.ShopType.Query().Where(shoptype.Key(key), shoptype.IconURLIsNil()).Only(ctx)
 			if ent.IsNotFound(err) {
@@ -48,7 +49,7 @@ func (s *Service) PlantIcons(ctx context.Context, paths map[string]string) error
 			if err := tx.ShopType.UpdateOne(row).SetIconURL(path).Exec(ctx); err != nil {
 				return err
 			}
-			ids, shown[row.ID] = append(ids, row.ID), []string{path}
+			ids, shown[row.ID] = append(ids, row.ID), mediapath.Shown{By: mediapath.Program(), Paths: []string{path}}
 		}
 		if len(ids) == 0 {
 			return nil

@@ -24,6 +24,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 )
 
 // A Shop is a place that people visit.
@@ -68,27 +69,29 @@ type Service struct {
 	outbox  *outbox.Box
 	log     *slog.Logger
 
-	pictures Pictures // of shops
-	icons    Pictures // of types
+	pictures Pictures     // of shops
+	icons    Pictures     // of types
+	quota    *quota.Limit // of new shops
 
 	maxByGEO, nearestSorted int // the constants of these names, but for tests
 }
 
 // Pictures are those that shops and their types show.
 type Pictures interface {
-	// Known returns the sizes of those among some paths that are kept here, by path.
-	Known(ctx context.Context, paths []string) (map[string]mediapath.Size, error)
-	// Show says in tx which pictures things show from now on, by id of the thing. It is a
-	// [fault.UserErrors] if one of them is not kept here.
-	Show(ctx context.Context, tx *ent.Tx, shown map[int64][]string) error
+	// Known returns the sizes of the pictures that the editor may show, by path.
+	Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
+	// Show records in tx which pictures things show, by id of the thing. It returns a
+	// [fault.UserErrors] if the editor may not show one of them.
+	Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error
 }
 
 // New builds a Service. It starts nothing and closes nothing: what it is given
-// belongs to the caller. Its background work is [Service.Run]. Redis keys
+// belongs to the caller. A nil limit allows any number of new shops. Its background work
+// is [Service.Run]. Redis keys
 // begin with prefix; dialect is that of db, as ent calls it.
-func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, pictures, icons Pictures, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
+func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, pictures, icons Pictures, limit *quota.Limit, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
 	s := &Service{
-		db: db, dialect: dialect, sql: openLookups(dialect), cells: newCells(db, rdb, keys{prefix}, reg, log), outbox: box, pictures: pictures, icons: icons, log: log,
+		db: db, dialect: dialect, sql: openLookups(dialect), cells: newCells(db, rdb, keys{prefix}, reg, log), outbox: box, pictures: pictures, icons: icons, quota: limit, log: log,
 		maxByGEO: maxByGEO, nearestSorted: nearestSorted,
 	}
 	s.openCaches(hub)

@@ -23,7 +23,7 @@ func alone(t *testing.T, from storetest.Process) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(from.DB, from.Dialect, from.Redis, hub, from.NewOutbox(t), storetest.AnyPictures{}, storetest.AnyPictures{}, storetest.Prefix, prometheus.NewRegistry(), from.Log)
+	s := New(from.DB, from.Dialect, from.Redis, hub, from.NewOutbox(t), storetest.AnyPictures{}, storetest.AnyPictures{}, nil, storetest.Prefix, prometheus.NewRegistry(), from.Log)
 	if err := s.PlantCatalogue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func alone(t *testing.T, from storetest.Process) *Service {
 func TestANewTypeIsListedAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		from := storetest.Open(t, on)
-		s := New(from.DB, from.Dialect, from.Redis, from.Hub, from.NewOutbox(t), storetest.AnyPictures{}, storetest.AnyPictures{}, storetest.Prefix, from.Registry, from.Log)
+		s := New(from.DB, from.Dialect, from.Redis, from.Hub, from.NewOutbox(t), storetest.AnyPictures{}, storetest.AnyPictures{}, nil, storetest.Prefix, from.Registry, from.Log)
 		if _, err := s.TypesByID(t.Context(), []int64{1, 2, 3}); err != nil {
 			t.Fatal(err)
 		}

@@ -97,7 +97,7 @@ func (s *Service) knownTo(ctx context.Context, drafts []Draft) (map[string]media
 	for _, d := range drafts {
 		paths = append(paths, d.Images...)
 	}
-	return s.pictures.Known(ctx, slices.Compact(slices.Sorted(slices.Values(paths))))
+	return s.pictures.Known(ctx, mediapath.Program(), slices.Compact(slices.Sorted(slices.Values(paths))))
 }
 
 func (s *Service) typesByKey(ctx context.Context) (map[string]int64, error) {
@@ -188,10 +188,10 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 			return nil, Tally{}, err
 		}
 	}
-	shown := map[int64][]string{}
+	shown := map[int64]mediapath.Shown{}
 	for _, d := range batch {
 		if before[d.ExternalID] == nil && len(d.Images) > 0 && after[d.ExternalID] != nil {
-			shown[after[d.ExternalID].ID] = d.Images
+			shown[after[d.ExternalID].ID] = mediapath.Shown{By: mediapath.Program(), Paths: d.Images}
 		}
 	}
 	if err := s.pictures.Show(ctx, tx, shown); err != nil {

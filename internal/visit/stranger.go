@@ -3,17 +3,13 @@ package visit
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"sync"
 	"sync/atomic"
 
-	entsql "entgo.io/ent/dialect/sql"
-
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/ent/setting"
 )
 
 // secretSetting is what strangers are digested with: the same for all processes, for
@@ -77,24 +73,9 @@ func (who stranger) digest(secret []byte) string {
 // LearnSecret reads what strangers are digested with, and makes it if this is the first
 // process of all. Who answers requests calls it before.
 func (s *Service) LearnSecret(ctx context.Context) error {
-	row, err := s.db.Setting.Get(ctx, secretSetting)
-	if ent.IsNotFound(err) {
-		made := make([]byte, sha256.Size)
-		_, _ = rand.Read(made) // never fails
-		// Ignore, as DoNothing reports that it inserted nothing as an error.
-		err = s.db.Setting.Create().SetID(secretSetting).SetValue(base64.RawURLEncoding.EncodeToString(made)).
-			OnConflict(entsql.ConflictColumns(setting.FieldID)).Ignore().Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("store the secret of visits: %w", err)
-		}
-		row, err = s.db.Setting.Get(ctx, secretSetting)
-	}
+	secret, err := ent.Secret(ctx, s.db, secretSetting)
 	if err != nil {
-		return fmt.Errorf("read the secret of visits: %w", err)
-	}
-	secret, err := base64.RawURLEncoding.DecodeString(row.Value)
-	if err != nil || len(secret) < sha256.Size {
-		return fmt.Errorf("the setting %s is no secret of %d bytes", secretSetting, sha256.Size)
+		return fmt.Errorf("learn the secret of visits: %w", err)
 	}
 	s.strangers.secret.Store(&secret)
 	return nil

@@ -25,6 +25,11 @@ func (s *Service) openCaches(hub *cache.Hub) {
 		Key: decimal, Load: s.load, All: s.all, Parse: parseDecimal,
 		Version: func(v Voucher) int64 { return v.Version },
 	})
+	// Rows of terms never change, and an id is not read before its row is committed.
+	s.terms = cache.New(hub, cache.Policy{
+		Name: "voucher-terms", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: -1, StaleIfError: 10 * time.Minute,
+		Local: cache.Local{Share: 0.01, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+	}, cache.Source[int64, Terms]{Key: decimal, Load: s.loadTerms})
 	// A write to a voucher changes the lists of its shop alone: a sale that a merchant makes
 	// known must not cost all other shops theirs.
 	s.lists = cache.New(hub, cache.Policy{

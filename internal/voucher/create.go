@@ -51,8 +51,9 @@ func (d Details) clean() Details {
 // When it returns, every process shows it, as [Service.announce] explains.
 //
 // Bounds that it breaks and a shop that there is not are a [fault.UserErrors] with
-// all of them, somebody else's shop is a [fault.Forbidden]; any other error means
-// that the database failed. Calling it again makes another voucher.
+// all of them, and so is a voucher above the editor's hourly limit, with
+// [quota.LimitReached]. The shop of another user is a [fault.Forbidden]. Any other error
+// means that the database failed. Calling it again makes another voucher.
 func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.Create")
 	defer span.End()
@@ -93,8 +94,14 @@ func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong fau
 	}
 	var v *Voucher
 	var job []outbox.Ticket
+	use := s.quota.Take(ctx, by.UserID) // counted while the transaction begins
 	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
 		if err := ctx.Err(); err != nil {
+			return err
+		}
+		// Before the first row lock. SQLite holds its write lock meanwhile, at most the
+		// deadline of the count.
+		if err := use.Wait(); err != nil {
 			return err
 		}
 		if v, err = insert(whole, tx); err != nil {
@@ -104,6 +111,7 @@ func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong fau
 		return err
 	})
 	if err != nil {
+		use.Release(ctx)
 		return nil, fmt.Errorf("insert a voucher of shop %d: %w", shopID, err)
 	}
 	s.announce(whole, v, job)

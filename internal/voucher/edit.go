@@ -125,7 +125,7 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 		if same(&next, row) {
 			return nil
 		}
-		if row, err = write(ctx, tx, &next); err != nil {
+		if row, err = write(ctx, tx, row, &next); err != nil {
 			return err
 		}
 		job, err = outbox.AddBatch(whole, s.outbox, tx, topic, id)
@@ -168,14 +168,32 @@ func (c Changes) apply(r ent.Voucher) ent.Voucher {
 }
 
 // same says whether an edit would change nothing of the row.
-func same(next, row *ent.Voucher) bool {
+func same(next, row *ent.Voucher) bool { return sameTerms(next, row) && next.Status == row.Status }
+
+// sameTerms reports whether an edit leaves the terms as they are.
+func sameTerms(next, row *ent.Voucher) bool {
 	text := func(a, b *string) bool { return (a == nil) == (b == nil) && optional.Value(a) == optional.Value(b) }
-	return next.Title == row.Title && text(next.SubTitle, row.SubTitle) && text(next.Rules, row.Rules) && next.Status == row.Status
+	return next.Title == row.Title && text(next.SubTitle, row.SubTitle) && text(next.Rules, row.Rules)
 }
 
-// write stores all columns that an edit decides, and no other.
-func write(ctx context.Context, tx *ent.Tx, next *ent.Voucher) (*ent.Voucher, error) {
+// write stores all columns that an edit decides, and no other. New words get a row of
+// terms, and before the first edit the old words do: orders refer to them.
+func write(ctx context.Context, tx *ent.Tx, row, next *ent.Voucher) (*ent.Voucher, error) {
 	change := tx.Voucher.UpdateOneID(next.ID).SetTitle(next.Title).SetStatus(next.Status).AddVersion(1)
+	if !sameTerms(next, row) {
+		if row.TermsID == nil {
+			first, err := saveTerms(ctx, tx, row)
+			if err != nil {
+				return nil, err
+			}
+			change.SetFirstTermsID(first)
+		}
+		terms, err := saveTerms(ctx, tx, next)
+		if err != nil {
+			return nil, err
+		}
+		change.SetTermsID(terms)
+	}
 	if next.SubTitle == nil {
 		change.ClearSubTitle()
 	} else {
@@ -186,11 +204,11 @@ func write(ctx context.Context, tx *ent.Tx, next *ent.Voucher) (*ent.Voucher, er
 	} else {
 		change.SetRules(*next.Rules)
 	}
-	row, err := change.Save(ctx)
+	stored, err := change.Save(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("update it: %w", err)
 	}
-	return row, nil
+	return stored, nil
 }
 
 // UpdateFlash is [Service.Update] for a flash voucher and its sale, also while
@@ -297,7 +315,7 @@ func (e *edit) run(ctx, whole context.Context, tx *ent.Tx) (err error) {
 			return err
 		}
 	}
-	if e.row, err = write(whole, tx, &next); err != nil {
+	if e.row, err = write(whole, tx, e.row, &next); err != nil {
 		return err
 	}
 	if ofSale {

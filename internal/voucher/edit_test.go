@@ -64,6 +64,9 @@ func TestAnUpdateChangesWhatItSpeaksOf(t *testing.T) {
 					was := want.Off
 					tt.expect(want)
 					want.Version++
+					if was == want.Off { // words changed
+						want.FirstTermsID = firstTerms(t, s, want.ID)
+					}
 					if want.Sale != nil && was != want.Off {
 						want.Sale.EditSeq++
 						if k := w.sales.get(want.ID); k.on || k.seq != want.Sale.EditSeq {
@@ -296,6 +299,7 @@ func TestConcurrentEditsOfASaleAllHold(t *testing.T) {
 			}
 			want := *v
 			want.Title, want.SubTitle, want.Rules, want.Off, want.Version = text, &text, &text, true, 10
+			want.FirstTermsID = firstTerms(t, processes[0], v.ID)
 			want.Sale = &Sale{
 				VoucherID: v.ID, InitialStock: 84, BeginsAt: noon.Add(-2 * time.Hour), EndsAt: noon.Add(2 * time.Hour),
 				Partition: v.Sale.Partition, Buckets: v.Sale.Buckets, EditSeq: 7,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
 // fromRow is a voucher with its sale, which is nil for an ordinary one.
@@ -12,6 +13,7 @@ func fromRow(r *ent.Voucher, sale *ent.FlashSale) *Voucher {
 	v := &Voucher{
 		ID: r.ID, ShopID: r.ShopID, Title: r.Title, SubTitle: r.SubTitle, Rules: r.Rules, PayValue: r.PayValue, FaceValue: r.FaceValue,
 		OnePerUser: r.OnePerUser, Off: r.Status == entvoucher.StatusOFF_SALE, Version: r.Version,
+		FirstTermsID: optional.Value(r.FirstTermsID),
 	}
 	if sale != nil {
 		v.Sale = &Sale{

@@ -19,6 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
 )
 
 // A Status says whether a voucher can be ordered, as far as its merchant is asked.
@@ -43,7 +44,9 @@ type Voucher struct {
 	OnePerUser bool    `json:"one_per_user,omitempty"`
 	Off        bool    `json:"off,omitempty"`  // taken off sale
 	Sale       *Sale   `json:"sale,omitempty"` // of a flash voucher; else nil
-	Version    int64   `json:"version"`
+	// FirstTermsID names the [Terms] before the first edit of words; 0 if there was none.
+	FirstTermsID int64 `json:"first_terms,omitempty"`
+	Version      int64 `json:"version"`
 }
 
 // A Sale is the window and size of a flash sale.
@@ -131,6 +134,7 @@ type Config struct {
 	Changed    func(voucherIDs ...int64)
 	Live       *live.Hub             // by which sales are watched, see [Service.Live]
 	Now        func() time.Time      // nil: time.Now
+	Quota      *quota.Limit          // nil: no limit
 	Registerer prometheus.Registerer // nil: no metrics
 	Log        *slog.Logger          // nil: nothing is logged
 }
@@ -139,6 +143,7 @@ type Config struct {
 type Service struct {
 	db       *ent.Client
 	vouchers *cache.Cache[int64, Voucher]
+	terms    *cache.Cache[int64, Terms]
 	lists    *cache.Cache[shopList, []listed] // of shops
 	running  *cache.Queries[struct{}, place]  // the sales that have not ended
 	table    *cache.Table                     // whose writes end that list
@@ -149,6 +154,7 @@ type Service struct {
 	changed  func(voucherIDs ...int64)
 	live     *live.States[*State]
 	now      func() time.Time
+	quota    *quota.Limit
 	troubles *troubles
 }
 
@@ -159,7 +165,7 @@ type Service struct {
 func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, sales Sales, shops Shops, c Config) *Service {
 	s := &Service{
 		db: db, ofShops: ofShops(dialect), outbox: box, sales: sales, shops: shops,
-		live: live.NewStates[*State](c.Live), changed: c.Changed, now: c.Now, troubles: newTroubles(c.Registerer, c.Log),
+		live: live.NewStates[*State](c.Live), changed: c.Changed, now: c.Now, quota: c.Quota, troubles: newTroubles(c.Registerer, c.Log),
 	}
 	if s.changed == nil {
 		s.changed = func(...int64) {}

@@ -107,6 +107,10 @@ func address(name string) (url, cacheControl string) {
 // send nothing but the hash. Nobody may change the map.
 func (s *Site) Documents() map[string]string { return s.documents }
 
+// HidePlayground makes /playground a page that does not exist: without introspection it
+// shows nothing. Call it before [Site.Register].
+func (s *Site) HidePlayground() { delete(s.files, "/playground") }
+
 // Register adds the site to mux: the files of the build, and the app's page at
 // every other path that mux leaves over. It is called once, before the first
 // request. exists finds the objects that pages are about; nil takes all to exist.

@@ -1,18 +1,20 @@
--- code_release: give back a turn that code_reserve granted and that no code came of.
--- The phone's code of before stays.
+-- code_release: release a turn of code_reserve that sent no code. The previous code
+-- of the phone stays.
 --
--- KEYS[1]  code-limit:{P}:pause   string: the turn
--- KEYS[2]  code-limit:{P}:day     counter
--- ARGV[1]  the word for this turn
+-- KEYS[1]      code-limit:{P}:pause or code-limit:{P}:device:D:pause   string: the turn
+-- KEYS[i > 1]  the counters of code_reserve   counter
+-- ARGV[1]      name of this turn
 --
--- returns  1 given back   0 it is over, or another one's
+-- returns  1 released   0 it has expired, or another turn runs
 --
--- All keys share the hash tag {P}: one slot. O(1).
+-- All keys share the hash tag {P}: one slot. O(keys).
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   return 0
 end
 redis.call('DEL', KEYS[1])
-if tonumber(redis.call('GET', KEYS[2]) or '0') > 0 then
-  redis.call('DECR', KEYS[2])
+for i = 2, #KEYS do
+  if tonumber(redis.call('GET', KEYS[i]) or '0') > 0 then
+    redis.call('DECR', KEYS[i])
+  end
 end
 return 1

@@ -1,24 +1,29 @@
--- code_reserve: give a phone its turn to get a login code, unless it has had one
--- within the last minute or too many today. The code itself is stored afterwards.
+-- code_reserve: reserve the turn to send a login code to a phone, unless a code was
+-- sent within the pause or a counter of the day is full. code_store follows.
 --
--- KEYS[1]  code-limit:{P}:pause   string: the turn, there while no other code may be sent
--- KEYS[2]  code-limit:{P}:day     counter
--- ARGV[1]  a word for this turn
--- ARGV[2]  pause between two codes, milliseconds
--- ARGV[3]  most codes in one life of the counter
--- ARGV[4]  life of the counter from the first code on, milliseconds
+-- KEYS[1]      code-limit:{P}:pause or code-limit:{P}:device:D:pause   string: the turn
+-- KEYS[i > 1]  code-limit:{P}:day, code-limit:{P}:network:A:day or
+--              code-limit:{P}:device:D:day   counter
+-- ARGV[1]      random name of this turn
+-- ARGV[2]      pause between two codes, milliseconds
+-- ARGV[3]      life of the counters from the first code, milliseconds
+-- ARGV[2 + i]  limit of KEYS[i]
 --
--- returns  0 granted   n>0 not granted; the phone may have one in n milliseconds
+-- returns  0 reserved   n>0 refused; retry in n milliseconds
 --
--- All keys share the hash tag {P}: one slot. O(1).
+-- All keys share the hash tag {P}: one slot. O(keys).
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return math.max(redis.call('PTTL', KEYS[1]), 1)
 end
-if tonumber(redis.call('GET', KEYS[2]) or '0') >= tonumber(ARGV[3]) then
-  return math.max(redis.call('PTTL', KEYS[2]), 1)
+for i = 2, #KEYS do
+  if tonumber(redis.call('GET', KEYS[i]) or '0') >= tonumber(ARGV[2 + i]) then
+    return math.max(redis.call('PTTL', KEYS[i]), 1)
+  end
 end
-if redis.call('INCR', KEYS[2]) == 1 then
-  redis.call('PEXPIRE', KEYS[2], ARGV[4])
+for i = 2, #KEYS do
+  if redis.call('INCR', KEYS[i]) == 1 then
+    redis.call('PEXPIRE', KEYS[i], ARGV[3])
+  end
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 0

@@ -1,6 +1,6 @@
--- code_store: store a new login code for a phone, in place of the one before.
+-- code_store: store a new login code in place of the previous one.
 --
--- KEYS[1]  code:{P}   hash: code, tries
+-- KEYS[1]  code:{P} or code:{P}:device:D   hash: code, tries, tries of each client
 -- ARGV[1]  the code
 -- ARGV[2]  life of the code, milliseconds
 --

@@ -1,19 +1,20 @@
--- code_withdraw: forget a code that was certainly not sent, as if it had never
--- been asked for.
+-- code_withdraw: delete a code that was certainly not sent, with its turn and counts.
 --
--- KEYS[1]  code:{P}               hash: code, tries
--- KEYS[2]  code-limit:{P}:pause   string
--- KEYS[3]  code-limit:{P}:day     counter
--- ARGV[1]  the code that was not sent
+-- KEYS[1]      code:{P} or code:{P}:device:D   hash: code, tries, tries of each client
+-- KEYS[2]      code-limit:{P}:pause or code-limit:{P}:device:D:pause   string
+-- KEYS[i > 2]  the counters of code_reserve   counter
+-- ARGV[1]      the code that was not sent
 --
--- returns  1 forgotten   0 the phone has another one by now
+-- returns  1 deleted   0 the phone has another code by now
 --
--- All keys share the hash tag {P}: one slot. O(1).
+-- All keys share the hash tag {P}: one slot. O(keys).
 if redis.call('HGET', KEYS[1], 'code') ~= ARGV[1] then
   return 0
 end
 redis.call('DEL', KEYS[1], KEYS[2])
-if tonumber(redis.call('GET', KEYS[3]) or '0') > 0 then
-  redis.call('DECR', KEYS[3])
+for i = 3, #KEYS do
+  if tonumber(redis.call('GET', KEYS[i]) or '0') > 0 then
+    redis.call('DECR', KEYS[i])
+  end
 end
 return 1

@@ -1,19 +1,30 @@
--- count: count one more of what is limited, unless it is one too many. Counter
--- and expiry are one step: a counter without an expiry would refuse for ever.
+-- count: add to counters that have limits, unless one of them is full. All counters
+-- are checked before one changes. A counter gets its expiry in the same step.
 --
--- KEYS[1]  code-limit:{A}:address, code-limit:hour, login-limit:{A},
---          password-tries:{P}, password-sets:{U}   counter
--- ARGV[1]  most in one life of the counter
--- ARGV[2]  life of the counter from the first on, milliseconds
+-- KEYS[1], KEYS[i]  login-limit:{A}, login-limit:{A}:network:A, code-limit:{A}:address,
+--                   code-limit:{A}:address:A, code-limit:hour, code-limit:guesses-hour,
+--                   password-tries:{P}, password-tries:{P}:network:A,
+--                   password-tries:{P}:device:D, password-sets:{U}   counter
+-- ARGV[1]           number to add; 0 only checks
+-- ARGV[2i]          limit of KEYS[i]
+-- ARGV[2i + 1]      life of KEYS[i] from the first count, milliseconds
 --
--- returns  0 counted   n>0 one too many, not counted; there is room in n milliseconds
+-- returns  0 counted   n>0 a counter is full, none changed; retry in n milliseconds
 --
--- One key. O(1).
-if tonumber(redis.call('GET', KEYS[1]) or '0') >= tonumber(ARGV[1]) then
-  return math.max(redis.call('PTTL', KEYS[1]), 1)
+-- All keys share one hash tag: one slot. O(keys).
+local wait = 0
+for i = 1, #KEYS do
+  if tonumber(redis.call('GET', KEYS[i]) or '0') >= tonumber(ARGV[2 * i]) then
+    wait = math.max(wait, redis.call('PTTL', KEYS[i]), 1)
+  end
 end
-redis.call('INCR', KEYS[1])
-if redis.call('PTTL', KEYS[1]) < 0 then
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if wait > 0 or ARGV[1] == '0' then
+  return wait
+end
+for i = 1, #KEYS do
+  redis.call('INCRBY', KEYS[i], ARGV[1])
+  if redis.call('PTTL', KEYS[i]) < 0 then
+    redis.call('PEXPIRE', KEYS[i], ARGV[2 * i + 1])
+  end
 end
 return 0

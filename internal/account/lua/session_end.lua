@@ -1,7 +1,7 @@
 -- session_end: end a session, and leave a mark for a while: whoever has read
 -- its row before it ended must not fill it in again.
 --
--- KEYS[1]  session:{S}   hash: user, until, row; or ended
+-- KEYS[1]  session:{S}   hash: user, until, row, end; or ended
 -- ARGV[1]  life of the mark, milliseconds
 --
 -- returns  1

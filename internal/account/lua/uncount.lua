@@ -1,13 +1,16 @@
--- uncount: take back what count counted, if the counter still lives: another one
--- without its expiry must not come to be.
+-- uncount: take one back from counters. It changes no counter that has expired:
+-- a new one would have no expiry.
 --
--- KEYS[1]  password-tries:{P}, code-limit:{A}:address, code-limit:hour   counter
+-- KEYS[1], KEYS[i]  the counters of count, which share one hash tag   counter
 --
--- returns  1 taken back   0 there was nothing
+-- returns  number of counters that changed
 --
--- One key. O(1).
-if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then
-  redis.call('DECR', KEYS[1])
-  return 1
+-- One slot. O(keys).
+local changed = 0
+for i = 1, #KEYS do
+  if tonumber(redis.call('GET', KEYS[i]) or '0') > 0 then
+    redis.call('DECR', KEYS[i])
+    changed = changed + 1
+  end
 end
-return 0
+return changed

@@ -41,6 +41,10 @@ func patience() [][]attack {
 		{"1,200 slow headers", []string{cutOff, "408"}, func(s *script) {
 			s.connections(1200, 1, "POST /graphql HTTP/1.1\r\nHost: x\r\nX-Slow: "+strings.Repeat("x", 3000), "x", time.Second)
 		}},
+		{"900 uploads that send a boundary", []string{"408 TIMEOUT"}, func(s *script) {
+			begin := strings.Replace(head(1_000_000), "Content-Type: application/json", "Content-Type: multipart/form-data; boundary=b\r\nGraphQL-Require-Preflight: 1\r\nAuthorization: Bearer "+s.session, 1)
+			s.connections(900, 12, begin+"--b\r\n", "x", time.Second)
+		}},
 		{"sockets that say nothing", []string{"closed 4408"}, func(s *script) { s.sockets(100, 11, nil, silent) }},
 	}}
 }

@@ -196,7 +196,7 @@ func (c *crowd) pay(ctx context.Context, who person, s *sale, order, status stri
 			UserErrors userErrors
 		}
 	}
-	if err := c.api.ask(ctx, who, "PayOrder", vars{"orderId": order, "method": "BALANCE"}, &got); err != nil {
+	if err := c.api.ask(ctx, who, "PayOrder", vars{"orderId": order, "method": "ALIPAY"}, &got); err != nil {
 		return err
 	}
 	if err := got.PayOrder.UserErrors.refused(); err != nil {

@@ -96,7 +96,7 @@ func (s *stage) settings(dir string) []string {
 		"--database-url", s.pg.URL, "--redis-url", s.state.URL, "--redis-cache-url", s.cache.URL,
 		"--addr", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1", "--media-url", "file://" + filepath.Join(dir, "media"),
 		"--code-sender", "webhook", "--code-webhook-url", s.codes.URL, "--zone", "UTC", "--l1-bytes", strconv.Itoa(64 << 20),
-		"--log-format", "json", "--log-level", "warn",
+		"--log-format", "json", "--log-level", "warn", "--fake-payments",
 	}
 }
 

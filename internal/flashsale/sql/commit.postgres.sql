@@ -11,6 +11,8 @@
 -- CHECK is tested before the update finds that the row has changed since, as it has if a
 -- piece came back while this one waited.
 --
+-- An order keeps the terms that its voucher has when the statement begins.
+--
 -- $1  JSON: [{n: rank, id, user, voucher, shop, price, at: ms or 0 for now, key: text or null,
 --     direct: whether window and status are to be asked}]
 -- $2  milliseconds that an order may stay unpaid
@@ -20,13 +22,13 @@ WITH input AS MATERIALIZED (
   SELECT i.* FROM json_to_recordset($1::json) AS i(
     n integer, id bigint, "user" bigint, voucher bigint, shop bigint, price bigint, at bigint, key text, direct boolean)
 ), sales AS MATERIALIZED (
-  SELECT f.id, f.stock, f.initial_stock, f.begins_at, f.ends_at, v.status, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
+  SELECT f.id, f.stock, f.initial_stock, f.begins_at, f.ends_at, v.status, v.terms_id, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
   FROM flash_sales AS f JOIN vouchers AS v ON v.id = f.id
   WHERE f.id IN (SELECT voucher FROM input)
   ORDER BY f.id
   FOR UPDATE OF f
 ), ranked AS (
-  SELECT i.*, s.stock, s.now, row_number() OVER (PARTITION BY i.voucher ORDER BY i.n) AS rank
+  SELECT i.*, s.stock, s.now, s.terms_id, row_number() OVER (PARTITION BY i.voucher ORDER BY i.n) AS rank
   FROM input AS i JOIN sales AS s ON s.id = i.voucher
   WHERE (NOT i.direct OR (s.status = 'ON_SALE' AND s.begins_at <= s.now AND s.now < s.ends_at))
     AND (
@@ -36,8 +38,8 @@ WITH input AS MATERIALIZED (
       LIMIT 1
     ) IS NULL
 ), stored AS (
-  INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, idempotency, version, tallied, created_at, pay_before)
-  SELECT id, "user", voucher, shop, 'UNPAID', true, true, price, key, 1, false, CASE at WHEN 0 THEN now ELSE at END, now + $2::bigint
+  INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, terms_id, idempotency, version, tallied, created_at, pay_before)
+  SELECT id, "user", voucher, shop, 'UNPAID', true, true, price, terms_id, key, 1, false, CASE at WHEN 0 THEN now ELSE at END, now + $2::bigint
   FROM ranked
   WHERE rank <= stock
   ORDER BY id

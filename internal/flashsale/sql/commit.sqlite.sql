@@ -2,6 +2,8 @@
 -- voucher and a piece is left for it. The transaction has the database to itself; it takes
 -- what was stored out of the stock by the statement "taken".
 --
+-- An order keeps the terms that its voucher has now.
+--
 -- ?1  JSON: [{n: rank, id, user, voucher, shop, price, at: ms or 0 for now, key: text or null,
 --     direct: whether window and status are to be asked}]
 -- ?2  milliseconds that an order may stay unpaid
@@ -13,7 +15,7 @@ WITH input AS MATERIALIZED (
     CAST(round(unixepoch('subsec') * 1000) AS INTEGER) AS now
   FROM json_each(?1)
 ), ranked AS (
-  SELECT i.*, f.stock, row_number() OVER (PARTITION BY i.voucher ORDER BY i.n) AS rank
+  SELECT i.*, f.stock, v.terms_id, row_number() OVER (PARTITION BY i.voucher ORDER BY i.n) AS rank
   FROM input AS i JOIN flash_sales AS f ON f.id = i.voucher JOIN vouchers AS v ON v.id = i.voucher
   WHERE (NOT i.direct OR (v.status = 'ON_SALE' AND f.begins_at <= i.now AND i.now < f.ends_at))
     AND NOT EXISTS (
@@ -22,8 +24,8 @@ WITH input AS MATERIALIZED (
         AND o.one_per_user AND o.status <> 'CANCELLED' AND o.status <> 'REFUNDED' AND o.status <> 'FAILED'
     )
 )
-INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, idempotency, version, tallied, created_at, pay_before)
-SELECT id, user, voucher, shop, 'UNPAID', true, true, price, key, 1, false, CASE at WHEN 0 THEN now ELSE at END, now + ?2
+INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, terms_id, idempotency, version, tallied, created_at, pay_before)
+SELECT id, user, voucher, shop, 'UNPAID', true, true, price, terms_id, key, 1, false, CASE at WHEN 0 THEN now ELSE at END, now + ?2
 FROM ranked
 WHERE rank <= stock
 ORDER BY id

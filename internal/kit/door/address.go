@@ -94,9 +94,14 @@ func (p Proxies) HTTPS(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}
-	peer, ok := parseHop(r.RemoteAddr)
 	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
-	return ok && p.trusts(peer) && strings.EqualFold(strings.TrimSpace(first), "https")
+	return p.Trusts(r) && strings.EqualFold(strings.TrimSpace(first), "https")
+}
+
+// Trusts reports whether the peer that sent r is a trusted proxy.
+func (p Proxies) Trusts(r *http.Request) bool {
+	peer, ok := parseHop(r.RemoteAddr)
+	return ok && p.trusts(peer)
 }
 
 func (p Proxies) trusts(a netip.Addr) bool {

@@ -70,8 +70,11 @@ func readAll(body io.Reader, limit int, m *memory, text []byte) ([]byte, *failur
 
 // unread says why a body could not be read to its end.
 func unread(err error) *failure {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fail(http.StatusRequestTimeout, codeTimeout, "The request did not arrive in time.")
+	case errors.Is(err, errNoRoom):
+		return noMemory()
 	}
 	return fail(http.StatusBadRequest, codeBadRequest, "The request broke off.")
 }

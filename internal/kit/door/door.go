@@ -106,7 +106,7 @@ type Door struct {
 	absent           *buckets // reads of callers that ended in nothing
 	memory           *budget  // bytes of large requests and answers
 	running          *places  // points of complexity
-	uploads          *budget  // multipart bodies
+	uploads          *budget  // bytes of multipart bodies that have arrived
 	perAddress       *counts  // sockets and event streams
 	perUser          *seats
 	sockets          *sockets
@@ -130,7 +130,7 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 		refusals:  newBuckets(l.AnonymousRate, l.AnonymousBurst, time.Now),
 		absent:    newBudgets(l.AbsentReads, time.Minute, time.Now),
 		memory:    newBudget(l.Memory, l.Memory/4), running: newPlaces(l.Running, l.Running/4),
-		uploads:    newBudget(l.Uploads, max(l.Uploads/4, 1)),
+		uploads:    newUploadBudget(l),
 		perAddress: newCounts(l.SocketsPerAddress), perUser: newSeats(l.SocketsPerUser),
 	}
 	var err error

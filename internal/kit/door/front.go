@@ -135,7 +135,9 @@ type callerContext struct {
 	// Of a request by HTTP: what it takes as long as it runs, and what it takes until it is
 	// read, and its answer after that.
 	runs, held memory
-	asks       term // in which it is found out who asks
+	asks       term                // in which it is found out who asks
+	answer     http.ResponseWriter // of a request by HTTP; nil on a socket
+	request    *http.Request       // with answer
 }
 
 type callerKey struct{}
@@ -188,6 +190,7 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 		d.sockets.Do(w, r.WithContext(ctx))
 		return
 	}
+	of.answer, of.request = w, r
 	(&httpTransport{d}).serve(w, r, of)
 }
 

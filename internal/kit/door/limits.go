@@ -21,8 +21,9 @@ type Limits struct {
 	Memory        int           // bytes that large requests and answers may take together, as estimated; 64 MB. A caller has a quarter
 	UploadBody    int           // bytes of a multipart body; 11 MB
 	UploadTime    time.Duration // like BodyTime, of a multipart body; 60 s
+	UploadPace    time.Duration // for each 64 KB of a multipart body, or its rest; 10 s
 	UploadFiles   int           // files in a multipart body; 4
-	Uploads       int           // multipart bodies being read or run at once; 16. A caller has a quarter
+	Uploads       int           // multipart bodies of full length at once, by the bytes that have arrived; 16. A caller has a quarter
 	VariableDepth int           // levels of nesting in variables and extensions; 12
 	VariableNodes int           // values in variables and extensions together; 2000
 
@@ -110,6 +111,7 @@ func (l *Limits) all() []limit {
 		number("memory", &l.Memory, 64*mb),
 		number("upload-body", &l.UploadBody, 11*mb),
 		span("upload-time", &l.UploadTime, time.Minute),
+		span("upload-pace", &l.UploadPace, 10*time.Second),
 		number("upload-files", &l.UploadFiles, 4),
 		number("uploads", &l.Uploads, 16),
 		number("variable-depth", &l.VariableDepth, 12),

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -24,7 +25,28 @@ const (
 	maxMap   = 64 << 10 // bytes of the part "map"
 	maxHead  = 16 << 10 // bytes of the headers of a part
 	maxPaths = 5        // places that one file may be put into
+
+	// uploadStep is how many bytes of a body are taken from the budget at a time. It is small:
+	// a silent request holds one step, and there may be one on each connection.
+	uploadStep = 4 << 10
+	// paceStep is how many bytes of a body must arrive within Limits.UploadPace.
+	paceStep = 64 << 10
+	// unlimitedBody is the length of a body, for the budget, where it has no limit.
+	unlimitedBody = 11 << 20
 )
+
+// newUploadBudget returns the budget of the bytes of multipart bodies.
+//
+// It counts bytes that have arrived and not requests, so a request that sends nothing
+// holds next to nothing. A caller has a quarter, but at least one body of full length.
+func newUploadBudget(l Limits) *budget {
+	body := l.UploadBody
+	if body <= 0 {
+		body = unlimitedBody
+	}
+	body = (body + uploadStep - 1) / uploadStep * uploadStep
+	return newBudget(l.Uploads*body, max(l.Uploads/4, 1)*body)
+}
 
 // preflightHeaders are those of which one is needed for a multipart request. A
 // page of a foreign origin cannot set them without asking first.
@@ -45,16 +67,20 @@ func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c 
 		return nil, done, tooLong(limits.UploadBody)
 	case boundary == "":
 		return nil, done, badRequest("The multipart request has no boundary.")
-	case !t.uploads.take(c.key, 1):
+	}
+	body := &capped{Reader: r.Body, limit: limits.UploadBody, headEnd: -1, budget: t.uploads, key: c.key, pacer: newPacer(w, limits)}
+	if !body.reserve(1) {
 		return nil, done, noMemory()
 	}
-	body := &capped{Reader: r.Body, limit: limits.UploadBody, headEnd: -1}
 	u := &upload{door: t.Door, held: held, body: body, parts: multipart.NewReader(body, boundary)}
 	done = func() {
 		u.close()
-		t.uploads.give(c.key, 1)
+		body.release()
 	}
 	failed = within(w, limits.UploadTime, u.read)
+	if failed == nil {
+		body.pacer.stop()
+	}
 	return u.params, done, failed
 }
 
@@ -67,29 +93,94 @@ func hasAny(h http.Header, names []string) bool {
 	return false
 }
 
+// A pacer sets the read deadline of a connection while a body arrives: Limits.UploadPace
+// for each paceStep bytes or the rest, and Limits.UploadTime for all of it.
+type pacer struct {
+	control *http.ResponseController
+	every   time.Duration // negative: no pace
+	end     time.Time     // of the whole body; zero: none
+	next    int           // byte from which the deadline moves
+}
+
+func newPacer(w http.ResponseWriter, l Limits) *pacer {
+	p := &pacer{control: http.NewResponseController(w), every: l.UploadPace}
+	if l.UploadTime >= 0 {
+		p.end = time.Now().Add(l.UploadTime)
+	}
+	return p
+}
+
+// before moves the deadline if another step of the body has arrived. Call it before a read.
+func (p *pacer) before(read int) {
+	if p.every < 0 || read < p.next {
+		return
+	}
+	p.next = read + paceStep
+	at := time.Now().Add(p.every)
+	if !p.end.IsZero() && p.end.Before(at) {
+		at = p.end
+	}
+	_ = p.control.SetReadDeadline(at) // a connection without deadlines is a test's
+}
+
+// stop removes the deadline.
+func (p *pacer) stop() {
+	if p.every >= 0 {
+		_ = p.control.SetReadDeadline(time.Time{})
+	}
+}
+
 // What ends the reading of a body.
 var (
 	errTooLong  = errors.New("the body is too long")
 	errLongHead = errors.New("the headers of a part are too long")
+	errNoRoom   = errors.New("the uploads have no room for the body")
 )
 
 // capped reads so many bytes, then fails; a negative limit is none. The headers
-// of a part are kept in memory, so they have an end of their own.
+// of a part are kept in memory, so they have an end of their own. What arrives is taken
+// from a budget, and stays taken until release.
 type capped struct {
 	io.Reader
 	limit   int
 	read    int
 	headEnd int // where read must not come before a part has begun; negative if that is not waited for
+
+	budget   *budget
+	key      string
+	reserved int // bytes
+	pacer    *pacer
+	failed   error // of the first read that failed, but io.EOF
 }
 
+// reserve takes a step from the budget if n bytes do not fit into what is taken. It
+// reports false if the budget, or the caller's share of it, has no room.
+func (c *capped) reserve(n int) bool {
+	for c.reserved < n {
+		if !c.budget.take(c.key, uploadStep) {
+			return false
+		}
+		c.reserved += uploadStep
+	}
+	return true
+}
+
+func (c *capped) release() { c.budget.give(c.key, c.reserved) }
+
 func (c *capped) Read(p []byte) (int, error) {
+	c.pacer.before(c.read)
 	n, err := c.Reader.Read(p)
 	c.read += n
 	switch {
 	case over(c.read, c.limit):
-		return 0, errTooLong
+		n, err = 0, errTooLong
 	case over(c.read, c.headEnd):
-		return 0, errLongHead
+		n, err = 0, errLongHead
+	case !c.reserve(c.read):
+		n, err = 0, errNoRoom
+	}
+	if c.failed == nil && !errors.Is(err, io.EOF) {
+		c.failed = err
 	}
 	return n, err
 }
@@ -102,7 +193,8 @@ type upload struct {
 	parts  *multipart.Reader // of body
 	params *graphql.RawParams
 	places map[string][]string // of each file, by the name of its part
-	files  []*os.File
+	to     *os.File            // the files, one after another: a request has one descriptor open
+	size   int64               // of to
 }
 
 func (u *upload) read() *failure {
@@ -165,9 +257,14 @@ func (u *upload) field(name string, limit int) ([]byte, *failure) {
 
 // broken says why the parts end here.
 func (u *upload) broken(err error) *failure {
+	if u.body.failed != nil {
+		err = u.body.failed // the parser of headers reports a syntax error instead
+	}
 	switch {
 	case errors.Is(err, errTooLong):
 		return tooLong(u.door.cfg.Limits.UploadBody)
+	case errors.Is(err, errNoRoom):
+		return noMemory()
 	case errors.Is(err, errLongHead):
 		return badRequest("A part has headers longer than %d bytes.", maxHead)
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -190,12 +287,14 @@ func (u *upload) file() *failure {
 	if len(places) == 0 || len(places) > maxPaths {
 		return badRequest("A file is put into 1 to %d places.", maxPaths)
 	}
-	to, err := os.CreateTemp("", "upload-*")
-	if err != nil {
-		return u.noDisk(err)
+	if u.to == nil {
+		if u.to, err = os.CreateTemp("", "upload-*"); err != nil {
+			return u.noDisk(err)
+		}
 	}
-	u.files = append(u.files, to)
-	size, err := io.Copy(to, part)
+	begin := u.size
+	size, err := io.Copy(u.to, part)
+	u.size += size
 	if err != nil {
 		if _, onDisk := errors.AsType[*os.PathError](err); onDisk {
 			return u.noDisk(err)
@@ -204,7 +303,7 @@ func (u *upload) file() *failure {
 	}
 	for _, path := range places {
 		one := graphql.Upload{
-			File: io.NewSectionReader(to, 0, size), Filename: cut(part.FileName()), Size: size, ContentType: cut(part.Header.Get("Content-Type")),
+			File: io.NewSectionReader(u.to, begin, size), Filename: cut(part.FileName()), Size: size, ContentType: cut(part.Header.Get("Content-Type")),
 		}
 		if !put(u.params.Variables, path, one) {
 			return badRequest("The part map names a place that is not a null in the variables.")
@@ -221,11 +320,12 @@ func (u *upload) noDisk(err error) *failure {
 
 // close removes the files.
 func (u *upload) close() {
-	for _, f := range u.files {
-		_ = f.Close()
-		if err := os.Remove(f.Name()); err != nil {
-			u.door.log.Warn("an upload was not removed", "err", err)
-		}
+	if u.to == nil {
+		return
+	}
+	_ = u.to.Close()
+	if err := os.Remove(u.to.Name()); err != nil {
+		u.door.log.Warn("an upload was not removed", "err", err)
 	}
 }
 

@@ -1,13 +1,16 @@
 package door
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -300,6 +303,7 @@ func TestAnUploadThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 	operations, places, one := field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", strings.Repeat("A", 10_000))
 	for name, begun := range map[string]string{
 		"nothing of it":      "",
+		"half of a header":   operations[:30],
 		"half of operations": operations[:len(operations)/2],
 		"all but the file":   operations + places,
 		"half of the file":   operations + places + one[:len(one)/2],
@@ -333,13 +337,13 @@ func TestAnUploadMayTakeLongerThanAnotherBody(t *testing.T) {
 }
 
 func TestUploadsAreFewAtOnce(t *testing.T) {
-	s, dir := openUploads(t, Limits{Uploads: 4})
-	body := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "../name of the client", "A"))
+	s, dir := openUploads(t, Limits{Uploads: 4, UploadBody: 2 * uploadStep})
+	body := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "../name of the client", strings.Repeat("A", uploadStep)))
 	begin := func(user string) *wire {
 		w, before := s.wire(t), s.door.uploads.taken()
 		w.posts(uploadHeaders+user, fmt.Sprintf("Content-Length: %d", len(body)))
 		w.send(body[:len(body)-7])
-		eventually(t, "it is being read", func() bool { return s.door.uploads.taken() == before+1 })
+		eventually(t, "it is being read", func() bool { return s.door.uploads.taken() == before+2*uploadStep })
 		return w
 	}
 	busy := want{503, mediaGraphQL, "-", []string{codeUnavailable}, map[string]string{"Retry-After": "1"}}
@@ -381,6 +385,173 @@ func TestUploadsAreFewAtOnce(t *testing.T) {
 	wantUnused(t, s.door.uploads)
 	res, text = s.ask(t, "POST", "/", body, signedIn("Authorization", "Bearer eve"))
 	want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
+}
+
+// Finding 8: sixteen uploads of four users that send a boundary and then nothing.
+func TestSlowUploadsDoNotKeepOthersOut(t *testing.T) {
+	s, _ := openUploads(t, Limits{})
+	for _, user := range []string{"ann", "bob", "cid", "dan"} {
+		for range 4 {
+			w, before := s.wire(t), s.door.uploads.taken()
+			w.posts(uploadHeaders+user, "Content-Length: 1000000")
+			w.send("--x\r\n")
+			eventually(t, "it is being read", func() bool { return s.door.uploads.taken() > before })
+			defer func() { _ = w.Close() }()
+		}
+	}
+	body := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A"))
+	res, text := s.ask(t, "POST", "/", body, signedIn("Authorization", "Bearer eve"))
+	want{200, mediaGraphQL, `{"upload":{"name":"a","size":1,"text":"A"}}`, nil, nil}.check(t, res, text)
+}
+
+// An upload holds little before its bytes arrive, so silent ones of four users leave room
+// for others even if there are hundreds of connections.
+func TestSilentUploadsHoldLittle(t *testing.T) {
+	s, _ := openUploads(t, Limits{Uploads: 4, UploadBody: 64 << 10})
+	for _, user := range []string{"ann", "bob", "cid", "dan"} {
+		for range 8 {
+			w, before := s.wire(t), s.door.uploads.taken()
+			w.posts(uploadHeaders+user, "Content-Length: 60000")
+			w.send("--x\r\n")
+			eventually(t, "it is being read", func() bool { return s.door.uploads.taken() > before })
+			defer func() { _ = w.Close() }()
+		}
+	}
+	body := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A"))
+	res, text := s.ask(t, "POST", "/", body, signedIn("Authorization", "Bearer eve"))
+	want{200, mediaGraphQL, `{"upload":{"name":"a","size":1,"text":"A"}}`, nil, nil}.check(t, res, text)
+}
+
+// A slowBody is a body of which some bytes arrive at a time, with a pause before each.
+type slowBody struct {
+	text  string
+	each  int
+	pause time.Duration
+	ended chan struct{}
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	if b.text == "" {
+		return 0, io.EOF
+	}
+	select {
+	case <-time.After(b.pause):
+	case <-b.ended:
+		return 0, io.ErrUnexpectedEOF
+	}
+	n := copy(p[:min(len(p), b.each)], b.text)
+	b.text = b.text[n:]
+	return n, nil
+}
+
+func TestUploadsMustKeepAPace(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	body := func(steps int) string {
+		return form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", strings.Repeat("A", steps*paceStep-1000)))
+	}
+	// The transport reads at most 32 KB at a time.
+	const half = paceStep / 2
+	for _, tt := range []struct {
+		name   string
+		limits Limits
+		body   slowBody
+		status int
+		after  time.Duration // in which the answer comes; 0: not compared
+	}{
+		{"silent", Limits{}, slowBody{text: body(1), each: 1, pause: time.Hour}, 408, 10 * time.Second},
+		{"a byte a second", Limits{}, slowBody{text: body(1), each: 1, pause: time.Second}, 408, 10 * time.Second},
+		{"half of the pace", Limits{}, slowBody{text: body(5), each: half, pause: 9 * time.Second}, 408, 10 * time.Second},
+		{"the pace", Limits{}, slowBody{text: body(5), each: half, pause: 4500 * time.Millisecond}, 200, 0},
+		{"a short body", Limits{}, slowBody{text: form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A")), each: 100, pause: time.Second}, 200, 0},
+		{"too long at the pace", Limits{}, slowBody{text: body(8), each: half, pause: 4500 * time.Millisecond}, 408, time.Minute},
+		{"a pace of its own", Limits{UploadPace: 20 * time.Second}, slowBody{text: body(2), each: half, pause: 9 * time.Second}, 200, 0},
+		{"no pace", Limits{UploadPace: -1}, slowBody{text: body(1), each: 1, pause: time.Hour}, 408, time.Minute},
+		{"no time", Limits{UploadTime: -1}, slowBody{text: body(20), each: half, pause: 4500 * time.Millisecond}, 200, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startPiped(t, Config{Admit: named, Limits: tt.limits}, &http.Server{})
+				tt.body.ended = make(chan struct{})
+				defer close(tt.body.ended)
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, &tt.body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, v := range signedIn() {
+					r.Header.Set(k, v)
+				}
+				begin := time.Now()
+				res, err := s.client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				took := time.Since(begin)
+				text, err := io.ReadAll(res.Body)
+				if err := errors.Join(err, res.Body.Close()); err != nil {
+					t.Fatal(err)
+				}
+				if res.StatusCode != tt.status || tt.after > 0 && took != tt.after {
+					t.Errorf("%d after %v, want %d after %v: %s", res.StatusCode, took, tt.status, tt.after, text)
+				}
+			})
+		})
+	}
+}
+
+// A request has one file open, however many it sends: connections bound the descriptors.
+func TestFilesOfARequestShareADescriptor(t *testing.T) {
+	s, dir := openUploads(t, Limits{})
+	w := s.wire(t)
+	body := form(field("operations", twoFiles), field("map", `{"a":["variables.f.0"],"b":["variables.f.1"]}`), file("a", "a", "A"), file("b", "b", "BB"))
+	w.posts(uploadHeaders+"ann", fmt.Sprintf("Content-Length: %d", len(body)))
+	w.send(body[:len(body)-7])
+	stored := func() (files, bytes int) {
+		all, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range all {
+			if info, err := f.Info(); err == nil {
+				bytes += int(info.Size())
+			}
+		}
+		return len(all), bytes
+	}
+	eventually(t, "the first file is stored", func() bool { _, bytes := stored(); return bytes >= 1 })
+	w.send(body[len(body)-7 : len(body)-2])
+	eventually(t, "both are stored", func() bool { _, bytes := stored(); return bytes == 3 })
+	if files, _ := stored(); files != 1 {
+		t.Errorf("%d files are open", files)
+	}
+	w.send(body[len(body)-2:])
+	if res, text := w.answer(); res.StatusCode != 200 || !strings.Contains(string(text), `"A"`) || !strings.Contains(string(text), `"BB"`) {
+		t.Errorf("%d: %s", res.StatusCode, text)
+	}
+}
+
+// The budget fills up while a body arrives.
+func TestAnUploadThatFindsNoRoomIsRefused(t *testing.T) {
+	s, _ := openUploads(t, Limits{Uploads: 4, UploadBody: 4 * uploadStep})
+	if !s.door.uploads.take("others", 4*uploadStep) || !s.door.uploads.take("more", 4*uploadStep) || !s.door.uploads.take("most", 4*uploadStep) {
+		t.Fatal("the budget is smaller than four bodies")
+	}
+	free := 0
+	for s.door.uploads.take("free", uploadStep) {
+		free++
+	}
+	s.door.uploads.give("free", 2*uploadStep)
+	for where, parts := range map[string][]string{
+		"in the file":   {field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", strings.Repeat("A", 3*uploadStep))},
+		"in operations": {field("operations", strings.Repeat(" ", 3*uploadStep)+oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A")},
+	} {
+		res, text := s.ask(t, "POST", "/", form(parts...), signedIn())
+		if res.StatusCode != 503 || firstCode(text) != codeUnavailable {
+			t.Errorf("%s: %d %s", where, res.StatusCode, text)
+		}
+	}
+	for key, n := range map[string]int{"others": 4, "more": 4, "most": 4, "free": free - 2} {
+		s.door.uploads.give(key, n*uploadStep)
+	}
 }
 
 func TestAFileThatCannotBeKeptIsOurFault(t *testing.T) {

@@ -98,6 +98,18 @@ type UserError struct {
 	Code    Code
 	Message string   // a sentence for people; holds nothing secret
 	Field   []string // the argument that it is about, from the outside in; nil for none
+	// RetryAfter is the time until the same request can succeed. 0 is unknown.
+	RetryAfter time.Duration
+}
+
+// RetryAfterSeconds returns RetryAfter in whole seconds, rounded up. It returns nil
+// if the time is unknown.
+func (e UserError) RetryAfterSeconds() *int {
+	if e.RetryAfter <= 0 {
+		return nil
+	}
+	seconds := int((e.RetryAfter + time.Second - 1) / time.Second)
+	return &seconds
 }
 
 // UserErrors are why something was not done: every reason at once, so that a
@@ -107,7 +119,7 @@ type UserErrors []UserError
 
 // Refuse returns one reason, about the argument that field names.
 func Refuse(code Code, message string, field ...string) UserErrors {
-	return UserErrors{{code, message, field}}
+	return UserErrors{{Code: code, Message: message, Field: field}}
 }
 
 // Add adds a reason about a field of a mutation's argument "input".

@@ -115,6 +115,23 @@ func (n Name) Type() string {
 	return "image/jpeg"
 }
 
+// An Editor decides which pictures a thing may show: those that the user uploaded, and
+// those that the thing shows already.
+type Editor struct {
+	UserID  int64
+	ThingID int64 // id of the thing; 0 for a new one
+	Any     bool  // any picture: for seeded data
+}
+
+// Program returns the Editor of seeded data. It may show any picture.
+func Program() Editor { return Editor{Any: true} }
+
+// Shown lists the pictures that a thing shows from now on, and its editor.
+type Shown struct {
+	By    Editor
+	Paths []string
+}
+
 // NotHere is said of a path that names no picture which is kept here.
 const NotHere = "An image must be one that was uploaded here."
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -70,6 +71,51 @@ func TestSQLiteOpensAnyPathWithItsOptions(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Finding 14: the file had the mode 0644 in a folder that others may read.
+func TestSQLiteFilesAreForTheirOwnerAlone(t *testing.T) {
+	for _, before := range []string{"a new file", "an older file"} {
+		t.Run(before, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the finding's folder
+				t.Fatal(err)
+			}
+			if before == "an older file" {
+				for _, name := range []string{"tandian.db", "tandian.db-wal", "tandian.db-shm"} {
+					path := filepath.Join(dir, name)
+					if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, 0o644)); err != nil { //nolint:gosec // as it was
+						t.Fatal(err)
+					}
+				}
+			}
+			db := openSQL(t, SQLConfig{DataDir: dir})
+			if _, err := db.ExecContext(t.Context(), "CREATE TABLE t (n int)"); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"tandian.db", "tandian.db-wal", "tandian.db-shm"} {
+				info, err := os.Stat(filepath.Join(dir, name))
+				if err != nil || info.Mode().Perm() != 0o600 {
+					t.Errorf("%s: %v, %v", name, info, err)
+				}
+			}
+		})
+	}
+}
+
+// Only the owner of a file can change its mode: a file that has it already needs none.
+func TestSQLiteFilesOfOthersKeepTheirMode(t *testing.T) {
+	denied := func(string, os.FileMode) error { return fs.ErrPermission }
+	path := filepath.Join(t.TempDir(), "tandian.db")
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), ownerOnly(path, denied)); err != nil {
+		t.Errorf("mode 0600: %v", err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil { //nolint:gosec // as others made it
+		t.Fatal(err)
+	}
+	if err := ownerOnly(path, denied); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "must belong to the user that runs the server") {
+		t.Errorf("mode 0640: %v", err)
 	}
 }
 

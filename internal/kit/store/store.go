@@ -11,7 +11,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -79,10 +81,39 @@ func OpenSQL(cfg SQLConfig) (*SQL, error) {
 	return db, nil
 }
 
+// ownerOnly makes the files of a SQLite database readable by their owner alone, and makes
+// the database's file if it is missing: SQLite gives the others its mode. chmod is
+// [os.Chmod].
+func ownerOnly(path string, chmod func(string, os.FileMode) error) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the operator names it
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("make SQLite file: %w", err)
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(path + suffix)
+		if err == nil && info.Mode().Perm() == 0o600 {
+			continue // only the owner of a file can change its mode, also to the same one
+		}
+		if err == nil {
+			err = chmod(path+suffix, 0o600)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("restrict SQLite file to its owner (it must belong to the user that runs the server): %w", err)
+		}
+	}
+	return nil
+}
+
 // openSQLite opens a file whose transactions take the write lock when they
 // begin: a transaction that reads first and then writes would otherwise fail
 // with SQLITE_BUSY as soon as another one wrote in between.
 func openSQLite(path string) (*SQL, error) {
+	if err := ownerOnly(path, os.Chmod); err != nil {
+		return nil, err
+	}
 	// Times are written as text that compares in time order; the driver's own
 	// format would add the monotonic clock.
 	options := "_fk=1&_journal_mode=WAL&_synchronous=NORMAL&_busy_timeout=10000&_txlock=immediate" +

@@ -61,7 +61,7 @@ func Real(tb testing.TB) *Stack {
 	s := &Stack{Name: "real", Config: base(tb)}
 	s.Config.DatabaseURL = storetest.Postgres(tb)
 	s.Config.RedisURL = storetest.Redis(tb)
-	s.Config.CodeSender = "console" // as the embedded mode has by itself
+	s.Config.CodeSender, s.Config.FakePayments = "console", true // as the embedded mode has by itself
 	return s
 }
 
@@ -69,6 +69,9 @@ func base(tb testing.TB) config.Config {
 	cfg := config.Default()
 	cfg.Addr, cfg.DataDir, cfg.LogFormat, cfg.LogReader = "127.0.0.1:0", tb.TempDir(), "json", "off"
 	cfg.DemoPictures = false // they take longer than all the rest of a start
+	// Test users are young and write much. These limits are counted, and never reached.
+	cfg.NotesPerUser, cfg.CommentsPerUser, cfg.LikesPerUser = 100_000, 100_000, 100_000
+	cfg.FollowsPerUser, cfg.ShopsPerUser, cfg.VouchersPerUser = 100_000, 100_000, 100_000
 	return cfg
 }
 
@@ -280,8 +283,9 @@ func (s *Stack) Seed(tb testing.TB, args ...string) (stdout string) {
 
 // An Answer is what a GraphQL request got.
 type Answer struct {
-	Data   json.RawMessage
-	Errors []Error
+	Data    json.RawMessage
+	Errors  []Error
+	Cookies []*http.Cookie `json:"-"`
 }
 
 // An Error is an error of an answer.
@@ -347,7 +351,7 @@ func (s *Server) Do(tb testing.TB, query string, variables map[string]any, data 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var a Answer
+	a := Answer{Cookies: res.Cookies()}
 	if err := json.Unmarshal(text, &a); err != nil {
 		tb.Fatalf("answer %d is no JSON: %v\n%s", res.StatusCode, err, text)
 	}

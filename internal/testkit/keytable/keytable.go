@@ -192,6 +192,7 @@ func placeholders() map[string]string {
 		"S":      `[A-Za-z0-9_-]{43}`,     // SHA-256 of a token
 		"P":      `[A-Za-z0-9_-]{22}`,     // half a SHA-256, of a phone
 		"A":      `[A-Za-z0-9_-]{22}`,     // the same of an address
+		"D":      `[1-9][0-9]*`,           // known device
 		"U":      `[1-9][0-9]*`,           // user
 		"KIND":   `all|[1-9][0-9]*`,       // number of a shop type
 		"NAME":   `[a-z][a-z0-9_-]*`,      // of a cache policy

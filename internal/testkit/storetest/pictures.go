@@ -12,7 +12,7 @@ import (
 type AnyPictures struct{}
 
 // Known has a size for every path below /media.
-func (AnyPictures) Known(_ context.Context, paths []string) (map[string]mediapath.Size, error) {
+func (AnyPictures) Known(_ context.Context, _ mediapath.Editor, paths []string) (map[string]mediapath.Size, error) {
 	known := map[string]mediapath.Size{}
 	for _, path := range paths {
 		if mediapath.Valid(path) {
@@ -23,4 +23,4 @@ func (AnyPictures) Known(_ context.Context, paths []string) (map[string]mediapat
 }
 
 // Show does nothing.
-func (AnyPictures) Show(context.Context, *ent.Tx, map[int64][]string) error { return nil }
+func (AnyPictures) Show(context.Context, *ent.Tx, map[int64]mediapath.Shown) error { return nil }

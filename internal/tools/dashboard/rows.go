@@ -92,12 +92,12 @@ func doorPanels() []panel {
 		{title: "Errors by code", unit: "reqps", about: "Errors of fields. INTERNAL, UNAVAILABLE and TIMEOUT are ours.", queries: one(per("code", "graphql_errors_total"), "{{code}}")},
 		{title: "Most asked root fields", unit: "reqps", about: "The ten fields of Query and Mutation that are asked for most.", queries: one("topk(10, "+per("type, field", "graphql_root_field_seconds_count")+")", "{{type}} {{field}}")},
 		{title: "Slowest root fields", unit: "s", about: "The ten fields whose p95 is largest, with all that is below them.", warn: .5, bad: 1, queries: one("topk(10, "+quantile(.95, "field", "graphql_root_field_seconds")+" >= 0)", "{{field}}")},
-		{title: "Refused before they ran", unit: "reqps", about: "By the code of the first error: rates, limits, documents that are not valid.", queries: []query{{per("code", "door_refused_total"), "{{code}}"}, {per("", "http_connections_refused_total"), "connections"}, {per("", "door_panics_total"), "panics"}}},
+		{title: "Refused before they ran", unit: "reqps", about: "By the code of the first error: rates, limits, documents that are not valid.", queries: []query{{per("code", "door_refused_total"), "{{code}}"}, {per("", "http_connections_refused_total"), "connections"}, {per("", "door_panics_total"), "panics"}, {per("", "http_forwarded_ignored_total"), "served without their forwarded address"}}},
 		{title: "In hand", unit: "short", about: "What runs now: requests, the complexity of operations, operations on sockets.", queries: []query{{sum("", of("http_requests_in_flight")), "requests"}, {sum("", of("door_running_points")), "points"}, {sum("", of("door_socket_operations")), "operations on sockets"}}},
 		{title: "Known documents", unit: "percentunit", about: "Of documents, and of queries named by a hash: how many were known.", most: 1, queries: []query{
 			{share(per("", "door_documents_total", `result="hit"`), per("", "door_documents_total")), "documents"}, {per("result", "door_persisted_queries_total"), "by hash, a second: {{result}}"},
 		}},
-		{title: "Logins", unit: "reqps", about: "Codes sent, logins and reads of sessions, by what became of them.", queries: []query{{per("", "login_codes_total"), "codes"}, {per("", "logins_total"), "logins"}, {per("", "session_reads_total"), "session reads"}}},
+		{title: "Logins", unit: "reqps", about: "Codes sent, logins and reads of sessions, by what became of them.", queries: []query{{per("", "login_codes_total"), "codes"}, {per("", "logins_total"), "logins"}, {per("", "login_guesses_refused_total"), "refused by --wrong-codes-per-hour"}, {per("", "session_reads_total"), "session reads"}}},
 		{title: "Login codes by country", unit: "reqps", about: "Codes handed to the sender, for the ten calling codes that got most. A new one that grows may be fraud.", queries: one("topk(10, "+per("calling_code", "login_codes_sent_total")+")", "{{calling_code}}")},
 		{title: "Login codes refused", unit: "reqps", about: "By what the limit counts: the address that asks, the phone, the country, the whole installation.", queries: one(per("reason", "login_code_refusals_total"), "{{reason}}")},
 	}
@@ -204,10 +204,10 @@ func workPanels() []panel {
 			{of("warmup_seconds"), "seconds at the start of {{instance}}"},
 			{"1 - " + of("warmup_finished"), "{{instance}} is still cold"},
 		}},
-		{title: "Failures in the background", unit: "reqps", about: "What failed unseen and is tried again, by room.", queries: rates("account_failures_total", "order_failures_total", "visit_failures_total", "log_reader_errors_total", "sql_errors_total")},
+		{title: "Failures in the background", unit: "reqps", about: "What failed unseen and is tried again, by room.", queries: rates("account_failures_total", "order_failures_total", "visit_failures_total", "log_reader_errors_total", "sql_errors_total", "quota_failures_total")},
 		{title: "Order lists", unit: "reqps", about: "Lists of orders in Redis that were built anew or compared with the rows.", queries: rates("order_list_rebuilds_total", "order_lists_compared_total")},
 		{title: "Visits", unit: "reqps", about: "Views recorded, and those not counted.", queries: []query{{per("kind", "visits_total"), "{{kind}}"}, {per("reason", "visits_dropped_total"), "not counted: {{reason}}"}}},
-		{title: "Shops and pictures", unit: "reqps", about: "Searches near a place, cells built for them, pictures taken and collected.", queries: rates("shop_near_total", "shop_cells_built_total", "media_uploads_total", "media_collected_total")},
+		{title: "Shops and pictures", unit: "reqps", about: "Searches near a place, cells built for them, pictures taken and collected, deleted notes cleared, writes over a limit.", queries: rates("shop_near_total", "shop_cells_built_total", "media_uploads_total", "media_collected_total", "deleted_notes_cleared_total", "quota_refused_total")},
 	}
 }
 

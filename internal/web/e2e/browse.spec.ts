@@ -1,7 +1,7 @@
 import type { Locator, Route } from '@playwright/test'
 
 import { expect, stack, test, type Page } from './fixtures.ts'
-import { flashSale } from './things.ts'
+import { flashSale, uploaded } from './things.ts'
 
 test('somebody finds a shop by where they are, by words and by kind', async ({ person }) => {
   const { page } = await person()
@@ -60,7 +60,7 @@ test('places that could not be loaded are asked for again', async ({ person }) =
   const dialog = page.getByRole('dialog')
   const again = dialog.getByRole('button', { name: 'Try again' })
   await expect(again).toBeVisible()
-  await page.unroute('**/graphql', refuse)
+  await page.unrouteAll({ behavior: 'wait' })
   await again.click()
   await expect(dialog.getByRole('listitem').first()).toBeVisible()
 })
@@ -282,7 +282,7 @@ test('a month of check-ins that could not be loaded says so', async ({ person })
   await before.click()
   const again = page.getByRole('button', { name: 'Try again' })
   await expect(again).toBeVisible()
-  await page.unroute('**/graphql', refuse)
+  await page.unrouteAll({ behavior: 'wait' })
   await again.click()
   await expect(page.locator('[data-day]').first()).toBeVisible()
 })
@@ -300,10 +300,7 @@ test('pictures are turned by the keyboard, without a slide where motion is unwan
   server,
 }) => {
   const me = await server.newcomer('+999007770104')
-  const { shops } = await me.ask(`{ shops(first: 2) { edges { node { images { url } } } } }`)
-  const images = shops.edges.map(
-    (edge: { node: { images: { url: string }[] } }) => edge.node.images[0]!.url,
-  )
+  const images = [await uploaded(server, me, 640), await uploaded(server, me, 641)]
   const { publishNote } = await me.ask(
     `mutation ($input: PublishNoteInput!) { publishNote(input: $input) { note { id } userErrors { message } } }`,
     { input: { shopId: server.shop, title: 'Two pictures', content: 'Both of them.', images } },

@@ -36,7 +36,7 @@ export interface Looks {
   /** The zone of their clock. Default: Asia/Shanghai. */
   timezoneId?: string
   /** As whom they are signed in when the page opens: a role's account, or a session. Default: nobody. */
-  as?: Role | { token: string; userId: string }
+  as?: Role | { token: string; userId: string; device?: string | undefined }
   /** Where they find the server. Default: server.url; `network.url` goes over a way that can be cut. */
   url?: string
 }
@@ -99,6 +99,14 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
   },
 })
 
+/** The cookie by which the server knows a device again, as a login sets it. */
+function deviceCookies(url: string, value: string | undefined) {
+  if (value === undefined) return []
+  const { hostname: domain } = new URL(url)
+  const rest = { path: '/graphql', expires: -1, httpOnly: true, secure: false } as const
+  return [{ name: 'tandian_device', value, domain, sameSite: 'Strict' as const, ...rest }]
+}
+
 async function open(browser: Browser, server: Server, looks: Looks, watch: Watch): Promise<Person> {
   const { device = 'phone', geolocation = centre, url = server.url, as } = looks
   const session = typeof as === 'string' ? await server.login(as) : as
@@ -110,7 +118,10 @@ async function open(browser: Browser, server: Server, looks: Looks, watch: Watch
     timezoneId: looks.timezoneId ?? 'Asia/Shanghai',
     colorScheme: looks.colorScheme ?? 'light',
     reducedMotion: looks.reducedMotion ?? 'no-preference',
-    storageState: { cookies: [], origins: [{ origin: url, localStorage }] },
+    storageState: {
+      cookies: deviceCookies(url, session?.device),
+      origins: [{ origin: url, localStorage }],
+    },
     ...(device === 'phone'
       ? { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
       : { viewport: { width: 1280, height: 900 } }),

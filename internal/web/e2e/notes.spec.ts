@@ -257,7 +257,7 @@ test('a comment that is being written is kept, for nobody else, and is not sent 
   await expect(page.getByRole('button', { name: 'Send' })).not.toHaveAttribute('aria-busy')
   await expect(area).toHaveValue('Second')
 
-  await page.unroute('**/graphql')
+  await page.unrouteAll({ behavior: 'wait' })
   await page.route('**/graphql', (route) => {
     if (route.request().postDataJSON().operationName !== 'AddComment') return route.continue()
     const late = { message: 'Too late.', path: ['addComment'], extensions: { code: 'TIMEOUT' } }
@@ -292,7 +292,7 @@ test('a note whose answer is too late is looked for before it is sent again', as
   await expect(page.getByText('your note may be published already')).toBeVisible()
 
   // Sent again, it is there, and who hears the page is told which one this is.
-  await page.unroute('**/graphql')
+  await page.unrouteAll({ behavior: 'wait' })
   await page.getByRole('button', { name: 'Send again' }).click()
   await expect(page.getByRole('heading', { level: 1, name: 'Perhaps there' })).toBeFocused()
 })

@@ -88,6 +88,12 @@ test('a password is set, and signs in on another device', async ({ person, serve
   const { page } = await person({ as: await server.newcomer(phone) })
   await page.goto('/me/edit')
   const field = page.getByLabel('New password')
+  // A first password needs a code, and the form finds that out.
+  await field.fill('a long enough word')
+  await page.getByRole('button', { name: 'Set password' }).click()
+  await page.getByLabel('Your phone').fill(phone)
+  await page.getByRole('button', { name: 'Send code' }).click()
+  await page.getByLabel('Code', { exact: true }).fill(await server.code(phone))
   await field.fill('short')
   await page.getByRole('button', { name: 'Set password' }).click()
   await expect(field).toHaveAttribute('aria-invalid', 'true')
@@ -109,6 +115,23 @@ test('a password is set, and signs in on another device', async ({ person, serve
   await other.getByLabel('Password').fill('a long enough word')
   await other.getByRole('button', { name: 'Sign in', exact: true }).click()
   await expect(other.getByRole('heading', { level: 1, name: 'Me' })).toBeVisible()
+
+  // The first device lists both, and signs the other one out.
+  await page.goto('/me/edit')
+  await expect(page.getByText('This device')).toBeVisible()
+  await page.getByRole('button', { name: 'Sign out all other devices' }).click()
+  await expect(page.getByText('Signed out.', { exact: true })).toBeVisible()
+  await other.goto('/me')
+  await expect(other.getByRole('heading', { level: 1, name: 'Sign in' })).toBeVisible()
+
+  // A change needs the current password.
+  await field.fill('another long word')
+  await page.getByLabel('Current password').fill('not the current one')
+  await page.getByRole('button', { name: 'Set password' }).click()
+  await expect(page.getByLabel('Current password')).toHaveAttribute('aria-invalid', 'true')
+  await page.getByLabel('Current password').fill('a long enough word')
+  await page.getByRole('button', { name: 'Set password' }).click()
+  await expect(page.getByText('The password is set.')).toBeVisible()
 })
 
 test('the language is a press away, and stays', async ({ person, server }) => {

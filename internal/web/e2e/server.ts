@@ -25,6 +25,8 @@ export type Ask = <Data = any>(query: string, variables?: object) => Promise<Dat
 export interface Session {
   token: string
   userId: string
+  /** The value of the cookie by which the server knows this device again. */
+  device?: string | undefined
   ask: Ask
 }
 
@@ -104,36 +106,48 @@ export class Server {
 
   /** A new session. */
   async loginWith(input: { phone: string; password?: string; code?: string }): Promise<Session> {
-    const { login } = await this.api()(
+    let device: string | undefined
+    const { login } = await this.api(
+      undefined,
+      undefined,
+      (value) => (device = value),
+    )(
       `mutation ($input: LoginInput!) { login(input: $input) { token user { id } userErrors { code message } } }`,
       { input },
     )
     if (!login.token) throw new Error(`not logged in: ${JSON.stringify(login.userErrors)}`)
-    return { token: login.token, userId: login.user.id, ask: this.api(login.token) }
+    const { token, user } = login
+    return { token, userId: user.id, device, ask: this.api(token, device) }
   }
 
   /** A new account, by a login code. A phone number can do so once a minute. */
   async newcomer(phone: string): Promise<Session> {
-    const { sendLoginCode } = await this.api()(
+    return this.loginWith({ phone, code: await this.#newCode(this.api(), phone) })
+  }
+
+  async #newCode(ask: Ask, phone: string): Promise<string> {
+    const { sendLoginCode } = await ask(
       `mutation ($phone: String!) { sendLoginCode(phone: $phone) { userErrors { code message } } }`,
       { phone },
     )
     if (sendLoginCode.userErrors.length > 0)
       throw new Error(`no code for ${phone}: ${JSON.stringify(sendLoginCode.userErrors)}`)
-    return this.loginWith({ phone, code: await this.code(phone) })
+    return this.code(phone)
   }
 
-  /** Asks /graphql, as whom the token says. */
-  api(token?: string): Ask {
+  /** Asks /graphql with a token and the cookie of a device. `keep` gets a new cookie's value. */
+  api(token?: string, device?: string, keep?: (value: string | undefined) => void): Ask {
     return async (query, variables = {}) => {
       const response = await fetch(`${this.url}/graphql`, {
         method: 'POST',
         headers: {
           'Content-Type': 'application/json',
           ...(token ? { Authorization: `Bearer ${token}` } : {}),
+          ...(device ? { Cookie: `tandian_device=${device}` } : {}),
         },
         body: JSON.stringify({ query, variables }),
       })
+      keep?.(/\btandian_device=([^;]+)/.exec(response.headers.get('set-cookie') ?? '')?.[1])
       const text = await response.text()
       let answer
       try {
@@ -234,8 +248,18 @@ export class Server {
   }
 
   #env(): NodeJS.ProcessEnv {
-    // Orders are answered before they are stored, as on a busy day.
-    return { ...process.env, TANDIAN_ADDR: `127.0.0.1:${this.#port}`, TANDIAN_ORDER_WAIT: '0' }
+    return {
+      ...process.env,
+      TANDIAN_ADDR: `127.0.0.1:${this.#port}`,
+      // Orders are answered before they are stored, as on a busy day.
+      TANDIAN_ORDER_WAIT: '0',
+      // As on embedded stores.
+      TANDIAN_FAKE_PAYMENTS: 'true',
+      // The accounts on stores are new, and each writes for all tests of a run.
+      TANDIAN_NOTES_PER_USER: '0',
+      TANDIAN_SHOPS_PER_USER: '0',
+      TANDIAN_VOUCHERS_PER_USER: '0',
+    }
   }
 
   async #ready(): Promise<boolean> {
@@ -290,13 +314,16 @@ export class Server {
       const phone = `+9990090${String(worker).padStart(3, '0')}${i + 1}`
       const nickname = `Demo ${role.toLowerCase()}`
       const { ask } = await this.newcomer(phone)
-      await ask(
-        `mutation ($password: String!, $nickname: String!) {
-          setPassword(password: $password) { userErrors { message } }
+      const code = await this.#newCode(ask, phone)
+      const { setPassword } = await ask(
+        `mutation ($password: String!, $code: String!, $nickname: String!) {
+          setPassword(password: $password, code: $code) { userErrors { message } }
           updateProfile(input: {nickname: $nickname}) { userErrors { message } }
         }`,
-        { password, nickname },
+        { password, code, nickname },
       )
+      if (setPassword.userErrors.length > 0)
+        throw new Error(`no password for ${phone}: ${JSON.stringify(setPassword.userErrors)}`)
       if (role !== 'CUSTOMER') await this.command('grant', phone, role)
       this.#logins.push({ role, phone, password, nickname })
     }

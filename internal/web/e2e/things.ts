@@ -2,7 +2,25 @@
 
 import type { Page } from '@playwright/test'
 
-import type { Ask } from './server.ts'
+import { picture } from './picture.ts'
+import type { Ask, Server, Session } from './server.ts'
+
+/** Uploads a picture of a width of its own, and returns its url. Only its user may show it. */
+export async function uploaded(server: Server, { token }: Session, width: number): Promise<string> {
+  const form = new FormData()
+  const query = `mutation ($file: Upload!) { uploadImage(file: $file) { image { url } userErrors { message } } }`
+  form.set('operations', JSON.stringify({ query, variables: { file: null } }))
+  form.set('map', JSON.stringify({ 0: ['variables.file'] }))
+  form.set('0', new Blob([new Uint8Array(picture(width, 480))], { type: 'image/png' }), 'a.png')
+  const response = await fetch(`${server.url}/graphql`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'GraphQL-Require-Preflight': '1' },
+    body: form,
+  })
+  const { data } = await response.json()
+  if (!data?.uploadImage?.image) throw new Error(`not uploaded: ${JSON.stringify(data)}`)
+  return data.uploadImage.image.url
+}
 
 /** Opens a flash sale of so many pieces, which is open for an hour or so many minutes. */
 export async function flashSale(

@@ -216,12 +216,17 @@ test.describe('what is told of an order', () => {
     UNPAID: ['PAID', 'CANCELLED'],
     PAID: ['USED', 'REFUNDING'],
     REFUNDING: ['REFUNDED'],
-    USED: [],
+    USED: ['REFUNDING'], // by an administrator, after a dispute
     CANCELLED: [],
     REFUNDED: [],
     FAILED: [],
   }
   const all = Object.keys(next) as OrderStatus[]
+  const at = (status: OrderStatus) => ({
+    id: 'o1',
+    status,
+    redemptionDisputedAt: null as string | null,
+  })
   const reaches = (from: OrderStatus, to: OrderStatus): boolean =>
     next[from].some((step) => step === to || reaches(step, to))
 
@@ -231,8 +236,8 @@ test.describe('what is told of an order', () => {
       // From one end to another there is no way, so neither is taken for the newer.
       if (!goesOn && !reaches(after, known) && !(isFinal(known) && isFinal(after))) continue
       test(`${known}, then ${after}: ${goesOn ? 'goes on' : 'stays'}`, () => {
-        const before = { id: 'o1', status: known }
-        const update = { id: 'o1', status: after }
+        const before = at(known)
+        const update = at(after)
         expect(newest(before, update)).toBe(goesOn ? update : before)
       })
     }
@@ -241,20 +246,29 @@ test.describe('what is told of an order', () => {
   test('never leads back, for no two states', () => {
     for (const known of all) {
       for (const after of all) {
-        const kept = newest({ id: 'o1', status: known }, { id: 'o1', status: after })!
+        const kept = newest(at(known), at(after))!
         expect(reaches(kept.status, known), `${known}, ${after}`).toBe(false)
-        if (isFinal(known)) expect(kept.status, `${known}, ${after}`).toBe(known)
+        if (next[known].length === 0) expect(kept.status, `${known}, ${after}`).toBe(known)
       }
     }
   })
 
-  test('ends where nothing follows', () => {
-    for (const status of all) expect(isFinal(status), status).toBe(next[status].length === 0)
+  test('is not followed where nothing follows, or only a dispute can', () => {
+    for (const status of all)
+      expect(isFinal(status), status).toBe(status === 'USED' || next[status].length === 0)
+  })
+
+  test('keeps a dispute that an older update does not have', () => {
+    const disputed = { ...at('USED'), redemptionDisputedAt: '2026-11-27T12:00:00Z' }
+    expect(newest(disputed, at('USED'))).toBe(disputed)
+    expect(newest(at('USED'), disputed)).toBe(disputed)
+    const refunding = { ...disputed, status: 'REFUNDING' as OrderStatus }
+    expect(newest(disputed, refunding)).toBe(refunding)
   })
 
   test('is the first that is told, and that of another order', () => {
-    const order = { id: 'o1', status: 'USED' as OrderStatus }
-    const other = { id: 'o2', status: 'QUEUED' as OrderStatus }
+    const order = at('USED')
+    const other = { ...at('QUEUED'), id: 'o2' }
     expect(newest(null, order)).toBe(order)
     expect(newest(order, null)).toBe(order)
     expect(newest(order, undefined)).toBe(order)

@@ -109,9 +109,10 @@ type subscriber struct {
 
 // Follow implements [live.Source].
 func (s subscriber) Follow(r live.Receiver) (live.Following, error) {
-	f := &follower{topic: s.topic, to: r, leave: s.schema.run("told")}
+	f := &follower{topic: s.topic, to: r}
 	s.topic.mu.Lock()
 	defer s.topic.mu.Unlock()
+	f.leave = s.schema.run("told") // while the topic is locked: what is counted gets the next update
 	s.topic.by[f] = struct{}{}
 	if s.after != nil {
 		f.replay(*s.after)

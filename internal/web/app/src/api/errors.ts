@@ -9,6 +9,7 @@ export interface Refusal {
   readonly code: ErrorCode
   readonly message: string
   readonly field?: readonly string[] | null
+  readonly retryAfterSeconds?: number | null
 }
 
 const useRefusals = texts<Record<ErrorCode, string>>(
@@ -25,9 +26,12 @@ const useRefusals = texts<Record<ErrorCode, string>>(
     OUT_OF_STOCK: 'Sold out: all pieces are gone.',
     ALREADY_ORDERED: 'You have one already.',
     ORDER_NOT_PAYABLE: 'This order cannot be paid any more.',
+    INSUFFICIENT_BALANCE: 'Your balance is too low. Choose another way to pay.',
     ORDER_NOT_CANCELLABLE: 'This order cannot be cancelled any more.',
     ORDER_NOT_REFUNDABLE: 'This order cannot be refunded.',
     ORDER_NOT_REDEEMABLE: 'This order cannot be redeemed: it is not paid, or used.',
+    ORDER_NOT_DISPUTABLE: 'You can report this within 24 hours of use. Please contact the shop.',
+    OWN_SHOP: 'You can’t buy from your own shop.',
     VOUCHER_OFF_SALE: 'This voucher was taken off sale.',
     VOUCHER_IN_USE: 'Orders that people have forbid this change.',
     ORDER_NOT_COMPLETED: 'The order failed, and nothing was paid. Please try again.',
@@ -47,14 +51,26 @@ const useRefusals = texts<Record<ErrorCode, string>>(
     OUT_OF_STOCK: '已抢光。',
     ALREADY_ORDERED: '你已经抢到过了。',
     ORDER_NOT_PAYABLE: '该订单已无法支付。',
+    INSUFFICIENT_BALANCE: '余额不足，请选择其他支付方式。',
     ORDER_NOT_CANCELLABLE: '该订单已无法取消。',
     ORDER_NOT_REFUNDABLE: '该订单无法退款。',
     ORDER_NOT_REDEEMABLE: '该订单无法核销：未支付或已使用。',
+    ORDER_NOT_DISPUTABLE: '只能在核销后 24 小时内反馈，请联系商家。',
+    OWN_SHOP: '不能购买自己店铺的代金券。',
     VOUCHER_OFF_SALE: '该优惠券已下架。',
     VOUCHER_IN_USE: '已有订单，无法这样修改。',
     ORDER_NOT_COMPLETED: '下单失败，未扣款，请再试一次。',
     CANNOT_FOLLOW_SELF: '不能关注自己。',
     LIMIT_REACHED: '已达到上限。',
+  },
+)
+
+const useWaits = texts(
+  {
+    limit: (minutes: number) => `You’ve reached the limit for this. Try again in ${minutes} min.`,
+  },
+  {
+    limit: (minutes: number) => `已达到上限，请 ${minutes} 分钟后再试。`,
   },
 )
 
@@ -84,8 +100,12 @@ const useFailures = texts(
 /** Says in the reader's language why something was refused. */
 export function useRefusalText(): (refusal: Refusal) => string {
   const t = useRefusals()
+  const waits = useWaits()
   // A server that is newer than this build may have more reasons.
-  return ({ code, message }) => (t as Partial<typeof t>)[code] ?? message
+  return ({ code, message, retryAfterSeconds }) =>
+    code === 'LIMIT_REACHED' && retryAfterSeconds
+      ? waits.limit(Math.ceil(retryAfterSeconds / 60))
+      : ((t as Partial<typeof t>)[code] ?? message)
 }
 
 /** Says in the reader's language why a request failed. */

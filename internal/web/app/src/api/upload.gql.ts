@@ -22,12 +22,13 @@ export type UploadImageMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
 
 export const UploadImageDocument = document<UploadImageMutation, UploadImageMutationVariables>(
-  '90881f4ac45d497b7df37b6893165ec3b5eb6d6ca7d61d314f7b5cf75128456a',
-  "mutation UploadImage($file: Upload!) {\n  uploadImage(file: $file) {\n    image {\n      url\n      width\n      height\n      thumbnailUrl\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  'a4647189092a77f0cdbd4b0fc546fc7dd0c1b065584af0f803aa06f3f4c8f743',
+  "mutation UploadImage($file: Upload!) {\n  uploadImage(file: $file) {\n    image {\n      url\n      width\n      height\n      thumbnailUrl\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

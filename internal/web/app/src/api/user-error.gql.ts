@@ -6,5 +6,6 @@ import type * as Types from './types.gql';
 export type RefusedFragment = {
   readonly code: Types.ErrorCode,
   readonly message: string,
-  readonly field: ReadonlyArray<string> | null
+  readonly field: ReadonlyArray<string> | null,
+  readonly retryAfterSeconds: number | null
 };

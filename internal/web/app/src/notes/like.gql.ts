@@ -21,7 +21,8 @@ export type LikeNoteMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -41,17 +42,18 @@ export type UnlikeNoteMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
 
 export const LikeNoteDocument = document<LikeNoteMutation, LikeNoteMutationVariables>(
-  '2810969c35942c4bc3f81d978cf916e61993cb4648763cfb11468f31e924398c',
-  "mutation LikeNote($id: ID!) {\n  likeNote(id: $id) {\n    note {\n      id\n      isLiked\n      likeCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  'f4e64bee002749d7e406a3fe3a138865f86fbb5cff7cb678c88d10c74f0af27c',
+  "mutation LikeNote($id: ID!) {\n  likeNote(id: $id) {\n    note {\n      id\n      isLiked\n      likeCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const UnlikeNoteDocument = document<UnlikeNoteMutation, UnlikeNoteMutationVariables>(
-  '4eb8d2e35215b04accf13ba1e7a1b44a8a7ee9ffdabb20e33b6d93fdf3709d04',
-  "mutation UnlikeNote($id: ID!) {\n  unlikeNote(id: $id) {\n    note {\n      id\n      isLiked\n      likeCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '006af0ed628f4ca9db5c4d8ec4100dff4ab32c0c4b3124c2f677401783b47792',
+  "mutation UnlikeNote($id: ID!) {\n  unlikeNote(id: $id) {\n    note {\n      id\n      isLiked\n      likeCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

@@ -33,7 +33,7 @@ export function OrderCard({ order: told, eager }: { order: OrderCardFragment; ea
         </p>
         <h3 dir="auto">
           <Link href={`/orders/${order.id}`} className={css.link}>
-            {order.voucher.title}
+            {order.terms.title}
           </Link>
         </h3>
         <p className={css.foot}>

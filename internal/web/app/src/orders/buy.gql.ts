@@ -23,44 +23,24 @@ export type OrderVoucherMutation = {
       readonly createdAt: string,
       readonly paidAt: string | null,
       readonly usedAt: string | null,
+      readonly redemptionDisputedAt: string | null,
       readonly cancelledAt: string | null,
       readonly refundedAt: string | null,
       readonly payBefore: string | null,
-      readonly voucher:
-        | {
-          readonly id: string,
-          readonly title: string,
-          readonly kind: 'OrdinaryVoucher',
-          readonly shop: {
-            readonly id: string,
-            readonly name: string,
-            readonly images: ReadonlyArray<{
-              readonly thumbnailUrl: string
-            }>
-          }
-        }
-        | {
-          readonly id: string,
-          readonly title: string,
-          readonly kind: 'FlashVoucher',
-          readonly shop: {
-            readonly id: string,
-            readonly name: string,
-            readonly images: ReadonlyArray<{
-              readonly thumbnailUrl: string
-            }>
-          }
-        }
-      ,
       readonly failure: {
         readonly code: Types.ErrorCode,
         readonly message: string
+      } | null,
+      readonly redeemedBy: {
+        readonly id: string,
+        readonly nickname: string
       } | null
     } | null,
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -91,8 +71,8 @@ export type LiveOrdersQuery = {
 };
 
 export const OrderVoucherDocument = document<OrderVoucherMutation, OrderVoucherMutationVariables>(
-  'd2be25f9590c3ba45fe087c1f330653b29ecda11d65410584aebd22034c529de',
-  "mutation OrderVoucher($voucherId: ID!, $idempotencyKey: String!) {\n  orderVoucher(voucherId: $voucherId, idempotencyKey: $idempotencyKey) {\n    order {\n      ...OrderCard\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment OrderCard on Order {\n  ...OrderState\n  voucher {\n    kind: __typename\n    id\n    title\n    shop {\n      id\n      name\n      images {\n        thumbnailUrl\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment OrderState on Order {\n  id\n  number\n  status\n  payValue\n  payMethod\n  failure {\n    code\n    message\n    __typename\n  }\n  createdAt\n  paidAt\n  usedAt\n  cancelledAt\n  refundedAt\n  payBefore\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '803b2cb6e737be661c098f1a8bab33ad671e529466b6cc5729cf58d9153caa93',
+  "mutation OrderVoucher($voucherId: ID!, $idempotencyKey: String!) {\n  orderVoucher(voucherId: $voucherId, idempotencyKey: $idempotencyKey) {\n    order {\n      ...OrderState\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment OrderState on Order {\n  id\n  number\n  status\n  payValue\n  payMethod\n  failure {\n    code\n    message\n    __typename\n  }\n  createdAt\n  paidAt\n  usedAt\n  redeemedBy {\n    id\n    nickname\n    __typename\n  }\n  redemptionDisputedAt\n  cancelledAt\n  refundedAt\n  payBefore\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const LiveOrdersDocument = document<LiveOrdersQuery, LiveOrdersQueryVariables>(

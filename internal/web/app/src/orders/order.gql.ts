@@ -15,12 +15,17 @@ export type OrderStateFragment = {
   readonly createdAt: string,
   readonly paidAt: string | null,
   readonly usedAt: string | null,
+  readonly redemptionDisputedAt: string | null,
   readonly cancelledAt: string | null,
   readonly refundedAt: string | null,
   readonly payBefore: string | null,
   readonly failure: {
     readonly code: Types.ErrorCode,
     readonly message: string
+  } | null,
+  readonly redeemedBy: {
+    readonly id: string,
+    readonly nickname: string
   } | null
 };
 
@@ -33,13 +38,16 @@ export type OrderCardFragment = {
   readonly createdAt: string,
   readonly paidAt: string | null,
   readonly usedAt: string | null,
+  readonly redemptionDisputedAt: string | null,
   readonly cancelledAt: string | null,
   readonly refundedAt: string | null,
   readonly payBefore: string | null,
+  readonly terms: {
+    readonly title: string
+  },
   readonly voucher:
     | {
       readonly id: string,
-      readonly title: string,
       readonly kind: 'OrdinaryVoucher',
       readonly shop: {
         readonly id: string,
@@ -51,7 +59,6 @@ export type OrderCardFragment = {
     }
     | {
       readonly id: string,
-      readonly title: string,
       readonly kind: 'FlashVoucher',
       readonly shop: {
         readonly id: string,
@@ -65,6 +72,10 @@ export type OrderCardFragment = {
   readonly failure: {
     readonly code: Types.ErrorCode,
     readonly message: string
+  } | null,
+  readonly redeemedBy: {
+    readonly id: string,
+    readonly nickname: string
   } | null
 };
 
@@ -83,9 +94,16 @@ export type OrderQuery = {
     readonly createdAt: string,
     readonly paidAt: string | null,
     readonly usedAt: string | null,
+    readonly redemptionDisputedAt: string | null,
     readonly cancelledAt: string | null,
     readonly refundedAt: string | null,
     readonly payBefore: string | null,
+    readonly terms: {
+      readonly title: string,
+      readonly subTitle: string | null,
+      readonly rules: string | null,
+      readonly faceValue: number
+    },
     readonly voucher:
       | {
         readonly id: string,
@@ -129,6 +147,10 @@ export type OrderQuery = {
     readonly failure: {
       readonly code: Types.ErrorCode,
       readonly message: string
+    } | null,
+    readonly redeemedBy: {
+      readonly id: string,
+      readonly nickname: string
     } | null
   } | null
 };
@@ -148,22 +170,27 @@ export type OrderUpdatesSubscription = {
     readonly createdAt: string,
     readonly paidAt: string | null,
     readonly usedAt: string | null,
+    readonly redemptionDisputedAt: string | null,
     readonly cancelledAt: string | null,
     readonly refundedAt: string | null,
     readonly payBefore: string | null,
     readonly failure: {
       readonly code: Types.ErrorCode,
       readonly message: string
+    } | null,
+    readonly redeemedBy: {
+      readonly id: string,
+      readonly nickname: string
     } | null
   }
 };
 
 export const OrderDocument = document<OrderQuery, OrderQueryVariables>(
-  '3f14ce2d5a4f0e1d0c0b0c0e5d495ce89f8d802d75b4dea3ffa65ed85fd42910',
-  "query Order($id: ID!) {\n  order(id: $id) {\n    ...OrderState\n    voucher {\n      ...VoucherFacts\n      __typename\n    }\n    __typename\n  }\n}\nfragment OrderState on Order {\n  id\n  number\n  status\n  payValue\n  payMethod\n  failure {\n    code\n    message\n    __typename\n  }\n  createdAt\n  paidAt\n  usedAt\n  cancelledAt\n  refundedAt\n  payBefore\n  __typename\n}\nfragment VoucherFacts on Voucher {\n  kind: __typename\n  id\n  title\n  subTitle\n  rules\n  payValue\n  faceValue\n  status\n  onePerUser\n  shop {\n    id\n    name\n    address\n    images {\n      thumbnailUrl\n      __typename\n    }\n    __typename\n  }\n  __typename\n}",
+  'fa8b7890f4beaca355952588aed91a137c1c9261a4ff115dab59e4b5974f30a4',
+  "query Order($id: ID!) {\n  order(id: $id) {\n    ...OrderState\n    terms {\n      title\n      subTitle\n      rules\n      faceValue\n      __typename\n    }\n    voucher {\n      ...VoucherFacts\n      __typename\n    }\n    __typename\n  }\n}\nfragment OrderState on Order {\n  id\n  number\n  status\n  payValue\n  payMethod\n  failure {\n    code\n    message\n    __typename\n  }\n  createdAt\n  paidAt\n  usedAt\n  redeemedBy {\n    id\n    nickname\n    __typename\n  }\n  redemptionDisputedAt\n  cancelledAt\n  refundedAt\n  payBefore\n  __typename\n}\nfragment VoucherFacts on Voucher {\n  kind: __typename\n  id\n  title\n  subTitle\n  rules\n  payValue\n  faceValue\n  status\n  onePerUser\n  shop {\n    id\n    name\n    address\n    images {\n      thumbnailUrl\n      __typename\n    }\n    __typename\n  }\n  __typename\n}",
 )
 
 export const OrderUpdatesDocument = document<OrderUpdatesSubscription, OrderUpdatesSubscriptionVariables>(
-  '4c5729c7f982527084f94b3fe3c6eaa6e54753f2a9a8eedf3fa60c4925d0dc10',
-  "subscription OrderUpdates($orderId: ID) {\n  orderUpdates(orderId: $orderId) {\n    ...OrderState\n    __typename\n  }\n}\nfragment OrderState on Order {\n  id\n  number\n  status\n  payValue\n  payMethod\n  failure {\n    code\n    message\n    __typename\n  }\n  createdAt\n  paidAt\n  usedAt\n  cancelledAt\n  refundedAt\n  payBefore\n  __typename\n}",
+  '04b2010aa56bd989f45d3f9d4b2c10b12a255031089609ad1168db378fc057d8',
+  "subscription OrderUpdates($orderId: ID) {\n  orderUpdates(orderId: $orderId) {\n    ...OrderState\n    __typename\n  }\n}\nfragment OrderState on Order {\n  id\n  number\n  status\n  payValue\n  payMethod\n  failure {\n    code\n    message\n    __typename\n  }\n  createdAt\n  paidAt\n  usedAt\n  redeemedBy {\n    id\n    nickname\n    __typename\n  }\n  redemptionDisputedAt\n  cancelledAt\n  refundedAt\n  payBefore\n  __typename\n}",
 )

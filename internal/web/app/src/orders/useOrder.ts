@@ -9,6 +9,9 @@ import { isFinal, newest } from './progress'
 
 const between = 4000 // ms
 
+const changed = (a: OrderStateFragment | null, b: OrderStateFragment | null) =>
+  a?.status !== b?.status || a?.redemptionDisputedAt !== b?.redemptionDisputedAt
+
 /**
  * An order as it is now: asked for, followed for as long as something can become of it, and asked
  * for again after each time that something may have been missed.
@@ -24,7 +27,7 @@ export function useOrder(id: string) {
   })
 
   const state = newest(newest(known, data?.order), update?.orderUpdates)
-  if (state !== known && state?.status !== known?.status) setKnown(state)
+  if (state !== known && changed(state, known)) setKnown(state)
 
   // Whoever waits for an order is told of it; should that fail, it is asked for.
   const waits = state?.status === 'QUEUED'
@@ -37,6 +40,8 @@ export function useOrder(id: string) {
   return {
     state,
     voucher: data?.order?.voucher ?? null,
+    terms: data?.order?.terms ?? null,
+    redeemedBy: state?.redeemedBy?.nickname ?? null,
     /** There is none that the viewer may see. */
     lost: data?.order === null || (error !== undefined && codeOf(error) === 'BAD_USER_INPUT'),
     error,

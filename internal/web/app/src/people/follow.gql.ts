@@ -30,7 +30,8 @@ export type FollowMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -50,17 +51,18 @@ export type UnfollowMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
 
 export const FollowDocument = document<FollowMutation, FollowMutationVariables>(
-  'bedae1796c2f296971c6b046a4b7c0f0ff7df96008ac41b428f4703746c8f07d',
-  "mutation Follow($userId: ID!) {\n  follow(userId: $userId) {\n    user {\n      id\n      isFollowed\n      followerCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '2f81812d894e95b8c8bf85dbe3ba8e80409283f76f3fbc047df868e902bca3a4',
+  "mutation Follow($userId: ID!) {\n  follow(userId: $userId) {\n    user {\n      id\n      isFollowed\n      followerCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const UnfollowDocument = document<UnfollowMutation, UnfollowMutationVariables>(
-  '3493971acb7085469a71e2517fb1610749a06b2d7b1d180fdbcff9e7022a6410',
-  "mutation Unfollow($userId: ID!) {\n  unfollow(userId: $userId) {\n    user {\n      id\n      isFollowed\n      followerCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '57cd89b7a955f850a2dd0160e0077143af66d6584f95f287063373e0a7afc9cd',
+  "mutation Unfollow($userId: ID!) {\n  unfollow(userId: $userId) {\n    user {\n      id\n      isFollowed\n      followerCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

@@ -18,13 +18,10 @@ import { Skeleton } from '@/ui/Skeleton'
 import { Failed } from '@/ui/State'
 import { toast } from '@/ui/toast'
 
-import {
-  MyProfileDocument,
-  SetPasswordDocument,
-  UpdateProfileDocument,
-  type MyProfileFragment,
-} from './edit-me.gql'
+import { MyProfileDocument, UpdateProfileDocument, type MyProfileFragment } from './edit-me.gql'
 import css from './EditMe.module.css'
+import { Password } from './Password'
+import { Sessions } from './Sessions'
 
 const useTexts = texts(
   {
@@ -46,12 +43,6 @@ const useTexts = texts(
     birthdayBounds: 'A day from 1900 to today.',
     save: 'Save',
     saved: 'Saved.',
-    password: 'Password',
-    passwordWhy: 'With a password you can sign in without a code. Other devices are signed out.',
-    newPassword: 'New password',
-    passwordBounds: '8 to 128 characters.',
-    setPassword: 'Set password',
-    passwordSet: 'The password is set.',
   },
   {
     title: '编辑资料',
@@ -72,16 +63,10 @@ const useTexts = texts(
     birthdayBounds: '1900 年至今的日期。',
     save: '保存',
     saved: '已保存。',
-    password: '密码',
-    passwordWhy: '设置密码后，无需验证码即可登录。其他设备将退出登录。',
-    newPassword: '新密码',
-    passwordBounds: '8 到 128 个字符。',
-    setPassword: '设置密码',
-    passwordSet: '密码已设置。',
   },
 )
 
-/** What somebody says of himself, and the password. */
+/** Profile, password and sessions of the user. */
 export function EditMe() {
   const t = useTexts()
   // What is typed must not be replaced by what comes later.
@@ -97,6 +82,7 @@ export function EditMe() {
         <div className={css.forms}>
           <Profile me={data.me} />
           <Password />
+          <Sessions />
         </div>
       ) : error ? (
         <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
@@ -233,46 +219,5 @@ function Profile({ me }: { me: MyProfileFragment }) {
         {t.save}
       </Button>
     </Form>
-  )
-}
-
-function Password() {
-  const t = useTexts()
-  const [set, busy] = useDo(SetPasswordDocument, { say: false })
-  const [password, setPassword] = useState('')
-  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
-  const errorAt = useErrorAt(refusals)
-  const save = async () => {
-    const done = await set({ password })
-    setRefusals(done.ok ? [] : done.refusals)
-    if (!done.ok) return
-    setPassword('')
-    toast(t.passwordSet)
-  }
-  return (
-    <section className={css.password} aria-labelledby="password">
-      <h2 id="password">{t.password}</h2>
-      <p className={css.why}>{t.passwordWhy}</p>
-      <Form
-        label={t.password}
-        refusals={refusals}
-        fields={['password']}
-        onSubmit={() => void save()}
-      >
-        <Field
-          label={t.newPassword}
-          hint={t.passwordBounds}
-          error={errorAt('password', t.passwordBounds)}
-          type="password"
-          autoComplete="new-password"
-          required
-          value={password}
-          onChange={(event) => setPassword(event.target.value)}
-        />
-        <Button type="submit" kind="quiet" wide busy={busy}>
-          {t.setPassword}
-        </Button>
-      </Form>
-    </section>
   )
 }

@@ -149,7 +149,7 @@ function Person({ me }: { me: Person }) {
         <div className={css.names}>
           <h2 dir="auto">{me.nickname}</h2>
           {me.phone !== null && <p className={css.quiet}>{me.phone}</p>}
-          {me.role !== 'CUSTOMER' && (
+          {me.role !== null && me.role !== 'CUSTOMER' && (
             <p className={css.role} data-role={me.role}>
               <BadgeCheck aria-hidden="true" size={16} /> {t[me.role]}
             </p>
@@ -219,7 +219,7 @@ function Links({ me }: { me: Person }) {
   const t = useTexts()
   const [logout, leaving] = useDo(LogoutDocument, { say: false })
   const [, navigate] = useLocation()
-  const merchant = me.role !== 'CUSTOMER'
+  const merchant = me.role !== null && me.role !== 'CUSTOMER'
   const leave = async () => {
     const done = await logout({})
     if (!done.ok) toast(t.outAnyway)

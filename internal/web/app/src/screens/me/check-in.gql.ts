@@ -48,7 +48,8 @@ export type CheckInMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -59,6 +60,6 @@ export const MyCheckInsDocument = document<MyCheckInsQuery, MyCheckInsQueryVaria
 )
 
 export const CheckInDocument = document<CheckInMutation, CheckInMutationVariables>(
-  '654369fc0a15f5b927f17f4c89239831ead2302b77c7b3b3d038b7f592938c48',
-  "mutation CheckIn {\n  checkIn {\n    checkIns {\n      ...CheckIns\n      __typename\n    }\n    pointsEarned\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment CheckIns on CheckInMonth {\n  month\n  days\n  count\n  streak\n  today\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '6fc647c5550895e956d72c2080170e2b43cc0bd61071b29b8177ade2f56661c2',
+  "mutation CheckIn {\n  checkIn {\n    checkIns {\n      ...CheckIns\n      __typename\n    }\n    pointsEarned\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment CheckIns on CheckInMonth {\n  month\n  days\n  count\n  streak\n  today\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

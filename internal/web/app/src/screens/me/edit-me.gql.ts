@@ -50,25 +50,8 @@ export type UpdateProfileMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
-    }>
-  }
-};
-
-export type SetPasswordMutationVariables = Exact<{
-  password: string;
-}>;
-
-
-export type SetPasswordMutation = {
-  readonly setPassword: {
-    readonly user: {
-      readonly id: string
-    } | null,
-    readonly userErrors: ReadonlyArray<{
-      readonly code: Types.ErrorCode,
-      readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -79,11 +62,6 @@ export const MyProfileDocument = document<MyProfileQuery, MyProfileQueryVariable
 )
 
 export const UpdateProfileDocument = document<UpdateProfileMutation, UpdateProfileMutationVariables>(
-  '0d47a5fd94ba94f6a279cc15a40f3cef08179f3321a3dfec1534a1aea354faa4',
-  "mutation UpdateProfile($input: UpdateProfileInput!) {\n  updateProfile(input: $input) {\n    user {\n      ...MyProfile\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment MyProfile on User {\n  id\n  nickname\n  avatarUrl\n  city\n  bio\n  gender\n  birthday\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
-)
-
-export const SetPasswordDocument = document<SetPasswordMutation, SetPasswordMutationVariables>(
-  'fc7a954d85b21f3cea97868e35efcb609138fc833079594b5209fea22961e9bd',
-  "mutation SetPassword($password: String!) {\n  setPassword(password: $password) {\n    user {\n      id\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  'cce8b2d4c7b3d9574c5b75cf4648a5b254d42556765120293bfe99100767866a',
+  "mutation UpdateProfile($input: UpdateProfileInput!) {\n  updateProfile(input: $input) {\n    user {\n      ...MyProfile\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment MyProfile on User {\n  id\n  nickname\n  avatarUrl\n  city\n  bio\n  gender\n  birthday\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

@@ -15,7 +15,7 @@ export type MeQuery = {
     readonly nickname: string,
     readonly avatarUrl: string | null,
     readonly phone: string | null,
-    readonly role: Types.Role,
+    readonly role: Types.Role | null,
     readonly level: number,
     readonly points: number,
     readonly noteCount: number,
@@ -32,7 +32,8 @@ export type LogoutMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -43,6 +44,6 @@ export const MeDocument = document<MeQuery, MeQueryVariables>(
 )
 
 export const LogoutDocument = document<LogoutMutation, LogoutMutationVariables>(
-  '2b0e82b0cad040a63cd14271a7f2deb870e9097e5b0af356d6ed4f7a87cb2320',
-  "mutation Logout {\n  logout {\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '311f6c91eb4a18ce0b00801eb1da1ef1dbbf78aa4fb58c360852564ce9d5bd61',
+  "mutation Logout {\n  logout {\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

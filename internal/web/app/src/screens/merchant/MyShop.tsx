@@ -348,7 +348,7 @@ function OrderRow({ order }: { order: MerchantOrderFragment }) {
   return (
     <article className={css.order} data-order={order.number} data-status={order.status}>
       <div>
-        <h3 dir="auto">{order.voucher.title}</h3>
+        <h3 dir="auto">{order.terms.title}</h3>
         <p className={css.number}>{order.number}</p>
         <p className={css.quiet}>{when}</p>
       </div>

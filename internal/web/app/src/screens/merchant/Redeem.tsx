@@ -234,7 +234,7 @@ function Found({ order, justDone, busy, onRedeem }: FoundProps) {
   const t = useTexts()
   const { money, moment } = useFormat()
   const statusName = useStatusName()
-  const { voucher, status } = order
+  const { voucher, terms, status } = order
   const why = order.usedAt === null ? t[status] : t.usedAt(moment(order.usedAt))
   return (
     <section
@@ -246,22 +246,22 @@ function Found({ order, justDone, busy, onRedeem }: FoundProps) {
       <p className={css.shop} dir="auto">
         {voucher.shop.name}
       </p>
-      <h2 dir="auto">{voucher.title}</h2>
-      {voucher.subTitle !== null && (
+      <h2 dir="auto">{terms.title}</h2>
+      {terms.subTitle !== null && (
         <p className={css.quiet} dir="auto">
-          {voucher.subTitle}
+          {terms.subTitle}
         </p>
       )}
       <p className={css.price}>
-        {t.worth(money(voucher.faceValue))} <strong>{money(order.payValue)}</strong>
+        {t.worth(money(terms.faceValue))} <strong>{money(order.payValue)}</strong>
       </p>
       <p className={css.number}>
         {order.number} <span className={css.status}>{statusName(status)}</span>
       </p>
-      {voucher.rules !== null && (
+      {terms.rules !== null && (
         <div className={css.rules}>
           <h3>{t.rules}</h3>
-          <p dir="auto">{voucher.rules}</p>
+          <p dir="auto">{terms.rules}</p>
         </div>
       )}
       {status === 'PAID' ? (

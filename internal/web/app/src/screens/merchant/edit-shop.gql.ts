@@ -85,7 +85,8 @@ export type CreateShopMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -120,7 +121,8 @@ export type UpdateShopMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -131,11 +133,11 @@ export const ShopFormDocument = document<ShopFormQuery, ShopFormQueryVariables>(
 )
 
 export const CreateShopDocument = document<CreateShopMutation, CreateShopMutationVariables>(
-  '8e79e8ac84ab7ee2f20dcd387960da266ce242c57e83d8993d730d3fdf3f2e47',
-  "mutation CreateShop($input: CreateShopInput!) {\n  createShop(input: $input) {\n    shop {\n      ...ShopForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopForm on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  openHours\n  type {\n    id\n    name\n    __typename\n  }\n  location {\n    lat\n    lng\n    __typename\n  }\n  images {\n    url\n    thumbnailUrl\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '03b39c0391c4dc7233e20503ae0a3d96105a42f0954b93857de86fc1f3ea4855',
+  "mutation CreateShop($input: CreateShopInput!) {\n  createShop(input: $input) {\n    shop {\n      ...ShopForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopForm on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  openHours\n  type {\n    id\n    name\n    __typename\n  }\n  location {\n    lat\n    lng\n    __typename\n  }\n  images {\n    url\n    thumbnailUrl\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const UpdateShopDocument = document<UpdateShopMutation, UpdateShopMutationVariables>(
-  '2130d13dfade51d7bc0f85084f47e43fc3228c694f95c2569764f4e2fe90745c',
-  "mutation UpdateShop($input: UpdateShopInput!) {\n  updateShop(input: $input) {\n    shop {\n      ...ShopForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopForm on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  openHours\n  type {\n    id\n    name\n    __typename\n  }\n  location {\n    lat\n    lng\n    __typename\n  }\n  images {\n    url\n    thumbnailUrl\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '43cf9bb49a4ed456e7cd1186e2edbd61243ebfdddf731c6643ecdb4862a83414',
+  "mutation UpdateShop($input: UpdateShopInput!) {\n  updateShop(input: $input) {\n    shop {\n      ...ShopForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment ShopForm on Shop {\n  id\n  name\n  area\n  address\n  avgPrice\n  openHours\n  type {\n    id\n    name\n    __typename\n  }\n  location {\n    lat\n    lng\n    __typename\n  }\n  images {\n    url\n    thumbnailUrl\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

@@ -155,7 +155,8 @@ export type CreateVoucherMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -208,7 +209,8 @@ export type CreateFlashVoucherMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -261,7 +263,8 @@ export type UpdateVoucherMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -314,7 +317,8 @@ export type UpdateFlashVoucherMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -330,21 +334,21 @@ export const VoucherFormShopDocument = document<VoucherFormShopQuery, VoucherFor
 )
 
 export const CreateVoucherDocument = document<CreateVoucherMutation, CreateVoucherMutationVariables>(
-  '6eeab0c2d27189408d7dedda41266b94122705128c013913d6e64c4b540b29d5',
-  "mutation CreateVoucher($input: CreateVoucherInput!) {\n  createVoucher(input: $input) {\n    voucher {\n      ...VoucherForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment VoucherForm on Voucher {\n  ...MerchantVoucher\n  rules\n  onePerUser\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment MerchantVoucher on Voucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  ... on FlashVoucher {\n    sale {\n      ...SaleState\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  'b0e21783aedd1b0d8e00738e689a949e334ebedb79b9ff4c1a3f3af974f22912',
+  "mutation CreateVoucher($input: CreateVoucherInput!) {\n  createVoucher(input: $input) {\n    voucher {\n      ...VoucherForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment VoucherForm on Voucher {\n  ...MerchantVoucher\n  rules\n  onePerUser\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment MerchantVoucher on Voucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  ... on FlashVoucher {\n    sale {\n      ...SaleState\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const CreateFlashVoucherDocument = document<CreateFlashVoucherMutation, CreateFlashVoucherMutationVariables>(
-  '2a90353ff8d35ba1b64ee2cc944bbf545c5b7ef04549c9e7d249de4b1747c752',
-  "mutation CreateFlashVoucher($input: CreateFlashVoucherInput!) {\n  createFlashVoucher(input: $input) {\n    voucher {\n      ...VoucherForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment VoucherForm on Voucher {\n  ...MerchantVoucher\n  rules\n  onePerUser\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment MerchantVoucher on Voucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  ... on FlashVoucher {\n    sale {\n      ...SaleState\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  'f165d516d8dcd4ee194d66d010c0e4b95880b5772a691b4e5a37003a3d390a33',
+  "mutation CreateFlashVoucher($input: CreateFlashVoucherInput!) {\n  createFlashVoucher(input: $input) {\n    voucher {\n      ...VoucherForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment VoucherForm on Voucher {\n  ...MerchantVoucher\n  rules\n  onePerUser\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment MerchantVoucher on Voucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  ... on FlashVoucher {\n    sale {\n      ...SaleState\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const UpdateVoucherDocument = document<UpdateVoucherMutation, UpdateVoucherMutationVariables>(
-  '83ebec8a775e303402d9f698a0567ca923dbfb610712108fc732627cdab9ed1d',
-  "mutation UpdateVoucher($input: UpdateVoucherInput!) {\n  updateVoucher(input: $input) {\n    voucher {\n      ...VoucherForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment VoucherForm on Voucher {\n  ...MerchantVoucher\n  rules\n  onePerUser\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment MerchantVoucher on Voucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  ... on FlashVoucher {\n    sale {\n      ...SaleState\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '9dba0103bb13e72ca0485d9916f8b9fbdbdc0aed4b7078c554282c6a5e7b6590',
+  "mutation UpdateVoucher($input: UpdateVoucherInput!) {\n  updateVoucher(input: $input) {\n    voucher {\n      ...VoucherForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment VoucherForm on Voucher {\n  ...MerchantVoucher\n  rules\n  onePerUser\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment MerchantVoucher on Voucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  ... on FlashVoucher {\n    sale {\n      ...SaleState\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const UpdateFlashVoucherDocument = document<UpdateFlashVoucherMutation, UpdateFlashVoucherMutationVariables>(
-  '474da2fe554d638335b531aadd7c21442b97b51a5b29f42cb30a70548d88fc06',
-  "mutation UpdateFlashVoucher($input: UpdateFlashVoucherInput!) {\n  updateFlashVoucher(input: $input) {\n    voucher {\n      ...VoucherForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment VoucherForm on Voucher {\n  ...MerchantVoucher\n  rules\n  onePerUser\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment MerchantVoucher on Voucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  ... on FlashVoucher {\n    sale {\n      ...SaleState\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  'cc72c13d1cae42dd9d1f856c07d8bfaec963d008d9ba4ce1f553351523fd53f2',
+  "mutation UpdateFlashVoucher($input: UpdateFlashVoucherInput!) {\n  updateFlashVoucher(input: $input) {\n    voucher {\n      ...VoucherForm\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment VoucherForm on Voucher {\n  ...MerchantVoucher\n  rules\n  onePerUser\n  shop {\n    id\n    name\n    __typename\n  }\n  __typename\n}\nfragment MerchantVoucher on Voucher {\n  id\n  title\n  subTitle\n  payValue\n  faceValue\n  status\n  ... on FlashVoucher {\n    sale {\n      ...SaleState\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment SaleState on FlashSale {\n  voucherId\n  stock\n  initialStock\n  beginsAt\n  endsAt\n  phase\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

@@ -12,7 +12,7 @@ export type MyRoleQueryVariables = Exact<{ [key: string]: never; }>;
 export type MyRoleQuery = {
   readonly me: {
     readonly id: string,
-    readonly role: Types.Role
+    readonly role: Types.Role | null
   } | null
 };
 

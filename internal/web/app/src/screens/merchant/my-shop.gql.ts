@@ -97,16 +97,10 @@ export type MerchantOrderFragment = {
   readonly createdAt: string,
   readonly paidAt: string | null,
   readonly usedAt: string | null,
-  readonly voucher:
-    | {
-      readonly id: string,
-      readonly title: string
-    }
-    | {
-      readonly id: string,
-      readonly title: string
-    }
-
+  readonly redemptionDisputedAt: string | null,
+  readonly terms: {
+    readonly title: string
+  }
 };
 
 export type MyShopOrdersQueryVariables = Exact<{
@@ -130,16 +124,10 @@ export type MyShopOrdersQuery = {
           readonly createdAt: string,
           readonly paidAt: string | null,
           readonly usedAt: string | null,
-          readonly voucher:
-            | {
-              readonly id: string,
-              readonly title: string
-            }
-            | {
-              readonly id: string,
-              readonly title: string
-            }
-
+          readonly redemptionDisputedAt: string | null,
+          readonly terms: {
+            readonly title: string
+          }
         }
       }>,
       readonly pageInfo: {
@@ -184,8 +172,8 @@ export const MyShopDocument = document<MyShopQuery, MyShopQueryVariables>(
 )
 
 export const MyShopOrdersDocument = document<MyShopOrdersQuery, MyShopOrdersQueryVariables>(
-  'bfc7ad326a6c575c3a073364f05f6d237beb2ec122a38ae5fb50fa6ac835ce3e',
-  "query MyShopOrders($id: ID!, $status: [OrderStatus!], $first: Int! = 20, $after: Cursor) {\n  shop(id: $id) {\n    id\n    orders(status: $status, first: $first, after: $after) {\n      edges {\n        node {\n          ...MerchantOrder\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment MerchantOrder on Order {\n  id\n  number\n  status\n  payValue\n  createdAt\n  paidAt\n  usedAt\n  voucher {\n    id\n    title\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  '8c44369f429985838ad7e33893df1a9e94cbf2509a8d0f8a6060385ab46ec917',
+  "query MyShopOrders($id: ID!, $status: [OrderStatus!], $first: Int! = 20, $after: Cursor) {\n  shop(id: $id) {\n    id\n    orders(status: $status, first: $first, after: $after) {\n      edges {\n        node {\n          ...MerchantOrder\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment MerchantOrder on Order {\n  id\n  number\n  status\n  payValue\n  createdAt\n  paidAt\n  usedAt\n  redemptionDisputedAt\n  terms {\n    title\n    __typename\n  }\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )
 
 export const MyShopFiguresDocument = document<MyShopFiguresQuery, MyShopFiguresQueryVariables>(

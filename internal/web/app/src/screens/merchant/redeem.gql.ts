@@ -22,13 +22,16 @@ export type RedeemableOrderQuery = {
     readonly createdAt: string,
     readonly paidAt: string | null,
     readonly usedAt: string | null,
+    readonly redemptionDisputedAt: string | null,
+    readonly terms: {
+      readonly subTitle: string | null,
+      readonly rules: string | null,
+      readonly faceValue: number,
+      readonly title: string
+    },
     readonly voucher:
       | {
         readonly id: string,
-        readonly subTitle: string | null,
-        readonly rules: string | null,
-        readonly faceValue: number,
-        readonly title: string,
         readonly shop: {
           readonly id: string,
           readonly name: string
@@ -36,10 +39,6 @@ export type RedeemableOrderQuery = {
       }
       | {
         readonly id: string,
-        readonly subTitle: string | null,
-        readonly rules: string | null,
-        readonly faceValue: number,
-        readonly title: string,
         readonly shop: {
           readonly id: string,
           readonly name: string
@@ -59,13 +58,16 @@ export type RedeemableOrderFragment = {
   readonly createdAt: string,
   readonly paidAt: string | null,
   readonly usedAt: string | null,
+  readonly redemptionDisputedAt: string | null,
+  readonly terms: {
+    readonly subTitle: string | null,
+    readonly rules: string | null,
+    readonly faceValue: number,
+    readonly title: string
+  },
   readonly voucher:
     | {
       readonly id: string,
-      readonly subTitle: string | null,
-      readonly rules: string | null,
-      readonly faceValue: number,
-      readonly title: string,
       readonly shop: {
         readonly id: string,
         readonly name: string
@@ -73,10 +75,6 @@ export type RedeemableOrderFragment = {
     }
     | {
       readonly id: string,
-      readonly subTitle: string | null,
-      readonly rules: string | null,
-      readonly faceValue: number,
-      readonly title: string,
       readonly shop: {
         readonly id: string,
         readonly name: string
@@ -102,13 +100,16 @@ export type RedeemOrderMutation = {
       readonly createdAt: string,
       readonly paidAt: string | null,
       readonly usedAt: string | null,
+      readonly redemptionDisputedAt: string | null,
+      readonly terms: {
+        readonly subTitle: string | null,
+        readonly rules: string | null,
+        readonly faceValue: number,
+        readonly title: string
+      },
       readonly voucher:
         | {
           readonly id: string,
-          readonly subTitle: string | null,
-          readonly rules: string | null,
-          readonly faceValue: number,
-          readonly title: string,
           readonly shop: {
             readonly id: string,
             readonly name: string
@@ -116,10 +117,6 @@ export type RedeemOrderMutation = {
         }
         | {
           readonly id: string,
-          readonly subTitle: string | null,
-          readonly rules: string | null,
-          readonly faceValue: number,
-          readonly title: string,
           readonly shop: {
             readonly id: string,
             readonly name: string
@@ -130,17 +127,18 @@ export type RedeemOrderMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
 
 export const RedeemableOrderDocument = document<RedeemableOrderQuery, RedeemableOrderQueryVariables>(
-  '56b60f081205ebaf576860eb9de06d125ca70f832424263c7871ab33d1dca5c9',
-  "query RedeemableOrder($number: String!) {\n  orderByNumber(number: $number) {\n    ...RedeemableOrder\n    __typename\n  }\n}\nfragment RedeemableOrder on Order {\n  ...MerchantOrder\n  cancelledAt\n  refundedAt\n  voucher {\n    id\n    subTitle\n    rules\n    faceValue\n    shop {\n      id\n      name\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment MerchantOrder on Order {\n  id\n  number\n  status\n  payValue\n  createdAt\n  paidAt\n  usedAt\n  voucher {\n    id\n    title\n    __typename\n  }\n  __typename\n}",
+  '9742747f0a676d92c43d15c008fb033e7f6ad8fc8962fb66c9bd900bf4715f2a',
+  "query RedeemableOrder($number: String!) {\n  orderByNumber(number: $number) {\n    ...RedeemableOrder\n    __typename\n  }\n}\nfragment RedeemableOrder on Order {\n  ...MerchantOrder\n  cancelledAt\n  refundedAt\n  terms {\n    subTitle\n    rules\n    faceValue\n    __typename\n  }\n  voucher {\n    id\n    shop {\n      id\n      name\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment MerchantOrder on Order {\n  id\n  number\n  status\n  payValue\n  createdAt\n  paidAt\n  usedAt\n  redemptionDisputedAt\n  terms {\n    title\n    __typename\n  }\n  __typename\n}",
 )
 
 export const RedeemOrderDocument = document<RedeemOrderMutation, RedeemOrderMutationVariables>(
-  '515174542b6ecaf18f957c69f4edc247596adb901fdf0251737a4d66db4c0a14',
-  "mutation RedeemOrder($id: ID!) {\n  redeemOrder(orderId: $id) {\n    order {\n      ...RedeemableOrder\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment RedeemableOrder on Order {\n  ...MerchantOrder\n  cancelledAt\n  refundedAt\n  voucher {\n    id\n    subTitle\n    rules\n    faceValue\n    shop {\n      id\n      name\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment MerchantOrder on Order {\n  id\n  number\n  status\n  payValue\n  createdAt\n  paidAt\n  usedAt\n  voucher {\n    id\n    title\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '5d4e7ff2b2ec0ab9dafb34002c6ab554598ec591f00e378006618860bc3c1b7b',
+  "mutation RedeemOrder($id: ID!) {\n  redeemOrder(orderId: $id) {\n    order {\n      ...RedeemableOrder\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment RedeemableOrder on Order {\n  ...MerchantOrder\n  cancelledAt\n  refundedAt\n  terms {\n    subTitle\n    rules\n    faceValue\n    __typename\n  }\n  voucher {\n    id\n    shop {\n      id\n      name\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment MerchantOrder on Order {\n  id\n  number\n  status\n  payValue\n  createdAt\n  paidAt\n  usedAt\n  redemptionDisputedAt\n  terms {\n    title\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

@@ -74,7 +74,7 @@ export type NoteViewerQueryVariables = Exact<{ [key: string]: never; }>;
 export type NoteViewerQuery = {
   readonly me: {
     readonly id: string,
-    readonly role: Types.Role
+    readonly role: Types.Role | null
   } | null
 };
 
@@ -275,7 +275,8 @@ export type AddCommentMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -295,7 +296,8 @@ export type LikeCommentMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -315,7 +317,8 @@ export type UnlikeCommentMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -331,7 +334,8 @@ export type DeleteNoteMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -357,21 +361,21 @@ export const RepliesDocument = document<RepliesQuery, RepliesQueryVariables>(
 )
 
 export const AddCommentDocument = document<AddCommentMutation, AddCommentMutationVariables>(
-  '852eb5ebccd971f130f797912592445a2f21d71e41220967f4033919ad8d03c3',
-  "mutation AddComment($input: AddCommentInput!) {\n  addComment(input: $input) {\n    comment {\n      ...Reply\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Reply on Comment {\n  ...Comment\n  parent {\n    id\n    author {\n      id\n      nickname\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment Comment on Comment {\n  id\n  content\n  likeCount\n  isLiked\n  createdAt\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '1a9ba8a4437dc48a7c33320407dd3ff338181c8f1ba4205f9de930e9da13befc',
+  "mutation AddComment($input: AddCommentInput!) {\n  addComment(input: $input) {\n    comment {\n      ...Reply\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Reply on Comment {\n  ...Comment\n  parent {\n    id\n    author {\n      id\n      nickname\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment Comment on Comment {\n  id\n  content\n  likeCount\n  isLiked\n  createdAt\n  author {\n    id\n    nickname\n    avatarUrl\n    __typename\n  }\n  __typename\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const LikeCommentDocument = document<LikeCommentMutation, LikeCommentMutationVariables>(
-  '0da07ddff6e9059cd6fb9739987377cee9f6febef4b49a4ba0a6149aba9e3c2e',
-  "mutation LikeComment($id: ID!) {\n  likeComment(id: $id) {\n    comment {\n      id\n      isLiked\n      likeCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  'dd250a8a8f2c217fc5c0e938e8deeb8b16f5d64c299cbb7b4fc0b2cf997ff663',
+  "mutation LikeComment($id: ID!) {\n  likeComment(id: $id) {\n    comment {\n      id\n      isLiked\n      likeCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const UnlikeCommentDocument = document<UnlikeCommentMutation, UnlikeCommentMutationVariables>(
-  'bf70852907243bcb35e3ea3ddf21bc6c204fe80efe6101f0119455adb5bd49ca',
-  "mutation UnlikeComment($id: ID!) {\n  unlikeComment(id: $id) {\n    comment {\n      id\n      isLiked\n      likeCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '5160c1f7ab750d53cfc66b529bbd96b7aa286a0219d44709957dfd66ba03f07e',
+  "mutation UnlikeComment($id: ID!) {\n  unlikeComment(id: $id) {\n    comment {\n      id\n      isLiked\n      likeCount\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const DeleteNoteDocument = document<DeleteNoteMutation, DeleteNoteMutationVariables>(
-  '65fffd7da3cdeeaff19ccc715b97aa5da7374b78aa6eb3647ce24d0fe6ffe979',
-  "mutation DeleteNote($id: ID!) {\n  deleteNote(id: $id) {\n    deletedNoteId\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '53404f4b75ef18e78f50e65ee91cdeeb9cde19b87f6a2ab6f728c1b6a4d8a9c9',
+  "mutation DeleteNote($id: ID!) {\n  deleteNote(id: $id) {\n    deletedNoteId\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

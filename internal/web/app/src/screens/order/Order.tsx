@@ -13,6 +13,7 @@ import { Link } from 'wouter'
 
 import { useRefusalText } from '@/api/errors'
 import type { OrderStatus } from '@/api/types.gql'
+import { serverNow } from '@/app/clock'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 import type { OrderStateFragment } from '@/orders/order.gql'
@@ -62,6 +63,10 @@ const useTexts = texts(
     createdAt: 'Ordered',
     paidAt: 'Paid',
     usedAt: 'Used',
+    redeemedBy: 'Redeemed by',
+    redemptionDisputedAt: 'Reported',
+    disputedText: 'You told us that you didn’t use this. We’ll check it.',
+    faceValue: 'Value',
     cancelledAt: 'Cancelled',
     refundedAt: 'Refunded',
   },
@@ -97,6 +102,10 @@ const useTexts = texts(
     createdAt: '下单时间',
     paidAt: '支付时间',
     usedAt: '使用时间',
+    redeemedBy: '核销人',
+    redemptionDisputedAt: '反馈时间',
+    disputedText: '你已反馈没有使用此券，我们会核实。',
+    faceValue: '面值',
     cancelledAt: '取消时间',
     refundedAt: '退款时间',
   },
@@ -116,8 +125,8 @@ const icons: Record<OrderStatus, typeof Ban> = {
 /** An order: where it is in its life, as it goes on, and what can be done about it. */
 export function Order({ id }: { id: string }) {
   const t = useTexts()
-  const { state, voucher, lost, error, own, ask } = useOrder(id)
-  if (state === null || voucher === null) {
+  const { state, voucher, terms, redeemedBy, lost, error, own, ask } = useOrder(id)
+  if (state === null || voucher === null || terms === null) {
     if (lost) return <Lost />
     return (
       <Screen title={t.title} up="/orders">
@@ -134,13 +143,13 @@ export function Order({ id }: { id: string }) {
             <h2 id="what">{t.what}</h2>
             <div className={css.card}>
               <h3 dir="auto">
-                <Link href={voucherPath(voucher)}>{voucher.title}</Link>
+                <Link href={voucherPath(voucher)}>{terms.title}</Link>
               </h3>
-              {voucher.subTitle !== null && <p dir="auto">{voucher.subTitle}</p>}
-              {voucher.rules !== null && (
+              {terms.subTitle !== null && <p dir="auto">{terms.subTitle}</p>}
+              {terms.rules !== null && (
                 <p className={css.rules}>
                   <span className="unseen">{t.rules}: </span>
-                  <bdi>{voucher.rules}</bdi>
+                  <bdi>{terms.rules}</bdi>
                 </p>
               )}
             </div>
@@ -149,7 +158,7 @@ export function Order({ id }: { id: string }) {
             <h2 id="where">{t.where}</h2>
             <ShopLine shop={voucher.shop} />
           </section>
-          <Details order={state} />
+          <Details order={state} faceValue={terms.faceValue} redeemedBy={redeemedBy} />
         </div>
       </div>
     </Screen>
@@ -173,7 +182,7 @@ function State({ order, voucher, own, ask }: StateProps) {
     QUEUED: t.queuedText,
     UNPAID: t.unpaidText,
     PAID: t.paidText,
-    USED: t.usedText,
+    USED: order.redemptionDisputedAt === null ? t.usedText : t.disputedText,
     CANCELLED: t.cancelledText,
     REFUNDING: t.refundingText,
     REFUNDED: t.refundedText(money(order.payValue)),
@@ -189,6 +198,7 @@ function State({ order, voucher, own, ask }: StateProps) {
       </>
     )
   }
+  if (own && mayDispute(order)) more = <Sure action="dispute" orderId={order.id} ask={ask} />
   if (status === 'FAILED' || status === 'CANCELLED') {
     more = (
       <Link href={voucherPath(voucher)} className={css.again}>
@@ -210,6 +220,18 @@ function State({ order, voucher, own, ask }: StateProps) {
   )
 }
 
+const disputeWithin = 24 * 60 * 60_000 // ms
+
+/** Whether the buyer can still report that the shop redeemed the order without them. */
+function mayDispute({ status, usedAt, redemptionDisputedAt }: OrderStateFragment): boolean {
+  return (
+    status === 'USED' &&
+    redemptionDisputedAt === null &&
+    usedAt !== null &&
+    serverNow() < new Date(usedAt).getTime() + disputeWithin
+  )
+}
+
 /** The number that is read out in the shop, in groups of four. */
 function Digits({ number }: { number: string }) {
   const t = useTexts()
@@ -224,9 +246,22 @@ function Digits({ number }: { number: string }) {
   )
 }
 
-const moments = ['createdAt', 'paidAt', 'usedAt', 'cancelledAt', 'refundedAt'] as const
+const moments = [
+  'createdAt',
+  'paidAt',
+  'usedAt',
+  'redemptionDisputedAt',
+  'cancelledAt',
+  'refundedAt',
+] as const
 
-function Details({ order }: { order: OrderStateFragment }) {
+interface DetailsProps {
+  readonly order: OrderStateFragment
+  readonly faceValue: number
+  readonly redeemedBy: string | null
+}
+
+function Details({ order, faceValue, redeemedBy }: DetailsProps) {
   const t = useTexts()
   const { money, moment } = useFormat()
   return (
@@ -241,10 +276,20 @@ function Details({ order }: { order: OrderStateFragment }) {
           <dt>{t.price}</dt>
           <dd>{money(order.payValue)}</dd>
         </div>
+        <div>
+          <dt>{t.faceValue}</dt>
+          <dd>{money(faceValue)}</dd>
+        </div>
         {order.payMethod !== null && (
           <div>
             <dt>{t.method}</dt>
             <dd>{t[order.payMethod]}</dd>
+          </div>
+        )}
+        {redeemedBy !== null && (
+          <div>
+            <dt>{t.redeemedBy}</dt>
+            <dd dir="auto">{redeemedBy}</dd>
           </div>
         )}
         {moments.map((name) => {

@@ -5,7 +5,11 @@ import { texts } from '@/i18n/texts'
 import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
 
-import { CancelOrderDocument, RefundOrderDocument } from './order-actions.gql'
+import {
+  CancelOrderDocument,
+  DisputeRedemptionDocument,
+  RefundOrderDocument,
+} from './order-actions.gql'
 import css from './Sure.module.css'
 
 const useTexts = texts(
@@ -18,7 +22,13 @@ const useTexts = texts(
     refundTitle: 'Give it back?',
     refundText: 'You get your money back, and the number is worth nothing any more.',
     refundYes: 'Yes, refund it',
-    no: 'Keep it',
+    refundNo: 'Keep it',
+    cancelNo: 'Keep it',
+    dispute: 'I didn’t use this',
+    disputeTitle: 'Report this use?',
+    disputeText: 'The shop marked your voucher as used. We’ll check it and may refund you.',
+    disputeYes: 'Report it',
+    disputeNo: 'Not now',
   },
   {
     cancel: '取消订单',
@@ -29,12 +39,18 @@ const useTexts = texts(
     refundTitle: '确定退款？',
     refundText: '款项将退回，券码随即失效。',
     refundYes: '确认退款',
-    no: '再想想',
+    refundNo: '再想想',
+    cancelNo: '再想想',
+    dispute: '我没有使用',
+    disputeTitle: '反馈这次核销？',
+    disputeText: '商家已将此券核销。我们会核实，并可能为你退款。',
+    disputeYes: '提交反馈',
+    disputeNo: '暂不',
   },
 )
 
 interface SureProps {
-  readonly action: 'cancel' | 'refund'
+  readonly action: 'cancel' | 'refund' | 'dispute'
   readonly orderId: string
   readonly ask: () => void
 }
@@ -45,9 +61,10 @@ export function Sure({ action, orderId, ask }: SureProps) {
   const [open, setOpen] = useState(false)
   const [cancel, cancelling] = useDo(CancelOrderDocument)
   const [refund, refunding] = useDo(RefundOrderDocument)
+  const [dispute, disputing] = useDo(DisputeRedemptionDocument)
 
   const go = async () => {
-    const done = await (action === 'cancel' ? cancel({ orderId }) : refund({ orderId }))
+    const done = await { cancel, refund, dispute }[action]({ orderId })
     setOpen(false)
     if (!done.ok) ask()
   }
@@ -60,11 +77,16 @@ export function Sure({ action, orderId, ask }: SureProps) {
         <Dialog title={t[`${action}Title`]} onClose={() => setOpen(false)}>
           <div className={css.sure}>
             <p>{t[`${action}Text`]}</p>
-            <Button wide kind="danger" busy={cancelling || refunding} onClick={() => void go()}>
+            <Button
+              wide
+              kind="danger"
+              busy={cancelling || refunding || disputing}
+              onClick={() => void go()}
+            >
               {t[`${action}Yes`]}
             </Button>
             <Button wide kind="quiet" onClick={() => setOpen(false)}>
-              {t.no}
+              {t[`${action}No`]}
             </Button>
           </div>
         </Dialog>

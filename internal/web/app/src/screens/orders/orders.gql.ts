@@ -26,13 +26,16 @@ export type OrdersQuery = {
           readonly createdAt: string,
           readonly paidAt: string | null,
           readonly usedAt: string | null,
+          readonly redemptionDisputedAt: string | null,
           readonly cancelledAt: string | null,
           readonly refundedAt: string | null,
           readonly payBefore: string | null,
+          readonly terms: {
+            readonly title: string
+          },
           readonly voucher:
             | {
               readonly id: string,
-              readonly title: string,
               readonly kind: 'OrdinaryVoucher',
               readonly shop: {
                 readonly id: string,
@@ -44,7 +47,6 @@ export type OrdersQuery = {
             }
             | {
               readonly id: string,
-              readonly title: string,
               readonly kind: 'FlashVoucher',
               readonly shop: {
                 readonly id: string,
@@ -58,6 +60,10 @@ export type OrdersQuery = {
           readonly failure: {
             readonly code: Types.ErrorCode,
             readonly message: string
+          } | null,
+          readonly redeemedBy: {
+            readonly id: string,
+            readonly nickname: string
           } | null
         }
       }>,
@@ -70,6 +76,6 @@ export type OrdersQuery = {
 };
 
 export const OrdersDocument = document<OrdersQuery, OrdersQueryVariables>(
-  '309c3a8120b2ff195e1ee1e363d9fd84aed3a2389eb2d492d870045f3b0c3d11',
-  "query Orders($status: [OrderStatus!], $after: Cursor) {\n  me {\n    id\n    orders(status: $status, first: 20, after: $after) {\n      edges {\n        node {\n          ...OrderCard\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment OrderCard on Order {\n  ...OrderState\n  voucher {\n    kind: __typename\n    id\n    title\n    shop {\n      id\n      name\n      images {\n        thumbnailUrl\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment OrderState on Order {\n  id\n  number\n  status\n  payValue\n  payMethod\n  failure {\n    code\n    message\n    __typename\n  }\n  createdAt\n  paidAt\n  usedAt\n  cancelledAt\n  refundedAt\n  payBefore\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
+  '8070dc0d1815fdbb204ace0a751c612f6a479e3aab499bfab8cdb6c37bad15a5',
+  "query Orders($status: [OrderStatus!], $after: Cursor) {\n  me {\n    id\n    orders(status: $status, first: 20, after: $after) {\n      edges {\n        node {\n          ...OrderCard\n          __typename\n        }\n        __typename\n      }\n      pageInfo {\n        ...Page\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n}\nfragment OrderCard on Order {\n  ...OrderState\n  terms {\n    title\n    __typename\n  }\n  voucher {\n    kind: __typename\n    id\n    shop {\n      id\n      name\n      images {\n        thumbnailUrl\n        __typename\n      }\n      __typename\n    }\n    __typename\n  }\n  __typename\n}\nfragment OrderState on Order {\n  id\n  number\n  status\n  payValue\n  payMethod\n  failure {\n    code\n    message\n    __typename\n  }\n  createdAt\n  paidAt\n  usedAt\n  redeemedBy {\n    id\n    nickname\n    __typename\n  }\n  redemptionDisputedAt\n  cancelledAt\n  refundedAt\n  payBefore\n  __typename\n}\nfragment Page on PageInfo {\n  hasNextPage\n  endCursor\n  __typename\n}",
 )

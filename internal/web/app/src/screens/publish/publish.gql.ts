@@ -57,7 +57,8 @@ export type PublishNoteMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -73,6 +74,6 @@ export const PickedShopDocument = document<PickedShopQuery, PickedShopQueryVaria
 )
 
 export const PublishNoteDocument = document<PublishNoteMutation, PublishNoteMutationVariables>(
-  '760b78881f22d8326c537955e66586e6f9b7baa1c1caf528e3a23bf2a9fbf61b',
-  "mutation PublishNote($input: PublishNoteInput!) {\n  publishNote(input: $input) {\n    note {\n      id\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '9f9eac10bca0faac49c4cdba1357348c4b8abb35121f8a9d473e3fc0357d3c2b',
+  "mutation PublishNote($input: PublishNoteInput!) {\n  publishNote(input: $input) {\n    note {\n      id\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

@@ -17,7 +17,8 @@ export type SendLoginCodeMutation = {
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
@@ -33,22 +34,23 @@ export type LoginMutation = {
     readonly user: {
       readonly id: string,
       readonly nickname: string,
-      readonly role: Types.Role
+      readonly role: Types.Role | null
     } | null,
     readonly userErrors: ReadonlyArray<{
       readonly code: Types.ErrorCode,
       readonly message: string,
-      readonly field: ReadonlyArray<string> | null
+      readonly field: ReadonlyArray<string> | null,
+      readonly retryAfterSeconds: number | null
     }>
   }
 };
 
 export const SendLoginCodeDocument = document<SendLoginCodeMutation, SendLoginCodeMutationVariables>(
-  '022dc8a5e8763002363e3cd5da1d24afd55ef88f925e23e19f32e8b51263ee34',
-  "mutation SendLoginCode($phone: String!) {\n  sendLoginCode(phone: $phone) {\n    expiresInSeconds\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  'c8e0a584448bf508f91c06c7fbfb2acaecd8b2dc271b6f002156316ed8e4e246',
+  "mutation SendLoginCode($phone: String!) {\n  sendLoginCode(phone: $phone) {\n    expiresInSeconds\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )
 
 export const LoginDocument = document<LoginMutation, LoginMutationVariables>(
-  '99beab0d6d0e75e70973ee2f6d5ea549b6978d6fbc5ec9bea25e6d653d02f1ce',
-  "mutation Login($input: LoginInput!) {\n  login(input: $input) {\n    token\n    user {\n      id\n      nickname\n      role\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  __typename\n}",
+  '7684c625320238264abf7e2e0c76276f31fe5e42b7d07efbd99f6453cd962b1c',
+  "mutation Login($input: LoginInput!) {\n  login(input: $input) {\n    token\n    user {\n      id\n      nickname\n      role\n      __typename\n    }\n    userErrors {\n      ...Refused\n      __typename\n    }\n    __typename\n  }\n}\nfragment Refused on UserError {\n  code\n  message\n  field\n  retryAfterSeconds\n  __typename\n}",
 )

@@ -1,0 +1,11 @@
+-- +goose Up
+-- add column "cleared_at" to table: "notes"
+ALTER TABLE `notes` ADD COLUMN `cleared_at` integer NULL;
+-- create index "note_uncleared" to table: "notes"
+CREATE INDEX `note_uncleared` ON `notes` (`deleted_at`) WHERE deleted_at IS NOT NULL AND cleared_at IS NULL;
+
+-- +goose Down
+-- reverse: create index "note_uncleared" to table: "notes"
+DROP INDEX `note_uncleared`;
+-- reverse: add column "cleared_at" to table: "notes"
+ALTER TABLE `notes` DROP COLUMN `cleared_at`;

@@ -1,0 +1,31 @@
+package schema
+
+import (
+	"entgo.io/ent"
+	"entgo.io/ent/dialect/entsql"
+	"entgo.io/ent/schema"
+	"entgo.io/ent/schema/field"
+)
+
+// VoucherTerms is one version of the words and the value of a voucher. Rows never change.
+//
+// A voucher whose words were never edited has no rows. The first edit inserts the words
+// before it and the new ones, every later edit the new ones. An order takes the terms_id
+// that its voucher has at the insert, so null means the words before the first edit.
+type VoucherTerms struct{ ent.Schema }
+
+// Annotations of a version.
+func (VoucherTerms) Annotations() []schema.Annotation {
+	return []schema.Annotation{entsql.Table("voucher_terms")}
+}
+
+// Fields of a version, with the bounds of [Voucher].
+func (VoucherTerms) Fields() []ent.Field {
+	return []ent.Field{
+		field.Int64("id"),
+		field.String("title").Immutable().NotEmpty().MaxLen(480),
+		field.String("sub_title").Immutable().Optional().Nillable().MaxLen(800),
+		field.Text("rules").Immutable().Optional().Nillable(),
+		field.Int("face_value").Immutable().NonNegative().Comment("minor units"),
+	}
+}

@@ -1,0 +1,71 @@
+package account
+
+import (
+	"regexp"
+	"strings"
+)
+
+const (
+	maxAgent    = 512 // bytes of a user agent that are read
+	maxDescribe = 80  // characters of its description
+)
+
+// browsers are the products of user agents by which browsers are known. Most also claim
+// to be the later ones.
+//
+//nolint:gochecknoglobals // a constant that Go cannot say
+var browsers = []struct {
+	name    string
+	product *regexp.Regexp
+}{
+	{"WeChat", product("MicroMessenger")},
+	{"Edge", product("EdgA?|EdgiOS")},
+	{"Opera", product("OPR|OPT")},
+	{"Samsung Internet", product("SamsungBrowser")},
+	{"Firefox", product("Firefox|FxiOS")},
+	{"Chrome", product("Chrome|CriOS|HeadlessChrome")},
+	{"Safari", regexp.MustCompile(`\bVersion/(\d{1,4}).*\bSafari/`)},
+}
+
+func product(names string) *regexp.Regexp {
+	return regexp.MustCompile(`\b(?:` + names + `)/(\d{1,4})`)
+}
+
+// systems are words of user agents, each before those that it also contains.
+//
+//nolint:gochecknoglobals // a constant that Go cannot say
+var systems = []struct{ word, name string }{
+	{"iPhone", "iPhone"},
+	{"iPad", "iPad"},
+	{"OpenHarmony", "HarmonyOS"},
+	{"Android", "Android"},
+	{"Windows", "Windows"},
+	{"CrOS", "ChromeOS"},
+	{"Mac OS X", "macOS"},
+	{"Linux", "Linux"},
+}
+
+// describe returns browser and system of a user agent, such as "Firefox 132 on Windows".
+// For an unknown browser it returns the beginning of the user agent. It has at most 80
+// characters, all printable ASCII; "" is unknown.
+func describe(userAgent string) string {
+	text := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return -1
+		}
+		return r
+	}, userAgent[:min(len(userAgent), maxAgent)])
+	for _, b := range browsers {
+		m := b.product.FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		for _, s := range systems {
+			if strings.Contains(text, s.word) {
+				return b.name + " " + m[1] + " on " + s.name
+			}
+		}
+		return b.name + " " + m[1]
+	}
+	return strings.TrimSpace(text[:min(len(text), maxDescribe)])
+}

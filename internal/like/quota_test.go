@@ -1,0 +1,133 @@
+package like
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"entgo.io/ent/dialect"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
+)
+
+// limitOf returns a limit for accounts that are old enough.
+func limitOf(p *process, perHour int) *quota.Limit {
+	return quota.NewSet(quota.Config{
+		Redis: p.from.Redis, Prefix: storetest.Prefix, Registerer: prometheus.NewRegistry(), Log: p.from.Log,
+		CreatedAt: func(context.Context, int64) (time.Time, error) { return time.Time{}, nil },
+	}).Limit("likes", perHour)
+}
+
+func limited(err error) bool {
+	why, ok := errors.AsType[fault.UserErrors](err)
+	return ok && why[0].Code == quota.LimitReached
+}
+
+func TestOnlyChangesCountAgainstTheLimit(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on)
+		p.furnish(t, 1, 2, 3)
+		p.each(t, func(t *testing.T, s *Service, r *targets) {
+			user := map[Kind]int64{Note: ann, Comment: bob}[s.kind]
+			s.quota = limitOf(p, 3)
+			if err := s.Like(t.Context(), user, 404); err == nil || limited(err) { // there is no such target
+				t.Fatal(err)
+			}
+			like(t, s, 1, user)
+			for range 5 { // nothing changes
+				like(t, s, 1, user)
+				unlike(t, s, 2, user)
+			}
+			unlike(t, s, 1, user)
+			like(t, s, 2, user)
+			if err := errors.Join(s.Like(t.Context(), user, 2), s.Unlike(t.Context(), user, 3)); err != nil {
+				t.Errorf("above the limit a call that changes nothing fails: %v", err)
+			}
+			for _, change := range []error{s.Like(t.Context(), user, 3), s.Unlike(t.Context(), user, 2)} {
+				if !limited(change) {
+					t.Errorf("the fourth change: %v", change)
+				}
+			}
+			if n := r.count(t, 3); n != 0 {
+				t.Errorf("a refused like is counted %d times", n)
+			}
+			if err := s.Like(t.Context(), cid, 3); err != nil {
+				t.Errorf("another user: %v", err)
+			}
+		})
+	})
+}
+
+// A limit costs one more command, and no more statements.
+func TestALimitCostsOneCommand(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on)
+		p.furnish(t, 1, 2, 3, 4)
+		cost := func(id int64) (trips, statements int) {
+			return p.from.Asked(t, p.wire, func() { like(t, p.notes, id, ann) })
+		}
+		cost(1) // scripts are loaded
+		trips, statements := cost(2)
+		p.notes.quota = limitOf(p, 100)
+		cost(3)
+		more, same := cost(4)
+		if more != trips+1 || same != statements {
+			t.Errorf("%d trips and %d statements, want %d and %d", more, same, trips+1, statements)
+		}
+	})
+}
+
+// The count must not be a round trip of its own: it is under way while the transaction
+// begins, and neither waits for the other.
+func TestTheCountRunsWhileTheTransactionBegins(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on)
+		p.furnish(t, 1)
+		began, counting := make(chan struct{}), make(chan struct{})
+		p.from.Redis.AddHook(&atScripts{func() { close(counting); <-began }})
+		drv := &beginning{Driver: p.from.SQL.Driver(store.NewSQLMetrics(prometheus.NewRegistry(), nil)), begun: func() { <-counting; close(began) }}
+		p.notes.db = ent.NewClient(ent.Driver(drv))
+		p.notes.quota = limitOf(p, 100)
+		like(t, p.notes, 1, ann) // waits forever if one is after the other
+	})
+}
+
+// beginning runs a function when the first transaction has begun.
+type beginning struct {
+	dialect.Driver
+	once  sync.Once
+	begun func()
+}
+
+func (d *beginning) Tx(ctx context.Context) (dialect.Tx, error) {
+	tx, err := d.Driver.Tx(ctx)
+	d.once.Do(d.begun)
+	return tx, err //nolint:wrapcheck // of the driver itself
+}
+
+// atScripts runs a function before the first script of a client.
+type atScripts struct{ run func() }
+
+func (*atScripts) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *atScripts) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	var once sync.Once
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			once.Do(h.run)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (*atScripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}

@@ -1,0 +1,142 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/ent/picture"
+	"github.com/tandian-dev/tandian/ent/pictureuse"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// An Editor is the user that deletes a picture.
+type Editor struct {
+	UserID int64
+	Any    bool // may delete the pictures of other users: an administrator
+}
+
+// topic of the things that lose a deleted picture, in the outbox.
+const picturesDropped = "pictures-dropped"
+
+// dropsAtOnce is the number of drops in one job. Each has at most 130 bytes as JSON.
+const dropsAtOnce = 100
+
+// A drop is one thing that showed a deleted picture.
+type drop struct {
+	Kind  Kind   `json:"kind"`
+	Owner int64  `json:"owner"`
+	Path  string `json:"path"`
+}
+
+// OnDelete registers the function that removes a deleted picture from a thing of a kind.
+// The function may be called again for the same thing. Call OnDelete before any other
+// method.
+func (s *Service) OnDelete(k Kind, remove func(ctx context.Context, owner int64, path string) error) {
+	s.onDelete[k] = remove
+}
+
+// Delete deletes a picture: its row and files, and its place in all things that show it.
+// When Delete returns nil, no thing can begin to show the picture. Files and places that
+// could not be removed at once are left to the outbox.
+//
+// It returns a [fault.UserErrors] if there is no such picture. It returns a
+// [fault.Forbidden] for the picture of another user, and for icons of shop types. Any
+// other error means that the database failed.
+func (s *Service) Delete(ctx context.Context, by Editor, path string) error {
+	ctx, span := observe.Span(ctx, "media.Delete")
+	defer span.End()
+	name, ok := mediapath.Parse(path)
+	if !ok || name.Small {
+		return noSuchPicture()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // a committed deletion is finished
+	defer cancel()
+	var drops []drop
+	var files, places []outbox.Ticket
+	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
+		if drops, err = deleteRow(ctx, tx, by, name); err != nil {
+			return err
+		}
+		if files, err = outbox.AddBatch(ctx, s.outbox, tx, picturesGone, name.File()); err != nil {
+			return err
+		}
+		places, err = s.addDrops(ctx, tx, drops)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("delete picture %d: %w", name.ID, err)
+	}
+	s.outbox.Settle(ctx, s.dropAll(ctx, drops...), places...)
+	s.outbox.Settle(ctx, s.deleteFiles(ctx, name.File()), files...)
+	return nil
+}
+
+// addDrops adds the jobs that remove a deleted picture from things.
+func (s *Service) addDrops(ctx context.Context, tx *ent.Tx, drops []drop) (jobs []outbox.Ticket, err error) {
+	for part := range slices.Chunk(drops, dropsAtOnce) {
+		job, err := s.outbox.Add(ctx, tx, picturesDropped, part)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, job)
+	}
+	return jobs, nil
+}
+
+func noSuchPicture() error { return fault.Refuse(fault.NotFound, "This image does not exist.", "url") }
+
+// deleteRow deletes a picture and its uses, and returns the things that showed it. The lock
+// on the picture comes first: a thing that begins to show it commits before, or finds no
+// picture.
+func deleteRow(ctx context.Context, tx *ent.Tx, by Editor, name mediapath.Name) ([]drop, error) {
+	one := tx.Picture.Query().Where(picture.ID(name.ID))
+	one.Modify(store.ForUpdate)
+	row, err := one.Only(ctx)
+	switch {
+	case ent.IsNotFound(err) || err == nil && nameOf(row) != name:
+		return nil, noSuchPicture()
+	case err != nil:
+		return nil, fmt.Errorf("select it: %w", err)
+	case !by.Any && (row.UploaderID == nil || *row.UploaderID != by.UserID):
+		return nil, fault.New(fault.Forbidden, "Only the user that uploaded an image may delete it.")
+	}
+	uses, err := tx.PictureUse.Query().Where(pictureuse.PictureID(row.ID)).All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("select its uses: %w", err)
+	}
+	if slices.ContainsFunc(uses, func(u *ent.PictureUse) bool { return u.Kind == OfShopType }) {
+		return nil, fault.New(fault.Forbidden, "The icon of a shop type cannot be deleted.")
+	}
+	drops := make([]drop, len(uses))
+	for i, u := range uses {
+		drops[i] = drop{u.Kind, u.OwnerID, name.Path()}
+	}
+	if _, err := tx.PictureUse.Delete().Where(pictureuse.PictureID(row.ID)).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("delete its uses: %w", err)
+	}
+	if err := tx.Picture.DeleteOneID(row.ID).Exec(ctx); err != nil {
+		return nil, fmt.Errorf("delete its row: %w", err)
+	}
+	return drops, nil
+}
+
+// dropAll removes deleted pictures from things, until ctx ends. It may be repeated.
+func (s *Service) dropAll(ctx context.Context, drops ...drop) error {
+	var err error
+	for _, d := range drops {
+		if ctx.Err() != nil { // the functions have deadlines of their own
+			return outbox.Later(errors.Join(err, ctx.Err()))
+		}
+		if remove := s.onDelete[d.Kind]; remove != nil {
+			err = errors.Join(err, remove(ctx, d.Owner, d.Path))
+		}
+	}
+	return outbox.Later(err)
+}

@@ -1,0 +1,70 @@
+package voucher
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
+)
+
+// One edit of words keeps the words before it. Other edits keep nothing.
+func TestEditsKeepEarlierTerms(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+		s, other := process(), process()
+		ctx := t.Context()
+		for _, v := range []*Voucher{create(t, s, w, lunch(w)), createFlash(t, s, w, dinner(w, 5))} {
+			edit := func(c Changes) (first, current int64) {
+				t.Helper()
+				var err error
+				if v.Sale == nil {
+					_, err = s.Update(ctx, w.owner(), v.ID, c)
+				} else {
+					_, err = s.UpdateFlash(ctx, w.owner(), v.ID, FlashChanges{Changes: c, StockDelta: new(1)})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				row := s.db.Voucher.GetX(ctx, v.ID)
+				return optional.Value(row.FirstTermsID), optional.Value(row.TermsID)
+			}
+			if first, current := edit(Changes{Status: patch.Set(OffSale)}); first != 0 || current != 0 {
+				t.Errorf("%s: another status has the terms %d and %d", v.Title, first, current)
+			}
+			first, second := edit(Changes{Title: patch.Set("Half price")})
+			same, third := edit(Changes{Rules: patch.Clear[string]()})
+			if same != first || third == second {
+				t.Errorf("%s: the first terms are %d and %d, the next %d and %d", v.Title, first, same, second, third)
+			}
+			if _, fourth := edit(Changes{Title: patch.Set("Half price"), Status: patch.Set(OnSale)}); fourth != third {
+				t.Errorf("%s: the same words have the terms %d and %d", v.Title, third, fourth)
+			}
+			if got := read(t, other, v.ID).FirstTermsID; got != first {
+				t.Errorf("%s: the voucher names the terms %d, want %d", v.Title, got, first)
+			}
+			got, err := other.TermsByIDs(ctx, []int64{first, second, third, third + 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[int64]*Terms{
+				first:  {Title: v.Title, SubTitle: v.SubTitle, Rules: v.Rules, FaceValue: v.FaceValue},
+				second: {Title: "Half price", SubTitle: v.SubTitle, Rules: v.Rules, FaceValue: v.FaceValue},
+				third:  {Title: "Half price", SubTitle: v.SubTitle, FaceValue: v.FaceValue},
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", v.Title, diff)
+			}
+		}
+	})
+}
+
+// firstTerms returns the first terms of a voucher that has some.
+func firstTerms(t *testing.T, s *Service, id int64) int64 {
+	t.Helper()
+	first := optional.Value(s.db.Voucher.GetX(t.Context(), id).FirstTermsID)
+	if first == 0 {
+		t.Errorf("voucher %d has no first terms", id)
+	}
+	return first
+}

@@ -1,0 +1,170 @@
+import { useState } from 'react'
+
+import type { Refusal } from '@/api/errors'
+import { refusalOf, useDo } from '@/api/useDo'
+import { useSeconds } from '@/app/clock'
+import { Form, useErrorAt, wrong } from '@/forms/Form'
+import { digitsOf } from '@/forms/number'
+import { texts } from '@/i18n/texts'
+import { Button } from '@/ui/Button'
+import { Field } from '@/ui/Field'
+import { toast } from '@/ui/toast'
+
+import css from './EditMe.module.css'
+import { SendPasswordCodeDocument, SetPasswordDocument } from './password.gql'
+
+const useTexts = texts(
+  {
+    password: 'Password',
+    why: 'With a password you can sign in without a code. Other devices are signed out.',
+    current: 'Current password',
+    currentWrong: "That's not your current password, or there were too many tries.",
+    useCode: 'Use a code instead',
+    usePassword: 'Use your current password instead',
+    phone: 'Your phone',
+    send: 'Send code',
+    again: (seconds: number) => `Send again in ${seconds} s`,
+    sent: 'The code is on its way.',
+    code: 'Code',
+    codeBounds: 'Enter the six digits of the code.',
+    newPassword: 'New password',
+    bounds: '8 to 128 characters. No common password and no phone number.',
+    set: 'Set password',
+    done: 'The password is set.',
+  },
+  {
+    password: '密码',
+    why: '设置密码后，无需验证码即可登录。其他设备将退出登录。',
+    current: '当前密码',
+    currentWrong: '当前密码不正确，或尝试次数过多。',
+    useCode: '用验证码验证',
+    usePassword: '用当前密码验证',
+    phone: '你的手机号',
+    send: '获取验证码',
+    again: (seconds) => `${seconds} 秒后可重新获取`,
+    sent: '验证码已发送。',
+    code: '验证码',
+    codeBounds: '请输入验证码的六位数字。',
+    newPassword: '新密码',
+    bounds: '8 到 128 个字符，不能是常见密码或手机号。',
+    set: '设置密码',
+    done: '密码已设置。',
+  },
+)
+
+const pause = 60 // seconds between two codes
+
+/** Sets the password. It asks for the current one, or for a code sent to the own phone. */
+export function Password() {
+  const t = useTexts()
+  const [set, setting] = useDo(SetPasswordDocument, { say: false })
+  const [sendCode, sending] = useDo(SendPasswordCodeDocument, { say: false })
+  const [byCode, setByCode] = useState(false)
+  const [proof, setProof] = useState('')
+  const [phone, setPhone] = useState('')
+  const [password, setPassword] = useState('')
+  const [sentAt, setSentAt] = useState(-Infinity)
+  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
+  const errorAt = useErrorAt(refusals)
+  const now = useSeconds()
+  const wait = Math.ceil(sentAt + pause - now)
+
+  const prove = (withCode: boolean) => {
+    setByCode(withCode)
+    setProof('')
+  }
+  const send = async () => {
+    const done = await sendCode({ phone })
+    setRefusals(done.ok ? [] : done.refusals)
+    if (!done.ok) return
+    setSentAt(now)
+    toast(t.sent)
+  }
+  const save = async () => {
+    const code = digitsOf(proof)
+    if (byCode && code?.length !== 6) {
+      setRefusals([wrong('code')])
+      return
+    }
+    const done = await set({ password, ...(byCode ? { code } : { currentPassword: proof }) })
+    setRefusals(done.ok ? [] : done.refusals)
+    if (!done.ok) {
+      // An account without a password needs a code.
+      if (!byCode && refusalOf(done.refusals, 'code')) prove(true)
+      return
+    }
+    setPassword('')
+    setProof('')
+    toast(t.done)
+  }
+
+  return (
+    <section className={css.password} aria-labelledby="password">
+      <h2 id="password">{t.password}</h2>
+      <p className={css.why}>{t.why}</p>
+      <Form
+        label={t.password}
+        refusals={refusals}
+        fields={['password', 'currentPassword', 'code', ...(byCode ? ['phone'] : [])]}
+        onSubmit={() => void save()}
+      >
+        {byCode ? (
+          <>
+            <Field
+              label={t.phone}
+              error={errorAt('phone')}
+              type="tel"
+              inputMode="tel"
+              autoComplete="tel"
+              value={phone}
+              onChange={(event) => setPhone(event.target.value)}
+            />
+            <Button
+              kind="quiet"
+              busy={sending}
+              disabled={wait > 0 || phone.trim() === ''}
+              onClick={() => void send()}
+            >
+              {wait > 0 ? t.again(wait) : t.send}
+            </Button>
+            <Field
+              key="code"
+              label={t.code}
+              error={errorAt('code', t.codeBounds)}
+              inputMode="numeric"
+              autoComplete="one-time-code"
+              value={proof}
+              onChange={(event) => setProof(event.target.value)}
+            />
+          </>
+        ) : (
+          <Field
+            key="current"
+            label={t.current}
+            error={errorAt('currentPassword') && t.currentWrong}
+            type="password"
+            autoComplete="current-password"
+            value={proof}
+            onChange={(event) => setProof(event.target.value)}
+          />
+        )}
+        <Button kind="plain" onClick={() => prove(!byCode)}>
+          {byCode ? t.usePassword : t.useCode}
+        </Button>
+        <Field
+          label={t.newPassword}
+          hint={t.bounds}
+          error={errorAt('password', t.bounds)}
+          type="password"
+          autoComplete="new-password"
+          required
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+        <Button type="submit" kind="quiet" wide busy={setting}>
+          {t.set}
+        </Button>
+      </Form>
+    </section>
+  )
+}

@@ -1,0 +1,96 @@
+import { useAsk } from '@/api/useAsk'
+import { useDo } from '@/api/useDo'
+import { useFormat } from '@/i18n/format'
+import { isolate } from '@/i18n/isolate'
+import { texts } from '@/i18n/texts'
+import { Button } from '@/ui/Button'
+import { Skeleton } from '@/ui/Skeleton'
+import { Failed } from '@/ui/State'
+import { toast } from '@/ui/toast'
+
+import css from './EditMe.module.css'
+import { EndOtherSessionsDocument, EndSessionDocument, MySessionsDocument } from './sessions.gql'
+
+const useTexts = texts(
+  {
+    sessions: 'Signed-in devices',
+    unknown: 'Unknown device',
+    here: 'This device',
+    used: (when: string) => `Last used ${when}`,
+    end: 'Sign out',
+    endNamed: (device: string) => `Sign out ${device}`,
+    endOthers: 'Sign out all other devices',
+    ended: 'Signed out.',
+  },
+  {
+    sessions: '已登录的设备',
+    unknown: '未知设备',
+    here: '本设备',
+    used: (when) => `最近使用：${when}`,
+    end: '退出登录',
+    endNamed: (device) => `退出登录 ${device}`,
+    endOthers: '退出其他所有设备',
+    ended: '已退出登录。',
+  },
+)
+
+/** The sessions of the user, with buttons that end all but the current one. */
+export function Sessions() {
+  const t = useTexts()
+  const { ago } = useFormat()
+  const [{ data, error }, ask] = useAsk({
+    query: MySessionsDocument,
+    variables: {},
+    requestPolicy: 'cache-and-network',
+  })
+  const [end, ending] = useDo(EndSessionDocument)
+  const [endOthers, endingOthers] = useDo(EndOtherSessionsDocument)
+  const sessions = data?.me?.sessions
+  const endOne = async (id: string) => {
+    if ((await end({ id })).ok) toast(t.ended)
+    else ask({ requestPolicy: 'network-only' })
+  }
+  const endAll = async () => {
+    if ((await endOthers({})).ok) toast(t.ended)
+  }
+
+  return (
+    <section className={css.password} aria-labelledby="sessions">
+      <h2 id="sessions">{t.sessions}</h2>
+      {sessions ? (
+        <>
+          <ul className={css.sessions}>
+            {sessions.map(({ id, device, isCurrent, lastUsedAt }) => (
+              <li key={id} className={css.session}>
+                <div>
+                  <p>{isolate(device ?? t.unknown)}</p>
+                  <p className={css.why}>{isCurrent ? t.here : t.used(ago(lastUsedAt))}</p>
+                </div>
+                {!isCurrent && (
+                  <Button
+                    kind="plain"
+                    small
+                    busy={ending}
+                    aria-label={t.endNamed(device ?? t.unknown)}
+                    onClick={() => void endOne(id)}
+                  >
+                    {t.end}
+                  </Button>
+                )}
+              </li>
+            ))}
+          </ul>
+          {sessions.length > 1 && (
+            <Button kind="quiet" wide busy={endingOthers} onClick={() => void endAll()}>
+              {t.endOthers}
+            </Button>
+          )}
+        </>
+      ) : error ? (
+        <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+      ) : (
+        <Skeleton shape="text" count={2} />
+      )}
+    </section>
+  )
+}
