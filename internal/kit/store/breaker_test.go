@@ -152,8 +152,10 @@ func TestABreakerOpensSoonAndClosesWhenRedisAnswers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, reg, logs := &line{server: embedded(t)}, prometheus.NewRegistry(), &logBuffer{}
-				client := openRedis(t, reg, RedisConfig{URL: "redis://host", Role: "state", Dial: l.dial, Log: logs.logger()})
-				defer settle(client)
+				client := openRedis(t, reg, RedisConfig{
+					URL: "redis://host", Role: "state", Dial: l.dial, Log: logs.logger(), PoolSize: 200, // see settle
+				})
+				defer settle(t, client)
 				state := func() float64 { return value(t, reg, "tandian_redis_breaker_open", map[string]string{"role": "state"}) }
 				if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 					t.Fatal(err)
@@ -228,7 +230,7 @@ func TestABreakerEndsWithItsClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, reg := &line{server: embedded(t)}, prometheus.NewRegistry()
 		client := openRedis(t, reg, RedisConfig{URL: "redis://host", Role: "state", Dial: l.dial})
-		defer settle(client)
+		defer settle(t, client)
 		l.turn(silent)
 		for range 4 {
 			if client.Ping(t.Context()).Err() == nil {
@@ -261,7 +263,7 @@ func TestAwaitRedisSeesARedisThatComesUpLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &line{server: embedded(t), state: refusing}
 		client := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: "redis://host", Role: "state", Dial: l.dial})
-		defer settle(client)
+		defer settle(t, client)
 		time.AfterFunc(10*time.Second, func() { l.turn(up) })
 		begin, refused := time.Now(), 0
 		if err := AwaitRedis(t.Context(), "Redis", client, func(err error) {
@@ -301,7 +303,7 @@ func TestABreakerGuardsTheMasterThatSentinelNames(t *testing.T) {
 				return ours, nil
 			},
 		})
-		defer settle(client)
+		defer settle(t, client)
 		if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -400,7 +402,7 @@ func TestABreakerAsksAfterThreeFailuresInARow(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer settle(client)
+				defer settle(t, client)
 				b := newBreaker(client.(*redis.Client), "cache", NewRedisMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
 				for _, end := range tt.ends {
 					b.report(map[rune]error{'F': io.EOF, 'A': redis.Nil, 'U': context.Canceled}[end])
@@ -417,9 +419,17 @@ func TestABreakerAsksAfterThreeFailuresInARow(t *testing.T) {
 	}
 }
 
-// settle closes client, and lets the time pass in which goroutines of the library
-// and a breaker see it. For use in a bubble, where time ends with the test.
-func settle(client redis.UniversalClient) {
+// settle closes client and waits until the goroutines of the library and of a
+// breaker have ended. It is for synctest bubbles, whose time ends with the test.
+//
+// No call in a bubble may wait for a connection of the pool. The library reuses
+// the timers of such waits in all clients of the process. A timer from outside
+// the bubble never fires in it, and one from another bubble is a fatal error.
+func settle(t *testing.T, client redis.UniversalClient) {
+	t.Helper()
+	if n := client.PoolStats().WaitCount; n != 0 {
+		t.Errorf("%d calls waited for a connection, want 0 in a bubble", n)
+	}
 	_ = client.Close()
 	time.Sleep(time.Minute)
 }

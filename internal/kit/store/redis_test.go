@@ -411,7 +411,7 @@ func TestRedisMetricsAreThereFromTheStart(t *testing.T) {
 	}
 }
 
-// Not under synctest: go-redis keeps the timers of such waits for other clients.
+// This test is outside synctest, as settle explains.
 func TestAFullPoolMakesCallersWaitNoLongerThanItsLimit(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	const limit = 5 * time.Millisecond
