@@ -140,7 +140,7 @@ func TestMetricsCanHaveAnAddressOfTheirOwn(t *testing.T) {
 	if !strings.Contains(s.Out.String(), own+"/metrics") {
 		t.Errorf("the terminal shows another address:\n%s", s.Out)
 	}
-	// A second server cannot have the address, and says so.
+	// A second server cannot take the address and returns an error.
 	other := apptest.Embedded(t)
 	_, stderr, code := other.Command(t, "--metrics-addr", s.MetricsAddr(), "serve")
 	if code == 0 || !strings.Contains(stderr, "for metrics") {

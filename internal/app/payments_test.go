@@ -101,7 +101,7 @@ func TestAnAdministratorAdjustsBalances(t *testing.T) {
 		var me struct{ Me struct{ ID string } }
 		ann.Must(t, `{ me { id } }`, nil, &me)
 		var others struct{ User struct{ Balance *int } }
-		for name, s := range map[string]*apptest.Server{"another user": bob, "an administrator": admin, "nobody": s} {
+		for name, s := range map[string]*apptest.Server{"another user": bob, "an administrator": admin, "an anonymous caller": s} {
 			if s.Must(t, `query U($id: ID!) { user(id: $id) { balance } }`, map[string]any{"id": me.Me.ID}, &others); others.User.Balance != nil {
 				t.Errorf("%s sees the balance", name)
 			}
