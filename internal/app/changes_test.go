@@ -351,9 +351,7 @@ func TestAChangeInPsqlIsSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	testkit.Eventually(t, 30*time.Second, func() bool { // the slot is made in the background
-		return a.Counter(t, "tandian_log_reader_active")+b.Counter(t, "tandian_log_reader_active") == 1
-	})
+	waitForLogReader(t, a, b)
 	for _, s := range []*apptest.Server{a, b} {
 		heat(t, s, id)
 		me(t, ann.At(s))

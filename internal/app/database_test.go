@@ -85,7 +85,7 @@ func TestInstallationsInTwoSchemasStayApart(t *testing.T) {
 	}
 	names := map[string]string{}
 	for schema, s := range servers {
-		testkit.Eventually(t, time.Minute, func() bool { return s.Counter(t, "tandian_log_reader_active") == 1 })
+		waitForLogReader(t, s)
 		as, _ := s.Login(t, "+8613800138000")
 		read := func() string {
 			var who struct{ Me struct{ Nickname string } }

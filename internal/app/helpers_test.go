@@ -52,7 +52,7 @@ func quiet(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	last, since := -1.0, time.Now()
 	testkit.Eventually(t, 20*time.Second, func() bool {
-		if n := s.Counter(t, "tandian_sql_statement_seconds"); n != last {
+		if n, _ := s.Metric(t, "tandian_sql_statement_seconds"); n != last {
 			last, since = n, time.Now()
 		}
 		return time.Since(since) > 1300*time.Millisecond // guards are looked after each second
@@ -77,4 +77,18 @@ func shopInput(changes map[string]any) map[string]any {
 	input := map[string]any{"name": "A new shop", "typeId": "U2hvcFR5cGU6MQ", "address": "1 Street", "location": map[string]any{"lat": 10.5, "lng": 20.5}}
 	maps.Copy(input, changes)
 	return input
+}
+
+// waitForLogReader waits until one of the servers reads the log of the database. A
+// server has the metric only once the database has answered whether that is possible.
+func waitForLogReader(t *testing.T, servers ...*apptest.Server) {
+	t.Helper()
+	testkit.Eventually(t, time.Minute, func() bool {
+		readers := 0.0
+		for _, s := range servers {
+			n, _ := s.Metric(t, "tandian_log_reader_active")
+			readers += n
+		}
+		return readers == 1
+	})
 }

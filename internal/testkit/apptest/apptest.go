@@ -410,15 +410,25 @@ func (s *Server) Must(tb testing.TB, query string, variables map[string]any, dat
 	}
 }
 
-// Counter returns a metric of the server: the sum of the counters (or of the
-// numbers of observations) with this name and these labels.
+// Counter returns a metric of the server as [Server.Metric] does. It fails the test
+// if the server has no such metric.
 func (s *Server) Counter(tb testing.TB, name string, labels ...string) float64 {
+	tb.Helper()
+	sum, known := s.Metric(tb, name, labels...)
+	if !known {
+		tb.Fatalf("there is no metric %s", name)
+	}
+	return sum
+}
+
+// Metric returns the sum of the counters, gauges or numbers of observations with
+// this name and these labels. It reports false if the server has no such metric.
+func (s *Server) Metric(tb testing.TB, name string, labels ...string) (sum float64, known bool) {
 	tb.Helper()
 	families, err := s.Metrics().Gather()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sum, known := 0.0, false
 	for _, f := range families {
 		if f.GetName() != name {
 			continue
@@ -438,10 +448,7 @@ func (s *Server) Counter(tb testing.TB, name string, labels ...string) float64 {
 			}
 		}
 	}
-	if !known {
-		tb.Fatalf("there is no metric %s", name)
-	}
-	return sum
+	return sum, known
 }
 
 // SQL opens the stack's database beside the servers.
