@@ -28,29 +28,34 @@ func TestTheJobOfAWriterThatDiedIsDoneSoonAfterItsHeadStart(t *testing.T) {
 			other = o.box(t, h, outbox.Options{Poll: never})
 		}
 		other.run(t)
-		took := func() time.Duration {
+		took := func() (sinceAdding, sinceCommit time.Duration) {
+			adding := time.Now()
 			writer.add(t, "t", "x")
 			committed := time.Now()
 			select {
 			case at := <-done:
-				return at.Sub(committed)
+				return at.Sub(adding), at.Sub(committed)
 			case <-time.After(patience):
 				t.Fatal("nobody did it")
-				return 0
+				return 0, 0
 			}
 		}
 		took() // whoever listens may have begun only now
 		var all []time.Duration
+		shortest := never
 		for range 50 {
-			all = append(all, took())
+			// The head start begins within the call. How late the test sees that the
+			// call returned says nothing about it.
+			sinceAdding, sinceCommit := took()
+			all, shortest = append(all, sinceCommit), min(shortest, sinceAdding)
 		}
 		slices.Sort(all)
 		t.Logf("after the commit: median %v, p90 %v, longest %v", all[25], all[45], all[49])
 		if all[45] > 500*time.Millisecond {
 			t.Errorf("nine of ten jobs were done within %v, want 500ms", all[45])
 		}
-		if early := 10 * time.Millisecond; all[0] < early {
-			t.Errorf("a job was done %v after the commit: its writer had no head start", all[0])
+		if early := 10 * time.Millisecond; shortest < early {
+			t.Errorf("a job was done %v after it was added: its writer had no head start", shortest)
 		}
 	})
 }
