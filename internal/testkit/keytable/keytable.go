@@ -118,7 +118,7 @@ var (
 	quoted  = regexp.MustCompile("`([^`]+)`")
 	bytesOf = regexp.MustCompile(`(\d+) KB`)
 	countOf = regexp.MustCompile(`(\d[\d ]*) (?:members|entries)`)
-	timeOf  = regexp.MustCompile(`(\d+) (s|min|h|days?)\b`)
+	timeOf  = regexp.MustCompile(`(\d+(?:\.\d+)?) (s|min|h|days?)\b`)
 )
 
 func parseRow(keys, kind, bound, life string) (Table, error) {
@@ -170,7 +170,11 @@ func lifeOf(text string) (longest time.Duration, err error) {
 	}
 	units := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour}
 	for _, m := range timeOf.FindAllStringSubmatch(text, -1) {
-		longest = max(longest, time.Duration(number(m[1]))*units[m[2]])
+		var n float64
+		if n, err = strconv.ParseFloat(m[1], 64); err != nil {
+			return 0, fmt.Errorf("read the lifetime %q: %w", strings.TrimSpace(text), err)
+		}
+		longest = max(longest, time.Duration(n*float64(units[m[2]])))
 	}
 	if longest == 0 {
 		return 0, fmt.Errorf("the lifetime %q names no time, and does not begin with none", strings.TrimSpace(text))

@@ -37,6 +37,11 @@ func TestRowsAreRead(t *testing.T) {
 			"",
 		},
 		{
+			"a fraction of a second", "| `a` | string | one token | 3.3 s | x |",
+			Table{{"a", "string", 3300 * time.Millisecond, 5000, 16<<10 + 24, nil}},
+			"",
+		},
+		{
 			"a stream without end", "| `bus` | stream | 1000 entries | none | x |",
 			Table{{"bus", "stream", store.NoTTL, 1000, 16<<10 + 24, nil}},
 			"",
