@@ -351,7 +351,7 @@ func TestAChangeInPsqlIsSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waitForLogReader(t, a, b)
+	waitForLogReader(t, 30*time.Second, a, b)
 	for _, s := range []*apptest.Server{a, b} {
 		heat(t, s, id)
 		me(t, ann.At(s))

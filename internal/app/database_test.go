@@ -85,7 +85,7 @@ func TestInstallationsInTwoSchemasStayApart(t *testing.T) {
 	}
 	names := map[string]string{}
 	for schema, s := range servers {
-		waitForLogReader(t, s)
+		waitForLogReader(t, time.Minute, s)
 		as, _ := s.Login(t, "+8613800138000")
 		read := func() string {
 			var who struct{ Me struct{ Nickname string } }

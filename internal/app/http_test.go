@@ -184,7 +184,7 @@ func TestForwardedAddressesOfUntrustedPeersAreReported(t *testing.T) {
 		for range 3 {
 			plainAnswer(t, "GET", s.URL+"/healthz", tt.header.Clone())
 		}
-		if got := counterOf(t, s, "tandian_http_forwarded_ignored_total"); got != tt.count {
+		if got := s.Counter(t, "tandian_http_forwarded_ignored_total"); got != tt.count {
 			t.Errorf("%s: %v requests are counted, want %v", tt.name, got, tt.count)
 		}
 		want := min(int(tt.count), 1)
@@ -192,20 +192,4 @@ func TestForwardedAddressesOfUntrustedPeersAreReported(t *testing.T) {
 			t.Errorf("%s: %d warnings, want %d", tt.name, n, want)
 		}
 	}
-}
-
-// counterOf returns a counter without labels.
-func counterOf(t *testing.T, s *apptest.Server, name string) float64 {
-	t.Helper()
-	families, err := s.Metrics().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetCounter().GetValue()
-		}
-	}
-	t.Fatalf("no metric %s", name)
-	return 0
 }

@@ -68,7 +68,7 @@ func TestARunningRequestFinishesWhenTheServerStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testkit.Eventually(t, 5*time.Second, func() bool { return inFlight(t, s) == 1 })
+	testkit.Eventually(t, 5*time.Second, func() bool { return s.Counter(t, "tandian_http_requests_in_flight") == 1 })
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Stop() }()
 	testkit.Eventually(t, 5*time.Second, func() bool {
@@ -91,22 +91,6 @@ func TestARunningRequestFinishesWhenTheServerStops(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Errorf("the server stopped with %v", err)
 	}
-}
-
-// inFlight is the number of requests that the server is serving.
-func inFlight(t *testing.T, s *apptest.Server) float64 {
-	t.Helper()
-	families, err := s.Metrics().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range families {
-		if f.GetName() == "tandian_http_requests_in_flight" {
-			return f.GetMetric()[0].GetGauge().GetValue()
-		}
-	}
-	t.Fatal("there is no metric of requests in flight")
-	return 0
 }
 
 func TestOneProcessPerDataDirectory(t *testing.T) {

@@ -44,8 +44,8 @@ func TestTheJobOfAWriterThatDiedIsDoneSoonAfterItsHeadStart(t *testing.T) {
 		var all []time.Duration
 		shortest := never
 		for range 50 {
-			// The head start begins within the call. How late the test sees that the
-			// call returned says nothing about it.
+			// The head start begins during the call, and the test may notice late that
+			// the call has returned. So the lower bound counts from before the call.
 			sinceAdding, sinceCommit := took()
 			all, shortest = append(all, sinceCommit), min(shortest, sinceAdding)
 		}
