@@ -11,7 +11,7 @@ COPY . .
 ARG VERSION=unreleased
 ARG COMMIT=unknown
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+    CGO_ENABLED=0 go build -trimpath -buildvcs=false -pgo=deploy/server.pgo \
         -ldflags="-s -w -X github.com/tandian-dev/tandian/internal/app.releaseVersion=${VERSION} -X github.com/tandian-dev/tandian/internal/app.releaseCommit=${COMMIT}" -o /tandian . && \
     mkdir -m 0700 /data
 

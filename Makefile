@@ -11,7 +11,7 @@ AIR := github.com/air-verse/air@v1.63.0
 
 # The packages that race, kit and the rooms, are all but these. Their tests wait a
 # good deal, so more packages than processors run at once.
-APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|bench|config|deploytest|faulttest|kit/[a-z]+/[a-z]+bench|livetest|testkit|tools|town|web)(/|$$))
+APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|config|testkit|tools|town|web)(/|$$))
 
 # What `make check` does, in this order.
 CHECKS := fresh lint web-fresh race vuln
@@ -26,10 +26,6 @@ run: ## start Tandian with nothing else installed
 
 dev: ## the same, built and started anew whenever a file changes
 	go run $(AIR)
-
-# A program that is built by default.pgo is compiled anew as a whole: what only tests it does
-# without.
-test go-test e2e deploytest race check faulttest mutants livetest test-cluster: export GOFLAGS := $(GOFLAGS) -pgo=off
 
 build: ## the binary ./tandian
 	go build -buildvcs=auto -o tandian .
@@ -49,8 +45,8 @@ e2e: servers browser ## the web app and the playground in a browser, on both sta
 browser:
 	@scripts/servers.sh install-browser || test -z "$$CI"
 
-deploytest: servers deploy ## what stands around Tandian in production: nginx, Redis, Prometheus and its exporters, as in deploy/: [RUN=TestNginx]
-	scripts/servers.sh run go test -count=1 -tags deploy -timeout 10m ./internal/deploytest/... $(if $(RUN),-run '$(RUN)')
+deploytest: servers deploy ## nginx, Redis, Prometheus and its exporters as deploy/ sets them up: [RUN=TestNginx]
+	scripts/servers.sh run go test -C lab -count=1 -tags deploy -timeout 10m ./deploytest/... $(if $(RUN),-run '$(RUN)')
 
 # CI must have nginx, Prometheus and the exporters; elsewhere their tests are skipped
 # without them, and say so.
@@ -61,39 +57,39 @@ dashboard: ## write the dashboard of Grafana from internal/tools/dashboard
 	go run ./internal/tools/dashboard deploy/grafana/dashboards/tandian.json
 .PHONY: dashboard
 
-FAULTTEST := go run ./internal/faulttest/cmd/faulttest
+# The program of lab/, which is a module of its own.
+LAB := scripts/servers.sh run .cache/lab
+lab: servers ## build .cache/lab, the program of benchmarks and of fault, live and soak runs
+	go build -C lab -o $(CURDIR)/.cache/lab ./cmd/lab
+.PHONY: lab
 
-faulttest: servers ## harm whole servers while clients buy, and prove that nothing is lost: DUR=2m SEED=1 [EMBEDDED=1]
-	$(FAULTTEST) -dur $(or $(DUR),2m) -seed $(or $(SEED),0) $(if $(EMBEDDED),-embedded)
+faulttest: lab ## harm servers and stores while clients buy, and prove that no order is lost: DUR=2m SEED=1 [EMBEDDED=1]
+	$(LAB) fault --dur $(or $(DUR),2m) --seed $(or $(SEED),0) $(if $(EMBEDDED),--embedded)
 
-mutants: servers ## does the fault test catch servers with a mistake in them? MUTANTS="blind-release …"
-	$(FAULTTEST) -mutants $(MUTANTS)
+mutants: lab ## check that the fault run catches servers with a mistake: MUTANTS="blind-release …"
+	$(LAB) mutants fault $(MUTANTS)
 
-LIVETEST := go run ./internal/livetest/cmd/livetest
+livetest: lab ## harm servers while clients follow live feeds, and prove that none misses a note: DUR=5m SEED=1 [MUTANTS=all]
+	$(LAB) $(if $(MUTANTS),mutants live --seed $(or $(SEED),0) $(filter-out all,$(MUTANTS)),live --seed $(or $(SEED),0) --dur $(or $(DUR),5m))
 
-livetest: servers ## harm whole servers while clients follow live feeds, and prove that none misses anything: DUR=5m SEED=1 [MUTANTS=all]
-	$(LIVETEST) -seed $(or $(SEED),0) $(if $(MUTANTS),-mutants $(filter-out all,$(MUTANTS)),-dur $(or $(DUR),5m))
+soak: lab ## load two servers for minutes while Redis restarts: DUR=10m RATE=150 SEED=1 OUT=tmp/soak
+	$(LAB) soak --dur $(or $(DUR),10m) --rate $(or $(RATE),150) --seed $(or $(SEED),1) --out $(or $(OUT),tmp/soak)
 
-soak: servers ## do two servers bear what people do, and a Redis that restarts? DUR=10m RATE=150 SEED=1 OUT=tmp/soak
-	go build -o .cache/tandian-soak .
-	scripts/servers.sh run .cache/tandian-soak bench soak --dur $(or $(DUR),10m) --rate $(or $(RATE),150) --seed $(or $(SEED),1) --out $(or $(OUT),tmp/soak)
-
-# What the program does most, for the compiler: every build of it reads default.pgo.
-pgo: servers ## write default.pgo anew, from the works of bench serve
+# The compiler's profile. Releases use it; other builds do not, because it doubles their time.
+pgo: lab ## write deploy/server.pgo from the load of bench serve
 	rm -rf .cache/pgo
-	go build -pgo=off -o .cache/tandian-pgo .
-	scripts/servers.sh run .cache/tandian-pgo bench serve --rounds 2 --dur 5s --tail 0 --shops 50000 --notes 20000 --profiles .cache/pgo
-	go tool pprof -proto .cache/pgo/*.cpu.pprof >default.pgo
+	$(LAB) bench serve --rounds 2 --dur 5s --tail 0 --shops 50000 --notes 20000 --profiles .cache/pgo
+	go tool pprof -proto .cache/pgo/*.cpu.pprof >deploy/server.pgo
 .PHONY: pgo
 
 release: ## archives of the program for all platforms, with checksums, in dist/: VERSION=v0.1.0
 	scripts/release.sh "$(VERSION)"
 
 # Rooms on a cluster and through Sentinel, then whole servers of which a master is killed.
-test-cluster: servers ## sales and feeds on Redis Cluster, on Sentinel and with a standby of PostgreSQL, of which masters die: SEED=1 [ONLY="cluster sentinel sync async"]
+test-cluster: lab ## sales and feeds on Redis Cluster, on Sentinel and with a standby of PostgreSQL, of which masters die: SEED=1 [ONLY="cluster sentinel sync async"]
 	for redis in cluster sentinel; do TANDIAN_TEST_REDIS=$$redis scripts/servers.sh run go test -count=1 -timeout 5m ./internal/flashsale -run 'TestWindow|OneKey|Reconcil' || exit 1; done
 	for redis in cluster sentinel; do TANDIAN_TEST_REDIS=$$redis scripts/servers.sh run go test -count=1 -timeout 5m ./internal/app -run 'TestAFeed' || exit 1; done
-	$(FAULTTEST) -beyond -seed $(or $(SEED),0) $(ONLY)
+	$(LAB) cluster --seed $(or $(SEED),0) $(ONLY)
 
 check: $(CHECKS) ## generated code, format, lint, web app, race detector, vulnerabilities
 
@@ -118,7 +114,7 @@ generate: ## write all generated Go code
 	go generate ./ent
 	go generate ./graph
 	go generate ./internal/kit/door/doortest
-	go generate -C bench ./live/stock
+	go generate -C lab ./compare/live/stock
 
 migration: servers ## write the migrations that the ent schema needs: NAME=add_shop_owner
 	@test -n "$(NAME)" || { echo "make migration NAME=what_it_does"; exit 2; }
@@ -146,11 +142,11 @@ LINTED = $(wildcard . ./graph ./graph/scalar ./ent/schema) ./internal/...
 
 lint: golangci ## vet, static analysis, format
 	$(LINT_MEMORY) $(GOLANGCI) run $(LINTED)
-	cd bench && $(LINT_MEMORY) $(abspath $(GOLANGCI)) run ./...
+	cd lab && $(LINT_MEMORY) $(abspath $(GOLANGCI)) run ./...
 
 format: golangci ## format all code
 	$(GOLANGCI) fmt $(LINTED)
-	cd bench && $(abspath $(GOLANGCI)) fmt ./...
+	cd lab && $(abspath $(GOLANGCI)) fmt ./...
 
 golangci:
 	@test -x $(GOLANGCI) || { \

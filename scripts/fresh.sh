@@ -37,7 +37,7 @@ generate() {
   go generate ./ent
   go generate ./graph
   go generate ./internal/kit/door/doortest
-  go generate -C bench ./live/stock
+  go generate -C lab ./compare/live/stock
   go run ./internal/tools/entdiff -check
 }
 
@@ -49,7 +49,7 @@ build_web() {
 }
 
 case ${1:-} in
-  code) unchanged generate ent graph internal/kit/door/doortest bench/live/stock ;;
+  code) unchanged generate ent graph internal/kit/door/doortest lab/compare/live/stock ;;
   web) unchanged build_web internal/web/dist ;;
   *)
     echo "usage: scripts/fresh.sh code | web" >&2

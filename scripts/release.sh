@@ -49,7 +49,7 @@ for platform in $platforms; do
 	mkdir "$dir"
 	echo "release: $platform"
 	# The time of the checkout and its path are not in it; what git knows is given.
-	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS='' go build -trimpath -buildvcs=false \
+	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS='' go build -trimpath -buildvcs=false -pgo=deploy/server.pgo \
 		-ldflags "-s -w -buildid= -X $app.releaseVersion=$version -X $app.releaseCommit=$COMMIT -X $app.releaseDate=$date" -o "$dir/tandian" .
 	GOFLAGS=-buildvcs=false go run ./internal/tools/static "$dir/tandian"
 	cp LICENSE README.md CHANGELOG.md docs/upgrading.md "$dir"

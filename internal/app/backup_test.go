@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/measure"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
 // tool runs a program of PostgreSQL.
 func tool(t *testing.T, name string, args ...string) {
 	t.Helper()
-	postgres, _, err := measure.FindPostgres()
+	postgres, _, err := subprocess.FindPostgres()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestABaseBackupAndTheArchiveAreRestoredToAMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	old, err := measure.StartPostgres(t.Context(), "-c", "wal_level=logical", "-c", "archive_mode=on", "-c", "archive_command=cp %p "+archive+"/%f")
+	old, err := subprocess.StartPostgres(t.Context(), "-c", "wal_level=logical", "-c", "archive_mode=on", "-c", "archive_command=cp %p "+archive+"/%f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestABaseBackupAndTheArchiveAreRestoredToAMoment(t *testing.T) {
 		return value(`SELECT (last_archived_wal >= '` + last + `')::text FROM pg_stat_archiver`)
 	})
 
-	restored, err := measure.StartRestored(t.Context(), func(data string) error {
+	restored, err := subprocess.StartRestored(t.Context(), func(data string) error {
 		for _, part := range []struct{ name, into string }{
 			{"base.tar.gz", data}, // makes the directory of the other
 			{"pg_wal.tar.gz", filepath.Join(data, "pg_wal")},

@@ -23,11 +23,11 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
-	"github.com/tandian-dev/tandian/internal/kit/measure"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
 // serverEnv has a process of this test be a server with the settings that it holds. It
@@ -228,7 +228,7 @@ func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
 	s := stack.Start(t)
 	s.Recovered(t)
 	db, author := stack.SQL(t), numberIn(t, m.customers[0].id)
-	rdb, err := measure.OpenPatient(stack.Config.RedisURL)
+	rdb, err := subprocess.OpenPatient(stack.Config.RedisURL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -331,7 +331,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 	}
 	d.Use(observed)
 	d.Use(freshMutations{})
-	d.Use(visits{house.Visits})
+	d.Use(VisitCounter{house.Visits})
 	if traces := a.tracing.GraphQL(door.Complexity); traces != nil {
 		d.Use(traces)
 	}

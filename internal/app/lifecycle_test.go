@@ -268,7 +268,7 @@ func TestWrongSettingsStopTheStartWithOneLine(t *testing.T) {
 		{"part", []string{"--run", "api,cook"}, `--run: "cook"`},
 		{"unknown flag", []string{"--colour", "red"}, "colour"},
 		{"unknown command", []string{"srve"}, `there is no command "srve"`},
-		{"a word too many", []string{"bench", "sale", "all"}, `bench sale takes no "all"; see bench sale --help`},
+		{"a word too many", []string{"outbox", "status", "all"}, `outbox status takes no "all"; see outbox status --help`},
 		{"a word too many for a flag", []string{"seed", "500"}, `seed takes no "500"`},
 		{"no number", []string{"--redis-pool-size", "many"}, "redis-pool-size"},
 	}
@@ -279,18 +279,6 @@ func TestWrongSettingsStopTheStartWithOneLine(t *testing.T) {
 		}
 		if lines := strings.Count(strings.TrimSpace(errs), "\n"); lines > 0 {
 			t.Errorf("%s: the error has %d lines more:\n%s", tt.name, lines, errs)
-		}
-	}
-}
-
-// A bench that starts this program again for its processes names a command there is:
-// else its processes would be benches, which start processes.
-func TestTheProcessesOfBenchesAreCommands(t *testing.T) {
-	stack := apptest.Embedded(t)
-	for _, bench := range []string{"cache", "lock", "sale"} {
-		_, errs, code := stack.Command(t, "bench", bench, "process")
-		if code != 1 || !strings.Contains(errs, "read the setting: EOF") {
-			t.Errorf("bench %s process, with nothing on its input: %d, %q", bench, code, errs)
 		}
 	}
 }
@@ -326,20 +314,6 @@ func TestMigrateStatusListsEveryFile(t *testing.T) {
 			t.Errorf("migrate status: %d\n%s%s", code, out, errs)
 		}
 	})
-}
-
-func TestBenchShopsAsksInEveryWay(t *testing.T) {
-	t.Parallel()
-	stack := apptest.Embedded(t)
-	out, errs, code := stack.Command(t, "bench", "shops")
-	if code != 0 {
-		t.Fatalf("bench shops: %d, %s", code, errs)
-	}
-	for _, row := range []string{"GET /healthz", "near, 1 km", "40 km deep", "nearest 1000", "search 火锅"} {
-		if !regexp.MustCompile(regexp.QuoteMeta(row) + `[^\n]* \d+\.\d\d +\d+\.\d\d +\d+\.\d`).MatchString(out) {
-			t.Errorf("no row %q in\n%s", row, out)
-		}
-	}
 }
 
 func TestRequestsAreLoggedWithIDOperationAndTime(t *testing.T) {

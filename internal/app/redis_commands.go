@@ -14,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/urfave/cli/v3"
 
-	"github.com/tandian-dev/tandian/internal/bench"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/town"
@@ -224,26 +223,4 @@ func printable(text string) string {
 		return text
 	}
 	return strconv.Quote(text)
-}
-
-// benchRedisDelete measures what it costs others that a large key is deleted.
-func (c *commands) benchRedisDelete(ctx context.Context, cmd *cli.Command) (err error) {
-	members := cmd.Int("members")
-	if members < 1 {
-		return usageError{errors.New("--members is 1 or more")}
-	}
-	// Two clients: what one of them waits for must not be a connection of the other's pool.
-	var clients [2]redis.UniversalClient
-	for i := range clients {
-		rdb, err := c.openTool(ctx, cmd.String("role"))
-		if err != nil {
-			return err
-		}
-		defer func() { _ = rdb.Close() }()
-		clients[i] = rdb
-	}
-	return bench.RedisDelete(ctx, bench.RedisDeletePlan{
-		Work: clients[0], Probe: clients[1], Prefix: c.cfg.RedisPrefix, Members: members,
-		Progress: func(what string, total int) bench.Progress { return town.NewProgress(c.stderr, what, total) },
-	}, c.stdout)
 }

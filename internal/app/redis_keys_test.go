@@ -496,13 +496,11 @@ func TestRedisCommandsSayWhatTheyNeed(t *testing.T) {
 	}{
 		{"bigkeys without a Redis", embedded, []string{"redis", "bigkeys"}, 2, "inside the server's process"},
 		{"cat without a Redis", embedded, []string{"redis", "cat", "td:x"}, 2, "inside the server's process"},
-		{"redis-delete without a Redis", embedded, []string{"bench", "redis-delete"}, 2, "inside the server's process"},
 		{"a role that is none", away, []string{"redis", "bigkeys", "--role", "queen"}, 2, `no role "queen"`},
 		{"a rate that is none", away, []string{"redis", "bigkeys", "--rate", "-1"}, 2, "--rate is 0 or more"},
 		{"a word too many", away, []string{"redis", "bigkeys", "td"}, 2, `takes no "td"`},
 		{"no key", away, []string{"redis", "cat"}, 2, "one KEY"},
 		{"a key of somebody else", away, []string{"redis", "cat", "x:y"}, 2, "begin with td:"},
-		{"no members", away, []string{"bench", "redis-delete", "--members", "0"}, 2, "--members is 1 or more"},
 		{"a Redis that is away", away, []string{"redis", "cat", "td:x"}, 1, "reach the state Redis"},
 	}
 	for _, tt := range tests {
@@ -511,27 +509,5 @@ func TestRedisCommandsSayWhatTheyNeed(t *testing.T) {
 				t.Errorf("exit %d and %q, want %d and %q", code, errs, tt.code, tt.want)
 			}
 		})
-	}
-}
-
-// The figures are for docs/benchmarks.md; here it counts that every way is
-// measured and nothing is left.
-func TestBenchRedisDeleteMeasuresEveryWayAndLeavesNothing(t *testing.T) {
-	t.Parallel()
-	stack := apptest.Real(t)
-	out, errs, code := stack.Command(t, "bench", "redis-delete", "--members", "12345")
-	if code != 0 {
-		t.Fatal(errs)
-	}
-	for _, row := range []string{
-		"nothing is deleted", "hash, DEL", "hash, expiry", "hash, UNLINK", "hash, Sweep", "zset, DEL", "zset, expiry", "zset, UNLINK", "zset, Sweep",
-	} {
-		if !regexp.MustCompile(regexp.QuoteMeta(row) + `( +\d+\.\d+){3} +\d+`).MatchString(out) {
-			t.Errorf("no row of %s in\n%s", row, out)
-		}
-	}
-	out, errs, code = stack.Command(t, "redis", "bigkeys")
-	if code != 0 || !strings.Contains(out, "all 0 patterns") {
-		t.Errorf("left are\n%s%s", out, errs)
 	}
 }

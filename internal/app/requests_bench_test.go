@@ -19,7 +19,7 @@ import (
 
 // BenchmarkRequests are warm requests of somebody with a session, through everything but
 // net/http and the network: what they allocate, and how long they take. The documents are
-// those of `tandian bench serve`, whose time has the rest.
+// those of the lab's `bench serve`, which measures the rest.
 func BenchmarkRequests(b *testing.B) {
 	stack := apptest.Real(b)
 	stack.Config.RateUser, stack.Config.RateAnonymous = 0, 0
@@ -44,7 +44,7 @@ func BenchmarkRequests(b *testing.B) {
 		{"feed", "feed", nil},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			document, err := os.ReadFile(filepath.Join("..", "bench", "servebench", "graphql", bench.document+".graphql"))
+			document, err := os.ReadFile(filepath.Join("..", "..", "lab", "servebench", "graphql", bench.document+".graphql"))
 			if err != nil {
 				b.Fatal(err)
 			}

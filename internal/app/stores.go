@@ -354,6 +354,24 @@ func (h *House) start(ctx context.Context, group *errgroup.Group, workers bool) 
 	}
 }
 
+// Run does the background work of a server without its HTTP side, until ctx ends or a part
+// of it fails. workers adds the work that one process does for all. Call it once.
+func (h *House) Run(ctx context.Context, workers bool) error {
+	group, ctx := errgroup.WithContext(ctx)
+	h.start(ctx, group, workers)
+	return group.Wait()
+}
+
+// Sales returns the flash sales of the installation.
+func (h *House) Sales() *flashsale.Service { return h.sales }
+
+// AddRedisHook adds a hook to the clients of the state Redis, also to that of flash sales.
+// Call it before anything uses them.
+func (h *House) AddRedisHook(hook redis.Hook) {
+	h.State.AddHook(hook)
+	h.admissions.AddHook(hook)
+}
+
 // Close waits for loads that are under way and closes what Open opened, the
 // last first.
 func (h *House) Close() error {

@@ -61,18 +61,18 @@ func (a *App) beacon(house *House, gate *door.Door) http.Handler {
 	}))
 }
 
-// visits has operations count as visits of whoever sends them.
-type visits struct{ counted *visit.Service }
+// VisitCounter is a gqlgen extension that counts operations as visits of their callers.
+type VisitCounter struct{ Visits *visit.Service }
 
 // ExtensionName names the extension in gqlgen's errors.
-func (visits) ExtensionName() string { return "Visits" }
+func (VisitCounter) ExtensionName() string { return "Visits" }
 
 // Validate has nothing to object to in any schema.
-func (visits) Validate(graphql.ExecutableSchema) error { return nil }
+func (VisitCounter) Validate(graphql.ExecutableSchema) error { return nil }
 
 // InterceptOperation counts an operation, and tells its resolvers who visits. It does no
 // I/O. A subscription is no visit: it may last for days.
-func (x visits) InterceptOperation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+func (x VisitCounter) InterceptOperation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	oc := graphql.GetOperationContext(ctx)
 	if oc.Operation.Operation == ast.Subscription {
 		return next(ctx)
@@ -81,7 +81,7 @@ func (x visits) InterceptOperation(ctx context.Context, next graphql.OperationHa
 	if v.Beacon {
 		return next(ctx) // it says itself what it shows
 	}
-	x.counted.SawOperation(v)
+	x.Visits.SawOperation(v)
 	return next(visit.With(ctx, v))
 }
 
@@ -91,7 +91,7 @@ const beaconHeader = "Tandian-Beacon"
 
 // visitor is who sends an operation. The operations of a socket have no headers: by one
 // only who is signed in is known.
-func (x visits) visitor(ctx context.Context, headers http.Header) visit.Visitor {
+func (x VisitCounter) visitor(ctx context.Context, headers http.Header) visit.Visitor {
 	if cookie, ok := visit.CookieOf(headers); ok {
 		return visit.Visitor{Key: visit.Cookie(cookie), Beacon: true}
 	}
@@ -104,5 +104,5 @@ func (x visits) visitor(ctx context.Context, headers http.Header) visit.Visitor 
 	case headers == nil:
 		return visit.Visitor{}
 	}
-	return x.counted.Stranger(network, headers.Get("User-Agent"))
+	return x.Visits.Stranger(network, headers.Get("User-Agent"))
 }

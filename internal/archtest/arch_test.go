@@ -37,16 +37,11 @@ var places = []place{
 	{prefix: "graph", floor: 2}, // the GraphQL face
 
 	{prefix: "internal/town", floor: 3},
-	{prefix: "internal/bench", floor: 3},
-	{prefix: "internal/faulttest", floor: 3},
-
-	{prefix: "internal/livetest", floor: 4, only: []string{"graph/scalar", "internal/faulttest", "internal/kit"}},
 
 	{prefix: "internal/app", floor: 4}, // the hall: it alone knows all
 	{prefix: "internal/testkit", floor: 4, only: []string{"internal/kit"}},
 
 	{prefix: "internal/testkit/apptest", floor: 6},
-	{prefix: "internal/deploytest", floor: 7}, // whole servers behind what stands around them
 	{prefix: "internal/testkit/storetest", floor: 5, only: []string{"ent", "internal/kit", "internal/testkit"}},
 	{prefix: "internal/archtest", floor: 5, only: []string{}},
 	{prefix: "internal/tools", floor: 5, only: []string{"ent", "internal/kit"}},
@@ -59,8 +54,6 @@ const roomFloor = 1
 var closed = []struct{ from, to, why string }{
 	{"graph", "ent", "rows stay inside their room; the graph speaks in the rooms' types"},
 	{"graph", "internal/kit/store", "the graph asks rooms, not stores"},
-	{"internal/app", "internal/faulttest", "fault runs are never part of the server"},
-	{"internal/app", "internal/livetest", "fault runs are never part of the server"},
 }
 
 const goRedis = "github.com/redis/go-redis"
@@ -128,11 +121,10 @@ func forTests(s side, place string) bool {
 func forbiddenRedis(from place) string {
 	switch {
 	case from.floor == roomFloor && from.only == nil, // a room
-		from.prefix == "internal/kit", from.prefix == "internal/app", from.prefix == "internal/bench", from.prefix == "internal/faulttest",
-		from.prefix == "internal/deploytest", from.prefix == "internal/testkit", from.prefix == "internal/testkit/apptest", from.prefix == "internal/testkit/storetest":
+		from.prefix == "internal/kit", from.prefix == "internal/app", from.prefix == "internal/testkit", from.prefix == "internal/testkit/apptest", from.prefix == "internal/testkit/storetest":
 		return ""
 	}
-	return "only kit, rooms, internal/app and what measures Redis speak to it"
+	return "only kit, rooms, internal/app and test tools speak to it"
 }
 
 func but(places []string) string {
@@ -213,16 +205,10 @@ func TestForbidden(t *testing.T) {
 		{"towns know rooms", edge{"internal/town", code, "internal/shop"}, true},
 		{"towns know rows", edge{"internal/town", code, "ent"}, true},
 		{"towns do not know the hall", edge{"internal/town", code, "internal/app"}, false},
-		{"towns do not know benches", edge{"internal/town", code, "internal/bench"}, false},
-		{"benches measure Redis", edge{"internal/bench", code, goRedis + "/v9"}, true},
 
 		{"the hall knows rooms", edge{"internal/app", code, "internal/shop"}, true},
 		{"the hall knows the graph", edge{"internal/app", code, "graph"}, true},
 		{"the hall knows towns", edge{"internal/app", code, "internal/town"}, true},
-		{"the hall runs no faults", edge{"internal/app", code, "internal/faulttest"}, false},
-		{"the hall runs no live test", edge{"internal/app", code, "internal/livetest"}, false},
-		{"the live test runs the world of the fault test", edge{"internal/livetest", code, "internal/faulttest"}, true},
-		{"the live test knows no room", edge{"internal/livetest", code, "internal/feed"}, false},
 		{"the hall does not use test tools", edge{"internal/app", code, "internal/testkit"}, false},
 		{"the hall may use Redis", edge{"internal/app", code, goRedis + "/v9"}, true},
 
@@ -246,6 +232,9 @@ func TestForbidden(t *testing.T) {
 		{"code may not open stores of tests", edge{"internal/feed", code, "internal/testkit/storetest"}, false},
 		{"a running app knows all", edge{"internal/testkit/apptest", code, "internal/app"}, true},
 		{"a running app uses test tools", edge{"internal/testkit/apptest", code, "internal/testkit"}, true},
+
+		{"a tool's test may use what several processes share", edge{"internal/kit/cache", external, "internal/testkit/cachetest"}, true},
+		{"a tool may not", edge{"internal/kit/cache", code, "internal/testkit/cachetest"}, false},
 
 		{"a package off the map knows nobody", edge{"extras", code, "internal/kit/fault"}, false},
 		{"workshop tools know migrations", edge{"internal/tools/entdiff", code, "ent/migrate"}, true},
@@ -272,6 +261,41 @@ func TestImportsGoDown(t *testing.T) {
 			t.Errorf("%s (%s) imports %s: %s", e.from, e.side, e.to, why)
 		}
 	}
+}
+
+// The server links no code of the lab or of tests, and no library that only they use.
+func TestServerLinksNoLabOrTestCode(t *testing.T) {
+	linked := packagesOf(t, "-deps", ".")
+	if !slices.Contains(linked, module+"/internal/app") || len(linked) < 100 {
+		t.Fatalf("go list does not see the packages of the server: %q", linked)
+	}
+	for _, unwanted := range []string{
+		module + "/lab", module + "/bench", module + "/internal/testkit", module + "/internal/archtest", module + "/internal/tools",
+		"github.com/Shopify/toxiproxy", "github.com/anishathalye/porcupine", "github.com/johannesboyne/gofakes3",
+		"go.uber.org/goleak", "testing",
+	} {
+		for _, pkg := range linked {
+			if within(pkg, unwanted) {
+				t.Errorf("the server links %s", pkg)
+			}
+		}
+	}
+}
+
+// packagesOf runs go list in the root of the module.
+func packagesOf(t *testing.T, args ...string) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-pgo=off"}, args...)...)
+	cmd.Dir = "../.."
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, said.Bytes())
+	}
+	return strings.Fields(string(out))
 }
 
 // imports lists every import of the module's packages but the standard library.

@@ -17,7 +17,7 @@ var (
 	// A path in a text: with a slash, or a file by its ending. "keys.go" alone is
 	// every room's.
 	pathName = regexp.MustCompile("`([\\w./-]+/[\\w./-]*|[\\w.-]+\\.(?:go|lua|md|mod|yml|graphqls))`")
-	command  = regexp.MustCompile("`[^`\n]*(?:tandian bench|go test|make livetest) [^`\n]+`")
+	command  = regexp.MustCompile("`[^`\n]*(?:lab bench|go test|make livetest) [^`\n]+`")
 )
 
 // Pages that say how something is done, and which test holds it, must name files
@@ -65,16 +65,16 @@ func pageText(t *testing.T, path string) string {
 	return string(text)
 }
 
-// testsByName holds every test of the server, and of the comparison module.
+// testsByName holds every test of the server and of the lab.
 func testsByName(t *testing.T) map[string]bool {
 	t.Helper()
 	tests := map[string]bool{}
 	of := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	apart, err := filepath.Glob(filepath.Join(root, "bench/*/*_test.go"))
+	compared, err := filepath.Glob(filepath.Join(root, "lab/compare/*/*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range append(files(t, ".go"), apart...) {
+	for _, path := range append(files(t, ".go"), compared...) {
 		source, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

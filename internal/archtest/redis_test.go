@@ -258,16 +258,16 @@ func TestScriptsCallListedCommandsOnTheirKeys(t *testing.T) {
 	}
 }
 
-// files are the files of internal and graph with an extension; not what others
-// wrote, and not what tests are made of.
+// files returns the files of internal, graph and lab with an extension, without what others
+// wrote, the data of tests, and the schemes that the lab compares.
 func files(t *testing.T, extension string) (paths []string) {
 	t.Helper()
-	for _, dir := range []string{"../../internal", "../../graph"} {
+	for _, dir := range []string{"../../internal", "../../graph", "../../lab"} {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && slices.Contains([]string{"node_modules", "testdata", "generated", "dist"}, entry.Name()):
+			case entry.IsDir() && slices.Contains([]string{"node_modules", "testdata", "generated", "dist", "compare"}, entry.Name()):
 				return filepath.SkipDir
 			case filepath.Ext(path) == extension:
 				paths = append(paths, path)

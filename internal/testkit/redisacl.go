@@ -49,7 +49,7 @@ func writeACL(dir string) (options []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if filepath.Base(root) == "bench" { // a module inside ours
+	if filepath.Base(root) == "lab" { // a module inside ours
 		root = filepath.Dir(root)
 	}
 	text, err := os.ReadFile(filepath.Join(root, "deploy", "redis", "users.acl"))

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/cache/cachetest"
 	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/cachetest"
 )
 
 // TestNoLocalReadIsOlderThanItsBound reads and writes at random from three

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/cache/cachetest"
 	"github.com/tandian-dev/tandian/internal/testkit"
+	"github.com/tandian-dev/tandian/internal/testkit/cachetest"
 )
 
 // isProcess, in the environment, makes the test program a process of a fleet.

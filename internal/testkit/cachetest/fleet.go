@@ -1,0 +1,189 @@
+package cachetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
+)
+
+// Fleet is some processes that share a Redis and a [Truth]. Its methods, but for
+// Call and Truth, are for one goroutine.
+type Fleet struct {
+	setting  Setting
+	dir      string
+	truth    *Truth
+	unmap    func() error
+	command  func() *exec.Cmd
+	children []*child
+	links    []*Link // of the processes; none if they have no bus
+}
+
+// Start starts n processes. Each is a command that calls [Serve] on its standard
+// input and output. Close ends them.
+func Start(n int, s Setting, command func() *exec.Cmd) (*Fleet, error) {
+	dir, err := os.MkdirTemp("", "cachetest")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for shared memory: %w", err)
+	}
+	s.Truth = filepath.Join(dir, "truth")
+	f := &Fleet{setting: s, dir: dir, command: command, unmap: func() error { return nil }}
+	err = createTruth(s.Truth)
+	if err == nil {
+		f.truth, f.unmap, err = openTruth(s.Truth)
+	}
+	if err == nil && s.BusURL != "" {
+		err = f.openLinks(n)
+	}
+	for i := 0; i < n && err == nil; i++ {
+		f.children = append(f.children, nil)
+		err = f.Restart(i)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Truth is what the processes share. It is gone when the fleet is closed.
+func (f *Fleet) Truth() *Truth { return f.truth }
+
+// Restart starts process i, which is new or was killed.
+func (f *Fleet) Restart(i int) error {
+	s := f.setting
+	s.Number = i
+	if len(f.links) > 0 {
+		s.BusURL = f.links[i].URL()
+	}
+	f.truth.Loading[i].Store(0)
+	c, err := subprocess.StartProcess[Command, Answer](f.command(), s)
+	if err == nil {
+		f.children[i] = c
+	}
+	return err
+}
+
+// Kill kills process i (SIGKILL where there are signals) and returns when it is
+// gone, with the number of loads that were under way in it.
+func (f *Fleet) Kill(i int) (loads int64) {
+	f.children[i].Kill()
+	return f.truth.Loading[i].Load()
+}
+
+// Call lets process i do something and waits for its answer. The error is the
+// cache's, or says that the process died.
+func (f *Fleet) Call(ctx context.Context, i int, c Command) (Answer, error) {
+	a, err := f.children[i].Call(ctx, c)
+	if err == nil && a.Err != "" {
+		err = errors.New(a.Err)
+	}
+	if err != nil {
+		return a, fmt.Errorf("process %d: %s: %w", i, c.Do, err)
+	}
+	return a, nil
+}
+
+// All lets every process do the same at once, and returns their answers.
+func (f *Fleet) All(ctx context.Context, c Command) ([]Answer, error) {
+	answers, errs := make([]Answer, len(f.children)), make([]error, len(f.children))
+	var all sync.WaitGroup
+	for i := range f.children {
+		all.Go(func() { answers[i], errs[i] = f.Call(ctx, i, c) })
+	}
+	all.Wait()
+	return answers, errors.Join(errs...)
+}
+
+// Course says how a race goes.
+type Course struct {
+	Seed    uint64                         // of every random choice, though not of how they interleave
+	Readers int                            // of each process
+	Rest    time.Duration                  // longest pause between two writes of a process; default 6ms
+	Enough  func() bool                    // whether the race may end
+	Pause   func(*rand.Rand) time.Duration // before the next process is killed; nil: none is
+}
+
+// Killed counts the processes that a race killed.
+type Killed struct{ All, Loading int }
+
+// Race lets all processes read and write at random until there is enough, and
+// kills one after the other meanwhile. What it showed is in the truth.
+func (f *Fleet) Race(ctx context.Context, c Course) (k Killed, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	draw := rand.New(rand.NewPCG(c.Seed, 0))
+	racing := make([]<-chan Answer, len(f.children))
+	for i := range f.children {
+		racing[i] = f.children[i].Ask(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.Rest, 6*time.Millisecond), Seed: draw.Uint64()})
+	}
+	f.truth.Stop.Store(false)
+	var due time.Time
+	next := func() {
+		if c.Pause != nil {
+			due = time.Now().Add(c.Pause(draw))
+		}
+	}
+	for next(); !c.Enough(); {
+		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil {
+			return k, err
+		}
+		if c.Pause == nil || time.Now().Before(due) {
+			continue
+		}
+		i := f.victim(draw)
+		k.All++
+		if f.Kill(i) > 0 {
+			k.Loading++
+		}
+		if err := f.Restart(i); err != nil {
+			return k, err
+		}
+		racing[i] = f.children[i].Ask(Command{Do: Race, Readers: c.Readers, Pause: cmp.Or(c.Rest, 6*time.Millisecond), Seed: draw.Uint64()})
+		next()
+	}
+	f.truth.Stop.Store(true)
+	for i, done := range racing {
+		select {
+		case _, ok := <-done:
+			if !ok {
+				err = errors.Join(err, fmt.Errorf("process %d: %w", i, subprocess.ErrDied))
+			}
+		case <-ctx.Done():
+			return k, ctx.Err()
+		}
+	}
+	return k, err
+}
+
+// victim is a process to be killed: every other time one that loads, if one does.
+func (f *Fleet) victim(draw *rand.Rand) int {
+	i, loading := draw.IntN(len(f.children)), draw.IntN(2) == 0
+	for j := range f.children {
+		if k := (i + j) % len(f.children); loading && f.truth.Loading[k].Load() > 0 {
+			return k
+		}
+	}
+	return i
+}
+
+// Close kills the processes, waits for them and removes the shared memory.
+func (f *Fleet) Close() error {
+	for _, c := range f.children {
+		if c != nil {
+			c.Kill()
+		}
+	}
+	return errors.Join(f.closeLinks(), f.unmap(), os.RemoveAll(f.dir))
+}
+
+// child is one process, for its fleet.
+type child = subprocess.Process[Command, Answer]

@@ -1,0 +1,161 @@
+// Package subprocess starts other programs for tests and benchmarks: PostgreSQL and Redis
+// servers, and further processes of the calling program. Each ends with its parent, even
+// if the parent is killed.
+package subprocess
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+)
+
+// Process is another process, which answers questions Q with answers A and may be
+// killed. Its methods are safe for concurrent use.
+type Process[Q, A any] struct {
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	gone chan struct{} // closed when it is dead and what it said is read
+	once sync.Once
+
+	mu      sync.Mutex
+	dead    bool
+	ids     int
+	pending map[int]chan A
+	out     *json.Encoder
+}
+
+// message is a question or an answer on its way; several may be under way at a
+// time.
+type message[T any] struct {
+	ID   int
+	Text T
+}
+
+// ErrDied says that a process died before it answered.
+var ErrDied = errors.New("the process died")
+
+// StartProcess starts a command that calls [Serve] on its standard input and
+// output, and tells it a setting. Kill ends it.
+func StartProcess[Q, A any](cmd *exec.Cmd, setting any) (*Process[Q, A], error) {
+	p := &Process[Q, A]{cmd: cmd, gone: make(chan struct{}), pending: make(map[int]chan A)}
+	var err error
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("start a process: %w", err)
+	}
+	said, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a process: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a process: %w", err)
+	}
+	go func() {
+		defer close(p.gone)
+		p.listen(said)
+		_ = cmd.Wait() // mostly "killed"
+	}()
+	p.out = json.NewEncoder(p.in)
+	if err := p.out.Encode(setting); err != nil {
+		p.Kill()
+		return nil, fmt.Errorf("tell a process its setting: %w", err)
+	}
+	return p, nil
+}
+
+// listen hands out answers until the process is dead.
+func (p *Process[Q, A]) listen(said io.Reader) {
+	answers := json.NewDecoder(said)
+	for {
+		var a message[A]
+		if err := answers.Decode(&a); err != nil {
+			break
+		}
+		p.mu.Lock()
+		p.pending[a.ID] <- a.Text // it has room for one
+		delete(p.pending, a.ID)
+		p.mu.Unlock()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dead = true
+	for _, c := range p.pending {
+		close(c)
+	}
+	clear(p.pending)
+}
+
+// Ask asks a question. The answer comes on the channel, which is closed without
+// one if the process dies.
+func (p *Process[Q, A]) Ask(question Q) <-chan A {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	answer := make(chan A, 1)
+	if p.dead {
+		close(answer)
+		return answer
+	}
+	p.ids++
+	p.pending[p.ids] = answer
+	_ = p.out.Encode(message[Q]{p.ids, question}) // if it is dead, listen will close the answer
+	return answer
+}
+
+// Call asks a question and waits for the answer. The error is [ErrDied] or that of
+// ctx; what the process itself has to say against it is in the answer.
+func (p *Process[Q, A]) Call(ctx context.Context, question Q) (A, error) {
+	select {
+	case a, ok := <-p.Ask(question):
+		if !ok {
+			return a, ErrDied
+		}
+		return a, nil
+	case <-ctx.Done():
+		var none A
+		return none, ctx.Err()
+	}
+}
+
+// Kill ends the process, SIGKILL where there are signals, and waits for it.
+func (p *Process[Q, A]) Kill() {
+	p.once.Do(func() {
+		_ = p.cmd.Process.Kill() // it may be dead already
+		<-p.gone
+		_ = p.in.Close()
+	})
+}
+
+// Serve is such a process: it reads its setting and then questions from in, and
+// writes answers to out. It returns when in ends, which the kernel sees to when
+// the parent dies in whatever way: no child outlives it. What is under way then is
+// not waited for; the process is to exit.
+func Serve[S, Q, A any](in io.Reader, out io.Writer, begin func(S) (answer func(Q) A, err error)) error {
+	questions := json.NewDecoder(in)
+	var s S
+	if err := questions.Decode(&s); err != nil {
+		return fmt.Errorf("read the setting: %w", err)
+	}
+	answer, err := begin(s)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex // guards answers
+	answers := json.NewEncoder(out)
+	for {
+		var q message[Q]
+		if err := questions.Decode(&q); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read a question: %w", err)
+		}
+		go func() {
+			a := message[A]{q.ID, answer(q.Text)}
+			mu.Lock()
+			defer mu.Unlock()
+			_ = answers.Encode(a) // the parent is gone; in ends next
+		}()
+	}
+}

@@ -1,0 +1,78 @@
+package subprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// isProcess is set for a process that a test started.
+const isProcess = "TANDIAN_TEST_SUBPROCESS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(isProcess) == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	err := Serve(os.Stdin, os.Stdout, func(greeting string) (func(name string) string, error) {
+		return func(name string) string {
+			if name == "nobody" {
+				select {} // never answered
+			}
+			return greeting + ", " + name
+		}, nil
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func start(t *testing.T) *Process[string, string] {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env, cmd.Stderr = append(os.Environ(), isProcess+"=1"), os.Stderr
+	p, err := StartProcess[string, string](cmd, "hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	return p
+}
+
+func TestAProcessAnswersQuestionsOutOfOrder(t *testing.T) {
+	p := start(t)
+	never := p.Ask("nobody")
+	for _, name := range []string{"Ann", "Ben"} {
+		got, err := p.Call(t.Context(), name)
+		if err != nil || got != "hello, "+name {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	p.Kill()
+	if got, ok := <-never; ok {
+		t.Errorf("it answered %q", got)
+	}
+}
+
+func TestAProcessThatDiedSaysSo(t *testing.T) {
+	p := start(t)
+	p.Kill()
+	if _, err := p.Call(t.Context(), "Ann"); !errors.Is(err, ErrDied) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestACallOfAProcessEndsWithItsContext(t *testing.T) {
+	p := start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := p.Call(ctx, "nobody"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,107 @@
+// Package cachebench measures package cache: what it costs beside the bare
+// commands that it cannot do without, and whether it holds what it promises when
+// processes are killed and Redis is stopped or emptied.
+package cachebench
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/testkit/cachetest"
+	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
+	"github.com/tandian-dev/tandian/lab/harness"
+)
+
+// Options says how [Rows] measures. Processes is required.
+type Options struct {
+	RedisURL  string           // "" starts a redis-server for the run
+	Reads     int64            // strict reads; default a million
+	Expiries  int              // of the hot key, at least; default 100
+	Seed      uint64           // of random choices; default 1
+	Processes func() *exec.Cmd // a command that calls Process on its standard input and output
+	Progress  io.Writer        // what is being measured; default nowhere
+}
+
+// Process is a process of those measurements that need several.
+func Process(ctx context.Context, in io.Reader, out io.Writer) error {
+	return cachetest.Serve(ctx, in, out, subprocess.OpenPatient)
+}
+
+// Rows measures the cache and writes a table to out: what it costs beside
+// what it cannot do without, in rounds that take turns, and what it holds to
+// when processes are killed and Redis is stopped or emptied. Those that harm a
+// Redis have a redis-server of their own, and say so where there is none to
+// start. Every figure has the goal of the design beside it.
+func Rows(ctx context.Context, o Options, out io.Writer) error {
+	o.Reads, o.Expiries, o.Seed = cmp.Or(o.Reads, 1_000_000), cmp.Or(o.Expiries, 100), cmp.Or(o.Seed, 1)
+	o.Progress = cmp.Or(o.Progress, io.Discard)
+	private, err := subprocess.StartRedis(ctx)
+	if err == nil {
+		defer private.Stop()
+	} else if !errors.Is(err, subprocess.ErrNoServer) || o.RedisURL == "" {
+		return err
+	}
+	if o.RedisURL == "" {
+		o.RedisURL = private.URL
+	}
+	b := &cacheBench{Options: o, private: private, prefix: "tdbench-" + rand.Text()[:8]}
+	if b.rdb, err = subprocess.OpenPatient(o.RedisURL); err != nil {
+		return err
+	}
+	defer func() { _ = b.rdb.Close() }()
+	var without error // of those that harm a Redis
+	if private == nil {
+		without = subprocess.ErrNoServer
+	}
+	return harness.Table(ctx, "bench cache", []harness.Measurement{
+		{Name: "hits in Redis beside a bare GET", Measure: b.hit},
+		{Name: "local hits beside otter", Measure: b.localHit},
+		{Name: "many keys at once beside MGET", Measure: b.many},
+		{Name: "expiries of a hot key over three processes", Measure: b.expiries},
+		{Name: "strict reads over three processes that are killed", Measure: b.strict},
+		{Name: "absent keys", Measure: b.absent},
+		{Name: "updates that other processes hear of", Measure: b.bus, Without: without},
+		{Name: "an emptied Redis", Measure: b.emptied, Without: without},
+		{Name: "a stopped Redis", Measure: b.stopped, Without: without},
+	}, out, o.Progress)
+}
+
+// cacheBench is one run.
+type cacheBench struct {
+	Options
+	rdb     redis.UniversalClient
+	private *subprocess.Redis // nil: there is none
+	prefix  string            // of all keys, which have a life
+	hubs    int
+}
+
+// hub is a new one, of a process as it were, with keys of its own.
+func (b *cacheBench) hub(rdb redis.UniversalClient, o cache.Options) (*cache.Hub, error) {
+	b.hubs++
+	o.Prefix = fmt.Sprintf("%s-%d", b.prefix, b.hubs)
+	return cache.NewHub(rdb, o)
+}
+
+// running runs a hub until the function that it returns is called, which waits
+// for all that the hub does.
+func running(ctx context.Context, h *cache.Hub) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = h.Run(ctx) // always nil
+	}()
+	return func() {
+		cancel()
+		<-done
+		h.Wait()
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/feed"
+	"github.com/tandian-dev/tandian/internal/kit/page"
+	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/lab/bench"
+)
+
+// benchFeed measures publishing, fan-out and pages through the rooms of a whole server.
+func (c *commands) benchFeed(ctx context.Context, cmd *cli.Command) error {
+	o := bench.FeedOptions{
+		Clients: cmd.Int("clients"), Followers: cmd.Int("followers"), Fans: cmd.Int("fans"),
+		Threshold: min(cmd.Int("fans"), feed.Threshold), Rounds: cmd.Int("rounds"), Pages: cmd.Int("pages"), Open: openFeedHouse,
+	}
+	if o.Clients < 1 || o.Rounds < 1 || o.Pages < 1 || o.Followers < 1 || o.Followers >= o.Threshold {
+		return refused("--clients, --rounds, --pages and --followers must be at least 1, --followers less than --fans and 100000")
+	}
+	return bench.Feed(ctx, o, c.stdout, c.stderr)
+}
+
+// feedHouse is a server without its HTTP face.
+type feedHouse struct{ *saleHouse }
+
+// openFeedHouse opens a server on stores and runs what it does in the background.
+func openFeedHouse(ctx context.Context, databaseURL, redisURL string, threshold int) (bench.Feeds, func() error, error) {
+	cfg := config.Default()
+	cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.FeedPushThreshold = databaseURL, redisURL, "off", threshold
+	house, err := furnished(ctx, &cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &feedHouse{house}, house.begin(ctx), nil
+}
+
+// Publish publishes a note about the shop.
+func (h *feedHouse) Publish(ctx context.Context, user int64) (int64, error) {
+	made, err := h.Notes.Publish(ctx, user, note.Draft{ShopID: h.shop, Title: "Tea", Content: "Good tea."})
+	if err != nil {
+		return 0, err
+	}
+	return made.ID, nil
+}
+
+// Page reads a page of a user's feed.
+func (h *feedHouse) Page(ctx context.Context, user int64, first int, after string) (notes int, next string, err error) {
+	p, err := h.Feed.Page(ctx, user, first, page.Cursor(after))
+	if err != nil {
+		return 0, "", err
+	}
+	if p.Info.EndCursor != nil {
+		next = string(*p.Info.EndCursor)
+	}
+	return len(p.Edges), next, nil
+}
+
+// Inbox is the name of a user's inbox.
+func (h *feedHouse) Inbox(user int64) string {
+	return fmt.Sprintf("%s:feed:in:{%d}", config.Default().RedisPrefix, user)
+}
+
+// DB is the database.
+func (h *feedHouse) DB() *sql.DB { return h.House.DB.DB }

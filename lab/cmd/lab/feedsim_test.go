@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// If the model has changed, run this in lab/ and copy its table into the page:
+//
+//	go run ./cmd/lab bench feedsim --users 100000000 --chart ../docs/feed-cost.svg
+func TestTheBenchmarkPageShowsFeedsim(t *testing.T) {
+	chart := filepath.Join(t.TempDir(), "chart.svg")
+	out, errs, code := command(t, "bench", "feedsim", "--users", "100000000", "--chart", chart)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	if page := read(t, "../../../docs/benchmarks.md"); !strings.Contains(page, "```\n"+out+"```\n") {
+		t.Errorf("docs/benchmarks.md does not have this table:\n%s", out)
+	}
+	if read(t, chart) != read(t, "../../../docs/feed-cost.svg") {
+		t.Error("docs/feed-cost.svg is not what the command writes")
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestBenchFeedsimHasATableForEachSize(t *testing.T) {
+	out, errs, code := command(t, "bench", "feedsim")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, users := range []string{"1 000 000", "10 000 000", "100 000 000"} {
+		if n := strings.Count("\n"+out, "\n"+users+" users follow"); n != 1 {
+			t.Errorf("%d tables for %s users", n, users)
+		}
+	}
+}
+
+func TestFeedsimAndPagingRefuseWrongFlags(t *testing.T) {
+	for _, args := range [][]string{
+		{"feedsim", "--users", "10"},
+		{"feedsim", "--readers", "50:1"},
+		{"feedsim", "--readers", "all"},
+		{"feedsim", "--exponent", "1"},
+		{"feedsim", "--post-power", "NaN"},
+		{"paging", "--sessions", "0"},
+	} {
+		if out, errs, code := command(t, append([]string{"bench"}, args...)...); code != 2 || out != "" {
+			t.Errorf("bench %v: %d, %q, %q; want a wrong call", args, code, out, errs)
+		}
+	}
+}

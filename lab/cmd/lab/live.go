@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/lab/bench"
+	"github.com/tandian-dev/tandian/lab/livebench"
+)
+
+// liveProcess is a server of bench live, or the author of the notes that it sends.
+func (c *commands) liveProcess(ctx context.Context, _ *cli.Command) error {
+	return livebench.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
+		log := observe.NewLogger(c.stderr, "auto", slog.LevelError)
+		if s.Role == livebench.Publishes {
+			return openLiveAuthor(ctx, s, log)
+		}
+		cfg := liveConfig(s)
+		cfg.Addr, cfg.Run = "127.0.0.1:0", []string{"api"}
+		cfg.RateAnonymous, cfg.RateUser, cfg.ConnsPerAddress, cfg.Conns = 0, 0, 0, 0 // all users have one address
+		cfg.Limits = []string{"looks=off"}
+		addr, err := startServer(ctx, &cfg, log)
+		return &livebench.Server{Addr: addr}, err
+	})
+}
+
+// liveConfig is that of both. Every author is a star: what pushing a note to the pages of
+// feeds costs is measured by bench feed.
+func liveConfig(s livebench.Setting) config.Config {
+	cfg := config.Default()
+	cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.FeedPushThreshold = s.DatabaseURL, s.RedisURL, "off", 1
+	return cfg
+}
+
+// openLiveAuthor opens a server without its HTTP face, which does all that servers do in
+// the background, and a user who publishes by it.
+func openLiveAuthor(ctx context.Context, s livebench.Setting, log *slog.Logger) (*livebench.Server, error) {
+	cfg := liveConfig(s)
+	house, err := furnished(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	house.begin(ctx) // until the process ends
+	var author int64
+	people := func(ctx context.Context, p livebench.People) ([]int64, error) {
+		ids, err := bench.LivePeople(ctx, house.DB.DB, author, p)
+		if err != nil {
+			return nil, err
+		}
+		return ids, house.Accounts.Changed(ctx, ids...) // or servers that know all users take them for nobody
+	}
+	authors, err := people(ctx, livebench.People{Number: 1})
+	if err != nil {
+		return nil, err
+	}
+	author = authors[0]
+	publish := func(ctx context.Context, title, content string) error {
+		_, err := house.Notes.Publish(ctx, author, note.Draft{ShopID: house.shop, Title: title, Content: content})
+		return err
+	}
+	if s.Commits != "" {
+		commits, err := livebench.ListenForCommits(ctx, s.Commits, publish)
+		if err != nil {
+			return nil, err
+		}
+		go func() { // until the process ends
+			if err := commits.Run(ctx); err != nil {
+				log.ErrorContext(ctx, "no more notes are committed for others", "err", err)
+			}
+		}()
+	}
+	return &livebench.Server{
+		People: func(ctx context.Context, p livebench.People) ([]string, error) {
+			ids, err := people(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			return house.Accounts.Issue(ctx, ids)
+		},
+		Publish: publish,
+	}, nil
+}

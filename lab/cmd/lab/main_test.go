@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	app.Prepare()
+	if len(os.Args) > 1 && os.Args[1] == "process" { // a command of a test started it
+		os.Exit(run(context.Background(), os.Args, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// command runs a command as main does.
+func command(t *testing.T, args ...string) (out, errs string, code int) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = run(t.Context(), append([]string{"lab"}, args...), &stdout, &stderr)
+	return stdout.String(), stderr.String(), code
+}
+
+func TestWrongCallsAreRefusedBeforeAServerStarts(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args string
+		want string
+	}{
+		{"unknown command", "bnch", `unknown command "bnch"`},
+		{"unknown bench", "bench sales", `unknown command "sales"`},
+		{"an argument too many", "bench sale all", `takes no argument "all"`},
+		{"unknown flag", "bench sale --colour red", "colour"},
+		{"cache, unknown table", "bench cache --only strategies", `unknown table "strategies"`},
+		{"sale, unknown table", "bench sale --only anomalies", `unknown table "anomalies"`},
+		{"sale, no median", "bench sale --rounds 2", "an odd number"},
+		{"sale, no time", "bench sale --each 0s", "at least 10ms"},
+		{"sale, no scene", "bench sale --times 0", "--times must be at least 1"},
+		{"sale, too few users", "bench sale --users 10", "--users must be at least 1000"},
+		{"lock, unknown table", "bench lock --only stale", `unknown table "stale"`},
+		{"lock, no round", "bench lock --rounds 0", "--rounds must be at least 1"},
+		{"lock, no waiter", "bench lock --waiters 0", "--waiters must be at least 1"},
+		{"queue, unknown table", "bench queue --only stale", `unknown table "stale"`},
+		{"queue, too few messages", "bench queue --messages 99", "at least 100"},
+		{"queue, no round", "bench queue --rounds 0", "--rounds must be at least 1"},
+		{"sequence, unknown table", "bench sequence --only stale", `unknown table "stale"`},
+		{"sequence, no round", "bench sequence --rounds 0", "--rounds must be at least 1"},
+		{"live, unknown table", "bench live --only anomalies", `unknown table "anomalies"`},
+		{"live, no round", "bench live --rounds 0", "--rounds must be at least 1"},
+		{"live, no time", "bench live --dur 0s", "at least 100ms"},
+		{"live, one subscriber", "bench live --n 1", "2 to 9000"},
+		{"live, no number", "bench live --n many", "2 to 9000"},
+		{"live, no subscriber", "bench live --n ,", "needs a number"},
+		{"visits, too few", "bench visits --visitors 999", "at least 1000"},
+		{"notes, no client", "bench notes --clients 0", "--clients must be at least 1"},
+		{"redis-delete without a Redis", "bench redis-delete", "--redis-url is required"},
+		{"redis-delete, no members", "bench redis-delete --members 0 --redis-url redis://127.0.0.1:1", "--members must be at least 1"},
+		{"shops, wrong setting", "bench shops --database-url mysql://root@host/db", "must begin with postgres://"},
+		{"serve, --at without tokens", "bench serve --at http://localhost", "--at needs --tokens"},
+		{"soak, too short", "soak --dur 1s", "--dur must be at least 5s"},
+		{"soak, unknown fault", "soak --faults fire", `unknown fault "fire"`},
+		{"cluster, unknown scenario", "cluster fire", `unknown scenario "fire"`},
+		{"unknown mutants", "mutants water", `unknown command "water"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, errs, code := command(t, strings.Fields(tt.args)...)
+			if code != 2 || out != "" || !strings.Contains(errs, tt.want) {
+				t.Errorf("exit %d, %q, %q; want 2 and %q", code, out, errs, tt.want)
+			}
+		})
+	}
+}
+
+func TestHelpListsTheCommands(t *testing.T) {
+	for args, want := range map[string][]string{
+		"--help":         {"bench", "fault", "live", "soak", "cluster", "mutants"},
+		"":               {"bench", "fault", "live", "soak", "cluster", "mutants"},
+		"bench --help":   {"serve", "cache", "lock", "sale", "queue", "sequence", "live", "notes", "feed", "paging", "feedsim", "visits", "shops", "redis", "redis-delete"},
+		"mutants":        {"fault", "live"},
+		"cluster --help": {"cluster, sentinel, sync, async"},
+	} {
+		out, errs, code := command(t, strings.Fields(args)...)
+		if code != 0 || errs != "" {
+			t.Errorf("%q: exit %d, %s", args, code, errs)
+		}
+		for _, word := range want {
+			if !regexp.MustCompile(`(?m)^ .*\b` + word + `\b`).MatchString(out) {
+				t.Errorf("%q lacks %q:\n%s", args, word, out)
+			}
+		}
+		for line := range strings.Lines(out) {
+			if len([]rune(line)) > 101 {
+				t.Errorf("%q: longer than 100 columns: %s", args, line)
+			}
+		}
+		if strings.Contains(out, "process ") {
+			t.Errorf("%q shows the hidden processes:\n%s", args, out)
+		}
+	}
+}
+
+// A bench starts this program again for its processes. A wrong name there would start
+// benches, which start processes.
+func TestProcessesReadTheirSettingFirst(t *testing.T) {
+	for _, name := range []string{"cache", "lock", "sale", "live", "serve", "soak"} {
+		_, errs, code := command(t, "process", name)
+		if code != 1 || !strings.Contains(errs, "read the setting") {
+			t.Errorf("process %s without input: %d, %q", name, code, errs)
+		}
+	}
+}
+
+func TestBenchShopsAsksInEveryWay(t *testing.T) {
+	out, errs, code := command(t, "bench", "shops", "--data-dir", t.TempDir())
+	if code != 0 {
+		t.Fatalf("bench shops: %d, %s", code, errs)
+	}
+	for _, row := range []string{"GET /healthz", "near, 1 km", "40 km deep", "nearest 1000", "search 火锅"} {
+		if !regexp.MustCompile(regexp.QuoteMeta(row) + `[^\n]* \d+\.\d\d +\d+\.\d\d +\d+\.\d`).MatchString(out) {
+			t.Errorf("no row %q in\n%s", row, out)
+		}
+	}
+}
+
+// The figures are for docs/benchmarks.md. Here every way is measured, and no key remains.
+func TestBenchRedisDeleteLeavesNothing(t *testing.T) {
+	url := testkit.Redis(t)
+	out, errs, code := command(t, "bench", "redis-delete", "--members", "12345", "--redis-url", url)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, row := range []string{
+		"nothing is deleted", "hash, DEL", "hash, expiry", "hash, UNLINK", "hash, Sweep", "zset, DEL", "zset, expiry", "zset, UNLINK", "zset, Sweep",
+	} {
+		if !regexp.MustCompile(regexp.QuoteMeta(row) + `( +\d+\.\d+){3} +\d+`).MatchString(out) {
+			t.Errorf("no row of %s in\n%s", row, out)
+		}
+	}
+	rdb, err := openRedis(t.Context(), testkit.RedisAdmin(t, url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rdb.Close() }()
+	if keys, err := rdb.Keys(t.Context(), "td:bench:*").Result(); err != nil || len(keys) > 0 {
+		t.Errorf("left are %v, %v", keys, err)
+	}
+}
+
+func TestBenchLockPrintsATable(t *testing.T) {
+	out, errs, code := command(t, "bench", "lock", "--redis-url", testkit.Redis(t), "--database-url", testkit.Postgres(t), "--only", "anomalies", "--scheme", "GET and DEL")
+	if want := "TWO HOLDERS"; code != 0 || !strings.Contains(out, want) {
+		t.Errorf("%d, %s; it lacks %q:\n%s", code, errs, want, out)
+	}
+}
+
+func TestBenchSequencePrintsItsTable(t *testing.T) {
+	t.Setenv("TANDIAN_TEST_DATABASE_URL", "")
+	out, errs, code := command(t, "bench", "sequence", "--redis-url", testkit.Redis(t), "--rounds", "1", "--dur", "1ms")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, want := range []string{"Left out, for want of a database: nextval", "UUIDv7", "repeated numbers"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it lacks %q:\n%s", want, out)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/note"
+	"github.com/tandian-dev/tandian/lab/bench"
+	"github.com/tandian-dev/tandian/lab/salebench"
+)
+
+// benchNotes measures publishing and liking through the rooms of a whole server.
+func (c *commands) benchNotes(ctx context.Context, cmd *cli.Command) error {
+	if cmd.Int("clients") < 1 || cmd.Int("rows") < 1000 {
+		return refused("--clients must be at least 1, --rows at least 1000")
+	}
+	return bench.Notes(ctx, bench.NotesOptions{Clients: cmd.Int("clients"), Rows: cmd.Int("rows"), Open: openNoteHouse}, c.stdout, c.stderr)
+}
+
+// noteHouse is a server without its HTTP face, and people in it.
+type noteHouse struct {
+	*saleHouse
+	people []int64
+}
+
+// openNoteHouse opens a server on stores and runs what it does in the background.
+func openNoteHouse(ctx context.Context, databaseURL, redisURL string) (bench.Writers, func() error, error) {
+	house, err := newSaleHouse(ctx, salebench.Stores{DatabaseURL: databaseURL, RedisURL: redisURL}, config.Default().RedisPrefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	drafts := make([]account.Draft, bench.NotesUsers)
+	for i := range drafts {
+		drafts[i] = account.Draft{ExternalID: fmt.Sprint(i), Nickname: fmt.Sprint(i), Role: account.Customer}
+	}
+	people, err := house.Accounts.Plant(ctx, drafts, func(int) {})
+	if err != nil {
+		return nil, nil, errors.Join(err, house.Close())
+	}
+	return &noteHouse{house, people}, house.begin(ctx), nil
+}
+
+// Publish publishes a note about the shop.
+func (h *noteHouse) Publish(ctx context.Context, user int64) (int64, error) {
+	made, err := h.Notes.Publish(ctx, h.people[user-1], note.Draft{ShopID: h.shop, Title: "Tea", Content: "Good tea."})
+	if err != nil {
+		return 0, err
+	}
+	return made.ID, nil
+}
+
+// Like has a user like a note, or not any more.
+func (h *noteHouse) Like(ctx context.Context, user, id int64, likes bool) error {
+	if likes {
+		return h.NoteLikes.Like(ctx, h.people[user-1], id)
+	}
+	return h.NoteLikes.Unlike(ctx, h.people[user-1], id)
+}
+
+// DB is the database.
+func (h *noteHouse) DB() *sql.DB { return h.House.DB.DB }

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+
+	"github.com/urfave/cli/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/flashsale"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/town"
+	"github.com/tandian-dev/tandian/lab/salebench"
+	"github.com/tandian-dev/tandian/lab/testbed"
+)
+
+// saleOverHTTP measures flash sales over HTTP, of servers in processes of their own.
+func (c *commands) saleOverHTTP(ctx context.Context, cmd *cli.Command) error {
+	again, err := c.process(ctx, "sale")
+	if err != nil {
+		return err
+	}
+	return salebench.DoorRows(ctx, salebench.DoorOptions{
+		Again: again, Stage: openSaleStage, Users: min(cmd.Int("users"), 20_000), Rounds: cmd.Int("rounds"),
+		Profiles: cmd.String("profiles"), Progress: c.stderr,
+	}, c.stdout)
+}
+
+// saleProcess is one of these servers.
+func (c *commands) saleProcess(ctx context.Context, _ *cli.Command) error {
+	return testbed.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, s testbed.Setting) (string, error) {
+		cfg := config.Default()
+		cfg.Addr, cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.OrderWait = "127.0.0.1:0", s.DatabaseURL, s.RedisURL, "off", s.Wait
+		cfg.RateAnonymous, cfg.RateUser, cfg.Limits = 0, 0, []string{"looks=off"} // all users have one address
+		if len(s.Run) > 0 {
+			cfg.Run = s.Run
+		}
+		return startServer(ctx, &cfg, observe.NewLogger(c.stderr, "auto", slog.LevelError))
+	})
+}
+
+// saleStage is two houses on the stores of a server that sells: one that opens what
+// it sells, and one under another prefix, whose sales no server knows.
+type saleStage struct {
+	house, apart *saleHouse
+	stop         context.CancelFunc
+	chores       *errgroup.Group
+}
+
+func openSaleStage(ctx context.Context, on salebench.Stores) (salebench.Stage, error) {
+	house, err := newSaleHouse(ctx, on, config.Default().RedisPrefix)
+	if err != nil {
+		return nil, err
+	}
+	apart, err := newSaleHouse(ctx, on, "apart")
+	if err != nil {
+		return nil, errors.Join(err, house.Close())
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	group, background := errgroup.WithContext(background)
+	for _, h := range []*saleHouse{house, apart} {
+		group.Go(func() error { return h.House.Run(background, false) })
+	}
+	return &saleStage{house, apart, stop, group}, nil
+}
+
+// Close ends both.
+func (s *saleStage) Close() error {
+	s.stop()
+	return errors.Join(s.chores.Wait(), s.apart.Close(), s.house.Close())
+}
+
+// People are users with a session each.
+func (s *saleStage) People(ctx context.Context, n int) ([]string, error) {
+	drafts := slices.Collect(town.People(n, 1))
+	ids, err := s.house.Accounts.Plant(ctx, drafts, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	return s.house.Accounts.Issue(ctx, ids)
+}
+
+// OpenApart opens a sale that no server sells.
+func (s *saleStage) OpenApart(ctx context.Context, stock int) (salebench.Sale, error) {
+	return s.apart.Open(ctx, stock)
+}
+
+// Open opens a sale for the server.
+func (s *saleStage) Open(ctx context.Context, stock int) (salebench.Sale, string, error) {
+	sale, err := s.house.Open(ctx, stock)
+	if err != nil {
+		return nil, "", err
+	}
+	return sale, scalar.ID{Type: "FlashVoucher", N: sale.Voucher()}.String(), nil
+}
+
+// Admission is that of a sale that is opened apart.
+func (s *saleStage) Admission(ctx context.Context, sale salebench.Sale, user, number int64) (string, []string, []any, error) {
+	v, err := s.apart.Vouchers.ByID(ctx, sale.Voucher())
+	if err != nil {
+		return "", nil, nil, err
+	}
+	script, keys, args := s.apart.Sales().Admission(flashsale.Try{
+		UserID: user, VoucherID: v.ID, ShopID: v.ShopID, Price: v.PayValue, Partition: v.Sale.Partition, Buckets: v.Sale.Buckets,
+	}, number+int64(v.Sale.Partition))
+	return script, keys, args, nil
+}

@@ -1,0 +1,316 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
+	"github.com/tandian-dev/tandian/lab/livebench"
+)
+
+// oursName is Tandian.
+const oursName = "ours"
+
+// The processors of a run that is pinned: one for the server that is measured, and one
+// for all else.
+const (
+	serverCPU = 0
+	restCPU   = 1
+)
+
+type (
+	node   = subprocess.Process[livebench.Question, livebench.Answer]
+	people = subprocess.Process[crowdQuestion, crowdAnswer]
+)
+
+// A contender is who takes part: its author, who stays for the whole run.
+type contender struct {
+	name string
+	protocol
+	command   func() *exec.Cmd
+	setting   livebench.Setting
+	author    *node
+	committer *node            // its author in the table committed; nil in the others
+	next      int64            // the number of the next item
+	tokens    map[int][]string // of people, by how many they follow
+}
+
+// lab is where all take turns.
+type lab struct {
+	Plan
+	crowd      *people
+	received   string
+	dir        string // of the socket at which Tandian's author commits notes; "" without Tandian
+	contenders []*contender
+}
+
+// open starts the crowd and all authors, which close ends.
+func (p Plan) open(ctx context.Context) (*lab, error) {
+	l := &lab{Plan: p}
+	var err error
+	if l.crowd, err = subprocess.StartProcess[crowdQuestion, crowdAnswer](p.process(isCrowd), struct{}{}); err != nil {
+		return nil, fmt.Errorf("start the subscribers: %w", err)
+	}
+	a, err := l.ask(ctx, crowdQuestion{})
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	l.received = a.Received
+	setting := livebench.Setting{RedisURL: p.Redis, DatabaseURL: p.Database}
+	if len(p.Ours) > 0 {
+		if l.dir, err = os.MkdirTemp("", "td"); err != nil {
+			l.close()
+			return nil, fmt.Errorf("make a directory for a socket: %w", err)
+		}
+		ours := setting
+		ours.Commits = l.commits()
+		l.contenders = append(l.contenders, &contender{name: oursName, protocol: graphQL, setting: ours, command: func() *exec.Cmd {
+			return exec.Command(p.Ours[0], p.Ours[1:]...) //nolint:noctx // close ends it
+		}})
+	}
+	for _, w := range ways() {
+		setting.Way = w.name
+		l.contenders = append(l.contenders, &contender{name: w.name, protocol: w.protocol, setting: setting, command: func() *exec.Cmd { return p.process(isContender) }})
+	}
+	for _, c := range l.contenders {
+		c.next, c.tokens = 1, map[int][]string{}
+		if c.author, err = c.start(c.command(), livebench.Publishes, c.setting); err != nil {
+			l.close()
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// process is this program as one of its processes.
+func (p Plan) process(is string) *exec.Cmd {
+	cmd := exec.Command(p.Self) //nolint:noctx // close ends it
+	cmd.Env = append(os.Environ(), processEnv+"="+is)
+	return cmd
+}
+
+// commits is the socket at which Tandian's author commits notes for others.
+func (l *lab) commits() string { return filepath.Join(l.dir, "commits.sock") }
+
+func (c *contender) start(cmd *exec.Cmd, role livebench.Role, setting livebench.Setting) (*node, error) {
+	setting.Role = role
+	cmd.Stderr = os.Stderr
+	n, err := subprocess.StartProcess[livebench.Question, livebench.Answer](cmd, setting)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", c.name, role, err)
+	}
+	return n, nil
+}
+
+// close ends all processes.
+func (l *lab) close() {
+	l.crowd.Kill()
+	if l.received != "" {
+		_ = os.RemoveAll(filepath.Dir(l.received)) // what was killed leaves its socket
+	}
+	l.endCommitters()
+	for _, c := range l.contenders {
+		if c.author != nil {
+			c.author.Kill()
+		}
+	}
+	if l.dir != "" {
+		_ = os.RemoveAll(l.dir)
+	}
+}
+
+// startCommitters gives each contender an author who has Tandian's author commit a note
+// before each item. endCommitters ends them: an instance of centrifuge's talks to the
+// others, and is to disturb no other table.
+func (l *lab) startCommitters(ctx context.Context) error {
+	if _, err := askNode(ctx, l.contenders[0].author, livebench.Question{}); err != nil { // it listens now
+		return fmt.Errorf("%s: %w", oursName, err)
+	}
+	for _, c := range l.contenders {
+		var err error
+		if c.committer, err = c.start(l.process(isContender), livebench.Publishes, livebench.Setting{Way: c.name, RedisURL: l.Redis, Commits: l.commits()}); err != nil {
+			return err
+		}
+		if _, err := askNode(ctx, c.committer, livebench.Question{}); err != nil {
+			return fmt.Errorf("%s, whose notes are committed: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+func (l *lab) endCommitters() {
+	for _, c := range l.contenders {
+		if c.committer != nil {
+			c.committer.Kill()
+			c.committer = nil
+		}
+	}
+}
+
+// ask asks the crowd.
+func (l *lab) ask(ctx context.Context, q crowdQuestion) (crowdAnswer, error) {
+	a, err := call(ctx, l.crowd, q)
+	if err == nil && a.Err != "" {
+		err = errors.New(a.Err)
+	}
+	if err != nil {
+		return a, fmt.Errorf("the subscribers: %w", err)
+	}
+	return a, nil
+}
+
+// askNode asks a server or an author.
+func askNode(ctx context.Context, n *node, q livebench.Question) (livebench.Answer, error) {
+	a, err := call(ctx, n, q)
+	if err == nil && a.Err != "" {
+		err = errors.New(a.Err)
+	}
+	return a, err
+}
+
+func call[Q, A any](ctx context.Context, p *subprocess.Process[Q, A], q Q) (A, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*patience) // who is asked is less patient
+	defer cancel()
+	return p.Call(ctx, q)
+}
+
+// people are tokens of so many users, of one who has users.
+func (c *contender) people(ctx context.Context, n, follows int) ([]string, error) {
+	if c.name != oursName {
+		return nil, nil
+	}
+	if len(c.tokens[follows]) < n {
+		a, err := askNode(ctx, c.author, livebench.Question{People: &livebench.People{Number: n, Follows: follows}})
+		if err != nil {
+			return nil, fmt.Errorf("make %d users: %w", n, err)
+		}
+		c.tokens[follows] = a.Tokens
+	}
+	return c.tokens[follows][:n], nil
+}
+
+// A stand is a contender whose turn it is: its server.
+type stand struct {
+	*lab
+	*contender
+	server *node
+	addr   string
+}
+
+// turn starts the server of a contender, has it do something, and ends it.
+func (l *lab) turn(ctx context.Context, c *contender, do func(context.Context, *stand) error) error {
+	s := &stand{lab: l, contender: c}
+	start := func() (err error) {
+		s.server, err = c.start(c.command(), livebench.Serves, c.setting)
+		return err
+	}
+	var err error
+	if l.Pin {
+		err = startOn(serverCPU, start)
+	} else {
+		err = start()
+	}
+	if err != nil {
+		return err
+	}
+	defer s.server.Kill()
+	a, err := askNode(ctx, s.server, livebench.Question{})
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	s.addr = a.Addr
+	err = do(ctx, s)
+	if _, again := l.ask(ctx, crowdQuestion{Disconnect: true}); err == nil {
+		err = again
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.name, err)
+	}
+	return nil
+}
+
+// connect adds subscribers, who follow so many.
+func (s *stand) connect(ctx context.Context, n, follows int) error {
+	tokens, err := s.people(ctx, n, follows)
+	if err != nil {
+		return err
+	}
+	_, err = s.ask(ctx, crowdQuestion{Connect: &connecting{Addr: s.addr, Protocol: s.protocol, Number: n, Tokens: tokens, First: s.next}})
+	return err
+}
+
+// publish has the author of the table publish, and waits until all have it.
+func (s *stand) publish(ctx context.Context, p livebench.Publishing) error {
+	p.First, p.Received = s.next, s.received
+	a, err := askNode(ctx, cmp.Or(s.committer, s.author), livebench.Question{Publish: &p})
+	s.next = max(a.Next, s.next)
+	if err != nil {
+		_, crowd := s.ask(ctx, crowdQuestion{}) // which may know why
+		return errors.Join(fmt.Errorf("the author: %w", err), crowd)
+	}
+	_, err = s.ask(ctx, crowdQuestion{Await: s.next})
+	return err
+}
+
+// A Load is how a server did under one.
+type Load struct {
+	Rate     float64       // deliveries a second
+	CPU      time.Duration // of the server, for a delivery
+	P50, P99 time.Duration // from publishing to receiving
+	Crowd    time.Duration // CPU of the subscribers, for a delivery
+}
+
+// load measures one load, behind a short one that warms what it uses.
+func (s *stand) load(ctx context.Context, p livebench.Publishing) (Load, error) {
+	warm := p
+	warm.For = max(p.For/10, 2*p.Every)
+	if err := s.publish(ctx, warm); err != nil {
+		return Load{}, err
+	}
+	idle, err := s.ask(ctx, crowdQuestion{Reset: true})
+	if err != nil {
+		return Load{}, err
+	}
+	before, err := askNode(ctx, s.server, livebench.Question{})
+	if err != nil {
+		return Load{}, err
+	}
+	if err := s.publish(ctx, p); err != nil {
+		return Load{}, err
+	}
+	after, err := askNode(ctx, s.server, livebench.Question{})
+	if err != nil {
+		return Load{}, err
+	}
+	a, err := s.ask(ctx, crowdQuestion{Reset: true})
+	if err != nil {
+		return Load{}, err
+	}
+	return loadOf(a, after.CPU-before.CPU, a.CPU-idle.CPU)
+}
+
+// errWrong is that a subscriber did not get what was published, once and in order.
+var errWrong = errors.New("subscribers missed items or got them twice")
+
+// loadOf is what the subscribers saw, and what it cost.
+func loadOf(a crowdAnswer, server, crowd time.Duration) (Load, error) {
+	if a.Missed > 0 || a.Repeated > 0 {
+		return Load{}, fmt.Errorf("%w: of %d, %d and %d", errWrong, a.Items, a.Missed, a.Repeated)
+	}
+	if a.Items == 0 {
+		return Load{}, errors.New("nothing was published")
+	}
+	n := time.Duration(a.Items)
+	return Load{float64(a.Items) / a.Last.Sub(a.Since).Seconds(), server / n, a.P50, a.P99, crowd / n}, nil
+}
+
+// StayApart keeps this process, and all that it starts but the servers that are measured,
+// off their processor.
+func StayApart() error { return stayOn(restCPU) }

@@ -1,0 +1,182 @@
+package lock
+
+import (
+	"context"
+	_ "embed" // a statement
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/lab/compare/clients"
+)
+
+//go:embed sql/end_sessions.sql
+var endSQL string
+
+// patience is how long something may take that has to happen at once.
+const patience = 10 * time.Second
+
+// life is how long a lease lasts on a stage: so long that none ends by itself.
+// Time passes when the scenario says so.
+const life = time.Minute
+
+// user is whose order all processes on a stage want to make.
+const user = "user"
+
+// stage is three processes of one variant, in the hands of one scenario.
+type stage struct {
+	*Servers
+	v      Variant
+	prefix string
+	name   string
+	ledger Ledger
+	p      []*process
+}
+
+func (s *Servers) stage(ctx context.Context, v Variant, ttl time.Duration, apart bool) (*stage, error) {
+	prefix := s.space()
+	st := &stage{Servers: s, v: v, prefix: prefix, name: prefix + user, ledger: s.ledger()}
+	if err := st.ledger.Open(ctx, st.name); err != nil {
+		return nil, fmt.Errorf("open the ledger: %w", err)
+	}
+	for i := range 3 {
+		if v.Single && !apart && i > 0 {
+			st.p = append(st.p, st.p[0])
+			continue
+		}
+		p, err := s.start(ctx, v, i, prefix, st.ledger, ttl)
+		if err != nil {
+			return nil, errors.Join(err, st.close(ctx))
+		}
+		st.p = append(st.p, p)
+	}
+	return st, nil
+}
+
+func (s *stage) close(ctx context.Context) error {
+	var all []error
+	for i, p := range s.p {
+		if i == 0 || p != s.p[0] {
+			all = append(all, p.close(ctx))
+		}
+	}
+	for _, rdb := range s.nodes {
+		all = append(all, empty(ctx, rdb, s.prefix))
+	}
+	return errors.Join(all...)
+}
+
+// lapse makes more time pass than a lease lasts, on all servers and for the
+// clocks of all processes. A process's timers do not run: it is paused.
+func (s *stage) lapse(ctx context.Context) error {
+	const d = life + time.Second
+	for _, p := range s.p {
+		p.ahead.Add(int64(d))
+	}
+	var all []error
+	for _, rdb := range s.nodes {
+		all = append(all, lapse(ctx, rdb, s.prefix, d))
+	}
+	if s.db != nil {
+		_, err := s.db.ExecContext(ctx,
+			`UPDATE lock_rows SET expires_at = expires_at - $2 * interval '1 millisecond' WHERE name = $1`, s.name, d.Milliseconds())
+		all = append(all, err)
+	}
+	for _, p := range s.p {
+		if s.v.Session && s.v.Leased {
+			_, err := s.endSessions(ctx, p.name+lockSessions)
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// lose makes so many nodes forget the lock. Of a database it ends the sessions
+// of a process that hold one; a row is as durable as the orders.
+func (s *stage) lose(ctx context.Context, nodes int, holder *process) error {
+	if s.v.Nodes == 0 {
+		name := holder.name
+		if s.v.Session {
+			name += lockSessions
+		}
+		ended, err := s.endSessions(ctx, name)
+		if err == nil && ended == 0 {
+			err = errors.New("the holder has no session")
+		}
+		return err
+	}
+	for _, rdb := range s.nodes[:min(nodes, s.v.Nodes)] {
+		if err := empty(ctx, rdb, s.prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endSessions ends those with a name, of Process.Locks only those that hold a lock.
+func (s *stage) endSessions(ctx context.Context, name string) (ended int, err error) {
+	if err := s.db.QueryRowContext(ctx, endSQL, name, strings.HasSuffix(name, lockSessions)).Scan(&ended); err != nil {
+		return 0, fmt.Errorf("end the sessions of %s: %w", name, err)
+	}
+	return ended, nil
+}
+
+// everywhere waits until all nodes have the lock: a scheme may return before.
+func (s *stage) everywhere(ctx context.Context) error {
+	return eventually(ctx, "the lock does not come to all nodes", func(ctx context.Context) (bool, error) {
+		for _, rdb := range s.nodes[:s.v.Nodes] {
+			found := 0
+			err := clients.Each(ctx, rdb, s.prefix, func(string) error { found++; return nil })
+			if err != nil || found == 0 {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+}
+
+// comes lets another process order, and returns when it has, or gave up because
+// the lock is held, or waits for a row of the database. Then it is to be joined.
+func (s *stage) comes(ctx context.Context, p *process) (join func() error, err error) {
+	done := make(chan error, 1)
+	go func() { done <- p.order(ctx, s.name) }()
+	var got error
+	ended := false
+	join = func() error {
+		if !ended {
+			got, ended = <-done, true
+		}
+		return got
+	}
+	err = eventually(ctx, "a second process neither ends nor waits", func(ctx context.Context) (waits bool, err error) {
+		select {
+		case got = <-done:
+			ended = true
+			return true, nil
+		default:
+		}
+		if s.db != nil {
+			err = s.db.QueryRowContext(ctx,
+				`SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock')`, p.name).Scan(&waits)
+		}
+		return waits, err
+	})
+	return join, err
+}
+
+// eventually asks until the answer is yes.
+func eventually(ctx context.Context, otherwise string, ask func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		yes, err := ask(ctx)
+		if yes || err != nil {
+			return err
+		}
+		if clock.Sleep(ctx, time.Millisecond) != nil {
+			return fmt.Errorf("%s within %v", otherwise, patience)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/rpc"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/lab/compare/clients"
+)
+
+const (
+	// patience is longer than in production: a busy machine must not look like a fault.
+	patience = 30 * time.Second
+	// block is how long a consumer waits for the next message before it looks round.
+	block = 25 * time.Millisecond
+	// dry is how often in a row a consumer finds nothing until there is nothing.
+	dry = 8
+)
+
+// A Worker is what one process does, for [Serve]: it sends messages and has consumers.
+// The methods that take an argument and a result are those of net/rpc.
+type Worker struct {
+	memory Memory
+
+	mu      sync.Mutex
+	readers map[string]*consuming // by consumer
+	sender  Sender
+}
+
+// consuming is a consumer and what it has read and not finished.
+type consuming struct {
+	Reader
+	hand []Message
+}
+
+// Opening says what is to be opened.
+type Opening struct {
+	Scheme, URL string
+	Setting
+}
+
+// Sending are messages of successive numbers.
+type Sending struct{ From, Count, Together int }
+
+// Handling is work for a consumer: it reads and handles until it has handled so many,
+// or there is nothing.
+type Handling struct {
+	Consumer string
+	Limit    int
+}
+
+// Handled is what it has handled.
+type Handled struct {
+	Numbers []int
+	Last    int64 // when it handled the last one, Unix nanoseconds
+}
+
+// Taking has a consumer wait so long for messages, and keep them in its hand.
+type Taking struct {
+	Consumer string
+	Wait     time.Duration
+}
+
+// Serve answers what the other end asks until that is gone, whatever way it ended. The
+// process is to exit then.
+func Serve(in io.ReadCloser, out io.WriteCloser) error {
+	server := rpc.NewServer()
+	if err := server.Register(&Worker{readers: map[string]*consuming{}}); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	server.ServeConn(pipes{in, out})
+	return nil
+}
+
+// pipes are the two directions of a conversation.
+type pipes struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+func (p pipes) Close() error { return errors.Join(p.ReadCloser.Close(), p.WriteCloser.Close()) }
+
+func (w *Worker) prepare(o Opening) (Scheme, Process, error) {
+	i := slices.IndexFunc(Schemes(), func(s Scheme) bool { return s.Name == o.Scheme })
+	if i < 0 {
+		return Scheme{}, Process{}, fmt.Errorf("there is no scheme %q", o.Scheme)
+	}
+	options, err := clients.Redis(o.URL, patience)
+	if err != nil {
+		return Scheme{}, Process{}, err
+	}
+	return Schemes()[i], Process{o.Setting, redis.NewClient(options), &w.memory}, nil
+}
+
+// OpenSender begins to send.
+func (w *Worker) OpenSender(o Opening, _ *struct{}) error {
+	scheme, p, err := w.prepare(o)
+	if err != nil {
+		return err
+	}
+	sender, err := scheme.Sender(context.Background(), p)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sender = sender
+	return err
+}
+
+// OpenReader begins to consume, under the name in the opening.
+func (w *Worker) OpenReader(o Opening, _ *struct{}) error {
+	scheme, p, err := w.prepare(o)
+	if err != nil {
+		return err
+	}
+	reader, err := scheme.Reader(context.Background(), p)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.readers[o.Consumer] = &consuming{Reader: reader}
+	return err
+}
+
+func (w *Worker) reader(consumer string) *consuming {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.readers[consumer]
+}
+
+// Send sends messages, and says when it began, in Unix nanoseconds.
+func (w *Worker) Send(s Sending, began *int64) error {
+	*began = time.Now().UnixNano()
+	w.mu.Lock()
+	sender := w.sender
+	w.mu.Unlock()
+	for at := s.From; at < s.From+s.Count; at += s.Together {
+		numbers := make([]int, min(s.Together, s.From+s.Count-at))
+		for i := range numbers {
+			numbers[i] = at + i
+		}
+		if err := sender.Send(context.Background(), numbers); err != nil {
+			return fmt.Errorf("send: %w", err)
+		}
+	}
+	return nil
+}
+
+// Handle reads and handles. A read that fails, because Redis is not what it was, is
+// tried again.
+func (w *Worker) Handle(h Handling, done *Handled) error {
+	r := w.reader(h.Consumer)
+	ctx := context.Background()
+	for empty := 0; empty < dry && len(done.Numbers) < h.Limit; {
+		messages, err := r.Read(ctx, h.Limit-len(done.Numbers), block)
+		if err == nil {
+			err = handle(ctx, r, messages, done)
+		}
+		if err != nil || len(messages) == 0 {
+			empty++
+		} else {
+			empty = 0
+		}
+		if err != nil {
+			if empty == dry {
+				return fmt.Errorf("consume: %w", err)
+			}
+			_ = clock.Sleep(ctx, block)
+		}
+	}
+	return nil
+}
+
+// handle handles messages, which here is to note them, and says that they are.
+func handle(ctx context.Context, r Reader, messages []Message, done *Handled) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	for _, m := range messages {
+		done.Numbers = append(done.Numbers, m.Number)
+	}
+	done.Last = time.Now().UnixNano()
+	return r.Done(ctx, messages)
+}
+
+// Take reads once and keeps the messages in the consumer's hand.
+func (w *Worker) Take(t Taking, numbers *[]int) error {
+	r := w.reader(t.Consumer)
+	var err error
+	if r.hand, err = r.Read(context.Background(), 1<<20, t.Wait); err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	for _, m := range r.hand {
+		*numbers = append(*numbers, m.Number)
+	}
+	return nil
+}
+
+// Finish says that the messages in the consumer's hand are handled.
+func (w *Worker) Finish(consumer string, _ *struct{}) error {
+	r := w.reader(consumer)
+	if len(r.hand) == 0 {
+		return nil
+	}
+	return r.Done(context.Background(), r.hand)
+}
+
+// Heap is how many bytes this process uses.
+func (w *Worker) Heap(_ struct{}, bytes *uint64) error {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	*bytes = m.HeapAlloc
+	return nil
+}
+
+// Depth is how many messages lie in a queue of this process.
+func (w *Worker) Depth(name string, depth *int) error {
+	*depth = w.memory.depth(name)
+	return nil
+}

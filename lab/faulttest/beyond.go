@@ -1,0 +1,116 @@
+package faulttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// A Scenario is a run on stores that consist of several servers, of which one dies.
+type Scenario struct {
+	Key     string // for the command: one word
+	Name    string // for people: the topology
+	Redis   Topology
+	Standby Standby
+	Fault   string
+	Cards   []Card
+	Lasts   time.Duration // of clients
+}
+
+// Scenarios are what stores of several servers have to survive. The seed decides which
+// master dies and how far behind a standby is.
+func Scenarios(seed uint64) []Scenario {
+	const first, between = 6 * time.Second, 4 * time.Second
+	master := func(n int) (cards []Card) {
+		for i := range n {
+			pause := between
+			if i == 0 {
+				pause = first
+			}
+			cards = append(cards, Card{After: pause, Faults: []Fault{KillMaster()}, Seed: seed + uint64(i)}) //nolint:gosec // few
+		}
+		return cards
+	}
+	promote := []Card{{After: first, Faults: []Fault{PromoteStandby()}, Seed: seed}}
+	return []Scenario{
+		{Key: "cluster", Name: "Redis Cluster, 3 + 3", Redis: Cluster, Fault: "two masters killed", Cards: master(2), Lasts: 35 * time.Second},
+		{Key: "sentinel", Name: "Redis Sentinel, 1 + 2", Redis: Sentinel, Fault: "master killed", Cards: master(1), Lasts: 25 * time.Second},
+		{Key: "sync", Name: "PostgreSQL, synchronous standby", Standby: Synchronous, Fault: "standby promoted", Cards: promote, Lasts: 20 * time.Second},
+		{Key: "async", Name: "PostgreSQL, asynchronous standby", Standby: Asynchronous, Fault: "standby promoted", Cards: promote, Lasts: 20 * time.Second},
+	}
+}
+
+// Beyond runs scenarios one after the other and prints a table of them in the end. broken
+// says whether something that has to hold did not. An error means that a run could not be
+// done.
+func Beyond(ctx context.Context, cfg Config, all []Scenario) (broken bool, err error) {
+	if cfg.Binary == "" {
+		dir, err := os.MkdirTemp("", "tandian-faulttest-")
+		if err != nil {
+			return false, fmt.Errorf("make room for the server's program: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		if cfg.Binary, err = BuildServer(ctx, dir, ""); err != nil {
+			return false, err
+		}
+	}
+	var reports []*Report
+	for _, s := range all {
+		_, _ = fmt.Fprintf(cfg.Out, "\n=== %s: %s\n", s.Name, s.Fault)
+		one := cfg
+		one.Redis, one.Standby, one.Cards, one.Duration, one.Once = s.Redis, s.Standby, s.Cards, s.Lasts, true
+		one.Command, one.Trailer = "cluster", s.Key
+		report, err := Run(ctx, one)
+		if err != nil {
+			return broken, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		reports, broken = append(reports, report), broken || report.Broken()
+	}
+	w := tabwriter.NewWriter(cfg.Out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "\ntopology\tfault\tasked\tgot one\trefused\tunknown\tlost\tmended\tno order for\tbroken\t")
+	for i, s := range all {
+		r := reports[i]
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%.0f\t%.1f s\t%d\t\n", s.Name, s.Fault,
+			r.Orders.Asked, r.Orders.Got, r.Orders.Refused, r.Orders.Unknown, r.Lost, r.Mended, r.Orders.Stopped.Seconds(), len(r.Breaches))
+	}
+	if err := w.Flush(); err != nil {
+		return broken, fmt.Errorf("print the table: %w", err)
+	}
+	return broken, nil
+}
+
+// Orders are what became of what customers wanted.
+type Orders struct {
+	Asked, Got, Refused, Unknown int
+	// Stopped is the longest time in which nobody was told of a new order, QUEUED or UNPAID.
+	Stopped time.Duration
+}
+
+// ordersOf counts the requests for a piece. A try that was told QUEUED or UNPAID got one.
+func ordersOf(events []Event) (o Orders) {
+	var got []time.Duration
+	for _, e := range events {
+		if e.Op != OpOrder {
+			continue
+		}
+		o.Asked++
+		switch {
+		case !e.Definite():
+			o.Unknown++
+		case e.Code == "" && (e.Status == "QUEUED" || e.Status == "UNPAID"):
+			o.Got++
+			got = append(got, e.End)
+		default:
+			o.Refused++
+		}
+	}
+	slices.Sort(got)
+	for i := 1; i < len(got); i++ {
+		o.Stopped = max(o.Stopped, got[i]-got[i-1])
+	}
+	return o
+}

@@ -1,0 +1,208 @@
+package faulttest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+const (
+	huntSeeds = 3                // tries to catch a mutant
+	huntFor   = 40 * time.Second // of one
+	huntFirst = 15 * time.Second // of the first: most need no more
+)
+
+// HuntConfig says which mutants are built and run.
+type HuntConfig struct {
+	Names  []string // of mutants; nil is all
+	Binary string   // the program of the server as it is; "" builds it
+	Keep   string   // see [Config]; what a mutant broke is not kept
+	Out    io.Writer
+	// Seed, if it is not 0, is that of every run, each of which lasts for Duration then: a
+	// run that was printed is repeated so.
+	Seed     uint64
+	Duration time.Duration
+}
+
+// run is the config of a run of so long, with the seed that was asked for, if one was.
+func (cfg HuntConfig) run(d time.Duration, cards []Card, names ...string) Config {
+	one := Config{Seed: NewSeed(), Duration: d, Cards: cards, Out: cfg.Out, Command: "mutants fault", Trailer: strings.Join(names, " ")}
+	if cfg.Seed != 0 {
+		one.Seed, one.Duration = cfg.Seed, cfg.Duration
+	}
+	return one
+}
+
+// Hunt builds mutants, one after the other, and has each run under the faults of its
+// deck until something is found broken, three runs at most. Before that it has the
+// server as it is run under the faults of all of them: what is found broken there proves
+// nothing. It prints a table, and returns the names of those that were not caught.
+func Hunt(ctx context.Context, cfg HuntConfig) (survivors []string, err error) {
+	mutants, err := chosen(cfg.Names)
+	if err != nil {
+		return nil, err
+	}
+	if err := control(ctx, cfg, mutants); err != nil {
+		return nil, err
+	}
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "mutant\tdeck\tcaught by\tafter")
+	for _, m := range mutants {
+		var c catch
+		if c, err = hunt(ctx, cfg, m); err != nil {
+			err = fmt.Errorf("mutant %s: %w", m.Name, err)
+			break // the table has those before it
+		}
+		if len(c.by) == 0 {
+			survivors = append(survivors, m.Name)
+		}
+		caught := c.verdict()
+		fmt.Fprintf(cfg.Out, "caught by: %s\n", caught)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, cmp.Or(deckOf(m), "-"), caught, c.after())
+	}
+	_, printed := fmt.Fprintf(cfg.Out, "\n%s", flushed(w, &table))
+	return survivors, errors.Join(err, printed)
+}
+
+// flushed is the text of a table.
+func flushed(w *tabwriter.Writer, text *strings.Builder) string {
+	_ = w.Flush() // a Builder takes everything
+	return text.String()
+}
+
+func chosen(names []string) ([]Mutant, error) {
+	mutants, err := Mutants()
+	if err != nil || len(names) == 0 {
+		return mutants, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(mutants, func(m Mutant) bool { return m.Name == name }) {
+			return nil, fmt.Errorf("there is no mutant %q", name)
+		}
+	}
+	return slices.DeleteFunc(mutants, func(m Mutant) bool { return !slices.Contains(names, m.Name) }), nil
+}
+
+// control runs the server as it is under the faults of all mutants.
+func control(ctx context.Context, cfg HuntConfig, mutants []Mutant) error {
+	var deck [][]string
+	for _, m := range mutants {
+		for _, card := range m.Deck {
+			if !slices.ContainsFunc(deck, func(other []string) bool { return slices.Equal(card, other) }) {
+				deck = append(deck, card)
+			}
+		}
+	}
+	cards, err := cardsOf(deck)
+	if err != nil {
+		return err
+	}
+	d := huntFirst + time.Duration(len(deck))*5*time.Second
+	fmt.Fprintln(cfg.Out, "the server as it is:")
+	one := cfg.run(d, cards, cfg.Names...)
+	one.Binary, one.Keep = cfg.Binary, cfg.Keep
+	report, err := Run(ctx, one)
+	if err != nil {
+		return err
+	}
+	if report.Broken() {
+		return errors.New("the server as it is breaks something: no mutant proves anything")
+	}
+	return nil
+}
+
+// A catch is what became of a mutant.
+type catch struct {
+	by    []string // invariants that were broken, of those that it should break
+	other []string // that were broken besides: a slow machine breaks "live"
+	runs  int
+	took  time.Duration // of load, over all runs
+}
+
+// found sorts what a run of a mutant broke.
+func (c *catch) found(m Mutant, broken []string) {
+	for _, invariant := range broken {
+		if slices.Contains(m.Breaks, invariant) {
+			c.by = append(c.by, invariant)
+		} else if !slices.Contains(c.other, invariant) {
+			c.other = append(c.other, invariant)
+		}
+	}
+}
+
+// verdict is what caught the mutant, in a few words. What it should not break caught
+// something else.
+func (c *catch) verdict() string {
+	switch {
+	case len(c.by) > 0:
+		return strings.Join(c.by, " ")
+	case len(c.other) > 0:
+		return "WRONG REASON: " + strings.Join(c.other, " ")
+	}
+	return "NOT CAUGHT"
+}
+
+func (c *catch) after() string { return fmt.Sprintf("%v, run %d", c.took, c.runs) }
+
+func hunt(ctx context.Context, cfg HuntConfig, m Mutant) (c catch, err error) {
+	dir, err := os.MkdirTemp("", "tandian-mutant-")
+	if err != nil {
+		return c, fmt.Errorf("make room for a mutant: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	binary, err := m.Build(ctx, dir)
+	if err != nil {
+		return c, err
+	}
+	cards, err := cardsOf(m.Deck)
+	if err != nil {
+		return c, err
+	}
+	for d := huntFirst; c.runs < huntSeeds && len(c.by) == 0; d = huntFor {
+		fmt.Fprintf(cfg.Out, "\n%s: %s\n", m.Name, m.What)
+		one := cfg.run(d, cards, m.Name)
+		one.Binary = binary
+		report, err := Run(ctx, one)
+		if err != nil {
+			return c, err
+		}
+		c.runs++
+		c.took += one.Duration
+		c.found(m, report.broken())
+	}
+	return c, nil
+}
+
+// Build builds the server with the mutant in it into dir, and returns its path.
+func (m Mutant) Build(ctx context.Context, dir string) (string, error) {
+	module, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	edited := filepath.Join(dir, "edited")
+	if err := os.Mkdir(edited, 0o700); err != nil {
+		return "", err
+	}
+	overlay, err := m.Overlay(module, edited)
+	if err != nil {
+		return "", err
+	}
+	return BuildServer(ctx, dir, overlay)
+}
+
+func deckOf(m Mutant) string {
+	cards := make([]string, len(m.Deck))
+	for i, faults := range m.Deck {
+		cards[i] = strings.Join(faults, " + ")
+	}
+	return strings.Join(cards, "; ")
+}

@@ -1,0 +1,244 @@
+package faulttest
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// aRun does one run, whose seed is drawn and logged, and fails the test for what it
+// broke.
+func aRun(t *testing.T, cfg Config) *Report {
+	t.Helper()
+	var out strings.Builder
+	cfg.Seed, cfg.Binary, cfg.Out = testkit.Seed(t), builtServer(t), &out
+	cfg.Keep = os.Getenv("TANDIAN_FAULTTEST_KEEP")
+	cfg.AnswerWithin = 15 * time.Second // tests of other packages run beside it
+	report, err := Run(t.Context(), cfg)
+	t.Log(out.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range report.Breaches {
+		t.Errorf("BROKEN %v", b)
+	}
+	return report
+}
+
+// The run of make test. Longer ones, of more faults, are make faulttest.
+func TestNothingIsLostUnderTheSixFaultsThatFindTheMost(t *testing.T) {
+	needServers(t)
+	report := aRun(t, Config{Duration: 30 * time.Second, Cards: FixedSix(), Trailer: "--six"})
+	want := map[string]int{}
+	for _, card := range FixedSix() {
+		for _, f := range card.Faults {
+			want[f.Name]++
+		}
+	}
+	if d := cmp.Diff(want, report.faults()); d != "" {
+		t.Errorf("faults that were played (-want +got):\n%s", d)
+	}
+	wasBusy(t, report)
+}
+
+func TestNothingIsLostWhenTheSingleBinaryIsKilled(t *testing.T) {
+	report := aRun(t, Config{Duration: 12 * time.Second, Embedded: true})
+	if report.faults()[blowKill] == 0 {
+		t.Error("it was not killed")
+	}
+	wasBusy(t, report)
+}
+
+// wasBusy fails a test whose run proves nothing: its clients were not served.
+func wasBusy(t *testing.T, r *Report) {
+	t.Helper()
+	for _, what := range []string{"order UNPAID", "order OUT_OF_STOCK", "order ALREADY_ORDERED", "pay PAID", "cancel CANCELLED"} {
+		if r.Requests[what] < 10 {
+			t.Errorf("%d times %s, want 10 or more", r.Requests[what], what)
+		}
+	}
+}
+
+func TestADeckOfNamesFillsARun(t *testing.T) {
+	cards, err := cardsOf([][]string{{"kill-server"}, {"slow-pg", "redis-wipe"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := time.Minute
+	all := fill(cards, d, 7)
+	var long time.Duration
+	seeds := map[uint64]bool{}
+	for i, c := range all {
+		long += c.length()
+		seeds[c.Seed] = true
+		if got, want := c.Faults[0].Name, cards[i%2].Faults[0].Name; got != want {
+			t.Errorf("card %d is %s, want %s", i, got, want)
+		}
+	}
+	if long > d || long < d/2 {
+		t.Errorf("a run of %v has %v of faults", d, long)
+	}
+	if len(seeds) < len(all)-1 {
+		t.Errorf("%d cards choose in %d ways", len(all), len(seeds))
+	}
+	if d := cmp.Diff(deckText(all), deckText(fill(cards, d, 7))); d != "" {
+		t.Error("the same seed fills it in another way: ", d)
+	}
+	if _, err := cardsOf([][]string{{"kill-nobody"}}); err == nil {
+		t.Error("there is a fault that there is not")
+	}
+}
+
+func TestAMutantsDeckHasFaultsThatThereAre(t *testing.T) {
+	mutants, err := Mutants()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		if _, err := cardsOf(m.Deck); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+	}
+}
+
+func TestWhatARunLeftIsKept(t *testing.T) {
+	dir, keep := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "history.jsonl"), []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	r := &run{Config: Config{Seed: 5, Duration: time.Minute, Keep: keep, Out: &out}, dir: dir, report: newReport(Config{})}
+	r.report.happened(1500*time.Millisecond, "kill-server begins")
+	if err := r.keep(); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"history.jsonl": "{}\n", "happened.txt": "   1.500s  kill-server begins\n"} {
+		got, err := os.ReadFile(filepath.Join(keep, "5", name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s is %q, %v", name, got, err)
+		}
+	}
+	if !strings.Contains(out.String(), "-seed 5 -dur 1m0s\n") {
+		t.Errorf("it does not say how to repeat it: %s", out.String())
+	}
+}
+
+func TestTheFirstBlowIsAKill(t *testing.T) {
+	kinds := map[string]bool{}
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		if what := blowOf(0, r); what != blowKill {
+			t.Errorf("it is %s", what)
+		}
+		kinds[blowOf(1, r)] = true
+	}
+	if len(kinds) != 3 {
+		t.Errorf("the others are %v", kinds)
+	}
+}
+
+func TestARunIsRepeatedByACommand(t *testing.T) {
+	const command = "go run ./cmd/lab fault --seed 7 --dur 15s"
+	const mutants = "go run ./cmd/lab mutants fault --seed 7 --dur 15s"
+	cfg := Config{Seed: 7, Duration: 15 * time.Second}
+	six, embedded, cluster := cfg, cfg, cfg
+	six.Trailer, embedded.Embedded = "--six", true
+	cluster.Command, cluster.Trailer = "cluster", "sync"
+	for _, tt := range []struct {
+		Config
+		want string
+	}{
+		{cfg, command},
+		{six, command + " --six"},
+		{embedded, command + " --embedded"},
+		{cluster, "go run ./cmd/lab cluster --seed 7 sync"},
+		{HuntConfig{Seed: 7, Duration: 15 * time.Second}.run(time.Minute, nil, "blind-release"), mutants + " blind-release"},
+		{HuntConfig{Seed: 7, Duration: 15 * time.Second}.run(time.Minute, nil), mutants},
+	} {
+		if got := (&run{Config: tt.Config}).repeat(); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
+
+func TestAMutantIsCaughtByWhatItShouldBreakAlone(t *testing.T) {
+	m := Mutant{Breaks: []string{"C", "U"}}
+	for _, tt := range []struct {
+		broken []string
+		want   string
+	}{
+		{nil, "NOT CAUGHT"}, {[]string{"live"}, "WRONG REASON: live"}, {[]string{"U"}, "U"}, {[]string{"C", "live"}, "C"},
+	} {
+		var c catch
+		if c.found(m, tt.broken); c.verdict() != tt.want {
+			t.Errorf("%v: %s, want %s", tt.broken, c.verdict(), tt.want)
+		}
+		if caught := len(c.by) > 0; caught != (tt.want == "U" || tt.want == "C") {
+			t.Errorf("%v: caught is %v", tt.broken, caught)
+		}
+	}
+}
+
+// Who serves nobody breaks nothing else.
+func TestBrokenIsARunThatServedNobody(t *testing.T) {
+	served := func(embedded bool) *Report {
+		r := newReport(Config{Embedded: embedded})
+		r.Requests["order UNPAID"], r.Requests["order OUT_OF_STOCK"] = 1, 1
+		r.Counts[countCalm], r.Counts[countSearched] = 1, 1
+		if !embedded {
+			r.Counts[countLooksDB], r.Counts[countLooksRedis] = 1, 1
+		}
+		return r
+	}
+	for _, embedded := range []bool{false, true} {
+		r := served(embedded)
+		if r.checkServed(); r.Broken() {
+			t.Errorf("one that served: %v", r.Breaches)
+		}
+		for _, what := range []string{"order UNPAID", "order OUT_OF_STOCK"} {
+			r := served(embedded)
+			delete(r.Requests, what)
+			if r.checkServed(); len(r.Breaches) != 1 {
+				t.Errorf("without %s: %v", what, r.Breaches)
+			}
+		}
+		for what := range served(embedded).Counts {
+			r := served(embedded)
+			delete(r.Counts, what)
+			if r.checkServed(); len(r.Breaches) != 1 {
+				t.Errorf("without %s: %v", what, r.Breaches)
+			}
+		}
+	}
+}
+
+// What a report prints of a breach is what somebody looks for.
+func TestAReportSaysWhatWasBroken(t *testing.T) {
+	r := newReport(Config{Seed: rand.Uint64()})
+	r.happened(0, "kill-server begins")
+	r.take(Verdict{Breaches: []Breach{{"D", "order 7 is gone"}}, Counts: map[string]int{"order UNPAID": 1, "sales": 3}}, []Event{{Op: OpOrder, Status: "UNPAID"}})
+	r.breach("live", "it hangs")
+	var out strings.Builder
+	if err := r.write(&out); err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"order UNPAID 1", "kill-server 1", "sales 3", "BROKEN D: order 7 is gone", "BROKEN live: it hangs"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
+	}
+	if d := cmp.Diff([]string{"D", "live"}, r.broken()); d != "" {
+		t.Error(d)
+	}
+	if strings.Contains(out.String(), "nothing was broken") {
+		t.Error("it says that nothing was broken")
+	}
+}

@@ -1,0 +1,100 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Contender is one of several ways to do the same.
+type Contender struct {
+	Name string
+	Once func(ctx context.Context) error
+}
+
+// Comparison is what rounds of contenders showed.
+type Comparison struct {
+	Allocs []float64   // of an operation, by contender
+	took   [][]float64 // nanoseconds of an operation, by contender and round
+}
+
+// Rounds says how contenders are compared. All fields are required.
+type Rounds struct {
+	Number     int // of rounds of each contender, an odd one
+	Operations int // in a round
+	Goroutines int // that share them
+}
+
+// Compare measures contenders in turns, so that what else the machine does
+// strikes all of them.
+func (n Rounds) Compare(ctx context.Context, list []Contender) (Comparison, error) {
+	c := Comparison{took: make([][]float64, len(list)), Allocs: make([]float64, len(list))}
+	for i, one := range list {
+		allocs, err := allocations(ctx, one.Once)
+		if err != nil {
+			return c, fmt.Errorf("%s: %w", one.Name, err)
+		}
+		c.Allocs[i] = allocs
+	}
+	for r := range n.Number {
+		for j := range list {
+			i := (r + j) % len(list)
+			took, err := Storm(ctx, n.Goroutines, n.Operations, list[i].Once)
+			if err != nil {
+				return c, fmt.Errorf("%s: %w", list[i].Name, err)
+			}
+			c.took[i] = append(c.took[i], float64(took.Nanoseconds())/float64(n.Operations))
+		}
+	}
+	return c, nil
+}
+
+// Storm has goroutines share some operations and returns how long all took.
+func Storm(ctx context.Context, goroutines, operations int, once func(context.Context) error) (time.Duration, error) {
+	errs := make([]error, goroutines)
+	var all sync.WaitGroup
+	begin := time.Now()
+	for g := range goroutines {
+		all.Go(func() {
+			for n := g; n < operations && errs[g] == nil; n += goroutines {
+				errs[g] = once(ctx)
+			}
+		})
+	}
+	all.Wait()
+	return time.Since(begin), errors.Join(errs...)
+}
+
+// allocations counts what one operation allocates.
+func allocations(ctx context.Context, once func(context.Context) error) (float64, error) {
+	const times = 2000
+	if _, err := Storm(ctx, 1, times, once); err != nil { // also warms what it uses
+		return 0, err
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Storm(ctx, 1, times, once)
+	runtime.ReadMemStats(&after)
+	return float64(after.Mallocs-before.Mallocs) / times, err
+}
+
+// Median is that of an operation's nanoseconds, over the rounds of contender i.
+func (c Comparison) Median(i int) float64 { return median(slices.Clone(c.took[i])) }
+
+// Ratio is the median over rounds of what contender i took, in terms of j.
+func (c Comparison) Ratio(i, j int) float64 {
+	ratios := make([]float64, len(c.took[i]))
+	for r := range ratios {
+		ratios[r] = c.took[i][r] / c.took[j][r]
+	}
+	return median(ratios)
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
+}

@@ -1,0 +1,98 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheTableSaysWhatMetItsGoalAndWhatCouldNotBeMeasured(t *testing.T) {
+	rows := func(rows ...Row) func(context.Context) ([]Row, error) {
+		return func(context.Context) ([]Row, error) { return rows, nil }
+	}
+	var out, progress strings.Builder
+	err := Table(t.Context(), "bench x", []Measurement{
+		{Name: "a", Measure: rows(Row{What: "fast", Measured: "1", Goal: "≤ 2", Met: true}, Row{What: "slow", Measured: "3", Goal: "≤ 2"})},
+		{Name: "b", Measure: rows(Row{What: "another", Measured: "7"})},
+		{Name: "c", Without: errors.New("needs a c")},
+	}, &out, &progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `what     measured   goal  met
+fast     1          ≤ 2   yes
+slow     3          ≤ 2   NO
+another  7                
+c        needs a c        
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff("bench x: a\nbench x: b\n", progress.String()); diff != "" {
+		t.Errorf("progress (-want +got)\n%s", diff)
+	}
+}
+
+func TestATableThatCannotBeMeasuredIsAnError(t *testing.T) {
+	broken := errors.New("broken")
+	err := Table(t.Context(), "bench x", []Measurement{
+		{Name: "a", Measure: func(context.Context) ([]Row, error) { return nil, broken }},
+	}, io.Discard, io.Discard)
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	hundred := make(Times, 100)
+	for i := range hundred {
+		hundred[i] = time.Duration(100 - i)
+	}
+	tests := []struct {
+		name  string
+		times Times
+		p     int
+		want  time.Duration
+	}{
+		{"of nothing", nil, 99, 0},
+		{"of one", Times{5}, 50, 5},
+		{"the shortest", hundred, 0, 1},
+		{"the median", hundred, 50, 50},
+		{"one in a hundred is longer", hundred, 99, 99},
+		{"the longest", hundred, 100, 100},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.times.Percentile(tt.p); got != tt.want {
+				t.Errorf("%d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRoundsCompareContendersInTurns(t *testing.T) {
+	var turns strings.Builder
+	contender := func(name string) Contender {
+		return Contender{Name: name, Once: func(context.Context) error {
+			turns.WriteString(name)
+			return nil
+		}}
+	}
+	a, b := contender("a"), contender("b")
+	if _, err := (Rounds{Number: 3, Operations: 2, Goroutines: 1}).Compare(t.Context(), []Contender{a, b}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(turns.String(), "aabb"+"bbaa"+"aabb") {
+		t.Errorf("it ended with %q", turns.String()[max(0, turns.Len()-20):])
+	}
+	broken := errors.New("broken")
+	a.Once = func(context.Context) error { return broken }
+	if _, err := (Rounds{Number: 1, Operations: 1, Goroutines: 1}).Compare(t.Context(), []Contender{b, a}); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,134 @@
+package livetest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/tandian-dev/tandian/lab/faulttest"
+)
+
+const (
+	deckPause   = 2 * time.Second        // between faults at least
+	deckMore    = 2 * time.Second        // and at most so much longer
+	namedPause  = 700 * time.Millisecond // before those that somebody chose
+	namedLasts  = time.Second            // of each of those
+	loseSome    = 50                     // of a thousand messages
+	loseAll     = 1000
+	cutAgain    = 300 * time.Millisecond
+	cutTimes    = 3
+	killedRedis = "kill-redis"
+	rebornRedis = "redis-reborn"
+)
+
+// restartsRedis says whether a fault is one of those after which there is another process.
+func restartsRedis(name string) bool { return name == killedRedis || name == rebornRedis }
+
+// faults are those that a deck is made of, the more important ones several times.
+func (r *run) faults() []faulttest.Fault {
+	one := faulttest.Target(func(w *faulttest.World, r *rand.Rand) []int { return []int{r.IntN(w.Servers())} })
+	return []faulttest.Fault{
+		faulttest.RedisReborn(), r.loses("lose-messages", loseSome), faulttest.KillServer(one), faulttest.RedisReborn(), r.cuts(),
+		faulttest.KillRedis(), r.loses("deaf", loseAll), faulttest.RollingRestart(), faulttest.RedisReborn(), r.stalls(),
+		faulttest.KillRedis(), faulttest.KillServer(one), faulttest.HangRedis(one), faulttest.CutRedisReplies(one), faulttest.RedisReborn(),
+		faulttest.KillBoth(), faulttest.PauseServer(one), faulttest.RefuseWrites(),
+	}
+}
+
+func (r *run) fault(name string) (faulttest.Fault, error) {
+	all := append(r.faults(), faulttest.Faults()...)
+	i := slices.IndexFunc(all, func(f faulttest.Fault) bool { return f.Name == name })
+	if i < 0 {
+		return faulttest.Fault{}, fmt.Errorf("there is no fault %q", name)
+	}
+	return all[i], nil
+}
+
+func between(low, high time.Duration) func(r *rand.Rand) time.Duration {
+	return func(r *rand.Rand) time.Duration { return low + time.Duration(r.Int64N(int64(high-low)+1)) }
+}
+
+// An end ends a fault.
+type end = func(context.Context) error
+
+// loses is a fault that loses so many of a thousand messages.
+func (r *run) loses(name string, perMille int64) faulttest.Fault {
+	return faulttest.Fault{Name: name, Lasts: between(time.Second, 4*time.Second), Begin: func(context.Context, *faulttest.World, *rand.Rand) (end, error) {
+		r.sieve.lose.Store(perMille)
+		return func(context.Context) error { r.sieve.lose.Store(0); return nil }, nil
+	}}
+}
+
+// cuts is a fault that ends what servers are subscribed by, again and again.
+func (r *run) cuts() faulttest.Fault {
+	return faulttest.Fault{Name: "cut-subscribers", Lasts: func(*rand.Rand) time.Duration { return cutTimes * cutAgain }, Begin: func(context.Context, *faulttest.World, *rand.Rand) (end, error) {
+		r.sieve.cut()
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(stopped)
+			tick := time.NewTicker(cutAgain)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					r.sieve.cut()
+				case <-stop:
+					return
+				}
+			}
+		}()
+		return func(context.Context) error { close(stop); <-stopped; return nil }, nil
+	}}
+}
+
+// stalls is a fault that holds messages back, and lets them all go at once.
+func (r *run) stalls() faulttest.Fault {
+	return faulttest.Fault{Name: "stall-subscribers", Lasts: between(500*time.Millisecond, 3*time.Second), Begin: func(context.Context, *faulttest.World, *rand.Rand) (end, error) {
+		r.sieve.hold()
+		return func(context.Context) error { r.sieve.goOn(); return nil }, nil
+	}}
+}
+
+// deck draws the next card: those of the config, one after the other, or every kind of fault
+// once before any comes again.
+func (r *run) deck(choices *rand.Rand) (func() (faulttest.Card, error), error) {
+	card := func(faults []faulttest.Fault) faulttest.Card {
+		return faulttest.Card{After: between(deckPause, deckPause+deckMore)(choices), Faults: faults, Seed: choices.Uint64()}
+	}
+	if r.Deck != nil {
+		for _, names := range r.Deck { // a name that is wrong is known at once
+			for _, name := range names {
+				if _, err := r.fault(name); err != nil {
+					return nil, err
+				}
+			}
+		}
+		next := 0
+		return func() (faulttest.Card, error) {
+			var all []faulttest.Fault
+			for _, name := range r.Deck[next%len(r.Deck)] {
+				f, err := r.fault(name)
+				if err != nil {
+					return faulttest.Card{}, err
+				}
+				all = append(all, f)
+			}
+			next++
+			c := card(all)
+			c.After, c.Lasts = namedPause, namedLasts
+			return c, nil
+		}, nil
+	}
+	kinds := r.faults()
+	var order []int
+	return func() (faulttest.Card, error) {
+		if len(order) == 0 {
+			order = choices.Perm(len(kinds))
+		}
+		f := kinds[order[0]]
+		order = order[1:]
+		return card([]faulttest.Fault{f}), nil
+	}, nil
+}

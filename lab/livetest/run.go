@@ -1,0 +1,436 @@
+package livetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/lab/faulttest"
+)
+
+const (
+	servers       = 2
+	steadyOf      = 8 // one client of so many never goes away by itself
+	streamsOf     = 4 // one client of so many listens to an event stream
+	databaseConns = 20
+	progressEvery = 10 * time.Second
+	beginPatience = time.Minute // until all clients are connected for the first time
+	healPatience  = 90 * time.Second
+	workPatience  = 90 * time.Second // until what was begun is done
+	wholePatience = time.Minute      // until every client was told the last note
+	afterTheLast  = 500 * time.Millisecond
+	lookEvery     = 5 * time.Millisecond
+)
+
+// Run does one run, and prints what it does and finds. An error means that the run could
+// not be done; what was broken is in the report.
+func Run(ctx context.Context, cfg Config) (report *Report, err error) {
+	cfg = cfg.withDefaults()
+	if cfg.Keep != "" {
+		if err := os.MkdirAll(cfg.Keep, 0o750); err != nil {
+			return nil, fmt.Errorf("make room for a run: %w", err)
+		}
+	}
+	dir, err := os.MkdirTemp(cfg.Keep, "tandian-livetest-")
+	if err != nil {
+		return nil, fmt.Errorf("make room for a run: %w", err)
+	}
+	r := &run{Config: cfg, dir: dir, report: &Report{Seed: cfg.Seed}, count: newTally(), choices: choicesOf(cfg.Seed, 0)}
+	r.say("seed %d, %v, %d clients of %d authors, whom they follow %d each", cfg.Seed, cfg.Duration, cfg.Clients, cfg.Authors, cfg.Follows)
+	err = r.do(ctx)
+	if err == nil {
+		err = r.report.write(cfg.Out)
+	}
+	if cfg.Keep != "" && (err != nil || r.report.Broken()) {
+		r.say("logs are in %s", dir)
+		r.say("again: go run ./cmd/lab live --seed %d --dur %v", cfg.Seed, cfg.Duration)
+	} else {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("live test with the seed %d: %w", cfg.Seed, err)
+	}
+	return r.report, nil
+}
+
+// choicesOf are those of a seed, the same each time.
+func choicesOf(seed, of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, of)) } //nolint:gosec // to be repeated
+
+// A run is one that is under way.
+type run struct {
+	Config
+	dir     string
+	choices *rand.Rand
+	count   *tally
+	report  *Report
+
+	world     *faulttest.World
+	sieve     *sieve
+	api       *api
+	load      *workload
+	followers []*follower
+	begin     time.Time
+
+	mu       sync.Mutex
+	happened []happening
+}
+
+// A happening is a begin or an end of a fault.
+type happening struct {
+	at   time.Duration
+	what string
+}
+
+// say prints a line.
+func (r *run) say(format string, args ...any) { fmt.Fprintf(r.Out, format+"\n", args...) }
+
+func (r *run) now() time.Duration { return time.Since(r.begin) }
+
+func (r *run) do(ctx context.Context) (err error) {
+	if err := r.open(ctx); err != nil {
+		return errors.Join(err, r.close())
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.load.settle(ctx, r.choices); err != nil {
+		return err
+	}
+	if err := r.live(ctx); err != nil {
+		return err
+	}
+	return r.judge(ctx)
+}
+
+// open starts everything.
+func (r *run) open(ctx context.Context) error {
+	if r.Binary == "" {
+		var err error
+		if r.Binary, err = faulttest.BuildServer(ctx, r.dir, ""); err != nil {
+			return err
+		}
+	}
+	var err error
+	r.world, err = faulttest.Open(ctx, faulttest.Options{
+		Binary: r.Binary, Dir: r.dir, Servers: servers, People: r.Authors + r.Clients, Seed: r.Seed,
+		Flags: []string{"--conns-per-user", "0", "--stop-timeout", "3s"},
+		Ahead: func(ctx context.Context, redis string) (string, error) {
+			var err error
+			if r.sieve, err = openSieve(ctx, redis); err != nil {
+				return "", err
+			}
+			return r.sieve.addr(), nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	r.begin = time.Now()
+	db, err := store.OpenSQL(store.SQLConfig{URL: r.world.DatabaseURL(), MaxConns: databaseConns})
+	if err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	people, err := members(r.world.People())
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	r.api = newAPI(r.world)
+	people = people[2:] // who are no customers
+	r.load = &workload{place: r.world, api: r.api, db: db.DB, authors: people[:r.Authors], users: people[r.Authors:], cfg: r.Config, begin: r.begin, count: r.count}
+	if r.load.shop, err = idOf("Shop", r.world.Shop()); err != nil {
+		return fmt.Errorf("read the id of the shop: %w", err)
+	}
+	return nil
+}
+
+// close ends everything that open began.
+func (r *run) close() error {
+	var failed []error
+	if r.api != nil {
+		r.api.close()
+	}
+	if r.load != nil {
+		failed = append(failed, r.load.db.Close())
+	}
+	if r.world != nil {
+		failed = append(failed, r.world.Close())
+	}
+	if r.sieve != nil {
+		r.sieve.close()
+	}
+	return errors.Join(failed...)
+}
+
+// live has clients listen, and everybody else do what he does, while everything breaks; and
+// then until all clients were told the last note.
+func (r *run) live(ctx context.Context) (err error) {
+	listening, hangUp := context.WithCancel(ctx)
+	stay := make(chan struct{})
+	var clients sync.WaitGroup
+	defer func() { hangUp(); clients.Wait() }()
+	if err := r.listen(listening, stay, &clients); err != nil {
+		return err
+	}
+	working, enough := context.WithCancel(ctx)
+	defer enough()
+	worked := make(chan error, 1)
+	whole, tooLong := context.WithCancel(ctx)
+	defer tooLong()
+	choices := choicesOf(r.choices.Uint64(), 0)
+	go func() { worked <- r.load.run(working, whole, choices) }()
+	err = r.harm(ctx)
+	if err == nil {
+		// So that the end of the last follow that ended must have been heard of.
+		err = clock.Sleep(ctx, r.Leeway/4)
+	}
+	enough()
+	if err != nil {
+		tooLong()
+	}
+	late := time.AfterFunc(workPatience, tooLong)
+	defer late.Stop()
+	if err = errors.Join(err, <-worked); err != nil {
+		return err
+	}
+	close(stay)
+	return r.last(ctx)
+}
+
+// listen starts the clients, and returns when all are connected.
+func (r *run) listen(ctx context.Context, stay <-chan struct{}, all *sync.WaitGroup) error {
+	for i, user := range r.load.users {
+		f := &follower{place: r.world, person: user.Person, sse: i%streamsOf == 1, begin: r.begin, stay: stay, count: r.count, client: Client{User: user.id}}
+		if i%steadyOf != 0 {
+			f.life = r.Life/2 + time.Duration(r.choices.Int64N(int64(r.Life)))
+		}
+		if i%3 == 0 { // as a page does that reads the feed first
+			got, err := r.api.surely(ctx, r.choices, user.Person, liveCursor, nil)
+			if err != nil || got.Data.Me == nil || got.Data.Me.Feed == nil {
+				return fmt.Errorf("read the feed of user %d: %w", user.id, err)
+			}
+			f.cursor = got.Data.Me.Feed.LiveCursor
+			if f.client.From, err = numberOf(f.cursor); err != nil {
+				return fmt.Errorf("read the cursor of user %d: %w", user.id, err)
+			}
+		}
+		r.followers = append(r.followers, f)
+		mine := choicesOf(r.choices.Uint64(), 0)
+		all.Go(func() { f.run(ctx, mine) })
+	}
+	for deadline := time.Now().Add(beginPatience); ; {
+		waiting := 0
+		for _, f := range r.followers {
+			if len(f.result().Told) == 0 {
+				waiting++
+			}
+		}
+		if waiting == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			counts, flaws, _ := r.count.all()
+			return fmt.Errorf("%d clients were told nothing within %v: %v %v", waiting, beginPatience, counts, flaws)
+		}
+		if err := clock.Sleep(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// harm plays the deck until the run is over, and mends everything.
+func (r *run) harm(ctx context.Context) error {
+	draw, err := r.deck(choicesOf(r.Seed, 1))
+	if err != nil {
+		return err
+	}
+	watching, seen := context.WithCancel(ctx)
+	defer seen()
+	go r.progress(watching)
+	begin := time.Now()
+	for played := 0; played < len(r.Deck) || time.Since(begin) < r.Duration ||
+		r.count.connections()-r.Clients < r.Reconnects || len(r.report.Wholes) < r.RedisRestarts; played++ {
+		card, err := draw()
+		if err != nil {
+			return err
+		}
+		if err := r.play(ctx, card); err != nil {
+			return fmt.Errorf("break something: %w", err)
+		}
+	}
+	healing, cancel := context.WithTimeout(ctx, healPatience)
+	defer cancel()
+	r.sieve.lose.Store(0)
+	r.sieve.goOn()
+	return r.world.Heal(healing)
+}
+
+// play plays a card. After one that restarts Redis it sees when every client is whole again.
+func (r *run) play(ctx context.Context, card faulttest.Card) error {
+	var back time.Duration
+	err := r.world.Play(ctx, []faulttest.Card{card}, func(_ time.Duration, what string) {
+		now := r.note(what)
+		if name, over := strings.CutSuffix(what, isOver); over && restartsRedis(name) {
+			back = now
+		}
+	})
+	if err != nil || back == 0 {
+		return err
+	}
+	took, err := r.whole(ctx, back)
+	if err != nil {
+		return err
+	}
+	r.report.Wholes = append(r.report.Wholes, took)
+	r.note(fmt.Sprintf("Redis is back: a note was sent after %v, answered after %v, half of the clients know it after %v, all after %v", took.Sent, took.Answered, took.Half, took.All))
+	return nil
+}
+
+// note notes that something happened now.
+func (r *run) note(what string) time.Duration {
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.happened = append(r.happened, happening{now, what})
+	return now
+}
+
+// These stand behind the name of a fault in what [faulttest.World.Play] notes.
+const (
+	begins = " begins"
+	isOver = " is over"
+)
+
+// whole publishes a note for everybody, and says how long it took since a time until the
+// clients were told.
+func (r *run) whole(ctx context.Context, since time.Duration) (Whole, error) {
+	beacon := r.load.authors[0]
+	ctx, cancel := context.WithTimeout(ctx, wholePatience)
+	defer cancel()
+	var w Whole
+	var note int64
+	for server := 0; ; server = (server + 1) % servers {
+		w.Sent = r.now() - since
+		var err error
+		if note, err = r.load.publish(ctx, server, beacon); err == nil {
+			break
+		}
+		if clock.Sleep(ctx, lookEvery) != nil {
+			return w, fmt.Errorf("publish a note for everybody: %w", err)
+		}
+	}
+	w.Answered = r.now() - since
+	var times []time.Duration
+	for _, f := range r.followers {
+		for {
+			if at, ok := f.has(note); ok {
+				times = append(times, at-since)
+				break
+			}
+			if clock.Sleep(ctx, lookEvery) != nil {
+				if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					return w, err
+				}
+				times = append(times, wholePatience) // the checks say what is missing
+				break
+			}
+		}
+	}
+	slices.Sort(times)
+	w.Half, w.All = times[len(times)/2], times[len(times)-1]
+	return w, nil
+}
+
+// last has everybody told a last note, and waits a moment for what comes after it: nothing
+// should.
+func (r *run) last(ctx context.Context) error {
+	if _, err := r.whole(ctx, r.now()); err != nil {
+		return err
+	}
+	return clock.Sleep(ctx, afterTheLast)
+}
+
+// progress says now and then how far the run is.
+func (r *run) progress(ctx context.Context) {
+	for clock.Sleep(ctx, progressEvery) == nil {
+		r.mu.Lock()
+		now := "nothing yet"
+		if n := len(r.happened); n > 0 {
+			now = r.happened[n-1].what
+		}
+		restarts := 0
+		for _, h := range r.happened {
+			if name, over := strings.CutSuffix(h.what, isOver); over && restartsRedis(name) {
+				restarts++
+			}
+		}
+		r.mu.Unlock()
+		r.say("%4.0fs  %d connections, %d messages told, %d restarts of Redis, %d hints lost; %s",
+			r.now().Seconds(), r.count.connections(), r.count.told.Load(), restarts, r.sieve.lost.Load(), now)
+	}
+}
+
+// judge compares what was told with the database.
+func (r *run) judge(ctx context.Context) error {
+	events, err := r.load.log(ctx)
+	if err != nil {
+		return err
+	}
+	record := &Record{Events: events, Follows: r.load.history(), Deletes: r.load.deletes}
+	for _, f := range r.followers {
+		record.Clients = append(record.Clients, f.result())
+	}
+	r.report.Verdict = Check(record)
+	r.report.measure(record, r.load.published, r.troubles(), func(i int) bool { return r.followers[i].life == 0 })
+	r.report.Sockets, r.report.Streams = int(r.count.sockets.Load()), int(r.count.streams.Load())
+	r.report.Reconnects = r.report.Sockets + r.report.Streams - len(r.followers)
+	r.report.Events = len(events)
+	r.report.HintsTold, r.report.HintsLost = int(r.sieve.told.Load()), int(r.sieve.lost.Load())
+	r.report.Happened, r.report.Flaws, r.report.Flawed = r.count.all()
+	r.report.Faults = map[string]int{}
+	for _, h := range r.happened {
+		if name, ok := strings.CutSuffix(h.what, begins); ok {
+			r.report.Faults[name]++
+		}
+	}
+	for _, w := range r.report.Wholes {
+		if w.All > r.WholeWithin {
+			r.report.Slow++
+		}
+	}
+	for _, b := range faulttest.CheckLogs(r.world.Logs()) {
+		r.report.flaw("log: %v", b)
+	}
+	for _, death := range r.world.Deaths() {
+		r.report.flaw("%s", death)
+	}
+	return r.keepHappenings()
+}
+
+// troubles are the times of faults, and a moment after each.
+func (r *run) troubles() (all [][2]time.Duration) {
+	under := map[string]time.Duration{}
+	for _, h := range r.happened {
+		if name, ok := strings.CutSuffix(h.what, begins); ok {
+			under[name] = h.at
+		}
+		if name, ok := strings.CutSuffix(h.what, isOver); ok {
+			all = append(all, [2]time.Duration{under[name], h.at + deckPause/2})
+		}
+	}
+	return all
+}
+
+func (r *run) keepHappenings() error {
+	var text strings.Builder
+	for _, h := range r.happened {
+		fmt.Fprintf(&text, "%8.3fs  %s\n", h.at.Seconds(), h.what)
+	}
+	return os.WriteFile(filepath.Join(r.dir, "happened.txt"), []byte(text.String()), 0o600)
+}

@@ -1,0 +1,364 @@
+package livetest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/lab/faulttest"
+)
+
+const (
+	slowWriters    = 3                      // who publish past the servers, in slow transactions
+	slowEvery      = 400 * time.Millisecond // mean pause of each
+	slowFor        = 400 * time.Millisecond // longest time between a slow note's id and its number
+	numberFor      = 30 * time.Millisecond  // longest time between a slow note's number and its commit
+	actors         = 4                      // who have users follow and unfollow
+	actEvery       = 150 * time.Millisecond // mean pause of each
+	deletedEvery   = 10                     // one note of so many is deleted
+	deletedAfter   = 1500 * time.Millisecond
+	headEvery      = 100 * time.Millisecond
+	settleTogether = 8
+)
+
+const (
+	publishNote = `mutation($i: PublishNoteInput!) { publishNote(input: $i) { note { id } userErrors { code } } }`
+	deleteNote  = `mutation($i: ID!) { deleteNote(id: $i) { userErrors { code } } }`
+	follow      = `mutation($i: ID!) { follow(userId: $i) { userErrors { code } } }`
+	unfollow    = `mutation($i: ID!) { unfollow(userId: $i) { userErrors { code } } }`
+	liveCursor  = `query { me { feed(first: 1) { liveCursor } } }`
+)
+
+// A member is a person with the number that the database knows.
+type member struct {
+	faulttest.Person
+	id int64
+}
+
+func members(people []faulttest.Person) ([]member, error) {
+	all := make([]member, len(people))
+	for i, p := range people {
+		id, err := idOf("User", p.ID)
+		if err != nil {
+			return nil, fmt.Errorf("read the id of somebody: %w", err)
+		}
+		all[i] = member{p, id}
+	}
+	return all, nil
+}
+
+// A workload is everybody but those who listen. Its fields are not to be read while it runs.
+type workload struct {
+	place   *faulttest.World
+	api     *api
+	db      *sql.DB // past all proxies
+	shop    int64
+	authors []member // the first is a beacon: everybody follows it, for good
+	users   []member
+	cfg     Config
+	begin   time.Time
+	count   *tally
+
+	mu        sync.Mutex
+	follows   map[Pair][]Follow
+	ended     map[Pair][]time.Duration // when the ends of follows were answered
+	deletes   map[int64]time.Duration
+	published map[int64]published
+	heads     []head
+}
+
+// A published note was committed between two times.
+type published struct{ sent, answered time.Duration }
+
+// A head is that of the feed, read at a time or later.
+type head struct {
+	at  time.Duration
+	seq int64
+}
+
+func (w *workload) now() time.Duration { return time.Since(w.begin) }
+
+// settle has all users follow whom they follow at the beginning.
+func (w *workload) settle(ctx context.Context, r *rand.Rand) error {
+	w.follows, w.ended = map[Pair][]Follow{}, map[Pair][]time.Duration{}
+	w.deletes, w.published = map[int64]time.Duration{}, map[int64]published{}
+	var all sync.WaitGroup
+	failed := make([]error, settleTogether)
+	for n := range settleTogether {
+		mine := choicesOf(r.Uint64(), 0)
+		all.Go(func() {
+			for i := n; i < len(w.users); i += settleTogether {
+				chosen := mine.Perm(len(w.authors) - 1)[:w.cfg.Follows-1]
+				for _, a := range append(chosen, -1) {
+					if failed[n] = w.follow(ctx, mine, w.users[i], w.authors[a+1]); failed[n] != nil {
+						return
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+// run has everybody do what he does until ctx ends; what is under way then is ended, but
+// not longer than whole.
+func (w *workload) run(ctx, whole context.Context, r *rand.Rand) error {
+	var all sync.WaitGroup
+	failed := make(chan error, w.cfg.Writers+slowWriters+actors+1)
+	begin := func(do func(ctx, whole context.Context, r *rand.Rand) error) {
+		mine := choicesOf(r.Uint64(), 0)
+		all.Go(func() { failed <- do(ctx, whole, mine) })
+	}
+	for range w.cfg.Writers {
+		begin(w.write)
+	}
+	for range slowWriters {
+		begin(w.writeSlowly)
+	}
+	for i := range actors {
+		begin(func(ctx, whole context.Context, r *rand.Rand) error { return w.act(ctx, whole, r, i) })
+	}
+	begin(func(ctx, _ context.Context, _ *rand.Rand) error { return w.watchHead(ctx) })
+	all.Wait()
+	close(failed)
+	var err error
+	for one := range failed {
+		err = errors.Join(err, one)
+	}
+	return err
+}
+
+func pause(r *rand.Rand, mean time.Duration) time.Duration {
+	return time.Duration(r.ExpFloat64() * float64(mean))
+}
+
+func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+
+// write publishes, and has some of it deleted a little later.
+func (w *workload) write(ctx, whole context.Context, r *rand.Rand) error {
+	mean := time.Duration(float64(w.cfg.Writers) / w.cfg.Rate * float64(time.Second))
+	var deleting sync.WaitGroup
+	defer deleting.Wait()
+	for clock.Sleep(ctx, pause(r, mean)) == nil {
+		author := pick(r, w.authors)
+		note, err := w.publish(whole, r.IntN(w.place.Servers()), author)
+		if err != nil {
+			w.count.add("notes of which the writer does not know")
+			continue
+		}
+		if r.IntN(deletedEvery) == 0 {
+			mine := choicesOf(r.Uint64(), 0)
+			deleting.Go(func() {
+				_ = clock.Sleep(ctx, pause(mine, deletedAfter)) // at the end at once
+				w.remove(whole, mine, author, note)
+			})
+		}
+	}
+	return nil
+}
+
+// publish publishes a note by one server and returns its number.
+func (w *workload) publish(ctx context.Context, server int, author member) (int64, error) {
+	sent := w.now()
+	got, err := w.api.call(ctx, server, author.Person, publishNote, map[string]any{"i": map[string]any{
+		"shopId": scalar.ID{Type: "Shop", N: w.shop}.String(), "title": "a live note", "content": strconv.FormatInt(int64(sent), 10),
+	}})
+	if err != nil {
+		return 0, err
+	}
+	if got.Data.PublishNote == nil || got.Data.PublishNote.Note == nil {
+		return 0, errors.New("a note was published without an answer")
+	}
+	note, err := idOf("Note", got.Data.PublishNote.Note.ID)
+	if err != nil {
+		return 0, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.published[note] = published{sent, w.now()}
+	return note, nil
+}
+
+// remove deletes a note.
+func (w *workload) remove(ctx context.Context, r *rand.Rand, author member, note int64) {
+	w.mu.Lock()
+	w.deletes[note] = w.now()
+	w.mu.Unlock()
+	// A second try may hear that there is none any more.
+	_, err := w.api.surely(ctx, r, author.Person, deleteNote, map[string]any{"i": scalar.ID{Type: "Note", N: note}.String()})
+	if err != nil && !errors.Is(err, errRefused) {
+		w.count.add("notes whose deletion nobody confirmed")
+	}
+}
+
+// writeSlowly publishes in transactions that take their time between the note's id and its
+// number, and hold the number for a moment: ids and commits are not in the same order.
+// Some take everything back. Nobody is told of what they publish.
+func (w *workload) writeSlowly(ctx, whole context.Context, r *rand.Rand) error {
+	for clock.Sleep(ctx, pause(r, slowEvery)) == nil {
+		if err := w.slowly(whole, r, pick(r, w.authors)); err != nil {
+			return fmt.Errorf("publish slowly: %w", err)
+		}
+	}
+	return nil
+}
+
+func (w *workload) slowly(ctx context.Context, r *rand.Rand, author member) error {
+	tx, err := w.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	now := time.Now().UnixMilli()
+	var id, seq int64
+	if err := tx.QueryRowContext(ctx, `INSERT INTO notes (author_id, shop_id, title, content, images, created_at)
+		VALUES ($1, $2, 'a slow note', 'slow', '[]', $3) RETURNING id`, author.id, w.shop, now).Scan(&id); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO note_counts (id, hot) VALUES ($1, 0)`, id); err != nil {
+		return err
+	}
+	_ = clock.Sleep(ctx, time.Duration(r.Int64N(int64(slowFor))))
+	if err := tx.QueryRowContext(ctx, `UPDATE feed_head SET seq = seq + 1 WHERE id = 1 RETURNING seq`).Scan(&seq); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE notes SET seq = $2 WHERE id = $1`, id, seq); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO note_events (seq, kind, note_id, author_id) VALUES ($1, 'ADDED', $2, $3)`, seq, id, author.id); err != nil {
+		return err
+	}
+	_ = clock.Sleep(ctx, time.Duration(r.Int64N(int64(numberFor))))
+	if r.IntN(3) == 0 {
+		w.count.add("slow notes that were taken back")
+		return nil
+	}
+	w.count.add("slow notes")
+	return tx.Commit()
+}
+
+// act has its users follow and unfollow. No pair is anybody else's.
+func (w *workload) act(ctx, whole context.Context, r *rand.Rand, number int) error {
+	var mine []member
+	for i := number; i < len(w.users); i += actors {
+		mine = append(mine, w.users[i])
+	}
+	if len(mine) == 0 {
+		return nil
+	}
+	for clock.Sleep(ctx, pause(r, actEvery)) == nil {
+		user, author := pick(r, mine), pick(r, w.authors[1:])
+		do := w.follow
+		if w.followed(user, author) {
+			do = w.unfollow
+		}
+		if err := do(whole, r, user, author); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *workload) followed(user, author member) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.follows[Pair{user.id, author.id}]
+	return len(all) > 0 && !all[len(all)-1].Ended
+}
+
+// follow has a user follow an author, surely.
+func (w *workload) follow(ctx context.Context, r *rand.Rand, user, author member) error {
+	if _, err := w.api.surely(ctx, r, user.Person, follow, map[string]any{"i": author.ID}); err != nil {
+		return fmt.Errorf("have user %d follow user %d: %w", user.id, author.id, err)
+	}
+	var f Follow
+	err := w.db.QueryRowContext(ctx, `SELECT since_seq FROM follows WHERE follower_id = $1 AND followee_id = $2`, user.id, author.id).Scan(&f.Since)
+	if err != nil {
+		return fmt.Errorf("read since when user %d follows user %d: %w", user.id, author.id, err)
+	}
+	w.count.add("follows")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pair := Pair{user.id, author.id}
+	w.follows[pair] = append(w.follows[pair], f)
+	return nil
+}
+
+// unfollow ends that a user follows an author, surely.
+func (w *workload) unfollow(ctx context.Context, r *rand.Rand, user, author member) error {
+	asked := w.now()
+	if _, err := w.api.surely(ctx, r, user.Person, unfollow, map[string]any{"i": author.ID}); err != nil {
+		return fmt.Errorf("have user %d unfollow user %d: %w", user.id, author.id, err)
+	}
+	w.count.add("unfollows")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pair := Pair{user.id, author.id}
+	last := &w.follows[pair][len(w.follows[pair])-1]
+	last.Ended, last.Asked = true, asked
+	w.ended[pair] = append(w.ended[pair], w.now())
+	return nil
+}
+
+// watchHead notes how far the feed is.
+func (w *workload) watchHead(ctx context.Context) error {
+	for clock.Sleep(ctx, headEvery) == nil {
+		h := head{at: w.now()}
+		if err := w.db.QueryRowContext(ctx, `SELECT seq FROM feed_head WHERE id = 1`).Scan(&h.seq); err != nil {
+			if ctx.Err() != nil {
+				return nil //nolint:nilerr // it is over
+			}
+			return fmt.Errorf("read the head of the feed: %w", err)
+		}
+		w.heads = append(w.heads, h)
+	}
+	return nil
+}
+
+// history is what users did, with the numbers behind which they may hear nothing any more.
+// It is for when all is over.
+func (w *workload) history() map[Pair][]Follow {
+	for pair, ends := range w.ended {
+		for i, answered := range ends {
+			late := slices.IndexFunc(w.heads, func(h head) bool { return h.at >= answered+w.cfg.Leeway })
+			if late >= 0 {
+				w.follows[pair][i].Late = w.heads[late].seq
+			}
+		}
+	}
+	return w.follows
+}
+
+// log reads all that was published and deleted.
+func (w *workload) log(ctx context.Context) (events []Event, err error) {
+	rows, err := w.db.QueryContext(ctx, `SELECT seq, kind, note_id, author_id FROM note_events ORDER BY seq`)
+	if err != nil {
+		return nil, fmt.Errorf("read the log: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var e Event
+		var kind string
+		if err := rows.Scan(&e.Seq, &kind, &e.Note, &e.Author); err != nil {
+			return nil, fmt.Errorf("read the log: %w", err)
+		}
+		e.Kind = Added
+		if kind == "REMOVED" {
+			e.Kind = Removed
+		}
+		if n := len(events); n > 0 && events[n-1].Seq+1 != e.Seq {
+			return nil, fmt.Errorf("the log has a hole before %d", e.Seq)
+		}
+		events = append(events, e)
+	}
+	return events, rows.Err()
+}

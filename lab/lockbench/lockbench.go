@@ -1,0 +1,93 @@
+// Package lockbench measures package lock: what it costs beside the two bare
+// commands that any lock needs, how soon a lock changes hands, what it asks of
+// Redis meanwhile, and whether it holds what it promises when callers give up and
+// nodes stop. Where redsync alone does the same, its figures stand beside.
+package lockbench
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
+	"github.com/tandian-dev/tandian/lab/harness"
+)
+
+// Options says how [Rows] measures. Processes is required.
+type Options struct {
+	RedisURL  string           // one Redis; "" starts a redis-server for the run
+	Rounds    int              // of lock and unlock, an odd number of 100 each; default 401
+	Handovers int              // between two processes; default 1000
+	Waiters   int              // of one lock, in three processes; default 200
+	Cancelled int              // calls that are cancelled; default 10 000
+	Leases    int              // that are held when Redis stops; default 1000
+	Processes func() *exec.Cmd // a command that calls Process on its standard input and output
+	Progress  io.Writer        // what is being measured; default nowhere
+
+	// More for a test on a busy machine, which may stand still for longer than a guard.
+	tidying time.Duration // in which what was cancelled has to be gone; default 1 s
+	ttl     time.Duration // of the leases; default 2 s
+}
+
+func (o *Options) complete() {
+	o.Rounds, o.Handovers, o.Waiters = cmp.Or(o.Rounds, 401), cmp.Or(o.Handovers, 1000), cmp.Or(o.Waiters, 200)
+	o.Cancelled, o.Leases = cmp.Or(o.Cancelled, 10_000), cmp.Or(o.Leases, 1000)
+	o.Progress = cmp.Or(o.Progress, io.Discard)
+	o.tidying, o.ttl = cmp.Or(o.tidying, time.Second), cmp.Or(o.ttl, 2*time.Second)
+}
+
+// Rows measures the lock and writes a table to out. What stops or slows a Redis,
+// or counts all that it does, has redis-servers of its own, and the table says so
+// where there is none to start. Every figure has the goal of the design beside it.
+func Rows(ctx context.Context, o Options, out io.Writer) error {
+	o.complete()
+	private, err := subprocess.StartRedis(ctx)
+	if err == nil {
+		defer private.Stop()
+	} else if !errors.Is(err, subprocess.ErrNoServer) || o.RedisURL == "" {
+		return err
+	}
+	if o.RedisURL == "" {
+		o.RedisURL = private.URL
+	}
+	b := &lockBench{Options: o, private: private, prefix: "tdbench-" + rand.Text()[:8]}
+	if b.rdb, err = subprocess.OpenRedis(o.RedisURL); err != nil {
+		return err
+	}
+	defer func() { _ = b.rdb.Close() }()
+	var without error // of those that need redis-servers of their own
+	if private == nil {
+		without = subprocess.ErrNoServer
+	}
+	return harness.Table(ctx, "bench lock", []harness.Measurement{
+		{Name: "lock and unlock beside bare commands", Measure: b.cost},
+		{Name: "hand-over between two processes", Measure: b.handover},
+		{Name: "many waiters in three processes", Measure: b.crowd},
+		{Name: "what Redis is asked while somebody waits", Measure: b.silence, Without: without},
+		{Name: "calls that are cancelled over a slow link", Measure: b.cancelled, Without: without},
+		{Name: "a stopped Redis", Measure: b.stopped, Without: without},
+		{Name: "one of three nodes stopped", Measure: b.quorum, Without: without},
+	}, out, o.Progress)
+}
+
+// lockBench is one run.
+type lockBench struct {
+	Options
+	rdb     redis.UniversalClient
+	private *subprocess.Redis // nil: there is none
+	prefix  string            // of all keys, which have a life
+	parts   int
+}
+
+// part is a prefix that no other measurement of this run has.
+func (b *lockBench) part() string {
+	b.parts++
+	return fmt.Sprintf("%s-%d", b.prefix, b.parts)
+}

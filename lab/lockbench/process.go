@@ -1,0 +1,145 @@
+package lockbench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
+)
+
+// setting is how a process locks.
+type setting struct {
+	URL, Prefix string
+	Alone       bool // with redsync, not with package lock
+}
+
+// question is what a process is to do. It is given a lock's name.
+type question struct {
+	Do      deed
+	Name    string
+	Waiters int           // of crowd
+	Times   int           // of crowd: that each of them takes the lock
+	Hold    time.Duration // of crowd
+	For     time.Duration // of crowd: how long, at most; it may be cut off
+}
+
+type deed string
+
+const (
+	take  deed = "take"  // waits for the lock and keeps it
+	give  deed = "give"  // releases it
+	crowd deed = "crowd" // has waiters take it in turn and release it soon
+)
+
+// answer is what a process did.
+type answer struct {
+	Turns    []turn
+	Attempts int64 // so far
+	Err      string
+}
+
+// turn is one time that a lock was held. Times are unix nanoseconds: processes of
+// one machine have one clock.
+type turn struct {
+	Order    int64
+	Granted  int64
+	Released int64 // when its release began
+}
+
+// Process is a process of those measurements that need several.
+func Process(ctx context.Context, in io.Reader, out io.Writer) error {
+	return subprocess.Serve(in, out, func(s setting) (func(question) answer, error) {
+		w, _, err := place{alone: s.Alone, urls: []string{s.URL}, Options: lock.Options{Prefix: s.Prefix}}.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p := &process{way: w} // it ends with the process
+		return func(q question) answer { return p.do(ctx, q) }, nil
+	})
+}
+
+type process struct {
+	way way
+
+	mu    sync.Mutex
+	kept  held // of take
+	turns []turn
+}
+
+func (p *process) do(ctx context.Context, q question) answer {
+	var err error
+	var a answer
+	switch q.Do {
+	case take:
+		a.Turns, err = p.take(ctx, q.Name)
+	case give:
+		a.Turns, err = p.give(ctx)
+	case crowd:
+		a.Turns, err = p.crowd(ctx, q)
+	default:
+		err = fmt.Errorf("there is no deed %q", q.Do)
+	}
+	if a.Attempts = p.way.attempts(); err != nil {
+		a.Err = err.Error()
+	}
+	return a
+}
+
+func (p *process) take(ctx context.Context, name string) ([]turn, error) {
+	h, order, err := p.way.acquire(ctx, name)
+	granted := time.Now().UnixNano()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept = h
+	return []turn{{Order: order, Granted: granted}}, err
+}
+
+func (p *process) give(ctx context.Context) ([]turn, error) {
+	p.mu.Lock()
+	h := p.kept
+	p.mu.Unlock()
+	released := time.Now().UnixNano()
+	return []turn{{Released: released}}, h.Release(ctx)
+}
+
+func (p *process) crowd(ctx context.Context, q question) ([]turn, error) {
+	ctx, cancel := context.WithTimeout(ctx, q.For)
+	defer cancel()
+	var all sync.WaitGroup
+	var first error
+	for range q.Waiters {
+		all.Go(func() {
+			for range q.Times {
+				t, err := p.once(ctx, q)
+				p.mu.Lock()
+				if err == nil {
+					p.turns = append(p.turns, t)
+				} else if ctx.Err() == nil && first == nil {
+					first = err
+				}
+				p.mu.Unlock()
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return p.turns, first
+}
+
+func (p *process) once(ctx context.Context, q question) (turn, error) {
+	h, order, err := p.way.acquire(ctx, q.Name)
+	t := turn{Order: order, Granted: time.Now().UnixNano()}
+	if err != nil {
+		return t, err
+	}
+	_ = clock.Sleep(ctx, q.Hold)
+	t.Released = time.Now().UnixNano()
+	return t, h.Release(context.WithoutCancel(ctx))
+}

@@ -1,0 +1,141 @@
+package lockbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
+	"github.com/tandian-dev/tandian/lab/harness"
+)
+
+// stopped stops the private Redis while many locks are held, and looks whether the
+// work of each was told to stop before its lock could be another's.
+func (b *lockBench) stopped(ctx context.Context) (rows []harness.Row, err error) {
+	signal, err := b.private.Signal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ttl := b.ttl
+	p := place{urls: []string{b.private.URL}, Options: lock.Options{TTL: ttl, Prefix: b.part()}}
+	w, stop, err := p.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	locker := w.(ours)
+	leases := make([]*lock.Lease, b.Leases)
+	for i := range leases {
+		if leases[i], err = locker.Acquire(ctx, fmt.Sprintf("lease %d", i)); err != nil {
+			return nil, err
+		}
+	}
+	if err := clock.Sleep(ctx, ttl); err != nil { // each was renewed
+		return nil, err
+	}
+	var early harness.Times
+	late := 0
+	if err := signal("STOP"); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, signal("CONT")) }()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, h := range leases {
+		all.Go(func() { //nolint:contextcheck // the context of the lease is what is measured
+			<-h.Context().Done()
+			before := time.Until(h.Until())
+			mu.Lock()
+			defer mu.Unlock()
+			if early = append(early, before); before <= 0 || !errors.Is(context.Cause(h.Context()), lock.ErrLost) {
+				late++
+			}
+		})
+	}
+	all.Wait()
+	return []harness.Row{{
+		What:     fmt.Sprintf("Redis stopped, TTL %.0f s: works told to stop before their lock ended", ttl.Seconds()),
+		Measured: fmt.Sprintf("%d of %d, %.0f ms before at least", b.Leases-late, b.Leases, harness.Millis(early.Percentile(0))),
+		Goal:     fmt.Sprintf("%d", b.Leases), Met: late == 0,
+	}}, nil
+}
+
+// quorum locks on three nodes of which one is stopped.
+func (b *lockBench) quorum(ctx context.Context) (rows []harness.Row, err error) {
+	const times = 500
+	var urls []string
+	var last *subprocess.Redis
+	for range 3 {
+		if last, err = subprocess.StartRedis(ctx); err != nil {
+			return nil, err
+		}
+		defer last.Stop() // also when it is stopped by a signal
+		urls = append(urls, last.URL)
+	}
+	signal, err := last.Signal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := place{urls: urls, Options: lock.Options{Prefix: b.part()}}
+	w, stop, err := p.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	var mine, theirs laps
+	if err := new(laps).lap(ctx, w); err != nil { // with connections, as a server has them
+		return nil, err
+	}
+	if err := signal("STOP"); err != nil {
+		return nil, err
+	}
+	for range times {
+		// A pause, or so many connections would be begun that the node's kernel
+		// refuses more, and a node that refuses is none that hangs.
+		if err := errors.Join(mine.lap(ctx, w), clock.Sleep(ctx, 5*time.Millisecond)); err != nil {
+			return nil, err
+		}
+	}
+	p.alone = true
+	for range 5 { // each with new clients, which do not know yet that the node is away
+		if err := theirs.lapAnew(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	row := func(what string, t harness.Times) harness.Row {
+		return harness.Row{What: fmt.Sprintf("%s, p99 of %d", what, len(t)), Measured: spread(t)}
+	}
+	rows = []harness.Row{row("three nodes, one stopped: acquire", mine.acquired), row("three nodes, one stopped: release", mine.released)}
+	for i, t := range []harness.Times{mine.acquired, mine.released} {
+		rows[i].Goal, rows[i].Met = "≤ 50 ms", t.Percentile(99) <= 50*time.Millisecond
+	}
+	return append(rows, row("the same, redsync alone: acquire", theirs.acquired), row("the same, redsync alone: release", theirs.released)), nil
+}
+
+// laps are how long it took to take a lock and to release it.
+type laps struct{ acquired, released harness.Times }
+
+func (l *laps) lap(ctx context.Context, w way) error {
+	begin := time.Now()
+	h, _, err := w.acquire(ctx, "quorum")
+	if err != nil {
+		return err
+	}
+	l.acquired = append(l.acquired, time.Since(begin))
+	begin = time.Now()
+	err = h.Release(ctx)
+	l.released = append(l.released, time.Since(begin))
+	return err
+}
+
+func (l *laps) lapAnew(ctx context.Context, p place) error {
+	w, stop, err := p.open(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.lap(ctx, w), stop())
+}

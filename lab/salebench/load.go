@@ -1,0 +1,128 @@
+package salebench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tandian-dev/tandian/lab/harness"
+	"github.com/tandian-dev/tandian/lab/testbed"
+)
+
+// A load is requests that are sent once each, over connections of which each waits
+// for its answer. It is as lean as it can be, for it shares the machine with what it
+// measures: requests are made before, and of an answer only the words are looked
+// for that tell what it is. Nothing is sent twice.
+type load struct {
+	addr        string // of the server
+	connections int
+	requests    [][]byte // whole, with their headers
+}
+
+// outcomes are how the requests of a load ended.
+type outcomes struct {
+	won, queued, refused int           // queued of won; refused: the sale said no
+	other                int           // answers that are none of these
+	failed               int           // requests without an answer
+	signedOut            int           // answers that say UNAUTHENTICATED
+	example              string        // one of the others
+	broken               error         // why one of the failed did
+	took                 harness.Times // of each answer
+	wins                 []win         // by request; zero of one that did not win
+	all                  time.Duration
+	bytes                int // of an answer that won
+}
+
+// A win is when somebody heard of it, after the begin of the load.
+type win struct{ at time.Duration }
+
+// The words of answers. Those of a bare server are of a queued order.
+var (
+	saysQueued    = []byte(`"status":"QUEUED"`)
+	saysUnpaid    = []byte(`"status":"UNPAID"`)
+	saysSoldOut   = []byte(`"code":"OUT_OF_STOCK"`)
+	saysSignedOut = []byte(`UNAUTHENTICATED`)
+	saysMe        = []byte(`{"data":{"me":{"id":"`)
+)
+
+// run sends all requests. What goes wrong is counted, the load goes on.
+func (l load) run(ctx context.Context) *outcomes {
+	o := &outcomes{wins: make([]win, len(l.requests)), took: make(harness.Times, len(l.requests))}
+	each := make([]outcomes, l.connections)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	begin := time.Now()
+	for i := range each {
+		all.Go(func() {
+			one := &each[i]
+			c := testbed.Conn{Addr: l.addr}
+			defer c.Close()
+			for n := int(next.Add(1)) - 1; n < len(l.requests) && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
+				sent := time.Now()
+				answer, err := c.Ask(ctx, l.requests[n])
+				now := time.Now()
+				o.took[n] = now.Sub(sent)
+				if one.note(answer, err) {
+					o.wins[n].at = now.Sub(begin)
+				}
+			}
+		})
+	}
+	all.Wait()
+	o.all = time.Since(begin)
+	for i := range each {
+		o.add(&each[i])
+	}
+	return o
+}
+
+// note counts one answer, and reports whether it is a win.
+func (o *outcomes) note(answer []byte, err error) bool {
+	switch {
+	case err != nil:
+		o.failed++
+		o.broken = err
+	case bytes.Contains(answer, saysQueued):
+		o.won, o.bytes = o.won+1, len(answer)
+		o.queued++
+		return true
+	case bytes.Contains(answer, saysUnpaid), bytes.HasPrefix(answer, saysMe):
+		o.won, o.bytes = o.won+1, len(answer)
+		return true
+	case bytes.Contains(answer, saysSoldOut):
+		o.refused++
+	default:
+		if bytes.Contains(answer, saysSignedOut) {
+			o.signedOut++
+		}
+		o.other++
+		o.example = string(answer)
+	}
+	return false
+}
+
+func (o *outcomes) add(p *outcomes) {
+	o.won, o.queued, o.refused = o.won+p.won, o.queued+p.queued, o.refused+p.refused
+	o.other, o.failed, o.signedOut = o.other+p.other, o.failed+p.failed, o.signedOut+p.signedOut
+	o.bytes = max(o.bytes, p.bytes)
+	if p.example != "" {
+		o.example = p.example
+	}
+	if p.broken != nil {
+		o.broken = p.broken
+	}
+}
+
+// rate is the wins of a second.
+func (o *outcomes) rate() float64 { return float64(o.won) / o.all.Seconds() }
+
+// odd says what else there was than wins, "" for nothing.
+func (o *outcomes) odd() string {
+	if o.refused+o.other+o.failed == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d refused, %d other answers (%.200s), %d without an answer (%v)", o.refused, o.other, o.example, o.failed, o.broken)
+}

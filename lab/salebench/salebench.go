@@ -1,0 +1,157 @@
+// Package salebench measures flash sales end to end: how many orders a second are
+// admitted and stored, how soon somebody is told that nothing is left, and what
+// that costs in round trips, on a Redis and a PostgreSQL that keep what they are
+// told. What a bare script and a bare INSERT do on the same servers in the same run
+// stands beside it. After each sale it counts whether every piece was sold once.
+package salebench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/ent/migrate"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
+	"github.com/tandian-dev/tandian/lab/harness"
+)
+
+// A Result is what somebody is told who wants a piece.
+type Result int
+
+// All results.
+const (
+	Stored  Result = iota + 1 // the order is in the database
+	Queued                    // it will be
+	SoldOut                   // no piece is left
+)
+
+// A Sale is one flash sale that is open. It is safe for concurrent use.
+type Sale interface {
+	// Order orders a piece for a user. An error says that the user has to try again.
+	Order(ctx context.Context, user int64) (Result, error)
+	// Left counts the pieces that Redis still has.
+	Left(ctx context.Context) (int, error)
+	// Voucher is the id of the row of flash_sales, and voucher_id of the orders.
+	Voucher() int64
+}
+
+// A Shop opens sales.
+type Shop interface {
+	Open(ctx context.Context, stock int) (Sale, error)
+	// Run does the work of a server, what stores orders above all, until ctx ends.
+	Run(ctx context.Context) error
+	// Close is called after Run has returned.
+	Close() error
+}
+
+// Stores are where a [Shop] keeps its sales, empty and migrated.
+type Stores struct {
+	DatabaseURL, RedisURL string
+	// Trips counts round trips: hook every client with it by which users are served.
+	Trips redis.Hook
+}
+
+// Options says how [Rows] measures. Start is required.
+type Options struct {
+	Start    func(ctx context.Context, on Stores) (Shop, error)
+	Users    int       // of a sale, with a piece for each; default 40 000
+	Callers  []int     // that order at a time, a table for each; default 256 and 1024
+	Rounds   int       // sales for each; default 3
+	Progress io.Writer // what is being measured; default nowhere
+
+	patience time.Duration // until the last order is stored; default 1 min
+}
+
+func (o *Options) complete() {
+	o.Users, o.Rounds = cmp.Or(o.Users, 40_000), cmp.Or(o.Rounds, 3)
+	o.Progress, o.patience = cmp.Or(o.Progress, io.Discard), cmp.Or(o.patience, time.Minute)
+	if len(o.Callers) == 0 {
+		o.Callers = []int{256, 1024}
+	}
+}
+
+// Rows measures sales on servers of its own and writes a table to out. The error is
+// [subprocess.ErrNoServer] or [subprocess.ErrNoPostgres] if there are none to start.
+func Rows(ctx context.Context, o Options, out io.Writer) (err error) {
+	o.complete()
+	pg, err := subprocess.StartPostgres(ctx)
+	if err != nil {
+		return err
+	}
+	defer pg.Stop()
+	private, err := subprocess.StartRedis(ctx, "--appendonly", "yes", "--appendfsync", "everysec")
+	if err != nil {
+		return err
+	}
+	defer private.Stop()
+	b := &saleBench{Options: o}
+	if b.rdb, err = subprocess.OpenPatient(private.URL); err != nil {
+		return err
+	}
+	defer func() { _ = b.rdb.Close() }()
+	if b.db, err = openDatabase(ctx, pg.URL); err != nil {
+		return err
+	}
+	defer func() { _ = b.db.Close() }()
+	if b.shop, err = o.Start(ctx, Stores{DatabaseURL: pg.URL, RedisURL: private.URL, Trips: &b.trips}); err != nil {
+		return fmt.Errorf("open the shop: %w", err)
+	}
+	defer func() { err = errors.Join(err, b.shop.Close()) }()
+	return b.serve(ctx, func(ctx context.Context) error {
+		list := []harness.Measurement{{Name: "what the servers do by themselves", Measure: b.anchors}}
+		for _, callers := range o.Callers {
+			list = append(list, harness.Measurement{
+				Name:    fmt.Sprintf("sales to %d at a time", callers),
+				Measure: func(ctx context.Context) ([]harness.Row, error) { return b.sales(ctx, callers) },
+			})
+		}
+		return harness.Table(ctx, "bench sale", list, out, o.Progress)
+	})
+}
+
+func openDatabase(ctx context.Context, url string) (*store.SQL, error) {
+	db, err := store.OpenSQL(store.SQLConfig{URL: url})
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	files, err := migrate.Files(db.Dialect)
+	if err == nil {
+		_, err = db.Migrate(ctx, files)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare the database: %w", err), db.Close())
+	}
+	return db, nil
+}
+
+// saleBench is one run.
+type saleBench struct {
+	Options
+	db    *store.SQL
+	rdb   redis.UniversalClient
+	shop  Shop
+	trips trips
+	users int64 // that were given out
+
+	bare bare // what the servers did by themselves
+}
+
+// serve does the work of the server while something is measured.
+func (b *saleBench) serve(ctx context.Context, measure func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.shop.Run(ctx)
+		stop() // without it nothing comes to its end
+	}()
+	err := measure(ctx)
+	stop()
+	return errors.Join(err, <-ended)
+}

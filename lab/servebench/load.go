@@ -1,0 +1,121 @@
+package servebench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tandian-dev/tandian/lab/harness"
+	"github.com/tandian-dev/tandian/lab/testbed"
+)
+
+// A request is one, whole, as it goes over the wire, and its right answer.
+type request struct {
+	wire []byte
+	want []byte // what the body begins with, or what it contains
+	all  int    // bytes of the body; 0: want is contained somewhere
+}
+
+func (r *request) right(answer []byte) bool {
+	if r.all == 0 {
+		return bytes.Contains(answer, r.want)
+	}
+	return len(answer) == r.all && bytes.HasPrefix(answer, r.want)
+}
+
+// bareRequests are the same requests to a handler that answers spaces.
+func bareRequests(requests []request) []request {
+	bare := make([]request, len(requests))
+	for i, r := range requests {
+		bare[i] = request{wire: r.wire}
+	}
+	return bare
+}
+
+// A load is requests over connections, each of which waits for its answer.
+type load struct {
+	addr        string
+	connections int
+	requests    []request
+}
+
+// outcomes are how a load went.
+type outcomes struct {
+	n, wrong int // right answers, and others
+	example  string
+	took     harness.Times
+	all      time.Duration
+}
+
+func (o *outcomes) rate() float64 { return float64(o.n) / o.all.Seconds() }
+
+// closed sends the next request on each connection as soon as it has the answer to the
+// one before, for a time, or until every request was sent once unless they repeat.
+func (l load) closed(ctx context.Context, dur time.Duration, repeat bool) *outcomes {
+	end := time.Now().Add(dur)
+	return l.run(ctx, func(n int) (due time.Time, more bool) {
+		now := time.Now()
+		return now, now.Before(end) && (repeat || n < len(l.requests))
+	})
+}
+
+// open sends so many requests a second whether the ones before are answered or not, as
+// far as there are connections. The time of an answer begins when its request was to be
+// sent, so a server that stalls is seen by all who had to wait (no coordinated omission).
+func (l load) open(ctx context.Context, dur time.Duration, rate float64, repeat bool) *outcomes {
+	begin, all := time.Now(), int(rate*dur.Seconds())
+	return l.run(ctx, func(n int) (due time.Time, more bool) {
+		if n >= all || !repeat && n >= len(l.requests) {
+			return begin, false
+		}
+		due = begin.Add(time.Duration(float64(n) / rate * float64(time.Second)))
+		time.Sleep(time.Until(due))
+		return due, true
+	})
+}
+
+func (l load) run(ctx context.Context, next func(n int) (due time.Time, more bool)) *outcomes {
+	each := make([]outcomes, l.connections)
+	var number atomic.Int64
+	var all sync.WaitGroup
+	begin := time.Now()
+	for i := range each {
+		all.Go(func() {
+			o := &each[i]
+			c := testbed.Conn{Addr: l.addr}
+			defer c.Close()
+			for ctx.Err() == nil {
+				n := int(number.Add(1)) - 1
+				due, more := next(n)
+				if !more {
+					return
+				}
+				r := &l.requests[n%len(l.requests)]
+				answer, err := c.Ask(ctx, r.wire)
+				switch {
+				case err != nil:
+					o.wrong++
+					o.example = err.Error()
+				case !r.right(answer):
+					o.wrong++
+					o.example = fmt.Sprintf("%.300s, not %.300s", answer, r.want)
+				default:
+					o.n++
+					o.took = append(o.took, time.Since(due))
+				}
+			}
+		})
+	}
+	all.Wait()
+	whole := &outcomes{all: time.Since(begin)}
+	for _, o := range each {
+		whole.n, whole.wrong, whole.took = whole.n+o.n, whole.wrong+o.wrong, append(whole.took, o.took...)
+		if o.example != "" {
+			whole.example = o.example
+		}
+	}
+	return whole
+}

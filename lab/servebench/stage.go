@@ -1,0 +1,352 @@
+package servebench
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed" // statements
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
+	"github.com/tandian-dev/tandian/lab/testbed"
+)
+
+//go:embed sql/shops.sql
+var shopsSQL string
+
+// bench is one run.
+type bench struct {
+	Options
+	db      *store.SQL            // nil: not known
+	rdb     redis.UniversalClient // nil: not known
+	codes   *testbed.Codes        // nil: login codes go elsewhere
+	server  *target
+	closers []func()
+
+	people             []person // the administrator, the merchant, customers
+	firstShop, allShop int64    // shops are numbered in a row; 0: it is not known
+	asked              int64    // of them, that were asked for once
+	checkedIn          int      // customers
+	phones             int      // that signed in
+	types              []string
+	shops, notes       []string
+}
+
+// A person has a session.
+type person struct {
+	testbed.Session
+	address string
+}
+
+// A target is a server that is measured.
+type target struct {
+	url     *url.URL
+	process *testbed.Server // nil: not ours
+}
+
+func (t *target) addr() string { return t.url.Host }
+
+func (b *bench) close() {
+	for _, end := range slices.Backward(b.closers) {
+		end()
+	}
+}
+
+// open opens or finds the stores and the server, and looks what there is.
+func (b *bench) open(ctx context.Context) error {
+	if b.At == "" {
+		if err := b.openOwn(ctx); err != nil {
+			return err
+		}
+	} else if err := b.openOther(); err != nil {
+		return err
+	}
+	return b.look(ctx)
+}
+
+// openOwn starts stores, seeds a town and starts a server.
+func (b *bench) openOwn(ctx context.Context) error {
+	pg, err := subprocess.StartPostgres(ctx)
+	if err != nil {
+		return err
+	}
+	b.closers = append(b.closers, pg.Stop)
+	private, err := subprocess.StartRedis(ctx, "--appendonly", "yes", "--appendfsync", "everysec")
+	if err != nil {
+		return err
+	}
+	b.closers = append(b.closers, private.Stop)
+	b.DatabaseURL, b.RedisURL = pg.URL, private.URL
+	if b.codes, err = testbed.ServeCodes(ctx, rand.Text()); err != nil {
+		return fmt.Errorf("serve the webhook of login codes: %w", err)
+	}
+	b.closers = append(b.closers, func() { _ = b.codes.Close() })
+	if err := b.openStores(); err != nil {
+		return err
+	}
+	b.Tokens = filepath.Join(b.Dir, "tokens")
+	cmd := b.command("tandian", b.Town.Arguments(b.Tokens)...)
+	cmd.Stdout, cmd.Stderr = b.Progress, b.Progress
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("seed the town: %w", err)
+	}
+	if err := testbed.Settle(ctx, b.db); err != nil {
+		return err
+	}
+	b.server, err = b.start(ctx, b.Without...)
+	return err
+}
+
+// settle waits until a server has done what it does in the background once: the notes of the
+// town go into the inboxes of those who follow their authors.
+func (b *bench) settle(ctx context.Context, s *target) error {
+	fmt.Fprintln(b.Progress, "bench serve: waiting for the server to be idle")
+	for begin := time.Now(); ; {
+		before, err := b.costs(ctx, s)
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(idleLook):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		after, err := b.costs(ctx, s)
+		if err != nil {
+			return err
+		}
+		if after.since(before).server < idleLook/idlePart {
+			return nil
+		}
+		if time.Since(begin) > idlePatience {
+			return fmt.Errorf("the server was not idle within %v", idlePatience)
+		}
+	}
+}
+
+const (
+	idleLook     = 2 * time.Second
+	idlePart     = 25 // of a processor
+	idlePatience = 10 * time.Minute
+)
+
+// start starts a server that does without some of its means.
+func (b *bench) start(ctx context.Context, without ...string) (*target, error) {
+	var args []string
+	if len(without) > 0 {
+		args = []string{"--without", strings.Join(without, ",")}
+	}
+	p, err := testbed.Start(ctx, func() *exec.Cmd { return b.command("serve", args...) }, testbed.Setting{})
+	if err != nil {
+		return nil, err
+	}
+	b.closers = append(b.closers, p.Kill)
+	s := &target{&url.URL{Scheme: "http", Host: p.Addr}, p}
+	return s, b.settle(ctx, s)
+}
+
+// command starts a process of this program, with the settings of a production on the stores
+// of this run. Each client has an address of its own. No limit is lifted.
+func (b *bench) command(process string, args ...string) *exec.Cmd {
+	cmd := b.Again(append([]string{
+		process, "--database-url", b.DatabaseURL, "--redis-url", b.RedisURL, "--addr", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1",
+		"--media-url", "file://" + filepath.Join(b.Dir, "media"), "--code-sender", "webhook", "--code-webhook-url", b.codes.URL,
+		"--zone", "UTC", "--l1-bytes", strconv.Itoa(256 << 20), "--log-format", "json", "--log-level", "warn",
+	}, args...)...)
+	cmd.Env = append(testbed.Environment(), "TANDIAN_CODE_WEBHOOK_SECRET="+b.codes.Secret)
+	cmd.Stderr = b.Progress
+	return cmd
+}
+
+// openOther finds a server that runs.
+func (b *bench) openOther() error {
+	at, err := url.Parse(b.At)
+	if err != nil || at.Scheme != "http" || at.Host == "" {
+		return fmt.Errorf("%q is no http:// URL of a server", b.At)
+	}
+	if at.Port() == "" {
+		at.Host += ":80"
+	}
+	b.server = &target{url: at}
+	return b.openStores()
+}
+
+func (b *bench) openStores() (err error) {
+	if b.DatabaseURL != "" {
+		if b.db, err = store.OpenSQL(store.SQLConfig{URL: b.DatabaseURL}); err != nil {
+			return err
+		}
+		b.closers = append(b.closers, func() { _ = b.db.Close() })
+	}
+	if b.RedisURL != "" {
+		if b.rdb, err = subprocess.OpenPatient(b.RedisURL); err != nil {
+			return err
+		}
+		b.closers = append(b.closers, func() { _ = b.rdb.Close() })
+	}
+	return nil
+}
+
+// look reads who and what there is.
+func (b *bench) look(ctx context.Context) (err error) {
+	if b.people, err = readPeople(b.Tokens); err != nil {
+		return err
+	}
+	if b.db != nil {
+		var first, last, all int64
+		if err := b.db.QueryRowContext(ctx, sqlfile.Statement(shopsSQL)).Scan(&first, &last, &all); err != nil {
+			return fmt.Errorf("count the shops: %w", err)
+		}
+		if all == last-first+1 {
+			b.firstShop, b.allShop = first, all
+		}
+	}
+	var seen struct {
+		ShopTypes []struct{ ID string }
+		Shops     struct {
+			Edges []struct{ Node struct{ ID string } }
+		}
+		HotNotes struct {
+			Edges []struct{ Node struct{ ID string } }
+		}
+	}
+	if err := b.ask(ctx, b.people[2], "{ shopTypes { id } shops(first: 100) { edges { node { id } } } hotNotes(first: 50) { edges { node { id } } } }", nil, &seen); err != nil {
+		return fmt.Errorf("look what there is: %w", err)
+	}
+	for _, t := range seen.ShopTypes {
+		b.types = append(b.types, t.ID)
+	}
+	for _, e := range seen.Shops.Edges {
+		b.shops = append(b.shops, e.Node.ID)
+	}
+	for _, e := range seen.HotNotes.Edges {
+		b.notes = append(b.notes, e.Node.ID)
+	}
+	if len(b.types) == 0 || len(b.shops) == 0 || len(b.notes) == 0 {
+		return errors.New("the town has no types, shops or notes: seed it first")
+	}
+	return nil
+}
+
+// readPeople reads the file that tandian seed writes.
+func readPeople(path string) (people []person, err error) {
+	sessions, err := testbed.ReadSessions(path)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range sessions {
+		people = append(people, person{s, testbed.Address(i + 1)})
+	}
+	if len(people) < 100 || people[0].Role != "ADMIN" || people[1].Role != "MERCHANT" {
+		return nil, errors.New("these are not an administrator, a merchant and some hundred customers")
+	}
+	return people, nil
+}
+
+// ask asks a question that is not measured, and reads the data of its answer.
+func (b *bench) ask(ctx context.Context, who person, document string, variables map[string]any, data any) error {
+	c := testbed.Conn{Addr: b.server.addr()}
+	defer c.Close()
+	body, err := c.Ask(ctx, wire(b.server, who, document, variables))
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Data   json.RawMessage
+		Errors []struct{ Message string }
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return fmt.Errorf("%.200s: %w", body, err)
+	}
+	if len(answer.Errors) > 0 {
+		return errors.New(answer.Errors[0].Message)
+	}
+	return json.Unmarshal(answer.Data, data)
+}
+
+// wire is a request as it is sent.
+func wire(to *target, who person, document string, variables map[string]any) []byte {
+	question := map[string]any{"query": document}
+	if len(variables) > 0 {
+		question["variables"] = variables
+	}
+	body, err := json.Marshal(question)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return fmt.Appendf(nil, "POST /graphql HTTP/1.1\r\nHost: %s\r\nUser-Agent: servebench\r\nAccept: application/json\r\nContent-Type: application/json\r\n"+
+		"Authorization: Bearer %s\r\nX-Forwarded-For: %s\r\nContent-Length: %d\r\n\r\n%s", to.url.Host, who.Token, who.address, len(body), body)
+}
+
+// cost is what was used so far.
+type cost struct {
+	server  time.Duration
+	mallocs float64
+	stores  testbed.StoresCPU
+}
+
+func (c cost) since(before cost) cost {
+	return cost{c.server - before.server, c.mallocs - before.mallocs, c.stores.Since(before.stores)}
+}
+
+// costs asks the server and the stores.
+func (b *bench) costs(ctx context.Context, s *target) (c cost, err error) {
+	if s.process != nil {
+		a, err := s.process.Ask(ctx, testbed.Question{})
+		if err != nil {
+			return c, err
+		}
+		c.server, c.mallocs = a.CPU, float64(a.Mallocs)
+	} else if c, err = scrape(ctx, s); err != nil {
+		return c, fmt.Errorf("read the metrics of the server: %w", err)
+	}
+	if b.db != nil && b.rdb != nil {
+		c.stores, err = testbed.CPUOfStores(ctx, b.rdb, b.db)
+	}
+	return c, err
+}
+
+// scrape reads what a server says of itself.
+func scrape(ctx context.Context, s *target) (c cost, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url.JoinPath("metrics").String(), http.NoBody)
+	if err != nil {
+		return c, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return c, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return c, err
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			continue
+		}
+		switch name {
+		case "process_cpu_seconds_total":
+			c.server = time.Duration(n * float64(time.Second))
+		case "go_memstats_mallocs_total":
+			c.mallocs = n
+		}
+	}
+	return c, nil
+}

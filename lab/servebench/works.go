@@ -1,0 +1,306 @@
+package servebench
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	mathrand "math/rand/v2"
+
+	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/lab/testbed"
+)
+
+//go:embed graphql
+var documents embed.FS
+
+// document is one of ours, without the comment at its head.
+func document(name string) string {
+	text, err := documents.ReadFile("graphql/" + name + ".graphql")
+	if err != nil {
+		panic(err) // it is named below
+	}
+	_, rest, _ := strings.Cut(string(text), "\n")
+	return rest
+}
+
+// A work is one kind of request.
+type work struct {
+	name    string
+	goal    float64 // of what the bare handler answers; 0 is none
+	cpu     float64 // microseconds of the server by which it is met too; 0: the ratio stands
+	most    [2]float64
+	bytes   int      // of an answer that is not compared as a whole
+	without []string // means that its server does without: one of its own
+	own     bool     // has to have stores of our own
+
+	repeats  bool // requests may be sent again
+	requests func(ctx context.Context, s *target) ([]request, error)
+}
+
+// unmeasured says why a work is not measured, "" if it is.
+func (w *work) unmeasured(b *bench) string {
+	switch {
+	case w.own && b.At != "":
+		return "it needs a server of its own"
+	case w.name == "login" && b.codes == nil:
+		return "login codes go elsewhere"
+	case strings.HasPrefix(w.name, "uncached") && b.allShop == 0:
+		return "it is not known which shops there are: the database is not"
+	}
+	return ""
+}
+
+// verdict says what a work has to reach, and whether it does.
+func (w *work) verdict(f *figure) (goal, met string) {
+	var ok bool
+	switch {
+	case w.goal > 0 && w.cpu > 0:
+		goal, ok = fmt.Sprintf("≥ %.2f or ≤ %.0f µs", w.goal, w.cpu), median(f.share) >= w.goal || median(f.cpu) <= w.cpu
+	case w.goal > 0:
+		goal, ok = fmt.Sprintf("≥ %.2f", w.goal), median(f.share) >= w.goal
+	case w.most != [2]float64{}:
+		goal, ok = fmt.Sprintf("≤ %.0f, Postgres ≤ %.0f µs", w.most[0], w.most[1]), median(f.cpu) <= w.most[0] && median(f.postgres) <= w.most[1]
+	default:
+		return "", ""
+	}
+	if ok {
+		return goal, "yes"
+	}
+	return goal, "NO"
+}
+
+const (
+	variety   = 1024             // different requests of a read
+	crowd     = 2000             // people who send them
+	tries     = 20_000           // of a sale
+	checkIns  = 6_000            // of a round
+	logins    = 1_000            // of a round
+	patience  = 10 * time.Second // for a login code
+	commented = 40               // notes, and by how many
+	comments  = 10
+)
+
+func (b *bench) works() []*work {
+	return []*work{
+		b.reading("cached shop", "shop", func(b *bench, n int) map[string]any { return vars{"id": b.shops[n%len(b.shops)]} }, 1, work{goal: 0.60, cpu: 30}),
+		{name: "uncached shop", most: [2]float64{210, 80}, bytes: 360, requests: b.shopsOnce},
+		{name: "uncached shop without cache", most: [2]float64{150, 80}, bytes: 360, requests: b.shopsOnce, without: []string{"cache"}, own: true},
+		b.reading("page of 20 shops", "shops", func(b *bench, n int) map[string]any { return vars{"type": b.types[n%len(b.types)]} }, 20, work{goal: 0.30}),
+		b.reading("shops near", "near", func(_ *bench, n int) map[string]any {
+			rnd := mathrand.New(mathrand.NewPCG(uint64(n%100), 1)) //nolint:gosec // a load is no secret
+			return vars{"lat": 30 + rnd.Float64()/5, "lng": 120 + rnd.Float64()/5}
+		}, 0, work{}),
+		b.reading("hot notes", "hot", func(*bench, int) map[string]any { return nil }, 10, work{goal: 0.20}),
+		b.reading("feed page", "feed", func(*bench, int) map[string]any { return nil }, 10, work{goal: 0.12}),
+		{name: "note page", goal: 0.08, repeats: true, requests: b.notePages},
+		{name: "orderVoucher", goal: 0.35, bytes: 130, requests: b.orders},
+		{name: "checkIn", bytes: 110, requests: b.checkInOnce},
+		{name: "login", bytes: 160, requests: b.logIn},
+	}
+}
+
+// vars are the variables of a document.
+type vars = map[string]any
+
+// reading is a work that reads, with so many nodes in each answer. What is right is what
+// the server answers once before, twice the same, without errors.
+func (b *bench) reading(name, of string, variables func(b *bench, n int) map[string]any, nodes int, w work) *work {
+	w.name, w.repeats = name, true
+	w.requests = func(ctx context.Context, s *target) ([]request, error) {
+		var all []request
+		text, c := document(of), testbed.Conn{Addr: s.addr()}
+		defer c.Close()
+		for n := 0; n < 4*variety && len(all) < variety; n++ {
+			r := request{wire: wire(s, b.someone(n), text, variables(b, n))}
+			if err := r.learn(ctx, &c); err != nil {
+				return nil, err
+			}
+			if nodesIn(r.want) >= nodes {
+				all = append(all, r)
+			}
+		}
+		if len(all) < variety/2 {
+			return nil, fmt.Errorf("only %d answers have %d nodes", len(all), nodes)
+		}
+		return all, nil
+	}
+	return &w
+}
+
+// learn asks once before, as often as it takes to be told the same twice. What stands
+// behind the last list, the cursors of its page, may name the ranking of a moment.
+func (r *request) learn(ctx context.Context, c *testbed.Conn) error {
+	for range 5 {
+		answer, err := c.Ask(ctx, r.wire)
+		if err != nil {
+			return err
+		}
+		var said struct {
+			Data   map[string]any
+			Errors []any
+		}
+		if err := json.Unmarshal(answer, &said); err != nil || said.Data == nil || len(said.Errors) > 0 {
+			return fmt.Errorf("the answer is %.300s", answer)
+		}
+		r.all = len(answer)
+		if end := bytes.LastIndex(answer, []byte(`"pageInfo"`)); end > 0 {
+			answer = answer[:end]
+		}
+		if bytes.Equal(answer, r.want) {
+			return nil
+		}
+		r.want = bytes.Clone(answer)
+	}
+	return errors.New("the answer is another one each time")
+}
+
+// nodesIn counts the things of an answer by their ids.
+func nodesIn(answer []byte) int {
+	if n := strings.Count(string(answer), `"node":{`); n > 0 {
+		return n
+	}
+	return min(1, strings.Count(string(answer), `"id":`))
+}
+
+// someone is one of the crowd.
+func (b *bench) someone(n int) person {
+	all := min(crowd, len(b.people)-2)
+	return b.people[2+n%all]
+}
+
+// shopsOnce asks for shops that nobody asked for before.
+func (b *bench) shopsOnce(_ context.Context, s *target) ([]request, error) {
+	left := b.allShop - b.asked
+	n := min(left, max(b.allShop/int64(2*b.Rounds+4), 1000))
+	if n < 100 {
+		return nil, errors.New("there are not enough shops")
+	}
+	text, all := document("shop"), make([]request, n)
+	for i := range all {
+		id := scalar.ID{Type: "Shop", N: b.firstShop + b.asked + int64(i)}.String()
+		all[i] = request{wire: wire(s, b.someone(i), text, vars{"id": id}), want: []byte(`{"data":{"shop":{"id":"` + id + `","name":"`)}
+	}
+	b.asked += n
+	return all, nil
+}
+
+// notePages are the pages of hot notes, which get comments first.
+func (b *bench) notePages(ctx context.Context, s *target) ([]request, error) {
+	notes := b.notes[:min(commented, len(b.notes))]
+	for i := range len(notes) * comments {
+		var said struct{ AddComment struct{ UserErrors []any } }
+		input := vars{"noteId": notes[i%len(notes)], "content": fmt.Sprintf("I was there too, number %d, and the soup was hot.", i)}
+		if err := b.ask(ctx, b.someone(i), "mutation($input: AddCommentInput!) { addComment(input: $input) { userErrors { code } } }", vars{"input": input}, &said); err != nil {
+			return nil, fmt.Errorf("comment: %w", err)
+		}
+		if len(said.AddComment.UserErrors) > 0 {
+			return nil, fmt.Errorf("comment: %v", said.AddComment.UserErrors)
+		}
+	}
+	return b.reading("", "note", func(_ *bench, n int) map[string]any { return vars{"id": notes[n%len(notes)]} }, comments, work{}).requests(ctx, s)
+}
+
+// greet has the server see people, as it has who looks before.
+func (b *bench) greet(ctx context.Context, s *target, people []person) error {
+	all := make([]request, len(people))
+	for i, p := range people {
+		all[i] = request{wire: wire(s, p, "{ me { id } }", nil), want: []byte(p.ID)}
+	}
+	if o := (load{s.addr(), b.Connections, all}).closed(ctx, time.Minute, false); o.wrong > 0 {
+		return fmt.Errorf("%d of %d are not known: %s", o.wrong, len(people), o.example)
+	}
+	return nil
+}
+
+// orders are tries in a sale that is made for them, which all are to win.
+func (b *bench) orders(ctx context.Context, s *target) ([]request, error) {
+	people := b.people[2:min(len(b.people), tries+2)]
+	if err := b.greet(ctx, s, people); err != nil {
+		return nil, err
+	}
+	var mine struct {
+		Me struct {
+			Shops struct {
+				Edges []struct{ Node struct{ ID string } }
+			}
+		}
+	}
+	if err := b.ask(ctx, b.people[1], "{ me { shops(first: 1) { edges { node { id } } } } }", nil, &mine); err != nil {
+		return nil, fmt.Errorf("ask for the merchant's shops: %w", err)
+	}
+	if len(mine.Me.Shops.Edges) == 0 {
+		return nil, errors.New("the merchant has no shop")
+	}
+	now := time.Now()
+	var made struct {
+		CreateFlashVoucher struct {
+			Voucher    struct{ ID string }
+			UserErrors []any
+		}
+	}
+	err := b.ask(ctx, b.people[1], document("makesale"), vars{"input": vars{
+		"shopId": mine.Me.Shops.Edges[0].Node.ID, "title": "Half price", "payValue": 100, "faceValue": 200, "stock": len(people) + len(people)/10,
+		"beginsAt": now.Add(time.Second).UTC().Format(time.RFC3339), "endsAt": now.Add(time.Hour).UTC().Format(time.RFC3339),
+	}}, &made)
+	if err != nil || len(made.CreateFlashVoucher.UserErrors) > 0 {
+		return nil, fmt.Errorf("make a sale: %v, %w", made.CreateFlashVoucher.UserErrors, err)
+	}
+	time.Sleep(3 * time.Second) // until it is open, and the orders of the sale before are stored
+	text, all := document("order"), make([]request, len(people))
+	for i, p := range people {
+		all[i] = request{wire: wire(s, p, text, vars{"voucher": made.CreateFlashVoucher.Voucher.ID}), want: []byte(`{"data":{"orderVoucher":{"order":{"id":"`)}
+	}
+	return all, nil
+}
+
+// checkInOnce are check-ins of people who have none today.
+func (b *bench) checkInOnce(ctx context.Context, s *target) ([]request, error) {
+	people := b.people[min(2+b.checkedIn, len(b.people)):min(2+b.checkedIn+checkIns, len(b.people))]
+	if len(people) < 100 {
+		return nil, errors.New("there are not enough people")
+	}
+	b.checkedIn += len(people)
+	text, all := document("checkin"), make([]request, len(people))
+	for i, p := range people {
+		all[i] = request{wire: wire(s, p, text, nil), want: []byte(`"userErrors":[]`)}
+	}
+	return all, b.greet(ctx, s, people)
+}
+
+// logIn are logins of phones that have a code.
+func (b *bench) logIn(ctx context.Context, s *target) ([]request, error) {
+	text, all := document("login"), make([]request, logins)
+	for i := range all {
+		b.phones++
+		phone, who := fmt.Sprintf("+86139%08d", b.phones), b.someone(b.phones)
+		who.Token = ""
+		message := b.codes.Expect(phone)
+		var sent struct{ SendLoginCode struct{ UserErrors []any } }
+		if err := b.ask(ctx, who, document("sendcode"), vars{"phone": phone}, &sent); err != nil || len(sent.SendLoginCode.UserErrors) > 0 {
+			return nil, fmt.Errorf("send a code: %v, %w", sent.SendLoginCode.UserErrors, err)
+		}
+		select {
+		case code := <-message:
+			all[i] = request{wire: wire(s, who, text, vars{"phone": phone, "code": code}), want: []byte(`{"data":{"login":{"token":"`)}
+		case <-time.After(patience):
+			return nil, errors.New("no login code came")
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return all, nil
+}
+
+// serverFor is the server of a work.
+func (b *bench) serverFor(ctx context.Context, w *work) (*target, error) {
+	if len(w.without) == 0 {
+		return b.server, nil
+	}
+	return b.start(ctx, append(w.without, b.Without...)...)
+}

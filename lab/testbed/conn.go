@@ -1,0 +1,91 @@
+package testbed
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+)
+
+// answerPatience bounds one request; a server that hangs must not hang the load.
+const answerPatience = 20 * time.Second
+
+// A Conn is one connection to a server, made when it is needed. It is as lean as it can
+// be, for it shares the machine with what is measured. It is for one goroutine.
+type Conn struct {
+	Addr string // of the server
+	conn net.Conn
+	in   *bufio.Reader
+	body []byte
+}
+
+// Close ends it, until it is needed again.
+func (c *Conn) Close() {
+	if c.conn != nil {
+		_ = c.conn.Close() // nothing is under way
+		c.conn = nil
+	}
+}
+
+// Ask sends a request and returns the body of its answer, good until the next one.
+func (c *Conn) Ask(ctx context.Context, request []byte) (body []byte, err error) {
+	if c.conn == nil {
+		if c.conn, err = (&net.Dialer{Timeout: answerPatience}).DialContext(ctx, "tcp", c.Addr); err != nil {
+			return nil, fmt.Errorf("connect: %w", err)
+		}
+		c.in = bufio.NewReader(c.conn)
+	}
+	if err = c.conn.SetDeadline(time.Now().Add(answerPatience)); err == nil {
+		if _, err = c.conn.Write(request); err == nil {
+			err = c.read()
+		}
+	}
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("ask: %w", err)
+	}
+	return c.body, nil
+}
+
+var (
+	contentLength = []byte("Content-Length: ")
+	closing       = []byte("Connection: close")
+	errNoLength   = errors.New("an answer without Content-Length")
+)
+
+// read reads one answer of a known length, as all of ours are.
+func (c *Conn) read() error {
+	length, last := -1, false
+	for {
+		line, err := c.in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
+			break
+		}
+		if text, ok := bytes.CutPrefix(line, contentLength); ok {
+			if length, err = strconv.Atoi(string(text)); err != nil {
+				return err
+			}
+		}
+		last = last || bytes.Equal(line, closing)
+	}
+	if length < 0 {
+		return errNoLength
+	}
+	if cap(c.body) < length {
+		c.body = make([]byte, length)
+	}
+	c.body = c.body[:length]
+	_, err := io.ReadFull(c.in, c.body)
+	if last {
+		c.Close()
+	}
+	return err
+}

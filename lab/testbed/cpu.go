@@ -1,0 +1,104 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// StoresCPU is what Redis and PostgreSQL have had of the processors so far. That of
+// PostgreSQL is 0 where there is no /proc.
+type StoresCPU struct{ Redis, Postgres time.Duration }
+
+// Since is what they have had since before.
+func (c StoresCPU) Since(before StoresCPU) StoresCPU {
+	return StoresCPU{c.Redis - before.Redis, c.Postgres - before.Postgres}
+}
+
+var usedCPU = regexp.MustCompile(`(?m)^used_cpu_(?:sys|user):([0-9.]+)`) //nolint:gochecknoglobals // a constant that Go cannot say
+
+// CPUOfStores asks both.
+func CPUOfStores(ctx context.Context, rdb redis.UniversalClient, db *store.SQL) (c StoresCPU, err error) {
+	if c.Redis, err = usedByRedis(ctx, rdb); err != nil {
+		return c, err
+	}
+	var backend int
+	if err := db.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
+		return c, fmt.Errorf("ask PostgreSQL for its process: %w", err)
+	}
+	if s, ok := statOf(strconv.Itoa(backend)); ok {
+		c.Postgres = familyCPU(s.parent)
+	}
+	return c, nil
+}
+
+// usedByRedis is what a Redis has had of the processors.
+func usedByRedis(ctx context.Context, rdb redis.UniversalClient) (used time.Duration, err error) {
+	info, err := rdb.Info(ctx, "cpu").Result()
+	if err != nil {
+		return 0, fmt.Errorf("ask Redis for its processor time: %w", err)
+	}
+	for _, found := range usedCPU.FindAllStringSubmatch(info, -1) {
+		seconds, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			return 0, fmt.Errorf("read the processor time of Redis: %w", err)
+		}
+		used += time.Duration(seconds * float64(time.Second))
+	}
+	return used, nil
+}
+
+// clockTick is the unit of /proc.
+const clockTick = 10 * time.Millisecond
+
+// stat is what /proc says of a process.
+type stat struct {
+	parent   string
+	own, all time.Duration // with its children that are over
+}
+
+func statOf(pid string) (s stat, ok bool) {
+	text, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
+	if err != nil {
+		return s, false
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // the name may have spaces
+	fields := strings.Fields(rest)
+	if len(fields) < 15 {
+		return s, false
+	}
+	s.parent = fields[1]
+	for i, field := range fields[11:15] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return s, false
+		}
+		if i < 2 {
+			s.own += time.Duration(n) * clockTick
+		}
+		s.all += time.Duration(n) * clockTick
+	}
+	return s, true
+}
+
+// familyCPU is what a process and its children have had of the processors.
+func familyCPU(pid string) time.Duration {
+	s, _ := statOf(pid)
+	total := s.all
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is good
+	for _, dir := range dirs {
+		if child, ok := statOf(filepath.Base(dir)); ok && child.parent == pid {
+			total += child.own
+		}
+	}
+	return total
+}

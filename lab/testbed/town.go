@@ -1,0 +1,71 @@
+package testbed
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+// A Town is what `tandian seed` makes for a measurement.
+type Town struct {
+	Users, Shops, Notes, Follows int
+	Seed                         uint64
+}
+
+// Arguments are those of the command, which writes the sessions of its people to a file.
+func (t Town) Arguments(sessions string) []string {
+	return []string{
+		"seed", "--users", strconv.Itoa(t.Users), "--shops", strconv.Itoa(t.Shops), "--notes", strconv.Itoa(t.Notes),
+		"--follows", strconv.Itoa(t.Follows), "--pictures=false", "--seed", strconv.FormatUint(t.Seed, 10), "--tokens", sessions,
+	}
+}
+
+// A Session is one of a town's people.
+type Session struct{ ID, Role, Token string }
+
+// ReadSessions reads the file that `tandian seed --tokens` writes.
+func ReadSessions(path string) (all []Session, err error) {
+	file, err := os.Open(path) //nolint:gosec // it is ours, or asked for
+	if err != nil {
+		return nil, fmt.Errorf("read the sessions of the town: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		fields := strings.Split(lines.Text(), "\t")
+		if len(fields) != 3 {
+			return nil, errors.New("read the sessions of the town: a line has not three fields")
+		}
+		all = append(all, Session{fields[0], fields[1], fields[2]})
+	}
+	return all, nil
+}
+
+// Address is one of a private network for each n, as a proxy would tell it.
+func Address(n int) string { return fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255) }
+
+// Settle has PostgreSQL do what it would do while something is measured.
+func Settle(ctx context.Context, db *store.SQL) error {
+	for _, settle := range []string{"VACUUM ANALYZE", "CHECKPOINT"} {
+		if _, err := db.ExecContext(ctx, settle); err != nil {
+			return fmt.Errorf("settle the tables: %w", err)
+		}
+	}
+	return nil
+}
+
+// Environment is that of this process without the settings of a server in it.
+func Environment() (env []string) {
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if !strings.HasPrefix(name, "TANDIAN_") && name != "DATABASE_URL" && name != "REDIS_URL" && name != "REDIS_CACHE_URL" {
+			env = append(env, v)
+		}
+	}
+	return env
+}
