@@ -9,8 +9,6 @@ import (
 	"log"
 	"reflect"
 
-	"github.com/tandian-dev/tandian/ent/migrate"
-
 	"entgo.io/ent"
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
@@ -51,8 +49,6 @@ import (
 // Client is the client that holds all ent builders.
 type Client struct {
 	config
-	// Schema is the client for creating, migrating and dropping schema.
-	Schema *migrate.Schema
 	// Balance is the client for interacting with the Balance builders.
 	Balance *BalanceClient
 	// BalanceEntry is the client for interacting with the BalanceEntry builders.
@@ -121,7 +117,6 @@ func NewClient(opts ...Option) *Client {
 }
 
 func (c *Client) init() {
-	c.Schema = migrate.NewSchema(c.driver)
 	c.Balance = NewBalanceClient(c.config)
 	c.BalanceEntry = NewBalanceEntryClient(c.config)
 	c.CheckInMonth = NewCheckInMonthClient(c.config)

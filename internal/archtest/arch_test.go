@@ -237,7 +237,6 @@ func TestForbidden(t *testing.T) {
 		{"a tool may not", edge{"internal/kit/cache", code, "internal/testkit/cachetest"}, false},
 
 		{"a package off the map knows nobody", edge{"extras", code, "internal/kit/fault"}, false},
-		{"workshop tools know migrations", edge{"internal/tools/entdiff", code, "ent/migrate"}, true},
 		{"workshop tools know tools", edge{"internal/tools/entdiff", code, "internal/kit/store"}, true},
 		{"workshop tools know no room", edge{"internal/tools/entdiff", code, "internal/shop"}, false},
 	}

@@ -27,26 +27,30 @@ import (
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/schema"
+	"entgo.io/ent/entc"
+	"entgo.io/ent/entc/gen"
 	_ "github.com/lib/pq"  // the driver "postgres"
 	_ "modernc.org/sqlite" // the driver "sqlite"
-
-	"github.com/tandian-dev/tandian/ent/migrate"
 )
 
 func main() {
 	name := flag.String("name", "", "name of the migration, in snake_case")
 	check := flag.Bool("check", false, "write nothing; fail if a migration is missing")
 	root := flag.String("dir", "ent/migrate", "folder with the folders of the dialects")
+	from := flag.String("schema", "./ent/schema", "package of the ent schema")
 	flag.Parse()
 	if (*name == "") == !*check {
 		fmt.Fprintln(os.Stderr, "entdiff: give -name NAME or -check")
 		os.Exit(2)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	err := errors.Join(
-		run(ctx, dialect.Postgres, filepath.Join(*root, "postgres"), *name),
-		run(ctx, dialect.SQLite, filepath.Join(*root, "sqlite"), *name),
-	)
+	tables, err := tablesOf(*from)
+	if err == nil {
+		err = errors.Join(
+			run(ctx, dialect.Postgres, tables, filepath.Join(*root, "postgres"), *name),
+			run(ctx, dialect.SQLite, tables, filepath.Join(*root, "sqlite"), *name),
+		)
+	}
 	cancel()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "entdiff:", err)
@@ -54,9 +58,18 @@ func main() {
 	}
 }
 
+// tablesOf returns the tables of an ent schema.
+func tablesOf(path string) ([]*schema.Table, error) {
+	graph, err := entc.LoadGraph(path, &gen.Config{})
+	if err != nil {
+		return nil, fmt.Errorf("load the ent schema: %w", err)
+	}
+	return graph.Tables()
+}
+
 // run writes the missing migration of one dialect into dir, or, when name is
 // empty, fails if one is missing.
-func run(ctx context.Context, d, dir, name string) (err error) {
+func run(ctx context.Context, d string, tables []*schema.Table, dir, name string) (err error) {
 	db, drop, err := scratch(ctx, d)
 	if err != nil {
 		return fmt.Errorf("%s: scratch database: %w", d, err)
@@ -77,7 +90,7 @@ func run(ctx context.Context, d, dir, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := diff(ctx, entsql.OpenDB(d, db), into, name); err != nil {
+	if err := diff(ctx, entsql.OpenDB(d, db), tables, into, name); err != nil {
 		return fmt.Errorf("%s: %w", d, err)
 	}
 	if into == dir {
@@ -95,7 +108,7 @@ func run(ctx context.Context, d, dir, name string) (err error) {
 	return nil
 }
 
-func diff(ctx context.Context, drv dialect.Driver, dir, name string) error {
+func diff(ctx context.Context, drv dialect.Driver, tables []*schema.Table, dir, name string) error {
 	goose, err := sqltool.NewGooseDir(dir)
 	if err != nil {
 		return err
@@ -110,7 +123,7 @@ func diff(ctx context.Context, drv dialect.Driver, dir, name string) error {
 		return err
 	}
 	defer os.Remove(filepath.Join(dir, atlas.HashFileName))
-	return migrate.NewSchema(drv).NamedDiff(ctx, name,
+	changes, err := schema.NewMigrate(drv,
 		schema.WithDir(goose),
 		schema.WithMigrationMode(schema.ModeReplay),
 		schema.WithFormatter(sqltool.GooseFormatter),
@@ -118,6 +131,10 @@ func diff(ctx context.Context, drv dialect.Driver, dir, name string) error {
 		schema.WithDropIndex(true),
 		schema.WithDiffHook(keepExpressionIndexes),
 	)
+	if err != nil {
+		return err
+	}
+	return changes.NamedDiff(ctx, name, tables...)
 }
 
 // keepExpressionIndexes leaves alone the indexes on expressions, which the ent
