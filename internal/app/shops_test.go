@@ -296,7 +296,10 @@ func TestPagingWhileShopsAreAdded(t *testing.T) {
 			query, vars := listQuery, map[string]any{"orderBy": order, "first": 7, "filter": map[string]any{"search": "paged"}}
 			if near {
 				query, vars["near"] = nearQuery, map[string]any{"lat": 21, "lng": 105, "radius": 20000}
-				if i == len(orders)-1 { // over the cells
+				if i == len(orders)-1 { // over the cells, which thousands of shops split
+					many := drafts(rnd, added, added+1500)
+					added += len(many)
+					upsert(t, s, many)
 					delete(vars, "filter")
 				}
 			}
