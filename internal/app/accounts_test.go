@@ -190,6 +190,7 @@ func TestTenWrongGuessesFromManyConnectionsStopAtFive(t *testing.T) {
 }
 
 func TestDemoLoginsArePrintedInTheEmbeddedModeAlone(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Embedded(t)
 	printed := regexp.MustCompile(`(admin|merchant|customer) +phone (\+\d+) +password (\S+)`)
 	before := ""
@@ -237,6 +238,7 @@ func TestDemoLoginsArePrintedInTheEmbeddedModeAlone(t *testing.T) {
 }
 
 func TestAGrantCountsOnRunningServers(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	s := stack.Start(t)
 	ann, id := s.Login(t, "13800001111")
@@ -281,6 +283,7 @@ func TestAGrantCountsOnRunningServers(t *testing.T) {
 // A phone that an earlier version stored as it was written is rewritten once, and
 // what is printed shows no whole number.
 func TestCheckPhonesIsACommand(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
 		s.Login(t, "+447911123456")
@@ -324,6 +327,7 @@ func TestCheckPhonesIsACommand(t *testing.T) {
 }
 
 func TestSeedMakesUsersWhoAreSignedIn(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		path := filepath.Join(t.TempDir(), "tokens.tsv")
 		seed := []string{"--users", "12", "--shops", "130", "--seed", "7", "--tokens", path}
@@ -394,6 +398,7 @@ func TestSeedMakesUsersWhoAreSignedIn(t *testing.T) {
 }
 
 func TestOthersDoNotSeeWhatIsPrivate(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
 		ann, annID := s.Login(t, "13800001111")
@@ -451,6 +456,7 @@ func TestALoginCountsInItsOwnRequest(t *testing.T) {
 }
 
 func TestWithoutASessionOnlyWhatIsPublicIsAnswered(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
 		_, id := s.Login(t, "13800001111")
@@ -569,6 +575,7 @@ func TestUsersAreReadTogether(t *testing.T) {
 }
 
 func TestCodesAreDeliveredByWebhook(t *testing.T) {
+	t.Parallel()
 	const secret = "sixteen bytes or more"
 	type delivery struct {
 		Phone            string
@@ -616,6 +623,7 @@ func TestCodesAreDeliveredByWebhook(t *testing.T) {
 }
 
 func TestTheStartSaysHowCodesAreSent(t *testing.T) {
+	t.Parallel()
 	const send = `mutation { sendLoginCode(phone: "13800001111") { expiresInSeconds userErrors { code } } }`
 	tests := []struct {
 		name, sender, warning, code string
@@ -675,6 +683,7 @@ func TestLimitsCountByTheClientsAddress(t *testing.T) {
 }
 
 func TestWhoAsksIsUnknownWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	s := stack.Start(t)
 	ann, id := s.Login(t, "13800001111")
@@ -704,6 +713,7 @@ func TestWhoAsksIsUnknownWithoutTheDatabase(t *testing.T) {
 // Who tried the embedded mode and then gives the same folder a real Redis has a
 // real installation: what was printed for trying lets nobody in.
 func TestDemoLoginsEndWithTheEmbeddedMode(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Embedded(t)
 	s := stack.Start(t)
 	password := regexp.MustCompile(`admin .* password (\S+)`).FindStringSubmatch(s.Out.String())[1]

@@ -43,6 +43,7 @@ func buys(t *testing.T, s *apptest.Server, who person, voucher string) *shownOrd
 // What docs/operations.md says of a restore is done: a dump is restored into a new
 // database, and Redis begins empty. What was done after the dump is lost and nothing else.
 func TestABackupIsRestored(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
 		t.Skip("needs PostgreSQL and Redis: run `make test`")
 	}
@@ -204,6 +205,7 @@ func TestABaseBackupAndTheArchiveAreRestoredToAMoment(t *testing.T) {
 // A server that restarts in the middle of an upgrade finds a migration that only newer
 // servers know: it adds only, so the older one serves.
 func TestAServerStartsOnADatabaseOfANewerVersion(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
 		t.Skip("needs PostgreSQL and Redis: run `make test`")
 	}

@@ -381,6 +381,7 @@ func TestAChangeInPsqlIsSeen(t *testing.T) {
 
 // A Redis that is emptied costs one load for each thing, and lets nobody back in.
 func TestARedisThatIsEmptiedIsFilledAgain(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	importCSV(t, stack, 20)
 	a, b := stack.Start(t), stack.Start(t)
@@ -407,6 +408,7 @@ func TestARedisThatIsEmptiedIsFilledAgain(t *testing.T) {
 // Jobs that take longer than a recovery are left to the outbox. A recovery that began
 // again for them ended all that is cached every half a minute, and never ended itself.
 func TestARecoveryWhoseJobsTakeLongerEndsAllTheSame(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	a := stack.Start(t)
 	quiet(t, a)
@@ -429,6 +431,7 @@ func TestARecoveryWhoseJobsTakeLongerEndsAllTheSame(t *testing.T) {
 // What others changed in the database is told to the Redis of the caches. Only where that is
 // another one do the caches end: not for each restart of the one that holds the state.
 func TestCachesEndWithTheRedisThatHasThem(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	a := stack.Start(t)
 	quiet(t, a)

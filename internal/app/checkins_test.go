@@ -21,6 +21,7 @@ type shownMonth struct {
 
 // A user checks in twice: it earns once, and shows at once, to nobody else.
 func TestACheckInEarnsPointsOnceADay(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.Zone = "Asia/Shanghai"
 		s := stack.Start(t)
@@ -83,6 +84,7 @@ func TestACheckInEarnsPointsOnceADay(t *testing.T) {
 
 // Two servers, one after the other: the second one shows what the first one stored.
 func TestACheckInIsSeenByEveryInstance(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	a, b := stack.Start(t), stack.Start(t)
 	ann, _ := a.Login(t, "13800001111")

@@ -11,6 +11,7 @@ import (
 // The official audits of GraphQL over HTTP, and Apollo Client and urql, against
 // the whole server.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	node := clients.Node(t, "../kit/door/clients")
 	s := apptest.Embedded(t).Start(t)
 	merchant := regexp.MustCompile(`merchant +phone (\S+) +password (\S+)`).FindStringSubmatch(s.Out.String())

@@ -38,6 +38,7 @@ func TestPoolersWithoutSessionsStopEveryCommand(t *testing.T) {
 }
 
 func TestManyChangeTheirProfilesThroughASessionPooler(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	direct := stack.Config.DatabaseURL
 	stack.Config.LogReader = "auto"
@@ -69,6 +70,7 @@ func TestManyChangeTheirProfilesThroughASessionPooler(t *testing.T) {
 
 // Installations in several schemas of one database do not see, wake or lock out each other.
 func TestInstallationsInTwoSchemasStayApart(t *testing.T) {
+	t.Parallel()
 	dsn := testkit.Postgres(t)
 	one, two := apptest.Real(t), apptest.Real(t)
 	one.Config.DatabaseURL, two.Config.DatabaseURL = dsn+"&search_path=one", dsn+"&search_path=two,public"

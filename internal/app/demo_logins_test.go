@@ -144,6 +144,7 @@ func TestAProxyWithoutSettingsIsOfferedNoDemoLogins(t *testing.T) {
 }
 
 func TestAServerThatListensToOthersOffersNoDemoLogins(t *testing.T) {
+	t.Parallel()
 	for addr, want := range map[string]int{":0": 0, "0.0.0.0:0": 0, "localhost:0": 3} {
 		t.Run(addr, func(t *testing.T) {
 			stack := apptest.Embedded(t)

@@ -108,6 +108,7 @@ func passwordLogin(t *testing.T, s *apptest.Server, phone, password string) (cod
 
 // Finding 3: each request comes from another address.
 func TestOtherClientsCannotLockOutAnOwner(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		const phone, password = "13800001111", "correct horse"
 		stack.Config.TrustedProxies = []string{"127.0.0.1"}
@@ -179,6 +180,7 @@ func TestADeviceCookieIsForTheAPIAlone(t *testing.T) {
 }
 
 func TestUsersSeeAndEndTheirSessions(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
 		const phone = "13800001111"

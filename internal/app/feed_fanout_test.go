@@ -82,6 +82,7 @@ func openFans(t *testing.T, on storetest.Stores, jobs outbox.Options) *feedProce
 // A Redis that lost what it was told, and not where it was told, gets it again from the first
 // follower on, though the fan-out was under way.
 func TestAFanOutThatRedisForgotBeginsAnew(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := openFans(t, on, outbox.Options{Batch: 1})
 		author, fans := p.fans(t, 7)
@@ -110,6 +111,7 @@ func TestAFanOutThatRedisForgotBeginsAnew(t *testing.T) {
 
 // What is written down of a fan-out ends with it, though the note was deleted in its midst.
 func TestProgressEndsWithItsFanOut(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := openFans(t, on, outbox.Options{Batch: 1})
 		author, fans := p.fans(t, 5)
@@ -142,6 +144,7 @@ func TestProgressEndsWithItsFanOut(t *testing.T) {
 
 // A job that does not end in its turn goes on with the notes that are left.
 func TestAFanOutOfManyAuthorsGoesOnWhereItEnded(t *testing.T) {
+	t.Parallel()
 	const authors = 20 // more than one round has
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := openFans(t, on, outbox.Options{Batch: 1, Timeout: 500 * time.Millisecond})

@@ -68,6 +68,7 @@ func newHintRig(t *testing.T, on storetest.Stores) (r *liveRig, tape *liveTape, 
 }
 
 func TestAnAnnouncedEventIsToldWithoutALookIntoTheLog(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r, tape, want := newHintRig(t, on)
 		before := r.b.hinted(t)
@@ -102,6 +103,7 @@ func TestAnAnnouncedEventIsToldWithoutALookIntoTheLog(t *testing.T) {
 // A hint may be lost, come twice, late, or make no sense: the log says what is missing, and
 // nothing is told twice.
 func TestHintsNeedNotBeRight(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r, tape, want := newHintRig(t, on)
 		var old [][]byte
@@ -139,6 +141,7 @@ func TestHintsNeedNotBeRight(t *testing.T) {
 
 // What is announced says how often follows had begun. Who knows of fewer looks before it tells.
 func TestAnAnnouncedEventIsDueToFollowsThatNobodyToldOf(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r, tape, want := newHintRig(t, on)
 		for range 10 {

@@ -171,6 +171,7 @@ func plus(n int64) string    { return fmt.Sprint("+", n) }
 func readyAt(n int64) string { return fmt.Sprint("ready ", n) }
 
 func TestALiveFeedTellsWhatHappensInTheOrderOfTheLog(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newLiveRig(t, on, feed.Config{})
 		r.follow(t, r.a, r.authors[:2]...)
@@ -199,6 +200,7 @@ func TestALiveFeedTellsWhatHappensInTheOrderOfTheLog(t *testing.T) {
 // Nobody tells the process of the viewer whom he follows: that a follow began it finds out from
 // the log, before it tells of any note that is due because of it.
 func TestAFollowCountsFromItsCommitOnWithoutAWord(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newLiveRig(t, on, feed.Config{})
 		r.follow(t, r.a, r.authors[1])
@@ -229,6 +231,7 @@ func waitForFollows(t *testing.T, r *liveRig) {
 }
 
 func TestAnEndedFollowIsHeardOf(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newLiveRig(t, on, feed.Config{})
 		r.follow(t, r.a, r.authors[:2]...)
@@ -246,6 +249,7 @@ func TestAnEndedFollowIsHeardOf(t *testing.T) {
 }
 
 func TestWhereALiveFeedGoesOn(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newLiveRig(t, on, feed.Config{TailSize: 40})
 		r.follow(t, r.a, r.authors[0])
@@ -297,6 +301,7 @@ func TestWhereALiveFeedGoesOn(t *testing.T) {
 }
 
 func TestANumberAloneAnnouncesAllBelow(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newLiveRig(t, on, feed.Config{})
 		r.follow(t, r.a, r.authors[0])

@@ -17,6 +17,7 @@ import (
 // A standby was promoted that lacks the last notes: their numbers are given out again, of
 // which nobody but the database need tell this process.
 func TestAFeedFollowsADatabaseThatWentBack(t *testing.T) {
+	t.Parallel()
 	for name, told := range map[string]bool{"seen by what stands at the head": false, "told so": true} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, on storetest.Stores) {

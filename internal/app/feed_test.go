@@ -51,6 +51,7 @@ func titles(t *testing.T, as *apptest.Server, first int) []string {
 }
 
 func TestAFeedShowsWhatThoseWriteWhomOneFollows(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
 		s := stack.Start(t)
@@ -173,6 +174,7 @@ func numbered(name string, n int) (list []string) {
 // A page of the feed costs a read of the log, a script and a read of notes, whomever and how
 // many the reader follows; stars one more. What belongs to the notes is read for all at once.
 func TestAPageOfTheFeedCostsAFixedNumberOfRoundTrips(t *testing.T) {
+	t.Parallel()
 	const (
 		bare = `query F($first: Int!, $after: Cursor) { me { feed(first: $first, after: $after) { edges { node { id } } } } }`
 		full = `query F($first: Int!, $after: Cursor) { me { feed(first: $first, after: $after) { edges { node { title isLiked likeCount commentCount author { nickname isFollowed } shop { name } } } } } }`
@@ -258,6 +260,7 @@ func TestAPageOfTheFeedCostsAFixedNumberOfRoundTrips(t *testing.T) {
 }
 
 func TestAFeedIsShownToItsReaderAlone(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
 		s := stack.Start(t)
@@ -323,6 +326,7 @@ func TestAFeedIsShownToItsReaderAlone(t *testing.T) {
 // The live cursor is the head of the log: it stays while nobody publishes or deletes, and
 // moves when anybody does, also somebody whom the reader does not follow.
 func TestTheLiveCursorMovesWithTheLog(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
 		s := stack.Start(t)
@@ -376,6 +380,7 @@ func TestTheLiveCursorMovesWithTheLog(t *testing.T) {
 // Whatever Redis loses between the pages, and whatever others write: each page is what the
 // database has below the last note of the page before.
 func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
+	t.Parallel()
 	const inPage = 7
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 6)
@@ -458,6 +463,7 @@ func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
 // From the third follower on an author is a star, whose notes are pushed to nobody; with two
 // of them left they are pushed again. Readers see no difference.
 func TestAnAuthorBecomesAStarAndIsOneNoMore(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.FeedPushThreshold = 3
 		m := opened(t, stack, 5)
@@ -511,6 +517,7 @@ func TestAnAuthorBecomesAStarAndIsOneNoMore(t *testing.T) {
 }
 
 func TestQueueStatsShowWhatWaitsToBePushed(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 2)
 		stack.Config.Run = []string{"api"}

@@ -46,13 +46,17 @@ func upsert(t *testing.T, s *apptest.Server, list []draft) {
 	}
 }
 
-// quiet waits until a server that nobody asks makes no statement any more: caches
-// are warm, guards built, what a Redis may have lost is recovered.
-func quiet(t *testing.T, s *apptest.Server) {
+// quiet waits until idle servers send no more statements. Then their caches are warm,
+// guards are built, and lost keys of a Redis are recovered.
+func quiet(t *testing.T, servers ...*apptest.Server) {
 	t.Helper()
 	last, since := -1.0, time.Now()
 	testkit.Eventually(t, 20*time.Second, func() bool {
-		if n := s.Counter(t, "tandian_sql_statement_seconds"); n != last {
+		n := 0.0
+		for _, s := range servers {
+			n += s.Counter(t, "tandian_sql_statement_seconds")
+		}
+		if n != last {
 			last, since = n, time.Now()
 		}
 		return time.Since(since) > 1300*time.Millisecond // guards are looked after each second

@@ -11,6 +11,7 @@ import (
 // Two files number their rows alike. The shops of one must not become those of the
 // other, and shops of versions that knew no sources are found again.
 func TestImportsKeepDataSetsApart(t *testing.T) {
+	t.Parallel()
 	town := func(t *testing.T, name string, lat float64) string {
 		rows := "external_id,type,name,lat,lng\n"
 		for i := range 3 {

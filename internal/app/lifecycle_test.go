@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -29,6 +28,7 @@ import (
 )
 
 func TestDataSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Embedded(t)
 	first := stack.Start(t)
 	centre := map[string]any{"lat": 30.2448, "lng": 120.1510, "radius": 2000}
@@ -128,6 +128,7 @@ func TestEmbeddedRedisOnPostgresAdmitsOneInstance(t *testing.T) {
 // A server whose lock went with its connection takes it again, or ends when
 // somebody else has it now.
 func TestALostClaimIsTakenAgain(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	stack.Config.RedisURL = ""
 	s := stack.Start(t)
@@ -160,6 +161,7 @@ func TestAnAPIWithoutWorkersBuildsItsCells(t *testing.T) {
 }
 
 func TestFourInstancesStartAtOnceOnEmptyStores(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	stack.Config.DatabaseURL = testkit.Postgres(t) // not even migrated
 	var starts sync.WaitGroup
@@ -232,6 +234,7 @@ func TestNotReadyUntilTheStoresAnswer(t *testing.T) {
 }
 
 func TestReadyzFollowsTheDatabase(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
 		get := func() (int, string) {
@@ -284,6 +287,7 @@ func TestWrongSettingsStopTheStartWithOneLine(t *testing.T) {
 }
 
 func TestABrokenFileLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		good, err := os.ReadFile(writeCSV(t, 5))
 		if err != nil {
@@ -305,6 +309,7 @@ func TestABrokenFileLeavesNothingBehind(t *testing.T) {
 }
 
 func TestMigrateStatusListsEveryFile(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		if out, errs, code := stack.Command(t, "migrate"); code != 0 || !strings.Contains(out, "is up to date") {
 			t.Fatalf("migrate: %d, %s%s", code, out, errs)
@@ -381,15 +386,10 @@ func TestMetricsShowEveryPart(t *testing.T) {
 // The program itself, as a person runs it: ready in time, and Ctrl-C ends it
 // with 0 after running requests.
 func TestTheProgramStartsFastAndStopsOnCtrlC(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the program")
-	}
-	binary := filepath.Join(t.TempDir(), "tandian")
+	t.Parallel()
+	binary := program(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../..").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	cmd := exec.CommandContext(ctx, binary, "--addr", "127.0.0.1:0")
 	cmd.Dir = t.TempDir()
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
@@ -436,6 +436,7 @@ func TestTheProgramStartsFastAndStopsOnCtrlC(t *testing.T) {
 // busy of all. So what it cannot give to another server waits for the end of the start, if
 // that is soon.
 func TestAPOSTWaitsForTheEndOfTheStart(t *testing.T) {
+	t.Parallel()
 	cfg := config.Default()
 	a, err := app.New(&cfg, slog.New(slog.DiscardHandler), io.Discard)
 	if err != nil {

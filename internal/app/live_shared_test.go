@@ -18,6 +18,7 @@ import (
 // one execution if they could. What each is told must be what each is answered: so a field
 // that depends on who asks cannot be added without being told to each by himself.
 func TestNobodyIsToldWhatIsSomebodyElses(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Embedded(t)
 	stack.Config.RateUser, stack.Config.RateAnonymous, stack.Config.AbsentReads = 0, 0, 0
 	stack.Config.Limits = []string{"message-rate=off", "complexity=off"}

@@ -43,6 +43,7 @@ func (l liveTown) dialAnn(t *testing.T, at *apptest.Server) *socket {
 }
 
 func TestAFeedIsFollowedLive(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		town := newLiveTown(t, stack)
 		bob := town.bob
@@ -167,6 +168,7 @@ func TestAnEventStreamGoesOnBehindItsLastEvent(t *testing.T) {
 }
 
 func TestALogOutEndsLiveFeedsOnEveryServer(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		town := newLiveTown(t, stack)
 		other := town.s

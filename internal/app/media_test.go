@@ -105,6 +105,7 @@ func get(t *testing.T, url string) got {
 }
 
 func TestAPictureGoesFromItsUploadIntoNotesShopsAndProfiles(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 2)
 		s := stack.Start(t)
@@ -276,6 +277,7 @@ func TestPicturesAreKeptInABucketWhereOneIsNamed(t *testing.T) {
 }
 
 func TestTheDemoTownHasPictures(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Embedded(t)
 	stack.Config.DemoPictures = true
 	s := stack.Start(t)
@@ -338,6 +340,7 @@ func TestTheDemoTownHasPictures(t *testing.T) {
 // Of two changes of an avatar at once one is the last, and the picture that is shown then
 // is written down as shown.
 func TestTheAvatarThatIsShownIsWrittenDown(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	m := opened(t, stack, 1)
 	s := stack.Start(t)
@@ -369,6 +372,7 @@ func TestTheAvatarThatIsShownIsWrittenDown(t *testing.T) {
 
 // What the shop shows already may be sent back, whatever became of it.
 func TestAShopKeepsThePicturesThatItHas(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 1)
 		s := stack.Start(t)

@@ -115,6 +115,7 @@ func settled(t *testing.T, s *apptest.Server, near map[string]any) {
 }
 
 func TestRealShopsAreFoundInOrderOfDistance(t *testing.T) {
+	t.Parallel()
 	file := hanoi(t)
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -186,6 +187,7 @@ func TestRealShopsAreFoundInOrderOfDistance(t *testing.T) {
 // A page that ends exactly with the last shop must not fail or claim
 // another page, and shops that are added later must be found.
 func TestNearPagesEndExactly(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		importCSV(t, stack, 20)
 		s := stack.Start(t)
@@ -238,6 +240,7 @@ func writeCSV(t *testing.T, n int) string {
 
 // Equal sort keys must not trap a reader on one page.
 func TestShopsOnOneSpotArePagedOnceEach(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		importCSV(t, stack, 30)
 		s := stack.Start(t)

@@ -182,6 +182,7 @@ const hotPage = `query H($first: Int!) { hotNotes(first: $first) { edges { node 
 // What belongs to the notes of a page is read for all of them at once, whatever their
 // number: a page of ten costs what a page of two costs.
 func TestAPageOfHotNotesCostsAFixedNumberOfRoundTrips(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.L1Bytes = 0 // what a process remembers would hide it
 		m := opened(t, stack, 12)
@@ -275,6 +276,7 @@ func TestAColdPageOfHotNotesCostsAFixedNumberOfStatements(t *testing.T) {
 }
 
 func TestNotesFromPublishingToTheirEnd(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
 		s := stack.Start(t)
@@ -368,6 +370,7 @@ func TestWhoMayWrite(t *testing.T) {
 }
 
 func TestFollowing(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 4)
 		s := stack.Start(t)

@@ -44,6 +44,7 @@ func topics(t *testing.T, stack *apptest.Stack) []string {
 }
 
 func TestOutboxCommandsShowWhatWaitsAndTryParkedJobsAgain(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		check := func(when string, want ...string) {
 			t.Helper()
@@ -82,6 +83,7 @@ func TestOutboxCommandsSayWhatTheyNeed(t *testing.T) {
 const queueStats = `{ queueStats { name lag pending oldestSeconds parked } }`
 
 func TestQueueStatsShowAdministratorsWhatWaits(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := hire(t, stack)
 		pile(t, stack)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestTheStartSaysHowPaymentsAreMade(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, secret  string
 		fake          bool

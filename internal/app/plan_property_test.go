@@ -189,6 +189,7 @@ func ask(t *testing.T, s *apptest.Server, token, text string, vars map[string]an
 // change, all are asked, so that bytes are kept of what changes under them; once the changes
 // have returned, all have to say the same, byte by byte, errors too.
 func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number does
 	t.Logf("seed %d", seed)
 	stack := apptest.Real(t)
@@ -199,9 +200,7 @@ func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
 	a, b := stack.Start(t), stack.Start(t)
 	stack.Config.Without = []string{"plans", "bytes"}
 	plain := stack.Start(t)
-	for _, s := range []*apptest.Server{a, b, plain} {
-		quiet(t, s)
-	}
+	quiet(t, a, b, plain)
 	ids := map[string][]string{}
 	for typ, n := range map[string]int64{"Shop": 25, "Note": 60, "User": 30, "ShopType": 14} {
 		for i := range n + 2 { // two of nothing
@@ -272,7 +271,7 @@ func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
 // compare asks until all say the same: what is in memory may be a moment older elsewhere.
 func compare(t *testing.T, text string, vars map[string]any, token string, a, b, plain *apptest.Server) {
 	t.Helper()
-	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		want, of, other := ask(t, plain, token, text, vars), ask(t, a, token, text, vars), ask(t, b, token, text, vars)
 		if of == want && other == want {
 			return

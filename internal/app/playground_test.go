@@ -97,6 +97,7 @@ func TestPlaygroundExamplesAreValid(t *testing.T) {
 // Every operation of every example answers, on the first day of a demo town, to whom it
 // is for: with data, and without an error.
 func TestPlaygroundExamplesRunInTheDemoTown(t *testing.T) {
+	t.Parallel()
 	s := apptest.Embedded(t).Start(t)
 	people := map[string]string{} // their tokens
 	for _, m := range regexp.MustCompile(`(customer|merchant|admin) +phone (\S+) +password (\S+)`).FindAllStringSubmatch(s.Out.String(), -1) {

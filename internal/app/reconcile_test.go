@@ -205,6 +205,7 @@ func TestReconcileFindsAndMendsWhatWasHarmed(t *testing.T) {
 }
 
 func TestReconcileTellsWhatItDoesNotMend(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 1)
 		s := stack.Start(t)
@@ -244,6 +245,7 @@ func TestReconcileSaysWhatItNeeds(t *testing.T) {
 }
 
 func TestADryRunAppliesNoMigration(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		if _, errs, code := stack.Command(t, "migrate"); code != 0 {
 			t.Fatal(errs)
@@ -259,6 +261,7 @@ func TestADryRunAppliesNoMigration(t *testing.T) {
 
 // Where no server has settled what all of them keep to, a dry run would be the first start.
 func TestADryRunIsNoFirstStart(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		if _, errs, code := stack.Command(t, "migrate"); code != 0 {
 			t.Fatal(errs)
@@ -285,6 +288,7 @@ func look(t *testing.T, s *apptest.Server) {
 
 // A scan that fails, which may take its time, is not run again at each look.
 func TestScansThatFailAreTriedAgainAfterATenthOfTheirTime(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
 		scans, ran := s.House().Scans(), 0
@@ -330,6 +334,7 @@ func scansOf(t *testing.T, s *apptest.Server, metric string) map[string]float64 
 }
 
 func TestScansAreCountedFromTheStart(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
 		want := map[string]float64{
@@ -356,6 +361,7 @@ func TestScansAreCountedFromTheStart(t *testing.T) {
 
 // Of several processes one runs a scan, and for the others it is not due then.
 func TestOneProcessScansAtATime(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	a, b := stack.Start(t), stack.Start(t)
 	begun, goOn := make(chan string, 2), make(chan struct{})

@@ -71,6 +71,7 @@ func (m *monitor) end() {
 // for all other tests of the server too is looked at as each of them ends: see
 // keytable.
 func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	stack.Config.RedisURL = testkit.RedisAsServer(t, stack.Config.RedisURL) // what is written elsewhere is refused
 	stack.Config.TrustedProxies = []string{"127.0.0.1"}
@@ -404,6 +405,7 @@ func catAll(t *testing.T, stack *apptest.Stack, s *apptest.Server) {
 }
 
 func TestAnOperatorSeesWhatFillsRedis(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	s := stack.Start(t)
 	_, _ = s.Login(t, "+8613800001111")
@@ -430,6 +432,7 @@ func TestAnOperatorSeesWhatFillsRedis(t *testing.T) {
 }
 
 func TestCatShowsARecordAndMasksSecrets(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	s := stack.Start(t)
 	s.Recovered(t) // until then it may forget what is cached

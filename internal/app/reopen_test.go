@@ -26,6 +26,7 @@ func TestARedisIsUsedAgainThoughJobsWait(t *testing.T) {
 	readonly, noReplicas := testkit.Refusals()[0], testkit.Refusals()[2]
 	for _, state := range []testkit.Refusal{readonly, noReplicas, silent} {
 		t.Run(state.Name, func(t *testing.T) {
+			t.Parallel()
 			layout := "one"
 			if state.Name == noReplicas.Name {
 				layout = "state"

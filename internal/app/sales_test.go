@@ -157,8 +157,11 @@ func (r racer) order(ctx context.Context, voucher string) (o *shownOrder, code s
 
 // Everybody asks twice at once, of two servers where there are two.
 func TestAThousandPiecesGoToAThousandOfFiveThousand(t *testing.T) {
-	const pieces, users = 1000, 5000
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
+		pieces, users := 1000, 5000
+		if stack.Name == "embedded" { // one server: no other one can sell the same items
+			pieces, users = 200, 1000
+		}
 		m := opened(t, stack, users)
 		a := stack.Start(t)
 		b := a
@@ -237,7 +240,7 @@ func TestAThousandPiecesGoToAThousandOfFiveThousand(t *testing.T) {
 			t.Errorf("the sale is shown as %+v", s)
 		}
 		for id, i := range told {
-			if i%100 == 0 { // any of them, on the other server
+			if i%20 == 0 { // any of them, on the other server
 				var one struct{ Order *shownOrder }
 				b.As(m.customers[i].token).Must(t, `query O($id: ID!) { order(id: $id) { id number status } }`, map[string]any{"id": id}, &one)
 				if one.Order == nil || one.Order.Status != "UNPAID" {
@@ -249,6 +252,7 @@ func TestAThousandPiecesGoToAThousandOfFiveThousand(t *testing.T) {
 }
 
 func TestRefusalsOfASaleAreData(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 7)
 		s := stack.Start(t)
@@ -423,6 +427,7 @@ func TestTheLifeOfAnOrder(t *testing.T) {
 }
 
 func TestOneKeyMakesOneOrder(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 3)
 		s := stack.Start(t)
@@ -472,6 +477,7 @@ func TestTimesOfASaleAreOnesThatCanBeShown(t *testing.T) {
 }
 
 func TestSumsPass32Bits(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 1)
 		for _, change := range []string{"UPDATE users SET points = 3000000000, follower_count = 3000000000", "UPDATE shops SET sold = 3000000000"} {

@@ -37,9 +37,9 @@ func TestSeedMakesFollowsAndNotesAndLikes(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		seed := func(args ...string) string {
 			t.Helper()
-			return stack.Seed(t, append([]string{"--users", "120", "--shops", "30", "--seed", "7"}, args...)...)
+			return stack.Seed(t, append([]string{"--users", "40", "--shops", "10", "--seed", "7"}, args...)...)
 		}
-		if out := seed("--notes", "200", "--follows", "900", "--pictures"); !strings.Contains(out, "\n900 follows added, 0 unchanged\n") || !strings.Contains(out, "\n200 notes added, 0 unchanged, ") {
+		if out := seed("--notes", "80", "--follows", "300", "--pictures"); !strings.Contains(out, "\n300 follows added, 0 unchanged\n") || !strings.Contains(out, "\n80 notes added, 0 unchanged, ") {
 			t.Error(out)
 		}
 		db := stack.SQL(t)
@@ -48,21 +48,21 @@ func TestSeedMakesFollowsAndNotesAndLikes(t *testing.T) {
 			t.Errorf("%d likes, %v", likes, err)
 		}
 		wantNumbers(t, db, map[string]int{
-			"count(*) FROM notes": 200, "count(*) FROM follows": 900, "seq FROM feed_head": 200,
-			"count(*) FROM notes WHERE external_id LIKE 'seed:7:%'":                                                             200,
+			"count(*) FROM notes": 80, "count(*) FROM follows": 300, "seq FROM feed_head": 80,
+			"count(*) FROM notes WHERE external_id LIKE 'seed:7:%'":                                                             80,
 			"count(*) FROM follows WHERE since_seq > 0":                                                                         0, // before all notes
 			"count(*) FROM shops s WHERE NOT EXISTS (SELECT 1 FROM picture_uses u WHERE u.kind = 'SHOP' AND u.owner_id = s.id)": 0,
 		})
 		wantNumbers(t, db, miscounted)
 
 		// Again, nothing is new; larger numbers add to what is there.
-		if out := seed("--notes", "200", "--follows", "900"); !strings.Contains(out, "\n0 follows added, 900 unchanged\n") || !strings.Contains(out, "\n0 notes added, 200 unchanged, 0 likes added\n") {
+		if out := seed("--notes", "80", "--follows", "300"); !strings.Contains(out, "\n0 follows added, 300 unchanged\n") || !strings.Contains(out, "\n0 notes added, 80 unchanged, 0 likes added\n") {
 			t.Error(out)
 		}
-		if out := seed("--notes", "260", "--follows", "1000"); !strings.Contains(out, "\n100 follows added, 900 unchanged\n") || !strings.Contains(out, "\n60 notes added, 200 unchanged, ") {
+		if out := seed("--notes", "100", "--follows", "350"); !strings.Contains(out, "\n50 follows added, 300 unchanged\n") || !strings.Contains(out, "\n20 notes added, 80 unchanged, ") {
 			t.Error(out)
 		}
-		wantNumbers(t, db, map[string]int{"count(*) FROM notes": 260, "count(*) FROM follows": 1000, "seq FROM feed_head": 260})
+		wantNumbers(t, db, map[string]int{"count(*) FROM notes": 100, "count(*) FROM follows": 350, "seq FROM feed_head": 100})
 		wantNumbers(t, db, miscounted)
 
 		for name, args := range map[string][]string{
@@ -77,11 +77,12 @@ func TestSeedMakesFollowsAndNotesAndLikes(t *testing.T) {
 				t.Errorf("%s: %d %s", name, exit, errs)
 			}
 		}
-		wantNumbers(t, db, map[string]int{"count(*) FROM notes": 260})
+		wantNumbers(t, db, map[string]int{"count(*) FROM notes": 100})
 	})
 }
 
 func TestThePeopleOfTheDemoTownAreThereAtTheFirstStartAlone(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Embedded(t)
 	for range 2 {
 		if err := stack.Start(t).Stop(); err != nil {

@@ -103,6 +103,7 @@ func (c *socket) acknowledged(t *testing.T) {
 }
 
 func TestASocketFollowsItsSession(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
 		token, _ := s.LoginWith(t, map[string]any{"phone": "13800001111", "code": s.Code(t, "13800001111")})

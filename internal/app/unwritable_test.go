@@ -85,13 +85,17 @@ func signedIn(t *testing.T, s *apptest.Server) string {
 }
 
 // eachRefusal runs a test in all states with one Redis, and in one state with
-// those of two that refuse by themselves.
+// those of two that refuse by themselves. The subtests run in parallel, because most of
+// their time is waiting.
 func eachRefusal(t *testing.T, apart []string, test func(t *testing.T, state testkit.Refusal, layout string)) {
 	t.Helper()
 	for i, state := range testkit.Refusals() {
 		for _, layout := range append([]string{"one"}, apart...) {
 			if i == 0 || layout == "one" {
-				t.Run(state.Name+" "+layout, func(t *testing.T) { test(t, state, layout) })
+				t.Run(state.Name+" "+layout, func(t *testing.T) {
+					t.Parallel()
+					test(t, state, layout)
+				})
 			}
 		}
 	}

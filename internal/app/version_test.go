@@ -3,29 +3,53 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-func TestAProgramSaysWhichReleaseItIs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("links the program")
+// programDir is the directory of the program. TestMain removes it.
+var programDir string //nolint:gochecknoglobals // shared by all tests of a process
+
+// buildProgram builds the program once for all tests, as release v1.2.3 at 0123abcd.
+var buildProgram = sync.OnceValues(func() (path string, err error) { //nolint:gochecknoglobals // shared by all tests of a process
+	if programDir, err = os.MkdirTemp("", "tandian-program-"); err != nil {
+		return "", err
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	const app = "github.com/tandian-dev/tandian/internal/app"
-	program := filepath.Join(t.TempDir(), "tandian")
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program,
+	path = filepath.Join(programDir, "tandian")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", path, //nolint:gosec // ours
 		"-ldflags", fmt.Sprintf("-s -w -X %s.releaseVersion=v1.2.3 -X %[1]s.releaseCommit=0123abcd -X %[1]s.releaseDate=2026-01-02T03:04:05Z", app), ".")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
-	said, err := exec.CommandContext(ctx, program, "version").Output()
+	return path, nil
+})
+
+// program returns the path of the built program.
+func program(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("links the program")
+	}
+	path, err := buildProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAProgramSaysWhichReleaseItIs(t *testing.T) {
+	t.Parallel()
+	said, err := exec.CommandContext(t.Context(), program(t), "version").Output() //nolint:gosec // ours
 	if err != nil {
 		t.Fatal(err)
 	}

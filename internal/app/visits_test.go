@@ -175,6 +175,7 @@ func TestVisitsOfTenThousandPeopleOverThreeServers(t *testing.T) {
 }
 
 func TestWhatCountsAsAVisit(t *testing.T) {
+	t.Parallel()
 	const shopQuery = `query S($id: ID!) { shop(id: $id) { name } }`
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 2)
@@ -303,6 +304,7 @@ func TestOnlyWhoMaySeeItSeesVisits(t *testing.T) {
 
 // What an embedded server knows outlives it: its Redis ends with it.
 func TestAnEmbeddedServerThatEndsForgetsNoVisit(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Embedded(t)
 	m := opened(t, stack, 1)
 	var want int

@@ -93,6 +93,7 @@ func TestReadyInTheEndHoweverColdItIs(t *testing.T) {
 
 // A warm-up that fails keeps no server from starting, and nothing else from being warmed.
 func TestAWarmUpThatFailsIsTold(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	s := stack.Start(t)
 	key := "td:warm:shop:" + time.Now().UTC().Format("20060102")
@@ -126,6 +127,7 @@ func TestWarmingNothingTakesAMoment(t *testing.T) {
 // What was hot yesterday is read without a statement by the first who asks a server that
 // has just started, also where Redis has lost the records meanwhile.
 func TestAColdServerKnowsYesterdaysKeys(t *testing.T) {
+	t.Parallel()
 	stack := apptest.Real(t)
 	stack.Seed(t, "--shops", "1500")
 	stack.Config.Run = []string{"api"}
@@ -176,6 +178,7 @@ func TestAColdServerKnowsYesterdaysKeys(t *testing.T) {
 
 // What a sale will be asked for is near ten minutes before it opens.
 func TestASaleThatOpensSoonIsPinned(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 1)
 		s := stack.Start(t)

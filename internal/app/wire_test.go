@@ -14,6 +14,7 @@ import (
 // A browser's numbers are exact up to 2^53, and an order's number has up to 19 digits:
 // so it is a text, wherever it stands, as is its id.
 func TestANumberOfAnOrderReachesABrowserUnharmed(t *testing.T) {
+	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		m := opened(t, stack, 1)
 		s := stack.Start(t)

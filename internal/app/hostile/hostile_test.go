@@ -267,7 +267,7 @@ func startVictim(t *testing.T) *victim {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "tandian")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../..").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", binary, "../../..").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	v := &victim{log: filepath.Join(dir, "log"), honest: net.IPv4(127, 0, 0, 2), spread: true}

@@ -1,6 +1,13 @@
 -- town: what a town of twenty thousand shops and users has, for the plans of statements.
 --
 -- Whose is what is spread as modulos spread it; user 1 likes and follows many.
+-- Foreign keys are added back after the rows: one check of a table is faster than one of
+-- each row.
+CREATE TEMP TABLE links AS SELECT conrelid::regclass AS child, conname, pg_get_constraintdef(oid) AS definition
+FROM pg_constraint WHERE contype = 'f' AND connamespace = 'public'::regnamespace;
+DO $$ DECLARE l links; BEGIN
+  FOR l IN SELECT * FROM links LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', l.child, l.conname); END LOOP;
+END $$;
 INSERT INTO users (nickname, phone, external_id, created_at, updated_at)
 SELECT 'user ' || i, '+86139' || lpad(i::text, 8, '0'), 'user:' || i, now(), now() FROM generate_series(1::bigint, 20000) AS i;
 INSERT INTO sessions (id, created_at, expires_at, ended_at, user_id)
@@ -39,4 +46,8 @@ SELECT md5(i::text), 'png', 10, 10, 100, i % 500, true, 1700000000000 + i, 17000
 INSERT INTO picture_uses (picture_id, kind, owner_id) SELECT i, 'note', i FROM generate_series(1::bigint, 20000) AS i;
 INSERT INTO outbox_jobs (topic, payload, created_at, due_at, done_at, keep_until)
 SELECT 'topic.' || i % 12, '{}', 1700000000000 + i, 1700000000000 + i, CASE WHEN i % 100 > 0 THEN 1700000000000 END, CASE WHEN i % 100 > 0 THEN 1800000000000 + i END FROM generate_series(1::bigint, 100000) AS i;
+DO $$ DECLARE l links; BEGIN
+  FOR l IN SELECT * FROM links LOOP EXECUTE format('ALTER TABLE %s ADD CONSTRAINT %I %s', l.child, l.conname, l.definition); END LOOP;
+END $$;
+DROP TABLE links;
 ANALYZE;
