@@ -35,17 +35,17 @@ func TestAListOfAnOlderGenerationDoesNotReplaceAYoungerOne(t *testing.T) {
 	x := mini(t).connected(t, new(wire), Options{})
 	lists := localListsOf(x.Hub, newTable(1), 1).lists
 	k := shelf{1, 10}
-	entryOf := func(generation int64, ids ...int) *entry[[]int] {
-		return &entry[[]int]{v: ids, version: generation, until: int64(time.Hour), weight: 300}
+	entryOf := func(generation int64, ids ...int) *entry[*[]int] {
+		return &entry[*[]int]{v: &ids, version: generation, until: int64(time.Hour), weight: 300}
 	}
-	before := lists.local.stamp(k)
-	lists.local.put(k, before, entryOf(1_700_000_000_000_002, 1, 2))
-	lists.local.put(k, before, entryOf(1_700_000_000_000_001, 1))
+	before := lists.inside().local.stamp(k)
+	lists.inside().local.put(k, before, entryOf(1_700_000_000_000_002, 1, 2))
+	lists.inside().local.put(k, before, entryOf(1_700_000_000_000_001, 1))
 	got, err := lists.Get(t.Context(), k)
 	if err != nil || !cmp.Equal([]int{1, 2}, got) {
 		t.Errorf("got %v, %v, want the list of the younger generation", got, err)
 	}
-	lists.local.put(k, before, entryOf(1_700_000_000_000_003))
+	lists.inside().local.put(k, before, entryOf(1_700_000_000_000_003))
 	if got, err := lists.Get(t.Context(), k); err != nil || len(got) != 0 {
 		t.Errorf("got %v, %v, want the empty list of the youngest", got, err)
 	}
@@ -84,7 +84,7 @@ func TestWhatIsNotKeptLeavesNothingOlder(t *testing.T) {
 		spoil func(x connected, c *Cache[int, row])
 	}{
 		{"a key that is not hot any more", everyCriterion &^ Hot, func(x connected, _ *Cache[int, row]) { x.hot = newTopKeys() }},
-		{"a value that has become too big", everyCriterion, func(_ connected, c *Cache[int, row]) { c.policy.MaxBytes = headerSize }},
+		{"a value that has become too big", everyCriterion, func(_ connected, c *Cache[int, row]) { c.inside().policy.MaxBytes = headerSize }},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestWhatIsNotKeptLeavesNothingOlder(t *testing.T) {
 			p := localPolicy()
 			p.Local.Suits = test.suits
 			here, there := rowsOf(w.process(t), Policy{}, rows.load), heardRows(x.Hub, p, rows)
-			x.hot.add(there.nameOf(1), 2*hotEnough)
+			x.hot.add(there.inside().nameOf(1), 2*hotEnough)
 			mustGet(t, there, 1)
 			if len(own(t, there, 1)) == 0 {
 				t.Fatal("not kept")
@@ -130,15 +130,15 @@ func TestOfTwoAnswersTheHigherVersionStays(t *testing.T) {
 			p := localPolicy()
 			p.Local.MaxAge = time.Hour
 			c := heardRows(x.Hub, p, newTable())
-			entryOf := func(version int, asked string) *entry[row] {
-				return &entry[row]{v: row{1, version}, version: int64(version), name: asked, until: int64(time.Hour), weight: 300}
+			entryOf := func(version int, asked string) *entry[*row] {
+				return &entry[*row]{v: &row{1, version}, version: int64(version), name: asked, until: int64(time.Hour), weight: 300}
 			}
-			first := c.local.stamp(1)
+			first := c.inside().local.stamp(1)
 			x.pass(time.Second)
-			second := c.local.stamp(1)
+			second := c.inside().local.stamp(1)
 			puts := []func(){
-				func() { c.local.put(1, first, entryOf(test.firstIs, "first")) },
-				func() { c.local.put(1, second, entryOf(test.secondIs, "second")) },
+				func() { c.inside().local.put(1, first, entryOf(test.firstIs, "first")) },
+				func() { c.inside().local.put(1, second, entryOf(test.secondIs, "second")) },
 			}
 			if !test.firstComesFirst {
 				puts[0], puts[1] = puts[1], puts[0]
@@ -146,7 +146,7 @@ func TestOfTwoAnswersTheHigherVersionStays(t *testing.T) {
 			for _, put := range puts {
 				put()
 			}
-			e, _, ok := c.local.get(1)
+			e, _, ok := c.inside().local.get(1)
 			if !ok || e.v.Version != test.want || test.want == 0 && e.name != "second" {
 				t.Errorf("%v is held, want version %d", e, test.want)
 			}
@@ -159,11 +159,11 @@ func TestOfOneVersionAskedForAtOnceTheLongerLifeStays(t *testing.T) {
 	for _, lives := range [][2]time.Duration{{time.Second, time.Hour}, {time.Hour, time.Second}} {
 		x := mini(t).connected(t, new(wire), Options{})
 		c := heardRows(x.Hub, localPolicy(), newTable())
-		at := c.local.stamp(1)
+		at := c.inside().local.stamp(1)
 		for _, life := range lives {
-			c.local.put(1, at, &entry[row]{v: row{1, 1}, version: 1, until: int64(life), weight: 300})
+			c.inside().local.put(1, at, &entry[*row]{v: &row{1, 1}, version: 1, until: int64(life), weight: 300})
 		}
-		if e, _, ok := c.local.get(1); !ok || e.until != int64(time.Hour) {
+		if e, _, ok := c.inside().local.get(1); !ok || e.until != int64(time.Hour) {
 			t.Errorf("lives %v: %v is held, want the one that lives for an hour", lives, e)
 		}
 	}
@@ -186,15 +186,15 @@ func TestAnOvertakenAnswerEndsAnOlderEntry(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			x := mini(t).connected(t, new(wire), Options{})
 			c := heardRows(x.Hub, localPolicy(), newTable())
-			entryOf := func(version int) *entry[row] {
-				return &entry[row]{v: row{1, version}, version: int64(version), until: int64(time.Hour), weight: 300}
+			entryOf := func(version int) *entry[*row] {
+				return &entry[*row]{v: &row{1, version}, version: int64(version), until: int64(time.Hour), weight: 300}
 			}
-			before := c.local.stamp(1)
-			c.local.drop(1)
-			c.local.put(1, c.local.stamp(1), entryOf(test.held))
-			c.local.put(1, before, entryOf(test.came))
+			before := c.inside().local.stamp(1)
+			c.inside().local.drop(1)
+			c.inside().local.put(1, c.inside().local.stamp(1), entryOf(test.held))
+			c.inside().local.put(1, before, entryOf(test.came))
 			got := 0
-			if e, _, ok := c.local.get(1); ok {
+			if e, _, ok := c.inside().local.get(1); ok {
 				got = e.v.Version
 			}
 			if got != test.want {

@@ -39,7 +39,7 @@ func BenchmarkHit(b *testing.B) {
 	if _, err := c.GetMany(ctx, ids); err != nil {
 		b.Fatal(err)
 	}
-	keys := names(c.wants(ids))
+	keys := names(c.inside().wants(ids))
 	decode := func(b *testing.B, record []byte) {
 		var p profile
 		if err := json.Unmarshal(record[headerSize:], &p); err != nil {
@@ -101,26 +101,27 @@ func BenchmarkLocalHit(b *testing.B) {
 		b.Fatal(err)
 	}
 	h.clock.now.Store(1)
-	c := newCache(h, Policy{Name: "profile", Local: Local{Share: 1, Suits: Hot | SeldomChanged | Small | MayBeStale}}, strconv.Itoa,
-		func(_ context.Context, ids []int) (map[int]profile, error) { return nil, nil })
+	c := newCache(h, Policy{Name: "profile", Local: Local{Share: 1, Suits: Hot | SeldomChanged | Small | MayBeStale}},
+		func(id int64) string { return strconv.FormatInt(id, 10) },
+		func(_ context.Context, ids []int64) (map[int64]profile, error) { return nil, nil })
 	const keys = 1000
-	for id := range keys {
-		w := c.want(id)
-		f := c.encode(b.Context(), profile{id, "Noodles", "x"}, true, h.wall(), header{})
-		c.keep(&w, f)
+	for id := range int64(keys) {
+		w := c.inside().want(id)
+		f := c.inside().encode(b.Context(), &profile{int(id), "Noodles", "x"}, true, h.wall(), header{})
+		c.inside().keep(&w, f)
 	}
 	ctx := b.Context()
 	b.Run("otter", func(b *testing.B) {
 		b.ReportAllocs()
-		for i := 0; b.Loop(); i++ {
-			if _, ok := c.local.entries.GetIfPresent(i % keys); !ok {
+		for i := int64(0); b.Loop(); i++ {
+			if _, ok := c.inside().local.entries.get(i % keys); !ok {
 				b.Fatal("not there")
 			}
 		}
 	})
 	b.Run("Get", func(b *testing.B) {
 		b.ReportAllocs()
-		for i := 0; b.Loop(); i++ {
+		for i := int64(0); b.Loop(); i++ {
 			if _, err := c.Get(ctx, i%keys); err != nil {
 				b.Fatal(err)
 			}

@@ -1,19 +1,10 @@
 package cache
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
-	"maps"
-	"math/rand/v2"
-	"slices"
-	"sync"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
@@ -60,18 +51,23 @@ type Source[K comparable, V any] struct {
 // Cache keeps values of one kind. It is safe for concurrent use. The values that
 // it returns are for reading only: several readers may hold the same one.
 type Cache[K comparable, V any] struct {
-	hub        *Hub
-	policy     Policy
-	source     Source[K, V]
-	prefix     string
-	counts     *counters
-	local      *local[K, V] // nil: none
-	guard      *guard[K]    // nil: none
-	flights    flights[K, V]
-	places     *semaphore.Weighted // of loader calls
-	refreshing sync.Map            // K, those that are refreshed in the background
-	table      *Table              // whose generation counts, for [Queries]; nil: none
-	off        bool                // see [Options.Off]
+	core caching[K, *V]
+}
+
+// caching is what a Cache asks of its core. The compiler repeats the methods of a generic
+// struct in every package that knows a struct with one in it, but not those behind an
+// interface: without it, internal/app and graph compile all caches of all services again.
+type caching[K comparable, P any] interface {
+	find(ctx context.Context, k K) (P, error)
+	findMany(ctx context.Context, ks []K) (map[K]P, error)
+	invalidate(ctx context.Context, ks []K) error
+	put(ctx context.Context, k K, p P) (kept bool, err error)
+	known(ks []K)
+	pin(ctx context.Context, until time.Time, ks []K) error
+	forgetAll()
+	limits() *loading
+	Warm(ctx context.Context) (read int, err error)
+	Stats() Stats
 }
 
 // New builds a cache under one policy. A string or []byte travels as it is, any
@@ -87,32 +83,19 @@ func New[K comparable, V any](hub *Hub, p Policy, s Source[K, V]) *Cache[K, V] {
 
 // build is New, also of lists of a table.
 func build[K comparable, V any](hub *Hub, p Policy, s Source[K, V], t *Table) *Cache[K, V] {
-	p = p.withDefaults()
-	prefix := hub.prefix + p.Name + ":{"
-	if t != nil {
-		prefix += t.name + "}:"
+	from := origin[K, *V]{
+		key: s.Key, all: s.All, parse: s.Parse, passing: s.Passing,
+		load: func(ctx context.Context, ks []K) (map[K]*V, error) {
+			found, err := s.Load(ctx, ks)
+			return Pointers(found), err
+		},
+		pack:   func(v *V) (byte, []byte, error) { return pack(*v) },
+		unpack: func(codec byte, payload []byte) (*V, error) { return unpack[V](codec, payload) },
 	}
-	c := &Cache[K, V]{
-		hub:     hub,
-		policy:  p,
-		source:  s,
-		prefix:  prefix,
-		table:   t,
-		off:     slices.Contains(hub.off, p.Name),
-		flights: flights[K, V]{under: make(map[K]*flight[K, V])},
-		places:  semaphore.NewWeighted(int64(p.MaxLoads)),
+	if s.Version != nil {
+		from.version = func(v *V) int64 { return s.Version(*v) }
 	}
-	if !c.off {
-		c.local = localOf[K, V](hub, p)
-	}
-	if s.All != nil {
-		c.guard = newGuard(s.All)
-	}
-	c.counts = hub.join(p, c, c)
-	if c.local != nil {
-		c.counts.fill.Store(&fill{c.local.fill})
-	}
-	return c
+	return &Cache[K, V]{newCore(hub, p, from, t)}
 }
 
 // Get returns the value of one key, or [ErrNotFound]. What Redis or the loader
@@ -124,129 +107,17 @@ func build[K comparable, V any](hub *Hub, p Policy, s Source[K, V], t *Table) *C
 //
 // Any other error is the loader's, wrapped, [ErrBusy], or that of ctx. When Redis
 // is away, Get asks the loader.
-func (c *Cache[K, V]) Get(ctx context.Context, k K) (V, error) {
-	if e, ok := c.near(ctx, k); ok {
-		if e.absent {
-			return e.v, ErrNotFound
-		}
-		return e.v, nil
+func (c *Cache[K, V]) Get(ctx context.Context, k K) (v V, err error) {
+	p, err := c.core.find(ctx, k)
+	if err != nil {
+		return v, err
 	}
-	return c.get(ctx, k)
+	return *p, nil
 }
 
 // Ref is [Cache.Get] for who hands out a pointer: it may be to what this process holds
 // itself, which is not copied. So nobody may change what it points to.
-func (c *Cache[K, V]) Ref(ctx context.Context, k K) (*V, error) {
-	if e, ok := c.near(ctx, k); ok {
-		if e.absent {
-			return nil, ErrNotFound
-		}
-		return &e.v, nil
-	}
-	v, err := c.get(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	return &v, nil
-}
-
-// near is the entry in this process, if there is one and the reader may have it.
-func (c *Cache[K, V]) near(ctx context.Context, k K) (*entry[V], bool) {
-	if c.local == nil {
-		return nil, false
-	}
-	e, now, ok := c.local.get(k)
-	if !ok || isFresh(ctx) {
-		return nil, false
-	}
-	if e.turn(now) || c.counts.localHits.Load() < exactly {
-		c.countNear(ctx, e)
-	}
-	return e, true
-}
-
-// A hit in this process is so cheap that counting it would double its cost, and
-// of a read of Redis the search for hot keys would be felt: after the first ones
-// only a sample is counted, for the whole.
-const (
-	exactly    = 4096
-	nearSample = 64
-	farSample  = 16
-)
-
-// turn reports whether the hits of an entry are counted at this tick: each key
-// has its turn for one tick in nearSample. To draw a random number for each hit
-// would cost a quarter of the hit.
-func (e *entry[V]) turn(now int64) bool { return (e.salt+uint8(now>>tickBits))%nearSample == 0 }
-
-func (c *Cache[K, V]) countNear(ctx context.Context, e *entry[V]) {
-	var n int64 = nearSample
-	if c.counts.localHits.Load() < exactly {
-		n = 1
-	}
-	c.counts.localHits.Add(n)
-	if !isAhead(ctx) {
-		c.hub.hot.add(e.name, n)
-	}
-}
-
-func (c *Cache[K, V]) get(ctx context.Context, k K) (none V, err error) {
-	if c.excludes(ctx, k) {
-		return none, ErrNotFound
-	}
-	if c.off {
-		return c.loadAlone(ctx, k)
-	}
-	if !c.permitted() {
-		if e, ok := c.stale(ctx, k); ok {
-			return e.v, nil
-		}
-		return none, c.overLimit(1)
-	}
-	w := c.want(k)
-	w.guarded = c.guarding(ctx)
-	r := c.ask(ctx, w.name)
-	if r.err != nil && !ended(ctx) {
-		c.redisFailed(ctx, r.err)
-		if e, ok := c.staleAway(ctx, k); ok {
-			c.counts.misses.Add(1)
-			return e.v, nil
-		}
-	}
-	switch f := c.look(ctx, &w, r); f.is {
-	case value:
-		if c.due(f) {
-			c.refresh(ctx, []want[K]{w})
-		}
-		return f.v, nil
-	case negative:
-		return none, ErrNotFound
-	case nothing, bare: // to be loaded
-	}
-	found := make(map[K]V, 1)
-	failed, err := c.fill(ctx, []want[K]{w}, found)
-	if err = c.fillStale(ctx, failed, found, err); err != nil {
-		return none, err
-	}
-	v, ok := found[k]
-	if !ok {
-		return none, ErrNotFound
-	}
-	return v, nil
-}
-
-// loadAlone is get without anything that is kept.
-func (c *Cache[K, V]) loadAlone(ctx context.Context, k K) (none V, err error) {
-	loaded, err := c.source.Load(ctx, []K{k})
-	if err != nil {
-		return none, fmt.Errorf("load: %w", err)
-	}
-	v, ok := loaded[k]
-	if !ok {
-		return none, ErrNotFound
-	}
-	return v, nil
-}
+func (c *Cache[K, V]) Ref(ctx context.Context, k K) (*V, error) { return c.core.find(ctx, k) }
 
 // GetMany returns the values of those keys that have one, each as fresh as
 // [Cache.Get] would return it. A key may stand in ks more than once. Up to 500
@@ -256,106 +127,17 @@ func (c *Cache[K, V]) loadAlone(ctx context.Context, k K) (none V, err error) {
 // With an error, the loader's or that of ctx, the map holds the values that could
 // be had all the same, and a key that is missing may have one.
 func (c *Cache[K, V]) GetMany(ctx context.Context, ks []K) (map[K]V, error) {
-	found := make(map[K]V, len(ks))
-	far := getNear(ctx, c, ks, found, func(e *entry[V]) V { return e.v })
-	return found, c.getFar(ctx, far, found)
+	found, err := c.core.findMany(ctx, ks)
+	values := make(map[K]V, len(found))
+	for k, p := range found {
+		values[k] = *p
+	}
+	return values, err
 }
 
 // Refs is [Cache.GetMany] for who hands out pointers, as [Cache.Ref] is Get.
 func (c *Cache[K, V]) Refs(ctx context.Context, ks []K) (map[K]*V, error) {
-	found := make(map[K]*V, len(ks))
-	far := getNear(ctx, c, ks, found, func(e *entry[V]) *V { return &e.v })
-	if len(far) == 0 {
-		return found, nil
-	}
-	others := make(map[K]V, len(far))
-	err := c.getFar(ctx, far, others)
-	for k, v := range others {
-		found[k] = &v
-	}
-	return found, err
-}
-
-// getNear adds what this process holds of keys, as it is to be handed out, and returns those
-// of which it holds nothing.
-func getNear[K comparable, V, H any](ctx context.Context, c *Cache[K, V], ks []K, found map[K]H, of func(*entry[V]) H) (far []K) {
-	for _, k := range ks {
-		if _, twice := found[k]; twice {
-			continue
-		}
-		if e, ok := c.near(ctx, k); ok {
-			if !e.absent {
-				found[k] = of(e)
-			}
-		} else if !c.excludes(ctx, k) {
-			far = append(far, k)
-		}
-	}
-	return far
-}
-
-// getFar adds the values of keys that this process does not hold.
-func (c *Cache[K, V]) getFar(ctx context.Context, ks []K, found map[K]V) error {
-	if len(ks) == 0 {
-		return nil
-	}
-	if c.off {
-		loaded, err := c.source.Load(ctx, ks)
-		maps.Copy(found, loaded)
-		return err
-	}
-	missing, refused, err := c.getMany(ctx, ks, found)
-	if len(missing) > 0 {
-		failed, first := c.fill(ctx, missing, found)
-		refused, err = append(refused, failed...), cmp.Or(err, first)
-	}
-	return c.fillStale(ctx, refused, found, err)
-}
-
-// getMany adds what Redis has to found, and returns what is to be loaded, and
-// the keys that it might not ask for.
-func (c *Cache[K, V]) getMany(ctx context.Context, ks []K, found map[K]V) (missing []want[K], refused []K, err error) {
-	guarded := c.guarding(ctx)
-	for part := range slices.Chunk(c.wants(ks), batch) {
-		if !c.permitted() {
-			err = c.overLimit(len(part))
-			for _, w := range part {
-				refused = append(refused, w.k)
-			}
-			continue
-		}
-		var failed error
-		var due []want[K]
-		for i, r := range c.askMany(ctx, names(part)) {
-			w := &part[i]
-			w.guarded = guarded
-			if r.err != nil && !ended(ctx) {
-				failed = cmp.Or(failed, r.err)
-				if e, ok := c.staleAway(ctx, w.k); ok {
-					c.counts.misses.Add(1)
-					found[w.k] = e.v
-					continue
-				}
-			}
-			switch f := c.look(ctx, w, r); f.is {
-			case value:
-				found[w.k] = f.v
-				if c.due(f) {
-					due = append(due, *w)
-				}
-			case nothing, bare:
-				missing = append(missing, *w)
-			case negative: // known to have none
-			}
-		}
-		if failed != nil {
-			c.redisFailed(ctx, failed)
-		}
-		if len(due) > 0 {
-			c.refresh(ctx, due)
-		}
-	}
-	return missing, refused, err
+	return c.core.findMany(ctx, ks)
 }
 
 // Pointers is what a loader found, for those who hand out pointers.
@@ -378,100 +160,12 @@ func Pointers[K comparable, V any](found map[K]V) map[K]*V {
 // when the commit is not; its round trips have the hub's deadline, one for each
 // 500 keys.
 func (c *Cache[K, V]) Invalidate(ctx context.Context, ks ...K) error {
-	ctx = context.WithoutCancel(ctx)
-	all := c.wants(ks)
-	c.forget(all)
-	if err := c.remove(ctx, all); err != nil {
-		return fmt.Errorf("invalidate %d keys of cache %s: %w", len(ks), c.policy.Name, err)
-	}
-	c.removeAgain(ctx, all)
-	return nil
-}
-
-// remove deletes records, and then says so: who hears of it must not find them
-// again.
-func (c *Cache[K, V]) remove(ctx context.Context, all []want[K]) error {
-	for part := range slices.Chunk(all, batch) {
-		err := c.hub.remove(ctx, names(part))
-		c.forget(part) // what was read before the deletion and kept after the first time
-		if err == nil && len(all) <= manyKeys {
-			err = c.say(ctx, part)
-		}
-		if err != nil {
-			c.counts.redisErrors.Add(1)
-			return err
-		}
-	}
-	if len(all) > manyKeys {
-		return c.hub.say(ctx, word{Policy: c.policy.Name})
-	}
-	return nil
-}
-
-// say tells the other processes that keys changed.
-func (c *Cache[K, V]) say(ctx context.Context, wants []want[K]) error {
-	if c.hub.bus == nil {
-		return nil
-	}
-	texts := make([]string, len(wants))
-	for i, w := range wants {
-		texts[i] = c.source.Key(w.k)
-	}
-	return c.hub.sayKeys(ctx, c.policy.Name, texts)
-}
-
-// removeAgain is the second deletion of those who ask for it. The ctx does not
-// end with the request.
-func (c *Cache[K, V]) removeAgain(ctx context.Context, all []want[K]) {
-	if c.policy.SecondDelete <= 0 {
-		return
-	}
-	c.hub.loads.Go(func() {
-		pause := time.NewTimer(c.policy.SecondDelete)
-		defer pause.Stop()
-		select {
-		case <-pause.C:
-		case <-c.hub.closing:
-		}
-		if err := c.remove(ctx, all); err != nil {
-			c.hub.complain(ctx, "deleting a second time", c.policy.Name, err)
-		}
-	})
-}
-
-// heard forgets keys that another process invalidated.
-func (c *Cache[K, V]) heard(texts []string) {
-	if c.source.Parse == nil {
-		c.reset()
-		return
-	}
-	wants := make([]want[K], 0, len(texts))
-	for _, text := range texts {
-		k, err := c.source.Parse(text)
-		if err != nil {
-			c.reset()
-			return
-		}
-		wants = append(wants, want[K]{k: k})
-	}
-	c.forget(wants)
-}
-
-// reset forgets all that this process knows.
-func (c *Cache[K, V]) reset() {
-	c.forgetAll()
-	if c.guard != nil {
-		c.guard.forget()
-	}
+	return c.core.invalidate(ctx, ks)
 }
 
 // Known says that keys exist, to the guard alone: for rows that were read past
 // the cache, of whose insert it may not have heard.
-func (c *Cache[K, V]) Known(ks ...K) {
-	if c.guard != nil {
-		c.guard.add(ks...)
-	}
-}
+func (c *Cache[K, V]) Known(ks ...K) { c.core.known(ks) }
 
 // Put keeps a value that was just committed, so that a key that is read all the
 // time needs no load after its update. Source.Version must say its version. Of
@@ -482,41 +176,7 @@ func (c *Cache[K, V]) Known(ks ...K) {
 // Its promise, its error and its deadline are those of [Cache.Invalidate]. A key
 // that is written with Put may be invalidated as well, at any time.
 func (c *Cache[K, V]) Put(ctx context.Context, k K, v V) (kept bool, err error) {
-	ctx = context.WithoutCancel(ctx)
-	f := c.encode(ctx, v, true, time.Now(), header{epoch: c.hub.epoch.Load()})
-	if f.version <= 0 || f.flags != 0 {
-		return false, c.Invalidate(ctx, k)
-	}
-	wants := c.wants([]K{k})
-	cmd := c.hub.run(ctx, putScript, []call{{key: wants[0].name, args: []any{f.record, f.life.Milliseconds()}}})[0]
-	c.forget(wants)
-	code, err := cmd.Int64()
-	if err != nil {
-		c.counts.redisErrors.Add(1)
-		if redis.HasErrorPrefix(err, "OOM") { // a full Redis takes deletions
-			return false, c.Invalidate(ctx, k)
-		}
-		return false, fmt.Errorf("put one key of cache %s: %w", c.policy.Name, err)
-	}
-	if err := c.say(ctx, wants); err != nil {
-		return false, fmt.Errorf("put one key of cache %s: %w", c.policy.Name, err)
-	}
-	c.removeAgain(ctx, wants)
-	return code == 1, nil
-}
-
-// forget drops what this process knows of keys and keeps new readers from
-// joining loads that are under way.
-func (c *Cache[K, V]) forget(wants []want[K]) {
-	for _, w := range wants {
-		c.Known(w.k)
-	}
-	c.flights.forget(wants)
-	if c.local != nil {
-		for _, w := range wants {
-			c.local.drop(w.k)
-		}
-	}
+	return c.core.put(ctx, k, &v)
 }
 
 // Pin keeps these keys in the process's own memory until a time, whatever else is
@@ -524,18 +184,17 @@ func (c *Cache[K, V]) forget(wants []want[K]) {
 // not read, and stay until the later end. Without a local cache it only sees to it
 // that Redis has them. The error is that of the first read.
 func (c *Cache[K, V]) Pin(ctx context.Context, until time.Time, ks ...K) error {
-	if c.local != nil {
-		ks = c.local.pins.set(c.hub.clock.now.Load(), c.hub.clock.at(until), ks)
-		for _, k := range ks {
-			c.local.entries.Invalidate(k) // to be kept again, as pinned
-		}
-	}
-	_, err := c.GetMany(Ahead(ctx), ks)
-	return err
+	return c.core.pin(ctx, until, ks)
 }
 
+// Warm reads the keys that processes on this Redis read most: the thousand of yesterday,
+// and those of today that are not among them, each the hottest first. It returns how many
+// keys these were. It needs Source.Parse, and does nothing without, or where keys are
+// passing; keys that cannot be parsed are overlooked. See [Hub.Warm].
+func (c *Cache[K, V]) Warm(ctx context.Context) (read int, err error) { return c.core.Warm(ctx) }
+
 // Stats returns what this cache did in this process so far.
-func (c *Cache[K, V]) Stats() Stats { return c.counts.snapshot() }
+func (c *Cache[K, V]) Stats() Stats { return c.core.Stats() }
 
 type freshKey struct{}
 
@@ -570,269 +229,4 @@ func Usual(ctx context.Context) context.Context {
 func isFresh(ctx context.Context) bool {
 	fresh, _ := ctx.Value(freshKey{}).(bool)
 	return fresh
-}
-
-// excludes reports that a key cannot exist.
-func (c *Cache[K, V]) excludes(ctx context.Context, k K) bool {
-	if !c.guarding(ctx) || !c.guard.excludes(k) {
-		return false
-	}
-	c.counts.excluded.Add(1)
-	return true
-}
-
-// guarding reports whether the guard is asked. One that may have missed an insert
-// elsewhere is not.
-func (c *Cache[K, V]) guarding(ctx context.Context) bool {
-	return c.guard != nil && c.hub.clock.inSync() && c.guard.built() && !isFresh(ctx)
-}
-
-// permitted takes one read of Redis from what this process may have.
-func (c *Cache[K, V]) permitted() bool {
-	return c.policy.Essential || c.hub.reads == nil || c.hub.reads.Allow()
-}
-
-func (c *Cache[K, V]) overLimit(keys int) error {
-	c.counts.limited.Add(int64(keys))
-	return fmt.Errorf("read of cache %s: %w", c.policy.Name, ErrBusy)
-}
-
-// stale is an entry in this process that may stand in for what cannot be had.
-func (c *Cache[K, V]) stale(ctx context.Context, k K) (*entry[V], bool) {
-	if c.local == nil || isFresh(ctx) {
-		return nil, false
-	}
-	e, ok := c.local.stale(k)
-	if ok {
-		c.counts.staleServed.Add(1)
-	}
-	return e, ok
-}
-
-// staleAway is stale for a Redis that did not answer. One that refuses writes may do
-// so for hours, in which nothing is invalidated: the rows are read instead.
-func (c *Cache[K, V]) staleAway(ctx context.Context, k K) (*entry[V], bool) {
-	if c.hub.readOnly() {
-		return nil, false
-	}
-	return c.stale(ctx, k)
-}
-
-// fillStale adds stale entries of keys that could not be read. The error is gone
-// if each has one; that of a reader who left stays.
-func (c *Cache[K, V]) fillStale(ctx context.Context, failed []K, found map[K]V, err error) error {
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	lacking := false
-	for _, k := range failed {
-		if e, ok := c.stale(ctx, k); ok {
-			found[k] = e.v
-		} else {
-			lacking = true
-		}
-	}
-	if lacking {
-		return err
-	}
-	return nil
-}
-
-// due reports whether a value that is served should be loaded anew.
-func (c *Cache[K, V]) due(f result[V]) bool {
-	now := c.hub.wall()
-	if f.due(now, 0, 0) {
-		c.counts.staleServed.Add(1)
-		return true
-	}
-	return c.policy.Beta > 0 && f.due(now, c.policy.Beta, rand.Float64())
-}
-
-// keep puts what was found into the process's own memory, if it belongs there.
-func (c *Cache[K, V]) keep(w *want[K], f result[V]) {
-	if c.local == nil {
-		return
-	}
-	suits := c.policy.Local.Suits
-	if f.flags&flagBare != 0 || suits&Small == 0 && len(f.record) > smallBytes ||
-		suits&Hot == 0 && !c.hub.hot.hot(w.name) && !c.local.pins.holds(w.k, c.hub.clock.now.Load()) {
-		c.local.passBy(w.k, f.version)
-		return
-	}
-	longest := c.policy.Fresh
-	if f.is == negative {
-		longest = c.policy.Negative
-	}
-	left := min(f.created.Add(f.soft).Sub(c.hub.wall()), longest) // the clock of who wrote it may be ahead
-	c.local.put(w.k, w.stamp, &entry[V]{
-		v: f.v, absent: f.is == negative, name: w.name, version: f.version,
-		until: c.hub.clock.now.Load() + int64(left), weight: uint32(len(f.record) + len(w.name) + overhead),
-	})
-}
-
-// keepBriefly keeps what was loaded without Redis, whose invalidations nobody
-// hears, for no longer than one that is out of sync would be.
-func (c *Cache[K, V]) keepBriefly(w *want[K], f result[V]) {
-	f.soft = min(f.soft, c.policy.Local.MaxAge)
-	c.keep(w, f)
-}
-
-func (c *Cache[K, V]) want(k K) want[K] {
-	w := want[K]{k: k, name: c.nameOf(k)}
-	if c.local != nil {
-		w.stamp = c.local.stamp(k)
-	}
-	return w
-}
-
-// wants names the keys, each once.
-func (c *Cache[K, V]) wants(ks []K) []want[K] {
-	seen := make(map[K]struct{}, len(ks))
-	list := make([]want[K], 0, len(ks))
-	for _, k := range ks {
-		if _, twice := seen[k]; !twice {
-			seen[k] = struct{}{}
-			list = append(list, c.want(k))
-		}
-	}
-	return list
-}
-
-func names[K comparable](wants []want[K]) []string {
-	list := make([]string, len(wants))
-	for i, w := range wants {
-		list[i] = w.name
-	}
-	return list
-}
-
-// nameOf is the key in Redis.
-func (c *Cache[K, V]) nameOf(k K) string {
-	text := c.source.Key(k)
-	if c.table != nil {
-		return c.prefix + text // the table is the tag
-	}
-	return tagged(c.prefix, text)
-}
-
-// tagged ends a key whose prefix has the opening brace. The text is the hash tag
-// that keeps value and lease in one slot; a tag must not be empty, so a text that
-// would make it so gets an underscore, and so does one that begins with an
-// underscore already.
-func tagged(prefix, text string) string {
-	if text == "" || text[0] == '}' || text[0] == '_' {
-		text = "_" + text
-	}
-	return prefix + text + "}"
-}
-
-func leaseOf(name string) string { return name + ":l" }
-
-// look takes the first answer of Redis for one key and counts it.
-func (c *Cache[K, V]) look(ctx context.Context, w *want[K], r reply) result[V] {
-	switch {
-	case isAhead(ctx): // nobody asked
-	case c.counts.hits.Load() < exactly:
-		c.hub.hot.add(w.name, 1)
-	case rand.Uint32()%farSample == 0:
-		c.hub.hot.add(w.name, farSample)
-	}
-	w.generation = r.generation
-	f := c.read(ctx, w, r)
-	switch f.is {
-	case value:
-		c.counts.hits.Add(1)
-		c.keep(w, f)
-	case negative:
-		c.counts.negativeHits.Add(1)
-		c.foundAbsent(*w)
-		c.keep(w, f)
-	default:
-		c.counts.misses.Add(1)
-	}
-	return f
-}
-
-func (c *Cache[K, V]) foundAbsent(w want[K]) {
-	if w.guarded {
-		c.guard.foundAbsent()
-	}
-}
-
-// read understands an answer of Redis for one key, and marks in w how to go on
-// when it does not hold the value.
-func (c *Cache[K, V]) read(ctx context.Context, w *want[K], r reply) (f result[V]) {
-	if r.err != nil {
-		w.direct = true
-		return f
-	}
-	if !r.there {
-		return f
-	}
-	w.rejected = head(r.record)
-	f.record = r.record
-	var err error
-	f.v, f.header, f.is, err = decode[V](r.record)
-	if err != nil {
-		c.counts.undecodable.Add(1)
-		c.hub.complain(ctx, "reading a record", c.policy.Name, err)
-	}
-	if known := c.hub.epoch.Load(); f.is != nothing && f.epoch < known {
-		return result[V]{}
-	} else if f.is != nothing && f.epoch > known { // of what cannot be read, the epoch may be anything
-		c.hub.unsure.Store(true) // a still later one may have begun
-		c.hub.adopt(f.epoch)
-	}
-	if c.table != nil && !c.current(f, w.generation, r.generation) {
-		return result[V]{}
-	}
-	w.direct = f.is == bare
-	return f
-}
-
-// current reports whether a list was read under the generation that was read
-// with it, or, where none was, under that of the look before or a later one.
-func (c *Cache[K, V]) current(f result[V], before, now int64) bool {
-	if now != 0 {
-		return f.version == now
-	}
-	return before != 0 && f.version >= before
-}
-
-// ask reads one record, where a generation counts with it, in one round trip. A
-// generation that is missing begins.
-func (c *Cache[K, V]) ask(ctx context.Context, name string) reply {
-	if c.table == nil {
-		return c.hub.get(ctx, name)
-	}
-	return c.askMany(ctx, []string{name})[0]
-}
-
-// askMany is ask for up to 500 records, in one round trip too.
-func (c *Cache[K, V]) askMany(ctx context.Context, names []string) []reply {
-	if c.table == nil {
-		return c.hub.getMany(ctx, names, "")
-	}
-	replies := c.hub.getMany(ctx, names, c.table.generation)
-	if replies[0].err != nil || replies[0].generation != 0 {
-		return replies // they were asked for together
-	}
-	generation, err := c.table.ask(ctx, "read")
-	for i := range replies {
-		replies[i].generation, replies[i].err = generation, err
-	}
-	return replies
-}
-
-// ended reports whether ctx is over. A socket may see its deadline a moment
-// before the context's own timer does.
-func ended(ctx context.Context) bool {
-	at, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && !time.Now().Before(at)
-}
-
-// redisFailed notes a failure that no reader hears of.
-func (c *Cache[K, V]) redisFailed(ctx context.Context, err error) {
-	c.counts.redisErrors.Add(1)
-	c.hub.complain(ctx, "asking Redis", c.policy.Name, err)
 }

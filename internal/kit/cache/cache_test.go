@@ -130,7 +130,7 @@ func leaseBelongsToOneLoad(t *testing.T, w *world) {
 	old.end <- nil
 	receive(t, first)
 
-	if n := w.rdb.Exists(t.Context(), here.nameOf(1)).Val(); n != 0 {
+	if n := w.rdb.Exists(t.Context(), here.inside().nameOf(1)).Val(); n != 0 {
 		t.Error("the older load stored its value under the lease of the younger one")
 	}
 	young.end <- nil
@@ -269,7 +269,7 @@ func leaseEndsByItself(t *testing.T, w *world) {
 
 	crashed := getLater(t.Context(), here, 1)
 	p := nextLoad() // as far as Redis can see, its process is dead from here on
-	left := w.rdb.PTTL(t.Context(), leaseOf(here.nameOf(1))).Val()
+	left := w.rdb.PTTL(t.Context(), leaseOf(here.inside().nameOf(1))).Val()
 	if left <= 0 || left > 200*time.Millisecond {
 		t.Errorf("the lease has %v left, want more than 0 and at most 200ms", left)
 	}
@@ -341,7 +341,7 @@ func livesAreSpread(t *testing.T, w *world) {
 		if id >= n {
 			most = 10 * time.Minute
 		}
-		left := w.rdb.PTTL(t.Context(), c.nameOf(id)).Val()
+		left := w.rdb.PTTL(t.Context(), c.inside().nameOf(id)).Val()
 		if left < most/2-passed || left > most {
 			t.Errorf("key %d has %v left, want %v to %v", id, left, most/2, most)
 		}
@@ -421,7 +421,7 @@ func garbageIsAMissOnce(t *testing.T, w *world) {
 				w := w.world(t)
 				rows := newTable(1)
 				c := cacheOf(w.process(t), rows.load, Policy{})
-				if err := w.rdb.Set(t.Context(), c.nameOf(1), bytes, time.Hour).Err(); err != nil {
+				if err := w.rdb.Set(t.Context(), c.inside().nameOf(1), bytes, time.Hour).Err(); err != nil {
 					t.Fatal(err)
 				}
 				for range 3 {
@@ -566,7 +566,7 @@ func oversizeIsServed(t *testing.T, w *world) {
 	if got := c.Stats().Oversize; got != 1 {
 		t.Errorf("%d oversize, want 1", got)
 	}
-	if size := w.rdb.StrLen(t.Context(), c.nameOf(2)).Val(); size != headerSize {
+	if size := w.rdb.StrLen(t.Context(), c.inside().nameOf(2)).Val(); size != headerSize {
 		t.Errorf("%d bytes kept of a value too big, want the header", size)
 	}
 
@@ -685,13 +685,13 @@ func waitingReaderEnds(t *testing.T, w *world) {
 func patienceEnds(t *testing.T, w *world) {
 	rows := newTable(1)
 	c := cacheOf(w.process(t), rows.load, Policy{LeaseTTL: 10 * time.Millisecond, LoadTimeout: 20 * time.Millisecond})
-	if err := w.rdb.Set(t.Context(), leaseOf(c.nameOf(1)), "somebody", time.Hour).Err(); err != nil {
+	if err := w.rdb.Set(t.Context(), leaseOf(c.inside().nameOf(1)), "somebody", time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if got := mustGet(t, c, 1); got.Version != 1 {
 		t.Errorf("got %v", got)
 	}
-	if n := w.rdb.Exists(t.Context(), c.nameOf(1)).Val(); n != 0 {
+	if n := w.rdb.Exists(t.Context(), c.inside().nameOf(1)).Val(); n != 0 {
 		t.Error("a load without a lease was stored")
 	}
 	if diff := cmp.Diff(Stats{Name: "row", Misses: 1, Waits: 1, Loads: 1, LoadCalls: 1}, c.Stats()); diff != "" {

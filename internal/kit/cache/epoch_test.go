@@ -253,7 +253,7 @@ func garbageBringsNoEpoch(t *testing.T, w *world) {
 	known := mustLearn(t, h)
 	c := rowsOf(h, Policy{}, rows.load)
 	garbage := string(header{created: time.Now(), soft: time.Hour, epoch: known + 1_000_000}.appendTo(nil)) + "no JSON"
-	if err := w.rdb.Set(t.Context(), c.nameOf(1), garbage, time.Hour).Err(); err != nil {
+	if err := w.rdb.Set(t.Context(), c.inside().nameOf(1), garbage, time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
 	wantVersion(t, "a read", c, 1, 1)

@@ -85,7 +85,7 @@ func TestAStaleEntryDoesNotStandInForAKeyThatIsKnownToBeAbsent(t *testing.T) {
 	var broken atomic.Bool
 	rows := newTable(1, 2)
 	c, there := rowsOf(x.Hub, p, rows.failingAfter(&broken)), cacheOf(w.process(t), rows.load, Policy{})
-	x.hot.add(c.nameOf(1), 2*hotEnough)
+	x.hot.add(c.inside().nameOf(1), 2*hotEnough)
 	mustGet(t, c, 1)
 	x.hot = newTopKeys() // not hot any more
 	x.pass(2 * time.Second)
@@ -114,7 +114,7 @@ func TestAnAbsentKeyDoesNotSpoilStaleOnes(t *testing.T) {
 	c := rowsOf(x.Hub, p, newTable(1).failingAfter(&broken))
 	mustGet(t, c, 1)
 	ownHit(t, c, 9) // absent
-	w.expire(t, c.nameOf(1))
+	w.expire(t, c.inside().nameOf(1))
 	broken.Store(true)
 	x.pass(time.Hour)
 	found, err := c.GetMany(t.Context(), []int{1, 9})
@@ -135,10 +135,10 @@ func TestAnEntryFromBeforeTheClockMovedCanBeReplaced(t *testing.T) {
 	p.Grace = time.Hour
 	warm, c := rowsOf(w.process(t), p, rows.load), rowsOf(x.Hub, p, load)
 	mustGet(t, warm, 1)
-	late := c.want(1) // asked for while the clock stands
-	r := c.ask(t.Context(), late.name)
+	late := c.inside().want(1) // asked for while the clock stands
+	r := c.inside().ask(t.Context(), late.name)
 	x.pass(0) // Run
-	c.look(t.Context(), &late, r)
+	c.inside().look(t.Context(), &late, r)
 	x.pass(p.Fresh + time.Minute) // it is over
 	mustGet(t, c, 1)
 	nextLoad().end <- nil // the refresh
@@ -157,10 +157,10 @@ func TestAPinFromBeforeRunIsKept(t *testing.T) {
 	if err := c.Pin(t.Context(), time.Now().Add(time.Hour), 1); err != nil {
 		t.Fatal(err)
 	}
-	c.tend(t.Context()) // as Run does at once
+	c.inside().tend(t.Context()) // as Run does at once
 	x.pass(0)
-	c.tend(t.Context())
-	if _, _, ok := c.local.get(1); !ok {
+	c.inside().tend(t.Context())
+	if _, _, ok := c.inside().local.get(1); !ok {
 		t.Error("the pin is gone")
 	}
 }
@@ -179,10 +179,10 @@ func TestAPinnedEntryIsRefreshedBeforeItsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			x.pass(p.Fresh - tendEvery)
-			c.tend(t.Context())
+			c.inside().tend(t.Context())
 			x.Wait()
 			x.pass(tendEvery)
-			if _, _, ok := c.local.get(1); !ok || len(rows.loads()) != 2 {
+			if _, _, ok := c.inside().local.get(1); !ok || len(rows.loads()) != 2 {
 				t.Errorf("still here after its end: %v, with %d loads, want true and 2", ok, len(rows.loads()))
 			}
 		})
@@ -202,10 +202,10 @@ func TestALoaderThatEndsItsGoroutineGivesItsPlaceAndItsLeaseBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.Wait()
-	if !c.places.TryAcquire(1) {
+	if !c.inside().places.TryAcquire(1) {
 		t.Error("the place is not free")
 	}
-	if n := w.rdb.Exists(t.Context(), leaseOf(c.nameOf(1))).Val(); n != 0 {
+	if n := w.rdb.Exists(t.Context(), leaseOf(c.inside().nameOf(1))).Val(); n != 0 {
 		t.Error("the lease is still there")
 	}
 }
@@ -224,7 +224,7 @@ func TestALocalEntryEndsByFreshWhateverTheWritersClock(t *testing.T) {
 	mustGet(t, rowsOf(ahead.Hub, p, rows.load), 1)
 	mustGet(t, c, 1)
 	x.pass(p.Fresh)
-	if _, _, ok := c.local.get(1); ok {
+	if _, _, ok := c.inside().local.get(1); ok {
 		t.Error("still served after Fresh")
 	}
 }
@@ -234,13 +234,13 @@ func TestALocalEntryEndsByFreshWhateverTheWritersClock(t *testing.T) {
 func TestOnlyWhatTheGuardLetThroughIsMeasured(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
 	absent := -1
-	for !c.guard.excludes(absent) {
+	for !c.inside().guard.excludes(absent) {
 		absent--
 	}
-	c.guard.measure()
+	c.inside().guard.measure()
 	for range 5 {
 		_, _ = c.Get(Fresh(t.Context()), absent)
 	}
@@ -248,7 +248,7 @@ func TestOnlyWhatTheGuardLetThroughIsMeasured(t *testing.T) {
 	for range 5 {
 		_, _ = c.Get(t.Context(), absent)
 	}
-	if got := c.guard.passed.Load(); got != 0 {
+	if got := c.inside().guard.passed.Load(); got != 0 {
 		t.Errorf("%d keys count as passed, want none: the guard excludes them", got)
 	}
 }
@@ -265,7 +265,7 @@ func TestAFailedBuildIsNotTriedAgainAtOnce(t *testing.T) {
 		}
 	})
 	for range 5 {
-		c.tend(t.Context())
+		c.inside().tend(t.Context())
 		x.Wait()
 		x.pass(tendEvery)
 	}

@@ -21,7 +21,7 @@ const longestPause = 20 * time.Millisecond
 // loads of this process that are under way and begins one for the rest. It
 // returns the keys that could not be read, with the first error of a loader, or
 // with that of ctx.
-func (c *Cache[K, V]) fill(ctx context.Context, wants []want[K], found map[K]V) (failed []K, first error) {
+func (c *core[K, V]) fill(ctx context.Context, wants []want[K], found map[K]V) (failed []K, first error) {
 	for len(wants) > 0 {
 		if err := ctx.Err(); err != nil {
 			return failed, err
@@ -61,7 +61,7 @@ func (c *Cache[K, V]) fill(ctx context.Context, wants []want[K], found map[K]V) 
 // because the other failed or was invalidated. The end of that wait leaves time
 // for one lost loader and its successor; after it the key is loaded without a
 // lease.
-func (c *Cache[K, V]) fly(l *load, list []*flight[K, V]) {
+func (c *core[K, V]) fly(l *load, list []*flight[K, V]) {
 	token := rand.Text() // one for each load: with one for each process, a slow load could store under a later load's lease
 	all := list
 	defer l.cancel()
@@ -99,7 +99,7 @@ func (c *Cache[K, V]) fly(l *load, list []*flight[K, V]) {
 // bury ends the flights that a panic in this goroutine, or its end by the
 // loader, left unsettled, and gives their leases back. The goroutine is not the
 // reader's: a panic would end the process.
-func (c *Cache[K, V]) bury(l *load, token string, all []*flight[K, V], panicked any) {
+func (c *core[K, V]) bury(l *load, token string, all []*flight[K, V], panicked any) {
 	left := slices.DeleteFunc(slices.Clone(all), (*flight[K, V]).over)
 	if len(left) == 0 {
 		return
@@ -115,12 +115,12 @@ func (c *Cache[K, V]) bury(l *load, token string, all []*flight[K, V], panicked 
 	}
 }
 
-func (c *Cache[K, V]) loadFailed(todo []*flight[K, V], err error) error {
+func (c *core[K, V]) loadFailed(todo []*flight[K, V], err error) error {
 	return fmt.Errorf("load %d keys of cache %s: %w", len(todo), c.policy.Name, err)
 }
 
 // begin opens a round for these flights.
-func (c *Cache[K, V]) begin(list []*flight[K, V]) {
+func (c *core[K, V]) begin(list []*flight[K, V]) {
 	c.flights.begin(list)
 	if c.local == nil {
 		return
@@ -131,7 +131,7 @@ func (c *Cache[K, V]) begin(list []*flight[K, V]) {
 }
 
 // give ends flights without a value.
-func (c *Cache[K, V]) give(list []*flight[K, V], err error) {
+func (c *core[K, V]) give(list []*flight[K, V], err error) {
 	for _, at := range list {
 		c.flights.end(at, outcome[V]{err: err}, 0)
 	}
@@ -140,7 +140,7 @@ func (c *Cache[K, V]) give(list []*flight[K, V], err error) {
 // acquire asks for the leases. It settles what is there already and returns
 // what is granted, what has to be loaded without a lease, and what is busy, with
 // the longest time that its leases have left.
-func (c *Cache[K, V]) acquire(l *load, token string, list []*flight[K, V]) (granted, direct, busy []*flight[K, V], lease time.Duration) {
+func (c *core[K, V]) acquire(l *load, token string, list []*flight[K, V]) (granted, direct, busy []*flight[K, V], lease time.Duration) {
 	var ask []*flight[K, V]
 	for _, at := range list {
 		if at.direct {
@@ -190,7 +190,7 @@ func (c *Cache[K, V]) acquire(l *load, token string, list []*flight[K, V]) (gran
 
 // run loads flights in one loader call, stores those that were granted a lease,
 // and settles all. A background load does not load what it could not store.
-func (c *Cache[K, V]) run(l *load, token string, granted, direct []*flight[K, V]) {
+func (c *core[K, V]) run(l *load, token string, granted, direct []*flight[K, V]) {
 	if l.background {
 		c.give(direct, errDeserted)
 		direct = nil
@@ -246,7 +246,7 @@ func (c *Cache[K, V]) run(l *load, token string, granted, direct []*flight[K, V]
 
 // place waits for a place among the loads of this policy and of the process. A
 // load that nobody waits for takes only a place that is free.
-func (c *Cache[K, V]) place(ctx context.Context, l *load) error {
+func (c *loading) place(ctx context.Context, l *load) error {
 	if l.background {
 		if !c.places.TryAcquire(1) {
 			return errFull
@@ -275,13 +275,13 @@ func (c *Cache[K, V]) place(ctx context.Context, l *load) error {
 
 var errFull = errors.New("no place is free")
 
-func (c *Cache[K, V]) leave() {
+func (c *loading) leave() {
 	c.hub.places.Release(1)
 	c.places.Release(1)
 }
 
 // call runs the loader once and leaves the place that it had.
-func (c *Cache[K, V]) call(ctx context.Context, todo []*flight[K, V]) (map[K]V, error) {
+func (c *core[K, V]) call(ctx context.Context, todo []*flight[K, V]) (map[K]V, error) {
 	defer c.leave()
 	c.counts.loadCalls.Add(1)
 	c.counts.loads.Add(int64(len(todo)))
@@ -289,7 +289,7 @@ func (c *Cache[K, V]) call(ctx context.Context, todo []*flight[K, V]) (map[K]V, 
 	for i, at := range todo {
 		keys[i] = at.k
 	}
-	loaded, err := c.source.Load(ctx, keys)
+	loaded, err := c.source.load(ctx, keys)
 	if err != nil {
 		c.counts.loadErrors.Add(1)
 		return nil, c.loadFailed(todo, err)
@@ -301,7 +301,7 @@ func (c *Cache[K, V]) call(ctx context.Context, todo []*flight[K, V]) (map[K]V, 
 // still this load's, and the lease is given back. A key without a record, for
 // its load failed, gets only the latter, so that others need not wait for the
 // lease to expire. It reports which records were kept.
-func (c *Cache[K, V]) store(ctx context.Context, token string, granted []*flight[K, V], records []result[V]) []bool {
+func (c *core[K, V]) store(ctx context.Context, token string, granted []*flight[K, V], records []result[V]) []bool {
 	kept := make([]bool, len(granted))
 	for start := 0; start < len(granted); start += batch {
 		part := granted[start:min(start+batch, len(granted))]
@@ -340,7 +340,7 @@ type result[V any] struct {
 // value that cannot be kept leaves a bare record for a short while: without it
 // every reader of a hot one would queue for the lease. The header comes with the
 // epoch in which the load began, and with the generation of a list.
-func (c *Cache[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, h header) result[V] {
+func (c *core[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, h header) result[V] {
 	h.created, h.delta = c.hub.wall(), time.Since(began)
 	f := result[V]{v: v, is: value, header: h}
 	if !ok && c.policy.Negative < 0 {
@@ -354,7 +354,7 @@ func (c *Cache[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time,
 		f.record = f.appendTo(nil)
 		return f
 	}
-	codec, payload, err := pack(v)
+	codec, payload, err := c.source.pack(v)
 	if err != nil {
 		c.counts.undecodable.Add(1)
 		c.hub.complain(ctx, "writing a value", c.policy.Name, err)
@@ -364,8 +364,8 @@ func (c *Cache[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time,
 		f.codec = codec
 		f.soft = spread(c.policy.Fresh, c.policy.Jitter, mathrand.Float64())
 		f.life = f.soft + c.policy.Grace
-		if c.source.Version != nil {
-			f.version = c.source.Version(v)
+		if c.source.version != nil {
+			f.version = c.source.version(v)
 		}
 		f.record = append(f.appendTo(make([]byte, 0, headerSize+len(payload))), payload...)
 		return f
@@ -387,7 +387,7 @@ func (p Policy) brief() time.Duration {
 // each once at a time in this process; leases see to it that no other process
 // does the same. It never waits for a place. After a failure the key is left
 // alone for a moment: a database in trouble gets no storm.
-func (c *Cache[K, V]) refresh(ctx context.Context, wants []want[K]) {
+func (c *core[K, V]) refresh(ctx context.Context, wants []want[K]) {
 	l := newLoad(ctx)
 	l.background, l.keeps = true, true
 	var list []*flight[K, V]

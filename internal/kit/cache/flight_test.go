@@ -59,7 +59,7 @@ func earlierReaderIsServed(t *testing.T, w *world) {
 	held := nextLoad() // there is no place for another load
 	first := getLater(t.Context(), here, 1)
 	eventually(t, "the first reader has a lease", func() bool {
-		return w.rdb.Exists(t.Context(), leaseOf(here.nameOf(1))).Val() == 1
+		return w.rdb.Exists(t.Context(), leaseOf(here.inside().nameOf(1))).Val() == 1
 	})
 	joined := getLater(t.Context(), here, 1)
 	waiting(t, here, 1)
@@ -109,9 +109,9 @@ func loadGoesOnForOne(t *testing.T, w *world) {
 	ctx, leave := context.WithCancel(t.Context())
 	first := getLater(ctx, c, 1)
 	eventually(t, "the first reader has a load", func() bool {
-		c.flights.mu.Lock()
-		defer c.flights.mu.Unlock()
-		return c.flights.under[1] != nil
+		c.inside().flights.mu.Lock()
+		defer c.inside().flights.mu.Unlock()
+		return c.inside().flights.under[1] != nil
 	})
 	joined := getLater(t.Context(), c, 1)
 	waiting(t, c, 1)
@@ -162,9 +162,9 @@ func olderLoadLeavesTheYounger(t *testing.T, w *world) {
 	young := nextLoad()
 	old.end <- nil
 	receive(t, first)
-	c.flights.mu.Lock()
-	joinable := c.flights.under[1] != nil
-	c.flights.mu.Unlock()
+	c.inside().flights.mu.Lock()
+	joinable := c.inside().flights.under[1] != nil
+	c.inside().flights.mu.Unlock()
 	if !joinable {
 		t.Error("the younger load cannot be joined")
 	}

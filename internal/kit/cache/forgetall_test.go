@@ -15,10 +15,10 @@ import (
 // inserts.
 func TestANewEpochEndsTheGuardOfWhoKnewNone(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
-	buildGuard(t, x.there.guard)
+	buildGuard(t, x.there.inside().guard)
 	mustForgetAll(t, x.one.Hub)
 	x.two.deliver(t.Context())
-	if x.there.guard.built() {
+	if x.there.inside().guard.built() {
 		t.Error("the guard is still in use")
 	}
 	if got, want := x.two.epoch.Load(), x.one.epoch.Load(); got != want || got == 0 {
@@ -29,9 +29,9 @@ func TestANewEpochEndsTheGuardOfWhoKnewNone(t *testing.T) {
 // A process that learns which epoch it is has missed nothing.
 func TestAnEpochThatIsLearntLeavesTheGuard(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
-	buildGuard(t, x.there.guard)
+	buildGuard(t, x.there.inside().guard)
 	mustLearn(t, x.two.Hub)
-	if !x.there.guard.built() {
+	if !x.there.inside().guard.built() {
 		t.Error("the guard is gone")
 	}
 }

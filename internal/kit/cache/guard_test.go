@@ -53,7 +53,7 @@ func TestAKeyThatCannotExistCostsNoRoundTrip(t *testing.T) {
 	if got := sent.reset(); got == "0 round trips, 0 of a single command" {
 		t.Error("excluded before the guard was built")
 	}
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
 	const n = 1000
 	for id := -n; id < 0; id++ {
@@ -66,7 +66,7 @@ func TestAKeyThatCannotExistCostsNoRoundTrip(t *testing.T) {
 	}
 	var none []int
 	for id := -n; id < 0; id++ {
-		if c.guard.excludes(id) {
+		if c.inside().guard.excludes(id) {
 			none = append(none, id)
 		}
 	}
@@ -91,10 +91,10 @@ func TestAGuardThatMayHaveMissedAnInsertExcludesNothing(t *testing.T) {
 	w := mini(t)
 	rows := newTable(1)
 	x, c, _ := guarded(t, w, rows, rows.ids)
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
 	added := 2
-	for !c.guard.excludes(added) {
+	for !c.inside().guard.excludes(added) {
 		added++
 	}
 	rows.commit(added) // by somebody of whom this process does not hear
@@ -117,21 +117,21 @@ func TestAGuardIsBuiltInSyncAlone(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
 	x.clock.synced.Store(0)
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
-	if c.guard.filter.Load() != nil {
+	if c.inside().guard.filter.Load() != nil {
 		t.Error("built out of sync")
 	}
 	x.inSyncFor(1)
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
-	if c.guard.filter.Load() == nil {
+	if c.inside().guard.filter.Load() == nil {
 		t.Error("not built in sync")
 	}
-	first := c.guard.filter.Load()
-	c.tend(t.Context())
+	first := c.inside().guard.filter.Load()
+	c.inside().tend(t.Context())
 	x.Wait()
-	if c.guard.filter.Load() != first {
+	if c.inside().guard.filter.Load() != first {
 		t.Error("built anew without need")
 	}
 }
@@ -178,19 +178,19 @@ func TestAnInsertIsKnownToTheGuard(t *testing.T) {
 			allThere := func(when string) {
 				t.Helper()
 				for id := range rows.all() {
-					if c.excludes(t.Context(), id) {
+					if c.inside().excludes(t.Context(), id) {
 						t.Errorf("%s: row %d is excluded", when, id)
 					}
 				}
 			}
 			build := func(fails error) {
 				x.pass(10 * time.Minute)
-				if c.guard.filter.Load() != nil {
-					c.guard.filter.Load().keys.Store(1 << 40) // worn
+				if c.inside().guard.filter.Load() != nil {
+					c.inside().guard.filter.Load().keys.Store(1 << 40) // worn
 				}
-				c.tend(t.Context())
+				c.inside().tend(t.Context())
 				receive(t, reading)
-				c.tend(t.Context()) // does not begin a second one
+				c.inside().tend(t.Context()) // does not begin a second one
 				insert("during a build")
 				goOn <- fails
 				x.Wait()
@@ -198,15 +198,15 @@ func TestAnInsertIsKnownToTheGuard(t *testing.T) {
 			}
 			insert("before the first build")
 			build(nil)
-			first := c.guard.filter.Load()
+			first := c.inside().guard.filter.Load()
 			insert("after a build")
 			build(errDatabase)
-			if c.guard.filter.Load() != first {
+			if c.inside().guard.filter.Load() != first {
 				t.Error("a failed build replaced the filter")
 			}
 			insert("after a failed build")
 			build(nil)
-			if c.guard.filter.Load() == first {
+			if c.inside().guard.filter.Load() == first {
 				t.Error("the build after a failed one did not come about")
 			}
 			insert("at the end")
@@ -324,9 +324,9 @@ func TestDeletedKeysWearTheGuardOut(t *testing.T) {
 		rows.rows[id] = row{ID: id, Version: 1}
 	}
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
-	first := c.guard.filter.Load()
+	first := c.inside().guard.filter.Load()
 	var deleted []int
 	rows.mu.Lock()
 	for id := range keys / 2 {
@@ -349,22 +349,22 @@ func TestDeletedKeysWearTheGuardOut(t *testing.T) {
 		t.Errorf("%d of %d reads of deleted keys passed: this test shows nothing", got, again*len(deleted))
 	}
 	x.pass(buildPause)
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
-	if c.guard.filter.Load() == first {
+	if c.inside().guard.filter.Load() == first {
 		t.Fatal("not built anew")
 	}
 	if got := read(); got > again*len(deleted)*3/100 {
 		t.Errorf("%d of %d reads of deleted keys pass the new guard", got, again*len(deleted))
 	}
-	second := c.guard.filter.Load()
+	second := c.inside().guard.filter.Load()
 	x.pass(buildPause)
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
-	if c.guard.filter.Load() != second {
+	if c.inside().guard.filter.Load() != second {
 		t.Error("built anew though it excludes what it should")
 	}
-	if c.guard.excluded.Load() > 0 {
+	if c.inside().guard.excluded.Load() > 0 {
 		t.Error("a measurement that found nothing wrong did not begin anew")
 	}
 }
@@ -373,15 +373,15 @@ func TestDeletedKeysWearTheGuardOut(t *testing.T) {
 func TestTheGuardMeasuresAbsentKeysThatRedisRemembers(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
-	c.guard.add(2) // and then rolled back
+	c.inside().guard.add(2) // and then rolled back
 	for range 5 {
 		if !isAbsent(t, c, 2) {
 			t.Fatal("found")
 		}
 	}
-	if got := c.guard.passed.Load(); got != 5 {
+	if got := c.inside().guard.passed.Load(); got != 5 {
 		t.Errorf("%d absent keys passed, want 5", got)
 	}
 }
@@ -426,16 +426,16 @@ func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
 func TestAGuardIsBuiltAnewAfterAWhile(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
 	rows.commit(2)
-	if !c.excludes(t.Context(), 2) {
+	if !c.inside().excludes(t.Context(), 2) {
 		t.Fatal("the guard knows of it: this test shows nothing")
 	}
 	x.pass(buildEvery)
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
-	if c.excludes(t.Context(), 2) {
+	if c.inside().excludes(t.Context(), 2) {
 		t.Error("a row is still hidden")
 	}
 }

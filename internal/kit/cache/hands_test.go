@@ -157,14 +157,14 @@ func (w *world) expire(t *testing.T, name string) {
 // nothing where there is no record.
 func (w *world) stored(t *testing.T, c *Cache[int, row], id int) (row, header, answer) {
 	t.Helper()
-	b, err := w.rdb.Get(t.Context(), c.nameOf(id)).Bytes()
+	b, err := w.rdb.Get(t.Context(), c.inside().nameOf(id)).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return row{}, header{}, nothing
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, h, is, err := decode[row](b)
+	v, h, is, err := decodeRow(b)
 	if err != nil {
 		t.Fatal(err)
 	}

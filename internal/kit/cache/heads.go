@@ -117,7 +117,7 @@ func (h *Heads[K]) Pages(ctx context.Context, owners []K, below int64, first int
 
 func (h *Heads[K]) wrap(err error) error {
 	if err != nil {
-		return fmt.Errorf("pages of %s: %w", h.heads.policy.Name, err)
+		return fmt.Errorf("pages of %s: %w", h.heads.core.limits().policy.Name, err)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (h *Heads[K]) loadHeads(ctx context.Context, owners []K) (map[K]spots, erro
 // beyond reads parts of lists for one reader. Its place among the loads and its
 // deadline are those of any load; it keeps nothing, so it ends with its reader.
 func (h *Heads[K]) beyond(ctx context.Context, asks []Ask[K]) (map[K][]Spot, error) {
-	c := h.heads
+	c := h.heads.core.limits()
 	limited, cancel := context.WithTimeout(ctx, c.policy.LoadTimeout)
 	defer cancel()
 	if err := c.place(limited, &load{ctx: ctx}); err != nil {

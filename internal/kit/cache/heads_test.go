@@ -360,12 +360,12 @@ func TestReadsBeyondAHeadTakePlaces(t *testing.T) {
 	b := variousLists()
 	h := NewHeads(w.process(t), Policy{Name: "heads", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, strconv.Itoa, strconv.Atoi, b.load)
 	wantTruth(t, h, b, 1) // each read gives its place back
-	must(t, h.heads.places.Acquire(t.Context(), 1))
+	must(t, h.heads.inside().places.Acquire(t.Context(), 1))
 	if _, err := h.Pages(t.Context(), []int{1}, 7, 2); !errors.Is(err, ErrBusy) {
 		t.Errorf("without a place: %v, want ErrBusy", err)
 	}
 	wantSpots(t, h, []int{1}, math.MaxInt64, 1, map[int]Spots{1: {spotsAt(9), true}})
-	h.heads.places.Release(1)
+	h.heads.inside().places.Release(1)
 	wantSpots(t, h, []int{1}, 7, 2, map[int]Spots{1: {spotsAt(6, 5), true}})
 }
 

@@ -153,8 +153,8 @@ func TestAHubKnowsItsHotKeys(t *testing.T) {
 				}
 			}
 			got := x.Hot(1)
-			if len(got) != 1 || got[0].Key != c.nameOf(1) || got[0].Hits < reads*9/10 || got[0].Hits > reads*11/10 {
-				t.Errorf("the hottest is %v, want %s with about %d hits", got, c.nameOf(1), reads)
+			if len(got) != 1 || got[0].Key != c.inside().nameOf(1) || got[0].Hits < reads*9/10 || got[0].Hits > reads*11/10 {
+				t.Errorf("the hottest is %v, want %s with about %d hits", got, c.inside().nameOf(1), reads)
 			}
 			if got := x.Hot(10); len(got) != 2 {
 				t.Errorf("got %v, want two keys", got)
@@ -193,7 +193,7 @@ func TestAbsentKeysAreCountedAsHotToo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := x.Hot(1); len(got) != 1 || got[0].Key != c.nameOf(7) {
+	if got := x.Hot(1); len(got) != 1 || got[0].Key != c.inside().nameOf(7) {
 		t.Errorf("the hottest is %v", got)
 	}
 }

@@ -49,7 +49,7 @@ func endsAreSpread(t *testing.T, w *world) {
 	}
 	pipe := w.rdb.Pipeline()
 	for _, id := range ids {
-		pipe.PTTL(t.Context(), c.nameOf(id))
+		pipe.PTTL(t.Context(), c.inside().nameOf(id))
 	}
 	cmds, err := pipe.Exec(t.Context())
 	if err != nil {
@@ -141,7 +141,7 @@ func lossIsBounded(t *testing.T, w *world) {
 				return
 			default: // what FLUSHALL does to these keys
 				pipe := w.rdb.Pipeline()
-				for _, name := range append(names(one.wants(ids)), names(two.wants(ids))...) {
+				for _, name := range append(names(one.inside().wants(ids)), names(two.inside().wants(ids))...) {
 					pipe.Del(t.Context(), name, leaseOf(name))
 				}
 				if _, err := pipe.Exec(t.Context()); err != nil {
@@ -223,7 +223,7 @@ func TestAReadThatFindsNoPlaceInTimeIsBusy(t *testing.T) {
 			if found, err := c.GetMany(t.Context(), []int{2}); !errors.Is(err, ErrBusy) || len(found) != 0 {
 				t.Errorf("GetMany: %v, %v", found, err)
 			}
-			if n := w.rdb.Exists(t.Context(), leaseOf(c.nameOf(2))).Val(); n != 0 {
+			if n := w.rdb.Exists(t.Context(), leaseOf(c.inside().nameOf(2))).Val(); n != 0 {
 				t.Error("the lease was not given back")
 			}
 			s := c.Stats()
@@ -397,7 +397,7 @@ func TestStaleIfError(t *testing.T) {
 				s.broken.Store(true)
 				s.away.on.Store(redisToo)
 				if !redisToo {
-					w.expire(t, s.c.nameOf(test.id))
+					w.expire(t, s.c.inside().nameOf(test.id))
 				}
 				s.x.pass(test.pass)
 				r, err := s.c.Get(t.Context(), test.id)
@@ -452,7 +452,7 @@ func TestStaleIfErrorOfMany(t *testing.T) {
 	mustGet(t, c, 2)
 	broken.Store(true)
 	for _, id := range []int{1, 2} {
-		w.expire(t, c.nameOf(id))
+		w.expire(t, c.inside().nameOf(id))
 	}
 	x.pass(time.Hour)
 	want := map[int]row{1: {1, 1}, 2: {2, 1}}
@@ -472,7 +472,7 @@ func TestDefaultsOfALimitAreGoodSettings(t *testing.T) {
 	if !x.places.TryAcquire(64) || x.places.TryAcquire(1) {
 		t.Error("not 64 loads of a process")
 	}
-	if !c.places.TryAcquire(32) || c.places.TryAcquire(1) {
+	if !c.inside().places.TryAcquire(32) || c.inside().places.TryAcquire(1) {
 		t.Error("not 32 loads of a policy")
 	}
 }

@@ -2,11 +2,8 @@ package cache
 
 import (
 	"hash/maphash"
-	"iter"
 	"sync"
 	"sync/atomic"
-
-	"github.com/maypok86/otter/v2"
 
 	"github.com/tandian-dev/tandian/internal/kit/kept"
 )
@@ -18,7 +15,7 @@ import (
 // An entry says itself how long it is good. What otter would add for expiry
 // costs a hit more than all of ours.
 type local[K comparable, V any] struct {
-	entries bounded[K, *entry[V]]
+	entries bounded[K]
 	clock   *ticker
 	policy  Policy
 	early   int64 // by how much the policy trusts a sync for less than the hub
@@ -29,19 +26,6 @@ type local[K comparable, V any] struct {
 
 	most    uint64       // bytes
 	evicted atomic.Int64 // entries, because others needed the bytes
-}
-
-// bounded is what is asked of an otter. Behind an interface it is compiled where a cache is
-// made; else in every package that knows a struct with a cache in it, which is half of the
-// time that the program takes to build.
-type bounded[K comparable, V any] interface {
-	GetIfPresent(k K) (V, bool)
-	Set(k K, v V) (V, bool)
-	Invalidate(k K) (V, bool)
-	InvalidateAll()
-	All() iter.Seq2[K, V]
-	CleanUp()
-	WeightedSize() uint64
 }
 
 // A Holder is a value that has what is written of it kept with it, as long as it is in the
@@ -62,7 +46,10 @@ type entry[V any] struct {
 	alone   int64  // tick until which it is good without hearing of invalidations
 	until   int64  // tick until which it is good in sync
 	weight  uint32 // bytes, roughly
+	cost    uint32 // of the bytes: 0 while it is pinned, so that it is never evicted
 }
+
+func (e *entry[V]) bytes() uint32 { return e.cost }
 
 // overhead is what an entry takes beside its payload, roughly.
 const overhead = 256
@@ -90,7 +77,7 @@ func localOf[K comparable, V any](h *Hub, p Policy) *local[K, V] {
 	}
 	l := newLocal[K, V](p, bytes, &h.clock)
 	l.early = int64(max(h.maxAge-p.Local.MaxAge, 0))
-	if _, holds := any((*V)(nil)).(Holder); holds {
+	if _, holds := any(*new(V)).(Holder); holds {
 		l.budget = h.written
 	}
 	return l
@@ -98,28 +85,32 @@ func localOf[K comparable, V any](h *Hub, p Policy) *local[K, V] {
 
 func newLocal[K comparable, V any](p Policy, bytes uint64, clock *ticker) *local[K, V] {
 	l := &local[K, V]{clock: clock, policy: p, most: bytes, seed: maphash.MakeSeed(), pins: pins[K]{until: make(map[K]int64)}}
-	l.entries = otter.Must(&otter.Options[K, *entry[V]]{
-		MaximumWeight: bytes,
-		Weigher:       func(k K, e *entry[V]) uint32 { return l.weigh(k, e) },
-		Executor:      func(work func()) { work() },
-		OnDeletion: func(e otter.DeletionEvent[K, *entry[V]]) {
-			if e.WasEvicted() {
-				l.evicted.Add(1)
-			}
-		},
-	})
+	l.entries = newBounded[K](bytes, &l.evicted)
 	return l
 }
+
+// peek returns an entry, whether it is good or not.
+func (l *local[K, V]) peek(k K) (*entry[V], bool) {
+	found, ok := l.entries.get(k)
+	if !ok {
+		return nil, false
+	}
+	e, ok := found.(*entry[V])
+	return e, ok
+}
+
+// remove drops an entry, and nothing that reads under way will find.
+func (l *local[K, V]) remove(k K) { l.entries.remove(k) }
 
 // fill is what is kept, as it was a moment ago. Evictions are counted where they are
 // made, not by otter's statistics, which would cost every hit something.
 func (l *local[K, V]) fill() (bytes, most, evicted int64) {
-	return int64(l.entries.WeightedSize()), int64(l.most), l.evicted.Load()
+	return int64(l.entries.weight()), int64(l.most), l.evicted.Load()
 }
 
 // get returns an entry and whether it is good now, and when that is.
 func (l *local[K, V]) get(k K) (e *entry[V], now int64, good bool) {
-	e, ok := l.entries.GetIfPresent(k)
+	e, ok := l.peek(k)
 	if !ok {
 		return nil, 0, false
 	}
@@ -132,7 +123,7 @@ func (l *local[K, V]) stale(k K) (*entry[V], bool) {
 	if l.policy.StaleIfError == 0 {
 		return nil, false
 	}
-	e, ok := l.entries.GetIfPresent(k)
+	e, ok := l.peek(k)
 	if !ok || e.absent {
 		return nil, false
 	}
@@ -154,8 +145,10 @@ func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 	if s.tick == stopped {
 		return
 	}
-	if h, holds := any(&e.v).(Holder); holds && l.budget != nil {
-		h.Hold(l.budget)
+	if l.budget != nil && !e.absent {
+		if h, holds := any(e.v).(Holder); holds {
+			h.Hold(l.budget)
+		}
 	}
 	e.born = s.tick
 	e.salt = uint8(l.hash(k) >> 8)
@@ -166,15 +159,16 @@ func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 	at := l.stripe(k)
 	at.mu.Lock()
 	defer at.mu.Unlock()
-	old, ok := l.entries.GetIfPresent(k)
+	old, ok := l.peek(k)
 	switch {
 	case ok && old.isNewer(e):
 	case at.seen.Load() != s.seen:
 		if ok && old.isOlder(e.version) {
-			l.entries.Invalidate(k)
+			l.remove(k)
 		}
 	case ok || e.until > l.clock.now.Load(): // over an older entry also what is over
-		l.entries.Set(k, e)
+		e.cost = l.weigh(k, e)
+		l.entries.set(k, e)
 	}
 }
 
@@ -202,7 +196,7 @@ func (old *entry[V]) isOlder(version int64) bool {
 
 // passBy is to be told of what was found and is not to be kept.
 func (l *local[K, V]) passBy(k K, version int64) {
-	if old, ok := l.entries.GetIfPresent(k); ok && old.isOlder(version) {
+	if old, ok := l.peek(k); ok && old.isOlder(version) {
 		l.drop(k)
 	}
 }
@@ -213,7 +207,7 @@ func (l *local[K, V]) drop(k K) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	at.seen.Add(1)
-	l.entries.Invalidate(k)
+	l.remove(k)
 }
 
 // dropAll is drop for every key.
@@ -224,7 +218,7 @@ func (l *local[K, V]) dropAll() {
 		at.seen.Add(1)
 		at.mu.Unlock()
 	}
-	l.entries.InvalidateAll()
+	l.entries.removeAll()
 }
 
 // weigh is what an entry costs of the bytes: nothing while it is pinned, so that

@@ -194,7 +194,7 @@ func TestAReplyUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
 	rows := newTable(1)
 	c := rowsOf(x.Hub, localPolicy(), rows.load)
 	mustGet(t, c, 1)
-	c.local.entries.Invalidate(1) // Redis has it, the process has not
+	c.inside().local.remove(1) // Redis has it, the process has not
 	late.on.Store(true)
 	first := getLater(t.Context(), c, 1)
 	release := receive(t, late.held)
@@ -236,18 +236,18 @@ func TestALoadUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
 func TestAnOlderAnswerDoesNotReplaceANewerEntry(t *testing.T) {
 	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
 	c := rowsOf(x.Hub, localPolicy(), newTable().load)
-	entryOf := func(version int) *entry[row] {
-		return &entry[row]{v: row{1, version}, until: int64(time.Hour), weight: 300}
+	entryOf := func(version int) *entry[*row] {
+		return &entry[*row]{v: &row{1, version}, until: int64(time.Hour), weight: 300}
 	}
-	early := c.local.stamp(1)
+	early := c.inside().local.stamp(1)
 	x.pass(time.Second)
-	c.local.put(1, c.local.stamp(1), entryOf(2))
-	c.local.put(1, early, entryOf(1))
-	if e, _, ok := c.local.get(1); !ok || e.v.Version != 2 {
+	c.inside().local.put(1, c.inside().local.stamp(1), entryOf(2))
+	c.inside().local.put(1, early, entryOf(1))
+	if e, _, ok := c.inside().local.get(1); !ok || e.v.Version != 2 {
 		t.Errorf("got %v, %v, want version 2", e, ok)
 	}
-	c.local.put(1, c.local.stamp(1), entryOf(3))
-	if e, _, ok := c.local.get(1); !ok || e.v.Version != 3 {
+	c.inside().local.put(1, c.inside().local.stamp(1), entryOf(3))
+	if e, _, ok := c.inside().local.get(1); !ok || e.v.Version != 3 {
 		t.Errorf("got %v, %v, want version 3", e, ok)
 	}
 }
@@ -263,8 +263,8 @@ func TestAHotKindsKeysAreAllKeptAndOthersOnlyWhenHot(t *testing.T) {
 			t.Fatal("kept though nobody found it hot")
 		}
 	}
-	x.hot.add(c.nameOf(1), hotEnough-1) // sampling may have counted some of the reads above
-	x.hot.add(c.nameOf(1), 1)
+	x.hot.add(c.inside().nameOf(1), hotEnough-1) // sampling may have counted some of the reads above
+	x.hot.add(c.inside().nameOf(1), 1)
 	ownHit(t, c, 1)
 	if !ownHit(t, c, 1) {
 		t.Error("not kept though it is hot")
@@ -354,10 +354,10 @@ func TestALocalCacheHoldsItsShareOfTheBytesAndNoMore(t *testing.T) {
 	if _, err := c.GetMany(t.Context(), ids); err != nil {
 		t.Fatal(err)
 	}
-	c.local.entries.CleanUp()
 	size := 0
-	for _, e := range c.local.entries.All() {
-		size += len(e.v)
+	for _, found := range c.inside().local.entries.settled() {
+		e, _ := found.(*entry[*string])
+		size += len(*e.v)
 	}
 	if most := int(bytes * share); size > most || size < most/2 {
 		t.Errorf("%d bytes of text kept, want a good part of %d", size, most)
@@ -367,7 +367,7 @@ func TestALocalCacheHoldsItsShareOfTheBytesAndNoMore(t *testing.T) {
 		t.Errorf("%d of %d bytes in the statistics, for %d bytes of text", stats.LocalBytes, stats.LocalMost, size)
 	}
 	kept := 0
-	for range c.local.entries.All() {
+	for range c.inside().local.entries.settled() {
 		kept++
 	}
 	if stats.LocalEvictions != int64(n-kept) {

@@ -23,7 +23,7 @@ func flood(t *testing.T, c *Cache[int, row], rows *table) {
 			}
 		}
 	}
-	c.local.entries.CleanUp()
+	c.inside().local.entries.settled()
 }
 
 func TestWhatIsPinnedSurvivesAFlood(t *testing.T) {
@@ -37,7 +37,7 @@ func TestWhatIsPinnedSurvivesAFlood(t *testing.T) {
 	c := rowsOf(x.Hub, localPolicy(), rows.load)
 	here := func() (n int) {
 		for _, id := range ids {
-			if _, _, ok := c.local.get(id); ok {
+			if _, _, ok := c.inside().local.get(id); ok {
 				n++
 			}
 		}
@@ -56,7 +56,7 @@ func TestWhatIsPinnedSurvivesAFlood(t *testing.T) {
 		t.Errorf("%d of %d pinned keys survived", got, len(ids))
 	}
 	x.pass(31 * time.Minute)
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	for _, id := range ids {
 		mustGet(t, c, id)
 	}
@@ -64,9 +64,9 @@ func TestWhatIsPinnedSurvivesAFlood(t *testing.T) {
 	if got := here(); got > len(ids)/2 {
 		t.Errorf("%d of %d keys survived after the pin's end", got, len(ids))
 	}
-	c.local.pins.mu.Lock()
-	defer c.local.pins.mu.Unlock()
-	if n := len(c.local.pins.until); n != 0 {
+	c.inside().local.pins.mu.Lock()
+	defer c.inside().local.pins.mu.Unlock()
+	if n := len(c.inside().local.pins.until); n != 0 {
 		t.Errorf("%d pins are remembered for ever", n)
 	}
 }
@@ -92,12 +92,12 @@ func TestWhatIsPinnedIsReadAgainWhenItIsGone(t *testing.T) {
 	x.pass(15 * time.Minute)
 	rows.commit(1)
 	mustInvalidate(t, c, 1)
-	c.tend(t.Context())
-	if e, _, ok := c.local.get(1); !ok || e.v.Version != 2 {
+	c.inside().tend(t.Context())
+	if e, _, ok := c.inside().local.get(1); !ok || e.v.Version != 2 {
 		t.Errorf("after an invalidation: %v, %v", e, ok)
 	}
 	loads := len(rows.loads())
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	if len(rows.loads()) != loads {
 		t.Error("loaded without need")
 	}
@@ -115,10 +115,10 @@ func TestAPinnedEntryThatEndsSoonIsReadAnewInTime(t *testing.T) {
 	}
 	for range 30 {
 		x.pass(tendEvery)
-		if _, _, ok := c.local.get(1); !ok {
+		if _, _, ok := c.inside().local.get(1); !ok {
 			t.Fatal("gone between two looks")
 		}
-		c.tend(t.Context())
+		c.inside().tend(t.Context())
 	}
 	if s := c.Stats(); s.Hits < 2 || s.Hits > 6 {
 		t.Errorf("read %d times in 30 seconds of entries that are good for 10", s.Hits)

@@ -25,7 +25,7 @@ func TestTheRecordIsGoneWhenTheWordIsOnTheBus(t *testing.T) {
 			r, _, _ := x.world.stored(t, x.here, 1)
 			return strconv.Itoa(r.Version)
 		}, "2"},
-		{"Invalidate", func(t *testing.T) { mustInvalidate(t, x.here, 1) }, func() string { return raw(x.here.nameOf(1)) }, ""},
+		{"Invalidate", func(t *testing.T) { mustInvalidate(t, x.here, 1) }, func() string { return raw(x.here.inside().nameOf(1)) }, ""},
 		{
 			"Changed",
 			func(t *testing.T) {

@@ -110,12 +110,12 @@ func incomparableIsRemoved(t *testing.T, w *world) {
 	for name, bytes := range before {
 		mustInvalidate(t, c, 1)
 		if bytes != "" {
-			if err := w.rdb.Set(t.Context(), c.nameOf(1), bytes, time.Hour).Err(); err != nil {
+			if err := w.rdb.Set(t.Context(), c.inside().nameOf(1), bytes, time.Hour).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if name == "a lease and no" {
-			if err := w.rdb.Set(t.Context(), leaseOf(c.nameOf(1)), "somebody", time.Hour).Err(); err != nil {
+			if err := w.rdb.Set(t.Context(), leaseOf(c.inside().nameOf(1)), "somebody", time.Hour).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -238,7 +238,7 @@ func unkeepableIsInvalidated(t *testing.T, w *world) {
 		if kept || err != nil {
 			t.Errorf("%s: kept %v, %v", test.name, kept, err)
 		}
-		if n := w.rdb.Exists(t.Context(), test.in.nameOf(1)).Val(); n != 0 {
+		if n := w.rdb.Exists(t.Context(), test.in.inside().nameOf(1)).Val(); n != 0 {
 			t.Errorf("%s: the older value is still there", test.name)
 		}
 	}
@@ -248,11 +248,11 @@ func putHasALife(t *testing.T, w *world) {
 	rows := newTable(1)
 	c := rowsOf(w.process(t), Policy{Fresh: time.Hour, Grace: time.Hour, Jitter: -1}, rows.load)
 	mustGet(t, c, 1)
-	if err := w.rdb.Persist(t.Context(), c.nameOf(1)).Err(); err != nil {
+	if err := w.rdb.Persist(t.Context(), c.inside().nameOf(1)).Err(); err != nil {
 		t.Fatal(err)
 	}
 	mustPut(t, c, rows.commit(1))
-	if left := w.rdb.PTTL(t.Context(), c.nameOf(1)).Val(); left > 2*time.Hour || left < time.Hour {
+	if left := w.rdb.PTTL(t.Context(), c.inside().nameOf(1)).Val(); left > 2*time.Hour || left < time.Hour {
 		t.Errorf("%v left, want about two hours", left)
 	}
 	if v, h, is := w.stored(t, c, 1); v.Version != 2 || h.version != 2 || h.soft != time.Hour || is != value {

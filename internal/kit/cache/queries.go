@@ -130,7 +130,7 @@ func NewQueriesOfMany[A comparable, R any](t *Table, p Policy, statement func(A)
 	}, t)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.forget = append(t.forget, lists.forgetAll)
+	t.forget = append(t.forget, lists.core.forgetAll)
 	return &Queries[A, R]{lists}
 }
 
@@ -164,7 +164,7 @@ func (q *Queries[A, R]) Pin(ctx context.Context, until time.Time, all ...A) erro
 }
 
 // forgetAll drops all that this process knows.
-func (c *Cache[K, V]) forgetAll() {
+func (c *core[K, V]) forgetAll() {
 	c.flights.forgetAll()
 	if c.local != nil {
 		c.local.dropAll()

@@ -91,7 +91,7 @@ const (
 )
 
 // decode reads a record. With an error the record counts as nothing.
-func decode[V any](b []byte) (v V, h header, a answer, err error) {
+func decode[V any](b []byte, unpack func(codec byte, payload []byte) (V, error)) (v V, h header, a answer, err error) {
 	h, payload, err := parse(b)
 	switch {
 	case err != nil:
@@ -101,9 +101,8 @@ func decode[V any](b []byte) (v V, h header, a answer, err error) {
 	case h.flags&flagBare != 0:
 		return v, h, bare, nil
 	}
-	if err := unpack(h.codec, payload, &v); err != nil {
-		var none V
-		return none, h, nothing, err
+	if v, err = unpack(h.codec, payload); err != nil {
+		return v, h, nothing, err
 	}
 	return v, h, value, nil
 }
@@ -128,9 +127,10 @@ type Reader interface {
 }
 
 // unpack is the reverse of pack. Bytes share those of the payload.
-func unpack[V any](codec byte, payload []byte, to *V) error {
+func unpack[V any](codec byte, payload []byte) (*V, error) {
+	v := new(V)
 	wants := byte(codecJSON)
-	switch to := any(to).(type) {
+	switch to := any(v).(type) {
 	case *string:
 		wants = codecRaw
 		*to = string(payload)
@@ -140,17 +140,19 @@ func unpack[V any](codec byte, payload []byte, to *V) error {
 	}
 	switch {
 	case codec != wants:
-		return errRecord
+		return nil, errRecord
 	case codec == codecJSON:
-		if r, quick := any(to).(Reader); quick {
+		if r, quick := any(v).(Reader); quick {
 			if r.ReadJSON(payload) {
-				return nil
+				return v, nil
 			}
-			*to = *new(V)
+			*v = *new(V)
 		}
-		return json.Unmarshal(payload, to)
+		if err := json.Unmarshal(payload, v); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	return v, nil
 }
 
 // due reports whether a value should be loaded anew: its time is over, or a

@@ -58,7 +58,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(append(header{}.appendTo(nil), `{"ID":1}`...))
 	f.Add(header{flags: flagNegative}.appendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		v, _, a, err := decode[row](b)
+		v, _, a, err := decodeRow(b)
 		if (err != nil) != (a == nothing) {
 			t.Errorf("%v with error %v", a, err)
 		}

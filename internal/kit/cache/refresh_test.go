@@ -107,11 +107,11 @@ func lateRefreshLoadsNothing(t *testing.T, w *world) {
 	mustGet(t, here, 1)
 	x.pass(2 * time.Minute)
 	y.pass(2 * time.Minute)
-	late := there.want(1)
-	there.look(t.Context(), &late, there.ask(t.Context(), late.name)) // decides on the record that is over
+	late := there.inside().want(1)
+	there.inside().look(t.Context(), &late, there.inside().ask(t.Context(), late.name)) // decides on the record that is over
 	mustGet(t, here, 1)
 	x.Wait() // and here it was replaced
-	there.refresh(t.Context(), []want[int]{late})
+	there.inside().refresh(t.Context(), []want[int]{late})
 	y.Wait()
 	if got := len(rows.loads()); got != 2 {
 		t.Errorf("%d loads, want the first and one refresh", got)
@@ -136,7 +136,7 @@ func failingRefreshEnds(t *testing.T, w *world) {
 	x := w.hands(t, Options{})
 	c := rowsOf(x.Hub, logical(), rows.failingAfter(&broken))
 	mustGet(t, c, 1)
-	if left := w.rdb.PTTL(t.Context(), c.nameOf(1)).Val(); left > 61*time.Minute || left < 31*time.Minute {
+	if left := w.rdb.PTTL(t.Context(), c.inside().nameOf(1)).Val(); left > 61*time.Minute || left < 31*time.Minute {
 		t.Errorf("%v left in Redis, want Fresh + Grace", left)
 	}
 	broken.Store(true)
@@ -155,7 +155,7 @@ func failingRefreshEnds(t *testing.T, w *world) {
 			break
 		}
 	}
-	w.expire(t, c.nameOf(1))
+	w.expire(t, c.inside().nameOf(1))
 	if _, err := c.Get(t.Context(), 1); !errors.Is(err, errDatabase) {
 		t.Errorf("after Grace: %v, want the loader's error", err)
 	}
@@ -185,7 +185,7 @@ func withoutGraceNothingIsServed(t *testing.T, w *world) {
 	p.Grace = 0
 	c := rowsOf(w.process(t), p, newTable(1).load)
 	mustGet(t, c, 1)
-	if left := w.rdb.PTTL(t.Context(), c.nameOf(1)).Val(); left > time.Minute || left <= 0 {
+	if left := w.rdb.PTTL(t.Context(), c.inside().nameOf(1)).Val(); left > time.Minute || left <= 0 {
 		t.Errorf("%v left in Redis, want Fresh", left)
 	}
 }
@@ -203,7 +203,7 @@ func earlyRefreshIsOneLoad(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	record := append(header{created: time.Now(), soft: time.Minute, delta: time.Second, version: 1}.appendTo(nil), payload...)
-	if err := w.rdb.Set(t.Context(), here.nameOf(1), record, time.Hour).Err(); err != nil {
+	if err := w.rdb.Set(t.Context(), here.inside().nameOf(1), record, time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
 	mustGet(t, plain, 1)
@@ -238,7 +238,7 @@ func skewMovesSoftExpiryAlone(t *testing.T, w *world) {
 			there, here := rowsOf(x.Hub, logical(), rows.load), rowsOf(y.Hub, logical(), rows.load)
 			mustInvalidate(t, there, 1)
 			mustGet(t, there, 1)
-			if left := w.rdb.PTTL(t.Context(), there.nameOf(1)).Val(); left > 61*time.Minute || left < 60*time.Minute {
+			if left := w.rdb.PTTL(t.Context(), there.inside().nameOf(1)).Val(); left > 61*time.Minute || left < 60*time.Minute {
 				t.Errorf("a clock %v off: %v left in Redis, want 61m", writer, left)
 			}
 			end := time.Minute + writer // in true time since the write
@@ -327,10 +327,10 @@ func TestARefreshGivesUpWhereItWouldBeInTheWay(t *testing.T) {
 			mustGet(t, rowsOf(w.process(t), p, rows.load), 1)
 			x.pass(2 * time.Minute)
 			if test.away {
-				refreshed := c.want(1)
-				c.look(t.Context(), &refreshed, c.ask(t.Context(), refreshed.name))
+				refreshed := c.inside().want(1)
+				c.inside().look(t.Context(), &refreshed, c.inside().ask(t.Context(), refreshed.name))
 				away.on.Store(true)
-				c.refresh(t.Context(), []want[int]{refreshed})
+				c.inside().refresh(t.Context(), []want[int]{refreshed})
 				x.Wait()
 				if got := len(rows.loads()); got != 1 {
 					t.Errorf("%d loads, want the first alone", got)
@@ -344,8 +344,8 @@ func TestARefreshGivesUpWhereItWouldBeInTheWay(t *testing.T) {
 				began := time.Now()
 				mustGet(t, c, 1)
 				eventually(t, "the refresh has begun and given its lease back", func() bool {
-					_, under := c.refreshing.Load(1)
-					return !under && w.rdb.Exists(t.Context(), leaseOf(c.nameOf(1))).Val() == 0
+					_, under := c.inside().refreshing.Load(1)
+					return !under && w.rdb.Exists(t.Context(), leaseOf(c.inside().nameOf(1))).Val() == 0
 				})
 				soon = soon || time.Since(began) < refreshPause
 			}
@@ -430,7 +430,7 @@ func TestALoadsTimeIsWithoutItsWaitForAPlace(t *testing.T) {
 	first := getLater(t.Context(), c, 1)
 	p := nextLoad()
 	second := getLater(t.Context(), c, 2)
-	eventually(t, "the second has a lease", func() bool { return w.rdb.Exists(t.Context(), leaseOf(c.nameOf(2))).Val() == 1 })
+	eventually(t, "the second has a lease", func() bool { return w.rdb.Exists(t.Context(), leaseOf(c.inside().nameOf(2))).Val() == 1 })
 	waits := time.Now()
 	eventually(t, "it waits for a while", func() bool { return time.Since(waits) > 100*time.Millisecond })
 	p.end <- nil

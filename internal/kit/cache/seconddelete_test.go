@@ -55,7 +55,7 @@ func TestAReplicaThatLagsAndTheSecondDeletion(t *testing.T) {
 				x.pass(fresh)
 				x.inSyncSince(0)
 			}
-			w.expire(t, there.nameOf(1)) // as Redis does
+			w.expire(t, there.inside().nameOf(1)) // as Redis does
 			wantVersion(t, "after its life", there, 1, 2)
 		})
 	}

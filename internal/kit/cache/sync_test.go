@@ -62,7 +62,7 @@ func TestAResetEndsWhatAProcessHolds(t *testing.T) {
 	c := heardRows(two.Hub, p, rows)
 	lists := localListsOf(two.Hub, rows, 0.3)
 	near, from := nearbyOf(two.Hub, Local{Share: 0.3, Suits: everyCriterion}), &well{text: "a", life: time.Minute}
-	buildGuard(t, c.guard)
+	buildGuard(t, c.inside().guard)
 	mustGet(t, c, 1)
 	if !isAbsent(t, c, 9) {
 		t.Fatal("found")
@@ -72,13 +72,13 @@ func TestAResetEndsWhatAProcessHolds(t *testing.T) {
 
 	rows.commit(1)
 	rows.commit(2)
-	absent := excludedBy(t, c.guard)
+	absent := excludedBy(t, c.inside().guard)
 	rows.commit(absent)
 	from.text = "b"
 	// All of it is lost on its way: Redis knows it, this process does not hear it.
 	writer := heardRows(w.connected(t, new(wire), Options{}).Hub, localPolicy(), rows)
 	mustInvalidate(t, writer, 1, 2, 9, absent)
-	mustChange(t, writer.hub.Table("rows"))
+	mustChange(t, writer.inside().hub.Table("rows"))
 
 	two.follower.Reset(t.Context(), stream.GapLost)
 	if two.clock.inSync() {
@@ -107,7 +107,7 @@ func TestAReplyUnderWayAtAResetIsNotKept(t *testing.T) {
 	x.inSyncFor(time.Hour)
 	c := heardRows(x.Hub, localPolicy(), rows)
 	mustGet(t, c, 1)
-	c.local.entries.Invalidate(1)
+	c.inside().local.remove(1)
 	late.on.Store(true)
 	first := getLater(t.Context(), c, 1)
 	release := receive(t, late.held)
@@ -141,8 +141,8 @@ func TestAGuardSaysMaybeWithoutItsBus(t *testing.T) {
 			p := localPolicy()
 			p.Local = Local{}
 			x := newPair(t, p, 1)
-			buildGuard(t, x.there.guard)
-			id := excludedBy(t, x.there.guard)
+			buildGuard(t, x.there.inside().guard)
+			id := excludedBy(t, x.there.inside().guard)
 			x.rows.commit(id)
 			mustInvalidate(t, x.here, id)
 			test.then(x)
@@ -199,8 +199,8 @@ func TestAGuardThatIsBeingBuilt(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			x := newPair(t, localPolicy(), 1)
 			slow := newSlowIDs(x.rows)
-			x.there.guard.all = slow.all
-			x.there.tend(t.Context())
+			x.there.inside().guard.all = slow.all
+			x.there.inside().tend(t.Context())
 			receive(t, slow.reading)
 			inserted := []int{2, 3, 4, 5, 6, 7, 8, 9}
 			for _, id := range inserted {
@@ -210,7 +210,7 @@ func TestAGuardThatIsBeingBuilt(t *testing.T) {
 			test.then(t, x)
 			close(slow.goOn)
 			x.two.Wait()
-			if got := x.there.guard.built(); got != test.built {
+			if got := x.there.inside().guard.built(); got != test.built {
 				t.Fatalf("a filter is in use: %v, want %v", got, test.built)
 			}
 			for _, id := range inserted {
@@ -233,9 +233,9 @@ func TestAHubWithABusBeginsOutOfSync(t *testing.T) {
 	if ownHit(t, c, 1) {
 		t.Error("served for longer than MaxAge")
 	}
-	c.tend(t.Context())
+	c.inside().tend(t.Context())
 	x.Wait()
-	if c.guard.built() {
+	if c.inside().guard.built() {
 		t.Error("a guard was built that hears of no inserts")
 	}
 	if _, err := c.Get(t.Context(), 9); !errors.Is(err, ErrNotFound) {

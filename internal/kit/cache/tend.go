@@ -21,7 +21,7 @@ const (
 )
 
 // tend builds the guard when it is time and keeps what is pinned.
-func (c *Cache[K, V]) tend(ctx context.Context) {
+func (c *core[K, V]) tend(ctx context.Context) {
 	now := c.hub.clock.now.Load()
 	if c.guard != nil && c.hub.clock.inSync() && c.guard.isDue(now) && c.guard.claim() {
 		c.hub.loads.Go(func() {
@@ -35,7 +35,7 @@ func (c *Cache[K, V]) tend(ctx context.Context) {
 	c.tendPins(ctx)
 }
 
-func (c *Cache[K, V]) tendPins(ctx context.Context) {
+func (c *core[K, V]) tendPins(ctx context.Context) {
 	if c.local == nil {
 		return
 	}
@@ -45,7 +45,7 @@ func (c *Cache[K, V]) tendPins(ctx context.Context) {
 	}
 	held, over := c.local.pins.sort(now)
 	for _, k := range over {
-		c.local.entries.Invalidate(k) // it weighs again when it comes back
+		c.local.remove(k) // it weighs again when it comes back
 	}
 	ending := slices.DeleteFunc(held, func(k K) bool {
 		e, _, ok := c.local.get(k)
@@ -56,13 +56,13 @@ func (c *Cache[K, V]) tendPins(ctx context.Context) {
 	}
 	ctx = Ahead(ctx)
 	c.refreshEnding(ctx, ending)
-	if _, err := c.GetMany(Fresh(ctx), ending); err != nil && ctx.Err() == nil {
+	if _, err := c.findMany(Fresh(ctx), ending); err != nil && ctx.Err() == nil {
 		c.hub.complain(ctx, "reading what is pinned", c.policy.Name, err)
 	}
 }
 
 // refreshEnding loads those keys anew whose record in Redis is about to be due.
-func (c *Cache[K, V]) refreshEnding(ctx context.Context, ks []K) {
+func (c *core[K, V]) refreshEnding(ctx context.Context, ks []K) {
 	for part := range slices.Chunk(c.wants(ks), batch) {
 		var due []want[K]
 		for i, r := range c.hub.getMany(ctx, names(part), "") {
@@ -77,8 +77,8 @@ func (c *Cache[K, V]) refreshEnding(ctx context.Context, ks []K) {
 	}
 }
 
-func (c *Cache[K, V]) remembers() (prefix string, ok bool) {
-	return c.prefix, c.source.Parse != nil && !c.source.Passing
+func (c *core[K, V]) remembers() (prefix string, ok bool) {
+	return c.prefix, c.source.parse != nil && !c.source.passing
 }
 
 // Remember notes in Redis which keys this process read most of late, for those
@@ -146,11 +146,8 @@ func (h *Hub) Warm(ctx context.Context) (read map[string]int, err error) {
 	return read, err
 }
 
-// Warm reads the keys that processes on this Redis read most: the thousand of yesterday,
-// and those of today that are not among them, each the hottest first. It returns how many
-// keys these were. It needs Source.Parse, and does nothing without, or where keys are
-// passing; keys that cannot be parsed are overlooked. See [Hub.Warm].
-func (c *Cache[K, V]) Warm(ctx context.Context) (read int, err error) {
+// Warm is [Cache.Warm].
+func (c *core[K, V]) Warm(ctx context.Context) (read int, err error) {
 	if _, ok := c.remembers(); !ok {
 		return 0, nil
 	}
@@ -160,7 +157,7 @@ func (c *Cache[K, V]) Warm(ctx context.Context) (read int, err error) {
 		return 0, fmt.Errorf("read which keys of cache %s were hot: %w", c.policy.Name, err)
 	}
 	for part := range slices.Chunk(ks, 100) { // small steps: others read too
-		_, failed := c.GetMany(ctx, part)
+		_, failed := c.findMany(ctx, part)
 		err = cmp.Or(err, failed)
 		if read += len(part); ctx.Err() != nil {
 			break
@@ -170,7 +167,7 @@ func (c *Cache[K, V]) Warm(ctx context.Context) (read int, err error) {
 }
 
 // remembered are the keys to warm, each once.
-func (c *Cache[K, V]) remembered(ctx context.Context) (ks []K, err error) {
+func (c *core[K, V]) remembered(ctx context.Context) (ks []K, err error) {
 	now := c.hub.wall()
 	trip, cancel := context.WithTimeout(ctx, c.hub.timeout)
 	defer cancel()
@@ -182,7 +179,7 @@ func (c *Cache[K, V]) remembered(ctx context.Context) (ks []K, err error) {
 	}
 	seen := map[K]bool{}
 	for _, text := range append(yesterday.Val(), today.Val()...) {
-		if k, err := c.source.Parse(strings.TrimPrefix(text, "_")); err == nil && !seen[k] { // see tagged
+		if k, err := c.source.parse(strings.TrimPrefix(text, "_")); err == nil && !seen[k] { // see tagged
 			seen[k] = true
 			ks = append(ks, k)
 		}

@@ -13,23 +13,23 @@ func TestNobodyBoardsACancelledLoad(t *testing.T) {
 	w := mini(t)
 	h := w.process(t)
 	c := rowsOf(h, Policy{Name: "row"}, newTable(1).load)
-	wn := c.want(1)
+	wn := c.inside().want(1)
 	wn.direct = true
-	seats, own, begun := c.flights.board(t.Context(), []want[int]{wn})
-	c.flights.leave(seats[0]) // the first reader hangs up before its goroutine runs
+	seats, own, begun := c.inside().flights.board(t.Context(), []want[int]{wn})
+	c.inside().flights.leave(seats[0]) // the first reader hangs up before its goroutine runs
 	if begun.ctx.Err() == nil {
 		t.Fatal("not cancelled")
 	}
 	got := make(chan error, 1)
 	go func() { // another reader, alive
-		found := map[int]row{}
-		_, err := c.fill(t.Context(), []want[int]{wn}, found)
+		found := map[int]*row{}
+		_, err := c.inside().fill(t.Context(), []want[int]{wn}, found)
 		got <- err
 	}()
 	for {
-		c.flights.mu.Lock()
+		c.inside().flights.mu.Lock()
 		n := begun.readers
-		c.flights.mu.Unlock()
+		c.inside().flights.mu.Unlock()
 		if n == 1 {
 			break
 		}
@@ -42,7 +42,7 @@ func TestNobodyBoardsACancelledLoad(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	c.fly(begun, own)
+	c.inside().fly(begun, own)
 	if err := <-got; err != nil {
 		t.Errorf("a live reader got %v", err)
 	}
@@ -93,7 +93,7 @@ func TestAFailedInvalidateStillTellsTheGuard(t *testing.T) {
 		Key: func(k int) string { return time.Duration(k).String() }, Load: rows.load,
 		All: func(context.Context) iter.Seq2[int, error] { return func(func(int, error) bool) {} },
 	})
-	buildGuard(t, c.guard)
+	buildGuard(t, c.inside().guard)
 	var ks []int
 	for k := range 2000 {
 		ks = append(ks, k)
@@ -104,7 +104,7 @@ func TestAFailedInvalidateStillTellsTheGuard(t *testing.T) {
 	}
 	n := 0
 	for _, k := range ks {
-		if c.guard.excludes(k) {
+		if c.inside().guard.excludes(k) {
 			n++
 		}
 	}

@@ -24,8 +24,8 @@ func TestWhatWasHotIsReadAtTheNextStart(t *testing.T) {
 		odd := []string{"plain", "", "_", "}", "_x", "a}b", "店"}
 		with, without := recalled(before.Hub, "with", texts.load, asItIs), recalled(before.Hub, "without", texts.load, nil)
 		for i, text := range odd {
-			before.hot.add(with.nameOf(text), int64(100-i))
-			before.hot.add(without.nameOf(text), 100)
+			before.hot.add(with.inside().nameOf(text), int64(100-i))
+			before.hot.add(without.inside().nameOf(text), 100)
 		}
 		before.Remember(t.Context())
 		if n := w.rdb.Exists(t.Context(), before.warmKey("without", before.wall())).Val(); n != 0 {
@@ -77,7 +77,7 @@ func TestWhatWasHotYesterdayIsReadToday(t *testing.T) {
 			for from := 0; from < keys; from += hotTracked {
 				x.hot = newTopKeys()
 				for i := from; i < min(keys, from+hotTracked); i++ {
-					x.hot.add(c.nameOf(name+strconv.Itoa(i)), hits)
+					x.hot.add(c.inside().nameOf(name+strconv.Itoa(i)), hits)
 				}
 				x.Remember(t.Context())
 			}
@@ -93,7 +93,7 @@ func TestWhatWasHotYesterdayIsReadToday(t *testing.T) {
 				t.Errorf("reading ahead made something hot (-before +after)\n%s", d)
 			}
 			of = map[string]int{"": n}
-			kept, err := c.remembered(t.Context())
+			kept, err := c.inside().remembered(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestPassingKeysAreNotRemembered(t *testing.T) {
 	x := w.hands(t, Options{})
 	var texts echo
 	c := New(x.Hub, Policy{Name: "texts"}.withTestTimes(), Source[string, string]{Key: func(s string) string { return s }, Load: texts.load, Parse: asItIs, Passing: true})
-	x.hot.add(c.nameOf("k"), 100)
+	x.hot.add(c.inside().nameOf("k"), 100)
 	x.Remember(t.Context())
 	if n := w.rdb.Exists(t.Context(), x.warmKey("texts", x.wall())).Val(); n != 0 {
 		t.Error("it is remembered")
@@ -173,9 +173,9 @@ func TestAThousandKeysAreRememberedAtMost(t *testing.T) {
 	for round := range 3 {
 		x.hot = newTopKeys()
 		for i := range hotTracked - 1 {
-			x.hot.add(c.nameOf(strconv.Itoa(1000*round+i)), int64(1+round))
+			x.hot.add(c.inside().nameOf(strconv.Itoa(1000*round+i)), int64(1+round))
 		}
-		x.hot.add(other.nameOf("other"), 5)
+		x.hot.add(other.inside().nameOf("other"), 5)
 		x.Remember(t.Context())
 	}
 	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts", x.wall())).Val(); got != warmKeys {

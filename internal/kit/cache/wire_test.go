@@ -181,7 +181,7 @@ func wantVersion(t *testing.T, what string, c *Cache[int, row], id, want int) {
 func own(t *testing.T, c *Cache[int, row], ids ...int) []int {
 	t.Helper()
 	return slices.DeleteFunc(slices.Clone(ids), func(id int) bool {
-		e, _, good := c.local.get(id)
+		e, _, good := c.inside().local.get(id)
 		return e == nil || !good
 	})
 }

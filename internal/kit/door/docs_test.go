@@ -113,7 +113,7 @@ func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	of := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	for _, dir := range []string{"internal", "graph", "ent"} {
+	for _, dir := range []string{"internal", "graph", "ent", "lab"} {
 		err := filepath.WalkDir(filepath.Join(repository, dir), func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

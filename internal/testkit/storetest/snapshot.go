@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
@@ -24,14 +23,44 @@ const snapshotMembers = 10_000
 func Snapshot(tb testing.TB, db *sql.DB, rdb redis.UniversalClient) []string {
 	tb.Helper()
 	var lines []string
-	for _, table := range migrate.Tables {
-		lines = append(lines, rowsOf(tb, db, table.Name)...)
+	for _, table := range tables(tb, db) {
+		lines = append(lines, rowsOf(tb, db, table)...)
 	}
 	if rdb != nil {
 		lines = append(lines, keysOf(tb, rdb)...)
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// tables returns the names of all tables but goose's.
+func tables(tb testing.TB, db *sql.DB) (names []string) {
+	tb.Helper()
+	catalog := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+	if fmt.Sprintf("%T", db.Driver()) == "*pq.Driver" {
+		catalog = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'"
+	}
+	rows, err := db.QueryContext(tb.Context(), catalog)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			tb.Fatal(err)
+		}
+		if name != "goose_db_version" {
+			names = append(names, name)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		tb.Fatal(err)
+	}
+	if len(names) < 10 {
+		tb.Fatalf("the catalog names only %v", names)
+	}
+	return names
 }
 
 func rowsOf(tb testing.TB, db *sql.DB, table string) (lines []string) {
