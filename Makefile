@@ -14,7 +14,7 @@ AIR := github.com/air-verse/air@v1.63.0
 APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|config|testkit|tools|town|web)(/|$$))
 
 # What `make check` does, in this order.
-CHECKS := fresh lint web-fresh race vuln
+CHECKS := fresh lint web-fresh race
 
 .PHONY: help run dev build test go-test e2e browser deploytest deploy faulttest mutants livetest test-cluster race soak release check checks apart servers generate migration web format $(CHECKS)
 
@@ -30,16 +30,15 @@ dev: ## the same, built and started anew whenever a file changes
 build: ## the binary ./tandian
 	go build -buildvcs=auto -o tandian .
 
-test: ## all tests, on the embedded stores and on PostgreSQL and Redis, and in a browser
+test: ## the tests of the server, on the embedded stores and on PostgreSQL and Redis, and in a browser
 	$(MAKE) go-test
-	$(MAKE) deploytest
-	$(MAKE) e2e
+	$(MAKE) e2e LOOK=$(or $(LOOK),phone-en-light)
 
-go-test: servers ## those of them that need no browser: PACKAGES=./internal/shop
-	scripts/servers.sh run sh -c 'go test -timeout 20m $(PACKAGES) && go test -C bench ./...'
+go-test: servers ## those of them without a browser: PACKAGES=./internal/shop
+	scripts/servers.sh run go test -timeout 20m $(PACKAGES)
 
-e2e: servers browser ## the web app and the playground in a browser, on both stacks: [SPEC=playground] [STACK=embedded]
-	scripts/servers.sh run go test -count=1 -tags e2e -timeout 30m -v ./internal/web/e2e $(if $(STACK),-run 'TestBrowser/$(STACK)') $(if $(SPEC),-args $(SPEC))
+e2e: servers browser ## the web app and the playground in a browser, on both stacks: [SPEC=playground] [STACK=embedded] [LOOK=phone-en-light]
+	TANDIAN_E2E_LOOK=$(LOOK) scripts/servers.sh run go test -count=1 -tags e2e -timeout 30m -v ./internal/web/e2e $(if $(STACK),-run 'TestBrowser/$(STACK)') $(if $(SPEC),-args $(SPEC))
 
 # CI must have a browser; elsewhere its tests are skipped without one, and say so.
 browser:
@@ -91,7 +90,23 @@ test-cluster: lab ## sales and feeds on Redis Cluster, on Sentinel and with a st
 	for redis in cluster sentinel; do TANDIAN_TEST_REDIS=$$redis scripts/servers.sh run go test -count=1 -timeout 5m ./internal/app -run 'TestAFeed' || exit 1; done
 	$(LAB) cluster --seed $(or $(SEED),0) $(ONLY)
 
-check: $(CHECKS) ## generated code, format, lint, web app, race detector, vulnerabilities
+labtest: servers ## the tests of the lab: short fault and live runs, hostile clients, comparisons
+	scripts/servers.sh run go test -C lab -timeout 40m ./...
+.PHONY: labtest
+
+compare: lab ## the anomalies and losses of other schemes and libraries, next to Tandian's
+	$(LAB) bench cache --only anomalies
+	$(LAB) bench lock --only anomalies
+	$(LAB) bench sale --only wrong
+	$(LAB) bench queue --messages 200 --only losses
+	$(LAB) bench sequence --rounds 1
+.PHONY: compare
+
+nightly: ## everything that CI leaves out, part by part: PARTS="faulttest mutants"
+	scripts/nightly.sh $(PARTS)
+.PHONY: nightly
+
+check: $(CHECKS) ## generated code, format, lint, web app, race detector
 
 fresh: servers ## is all generated code what the generators write?
 	scripts/servers.sh run scripts/fresh.sh code
@@ -107,6 +122,7 @@ race: servers ## tests of what runs concurrently, with the race detector, in ran
 	scripts/servers.sh run go test -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )) $$(test "$$(go env CGO_ENABLED)" = 1 && echo -race) $(UNWATCHED) -shuffle=on \
 		$$(go list ./... | grep -Ev '$(APART)')
 
+.PHONY: vuln
 vuln: ## known vulnerabilities that our code reaches
 	scripts/vuln.sh
 

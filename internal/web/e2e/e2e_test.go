@@ -24,7 +24,8 @@ import (
 const oneStack = 12 * time.Minute
 
 // TestBrowser runs the specs on both stacks, or those whose file names contain an argument:
-// -args playground.
+// -args playground. With TANDIAN_E2E_LOOK=phone-en-light each spec runs once: on stores
+// where it asks them, and the tour of all screens in that look alone.
 func TestBrowser(t *testing.T) {
 	if os.Getenv("TANDIAN_TEST_CHROMIUM") == "" {
 		const how = "needs a Chromium or Google Chrome: `make browser`, or name one in TANDIAN_TEST_CHROMIUM, then `make e2e`"
@@ -63,13 +64,21 @@ func TestBrowser(t *testing.T) {
 		})
 	}
 	embedded := func() []string { return []string{"DATABASE_URL=", "REDIS_URL="} }
-	part("embedded", func(file string) bool { return file != tour }, embedded)
+	look := os.Getenv("TANDIAN_E2E_LOOK")
+	if look == "" {
+		part("embedded", func(file string) bool { return file != tour }, embedded)
+	}
 	part("stores", func(file string) bool { return !slices.Contains(alone, file) }, func() []string {
 		return []string{
 			"DATABASE_URL=" + testkit.Postgres(t), "REDIS_URL=" + testkit.Redis(t),
 			"TANDIAN_CODE_SENDER=console", "TANDIAN_E2E_DATA=" + t.TempDir(),
 		}
 	})
+	if look != "" { // what the stores part left out, and the tour in one look
+		part("embedded", func(file string) bool { return file != tour && slices.Contains(alone, file) }, embedded)
+		part("embedded-"+look, func(file string) bool { return file == tour }, embedded, "--grep", look)
+		return
+	}
 	// In halves, which end together.
 	part("embedded-phone", func(file string) bool { return file == tour }, embedded, "--grep", "phone-")
 	part("embedded-desktop", func(file string) bool { return file == tour }, embedded, "--grep-invert", "phone-")

@@ -1,5 +1,4 @@
-// Package hostile_test attacks the program. It is a package of its own because it
-// takes a minute, most of it waiting: others are tested meanwhile.
+// Package hostile_test attacks the server's program with many kinds of hostile requests.
 package hostile_test
 
 import (
@@ -267,7 +266,9 @@ func startVictim(t *testing.T) *victim {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "tandian")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", binary, "../../..").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", binary, ".")
+	build.Dir = "../.." // the module of the server
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	v := &victim{log: filepath.Join(dir, "log"), honest: net.IPv4(127, 0, 0, 2), spread: true}

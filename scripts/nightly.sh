@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Runs what CI leaves out, part by part, and reports the time and the result of each. A part
+# that fails does not stop the others; the exit code is 1 then.
+#
+#   scripts/nightly.sh [PART…]
+#
+# Without names, all parts run: about three hours on two cores. SEED, DUR and the like reach
+# the parts, as in `make faulttest DUR=30m`.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# part NAME MAKE-ARGUMENT...
+declare -A parts=(
+  [vuln]="vuln"
+  [labtest]="labtest"
+  [deploytest]="deploytest"
+  [e2e]="e2e"
+  [faulttest]="faulttest"
+  [embedded]="faulttest EMBEDDED=1"
+  [livetest]="livetest"
+  [mutants]="mutants"
+  [live-mutants]="livetest MUTANTS=all"
+  [test-cluster]="test-cluster"
+  [soak]="soak"
+  [compare]="compare"
+)
+order=(vuln labtest deploytest e2e faulttest embedded livetest test-cluster soak compare mutants live-mutants)
+
+for name in "$@"; do
+  if [[ ! -v parts[$name] ]]; then
+    echo "nightly: unknown part \"$name\" (want one of ${order[*]})" >&2
+    exit 2
+  fi
+done
+[[ $# -gt 0 ]] && order=("$@")
+
+report="" failed=0
+for name in "${order[@]}"; do
+  echo "==> $name"
+  begin=$SECONDS result=ok
+  # shellcheck disable=SC2086 # a target and its variables
+  make ${parts[$name]} || { result=FAILED failed=1; }
+  report+=$(printf '%6d s  %-6s  %s' $((SECONDS - begin)) "$result" "$name")$'\n'
+done
+printf '%s' "$report"
+exit "$failed"
