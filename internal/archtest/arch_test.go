@@ -286,7 +286,7 @@ func packagesOf(t *testing.T, args ...string) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-pgo=off"}, args...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list"}, args...)...)
 	cmd.Dir = "../.."
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -303,7 +303,7 @@ func imports(t *testing.T) (edges []edge, packages []string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	// -e: whether a package builds is for the compiler to say.
-	cmd := exec.CommandContext(ctx, "go", "list", "-pgo=off", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...") // with a profile, packages have other names
+	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = "../.."
 	var said bytes.Buffer
 	cmd.Stderr = &said
