@@ -8,31 +8,30 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
 
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 )
 
-// accountsCommands are the commands for accounts.
-func (c *commands) accountsCommands() *cli.Command {
-	return &cli.Command{
-		Name: "accounts", Usage: "look after accounts",
-		Commands: []*cli.Command{{
-			Name: "check-phones", Usage: "list phones that several accounts have, or that are stored under another spelling than their own",
-			Description: "Prints masked phones and ids of users. Exit status 0: every account has a phone of its own, in its own spelling; 1: some do not; 2: a wrong call.",
-			Action:      c.checkPhones,
-			Flags: []cli.Flag{
-				&cli.BoolFlag{Name: "rewrite", Usage: "store phones that one account has under their own spelling; only when no server of an earlier version runs any more", Local: true},
-			},
-		}},
+// accountsCommands returns the commands for accounts.
+func (c *commands) accountsCommands() *cobra.Command {
+	rewrite := false
+	check := &cobra.Command{
+		Use: "check-phones", Short: "list phones that several accounts share, or that are not in normal form",
+		Long: "It prints masked phones and user ids. The exit code is 0 if each account has a phone of its own in\n" +
+			"normal form, 1 if one does not, and 2 for a wrong call.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.checkPhones(cmd.Context(), rewrite) },
 	}
+	check.Flags().BoolVar(&rewrite, "rewrite", false, "rewrite phones of one account in normal form; only after the last server of an earlier version has stopped")
+	return cmdline.Group("accounts COMMAND", "check accounts", check)
 }
 
 var errPhonesLeft = errors.New("some accounts share a phone, or have it under another spelling")
 
-func (c *commands) checkPhones(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) checkPhones(ctx context.Context, rewrite bool) error {
 	return c.withHouse(ctx, func(h *House) error {
-		checked, found, err := h.Accounts.CheckPhones(ctx, cmd.Bool("rewrite"))
+		checked, found, err := h.Accounts.CheckPhones(ctx, rewrite)
 		if err != nil {
 			return err
 		}

@@ -11,12 +11,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
 
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/town"
@@ -25,135 +26,100 @@ import (
 // Prepare sets what belongs to the whole process and not to an App. Only main
 // calls it, first.
 func Prepare() {
+	cobra.MousetrapHelpText = "" // on Windows, a double click starts the server
 	store.Hush()
 	boundMemory()
 }
 
-// Main runs the command that args name and returns the process's exit code:
-// 0, 1 when the command failed, 2 when it was called wrongly. What a command
-// answers goes to stdout, logs and errors to stderr.
+// Main runs the command that args name and returns the exit code of the process: 0, 1 if
+// the command failed, 2 if the call was wrong. Results go to stdout, logs and errors to
+// stderr.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := &commands{cfg: config.Default(), stdout: stdout, stderr: stderr}
-	err := refusingArguments(c.command()).Run(ctx, args)
+	root := c.root() //nolint:contextcheck // cobra passes the context to the commands
+	root.SetArgs(args[min(1, len(args)):])
+	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
 	_, _ = fmt.Fprintln(stderr, "tandian:", err)
-	// What fails before the settings are checked, such as a number in the
-	// environment that is none, is a wrong call too.
-	if _, usage := errors.AsType[usageError](err); usage || c.log == nil {
+	// An error before the settings are checked is one of the call, too.
+	if _, usage := errors.AsType[cmdline.UsageError](err); usage || c.log == nil {
 		return 2
 	}
 	return 1
 }
 
-// usageError says that a command was called wrongly.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// commands is what all commands share.
+// commands holds what the commands share.
 type commands struct {
 	cfg            config.Config
 	log            *slog.Logger
 	stdout, stderr io.Writer
 }
 
-// refusingArguments has a command and those below it refuse words that they do not
-// use. What uses words says which, in ArgsUsage.
-func refusingArguments(of *cli.Command) *cli.Command {
-	if act := of.Action; act != nil && of.ArgsUsage == "" {
-		of.Action = func(ctx context.Context, cmd *cli.Command) error {
-			if word := cmd.Args().First(); cmd.Args().Present() && cmd.Root() == cmd {
-				return usageError{fmt.Errorf("there is no command %q; see --help", word)}
-			} else if cmd.Args().Present() {
-				_, name, _ := strings.Cut(cmd.FullName(), " ")
-				return usageError{fmt.Errorf("%s takes no %q; see %[1]s --help", name, word)}
-			}
-			return act(ctx, cmd)
-		}
+func (c *commands) root() *cobra.Command {
+	root := &cobra.Command{
+		Use: "tandian [COMMAND]", Short: "serve local reviews and flash sales over GraphQL",
+		Long: "Without a command, tandian serves. Settings are flags, before or after the command, and\n" +
+			"environment variables. Without settings, everything runs in this process: no PostgreSQL or Redis\n" +
+			"server is needed.",
+		PersistentPreRunE: c.checkSettings,
+		RunE:              c.serve,
 	}
-	for _, command := range of.Commands {
-		refusingArguments(command)
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
+	root.PersistentFlags().SortFlags = false
+	root.PersistentFlags().AddFlagSet(c.cfg.Flags())
+	serve := &cobra.Command{
+		Use: "serve", Short: "serve the API, the web app and the playground (the default command)", RunE: c.serve,
+		Long: "A setting is a flag or an environment variable; the flag takes precedence. All commands accept\n" +
+			"them. Ctrl-C lets running requests finish.",
 	}
-	return of
+	migrate := &cobra.Command{Use: "migrate [COMMAND]", Short: "apply the migrations of the database; servers do so when they start", RunE: c.migrate}
+	migrate.AddCommand(&cobra.Command{Use: "status", Short: "list the migrations and when they were applied", RunE: c.migrateStatus})
+	root.AddCommand(
+		serve, migrate,
+		c.importCommand(), c.seedCommand(), c.grantCommand(), c.accountsCommands(),
+		c.redisCommands(), c.outboxCommands(), c.reconcileCommand(),
+		&cobra.Command{Use: "version", Short: "print version, commit, date, Go and platform", RunE: c.version},
+		&cobra.Command{Use: "probe", Short: "check whether the server on this machine is ready; for images without a shell", RunE: c.probe},
+	)
+	cmdline.Prepare(root, serve)
+	return root
 }
 
-func (c *commands) command() *cli.Command {
-	return &cli.Command{
-		Name:      "tandian",
-		Usage:     "a GraphQL server for local reviews and flash sales",
-		UsageText: "tandian [settings] [command]\n\nWithout a command it serves. Without --database-url and --redis-url everything runs in one process.",
-		Flags:     c.cfg.Flags(),
-		Before:    c.before,
-		Action:    c.serve,
-		Commands: []*cli.Command{
-			{Name: "serve", Usage: "serve the API and the playground (the default)", Action: c.serve},
-			{
-				Name: "migrate", Usage: "bring the database up to date; servers do so at their start", Action: c.migrate,
-				Commands: []*cli.Command{{Name: "status", Usage: "list the migrations and whether they are applied", Action: c.migrateStatus}},
-			},
-			c.importCommand(),
-			{
-				Name: "seed", Usage: "fill the stores with a synthetic region, its people, whom they follow and what they write", Action: c.seed,
-				Flags: []cli.Flag{
-					&cli.IntFlag{Name: "users", Value: 0, Usage: "`NUMBER` of users: an ADMIN, then a MERCHANT who owns the new shops, then CUSTOMERs", Local: true},
-					&cli.IntFlag{Name: "shops", Value: 1000, Usage: "`NUMBER` of shops", Local: true},
-					&cli.IntFlag{Name: "notes", Value: 0, Usage: "`NUMBER` of notes by the users about the shops, of the last 60 days, with likes", Local: true},
-					&cli.IntFlag{Name: "follows", Value: 0, Usage: "`NUMBER` of follows among the users, at most 5000 of each", Local: true},
-					&cli.IntFlag{Name: "check-ins", Value: 0, Usage: "`NUMBER` of users who check in on some of the last 30 days", Local: true},
-					&cli.IntFlag{Name: "visits", Value: 0, Usage: "`NUMBER` of visits to the site and its shops in the last 30 days, by users and strangers", Local: true},
-					&cli.BoolFlag{Name: "pictures", Value: true, Usage: "draw pictures for shops, their types, users and notes", Local: true},
-					&cli.StringFlag{Name: "tokens", Usage: "`FILE` to write with a session for each of the users: USER_ID, ROLE and SESSION_TOKEN between tabs", Local: true},
-					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides what is made: the same one makes the same", Local: true},
-				},
-			},
-			{
-				Name: "grant", Usage: "give a phone's account a role, at once; the first administrator is made this way", ArgsUsage: "PHONE ROLE", Action: c.grant,
-			},
-			c.accountsCommands(),
-			c.redisCommands(),
-			c.outboxCommands(),
-			c.reconcileCommand(),
-			{Name: "version", Usage: "print the version, the commit and its time, and what the program runs on", Action: c.version},
-			{Name: "probe", Usage: "ask the server at --addr whether it is ready: exit code 0, else 1", Action: c.probe},
-		},
-		Writer: c.stdout, ErrWriter: c.stderr,
-		OnUsageError: func(_ context.Context, _ *cli.Command, err error, _ bool) error { return usageError{err} },
-		// The exit code is Main's to decide.
-		ExitErrHandler: func(context.Context, *cli.Command, error) {},
+// checkSettings reads the settings of the environment and checks all.
+func (c *commands) checkSettings(cmd *cobra.Command, _ []string) error {
+	if err := cmdline.ReadEnvironment(cmd.Flags()); err != nil {
+		return err
 	}
-}
-
-// before checks the settings, which all commands share.
-func (c *commands) before(ctx context.Context, cmd *cli.Command) (context.Context, error) {
 	if err := c.cfg.Check(); err != nil {
-		return ctx, usageError{err}
+		return cmdline.UsageError{Err: err}
 	}
 	level, err := c.cfg.Level()
 	if err != nil {
-		return ctx, usageError{err}
+		return cmdline.UsageError{Err: err}
 	}
 	c.log = observe.NewLogger(c.stderr, c.cfg.LogFormat, level)
-	return ctx, nil
+	return nil
 }
 
-func (c *commands) serve(ctx context.Context, _ *cli.Command) error {
+func (c *commands) serve(cmd *cobra.Command, _ []string) error {
 	a, err := New(&c.cfg, c.log, c.stdout)
 	if err != nil {
 		return err
 	}
-	return a.Run(ctx)
+	return a.Run(cmd.Context())
 }
 
-func (c *commands) migrate(ctx context.Context, _ *cli.Command) error {
-	return c.withHouse(ctx, func(h *House) error {
+func (c *commands) migrate(cmd *cobra.Command, _ []string) error {
+	return c.withHouse(cmd.Context(), func(h *House) error {
 		_, err := fmt.Fprintf(c.stdout, "%s is up to date.\n", h.DB.Name)
 		return err
 	})
 }
 
-func (c *commands) migrateStatus(ctx context.Context, _ *cli.Command) error {
+func (c *commands) migrateStatus(cmd *cobra.Command, _ []string) error {
 	db, err := store.OpenSQL(store.SQLConfig{URL: c.cfg.DatabaseURL, DataDir: c.cfg.DataDir})
 	if err != nil {
 		return err
@@ -163,7 +129,7 @@ func (c *commands) migrateStatus(ctx context.Context, _ *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.StartTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), c.cfg.StartTimeout)
 	defer cancel()
 	if err := c.await(ctx, db); err != nil {
 		return err
@@ -192,14 +158,29 @@ func (c *commands) await(ctx context.Context, db *store.SQL) error {
 	return db.Await(ctx, waiting(ctx, c.log))
 }
 
-func (c *commands) seed(ctx context.Context, cmd *cli.Command) error {
-	plan := town.Plan{
-		Users: cmd.Int("users"), Shops: cmd.Int("shops"), Notes: cmd.Int("notes"), Follows: cmd.Int("follows"),
-		CheckIns: cmd.Int("check-ins"), Visits: cmd.Int("visits"), Pictures: cmd.Bool("pictures"),
-		Seed: cmd.Uint64("seed"), Tokens: cmd.String("tokens"),
+func (c *commands) seedCommand() *cobra.Command {
+	var plan town.Plan
+	cmd := &cobra.Command{
+		Use: "seed", Short: "fill the stores with synthetic shops, users, follows and notes",
+		Long: "The same --seed makes the same data. Larger numbers add to it.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.seed(cmd.Context(), plan) },
 	}
+	f := cmd.Flags()
+	f.IntVar(&plan.Users, "users", 0, "create `NUMBER` users: an ADMIN, a MERCHANT that owns the new shops, and CUSTOMERs")
+	f.IntVar(&plan.Shops, "shops", 1000, "create `NUMBER` shops")
+	f.IntVar(&plan.Notes, "notes", 0, "create `NUMBER` notes of the last 60 days by the users about the shops, with likes")
+	f.IntVar(&plan.Follows, "follows", 0, "create `NUMBER` follows among the users, at most 5000 for each")
+	f.IntVar(&plan.CheckIns, "check-ins", 0, "let `NUMBER` users check in on some of the last 30 days")
+	f.IntVar(&plan.Visits, "visits", 0, "create `NUMBER` visits of the last 30 days to the site and its shops, also of anonymous clients")
+	f.BoolVar(&plan.Pictures, "pictures", true, "draw pictures for shops, their types, users and notes")
+	f.StringVar(&plan.Tokens, "tokens", "", "write a new session of each user to `FILE`: USER_ID, ROLE and SESSION_TOKEN between tabs")
+	f.Uint64Var(&plan.Seed, "seed", 1, "make the data that belongs to `NUMBER`")
+	return cmd
+}
+
+func (c *commands) seed(ctx context.Context, plan town.Plan) error {
 	if err := plan.Check(); err != nil {
-		return usageError{err}
+		return cmdline.UsageError{Err: err}
 	}
 	return c.withHouse(ctx, func(h *House) error {
 		plan.Today = calendar.DateOf(time.Now().In(h.zone))
@@ -207,17 +188,33 @@ func (c *commands) seed(ctx context.Context, cmd *cli.Command) error {
 	})
 }
 
-func (c *commands) grant(ctx context.Context, cmd *cli.Command) error {
-	if cmd.Args().Len() != 2 {
-		return usageError{errors.New("grant needs a PHONE and a ROLE")}
+func (c *commands) grantCommand() *cobra.Command {
+	roles := make([]string, len(account.Roles()))
+	for i, role := range account.Roles() {
+		roles[i] = string(role)
 	}
-	phone, err := account.ParsePhone(cmd.Args().Get(0))
+	return &cobra.Command{
+		Use: "grant PHONE ROLE", Short: "give the account of a phone a role, with immediate effect",
+		Long: "Roles are " + strings.Join(roles, ", ") + ". A phone without an account gets one. The first administrator of an installation is made this way.",
+		RunE: c.grant,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return cmdline.Refuse("grant needs a PHONE and a ROLE")
+			}
+			return nil
+		},
+	}
+}
+
+func (c *commands) grant(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
+	phone, err := account.ParsePhone(args[0])
 	if err != nil {
-		return usageError{err}
+		return cmdline.UsageError{Err: err}
 	}
-	role := account.Role(strings.ToUpper(cmd.Args().Get(1)))
+	role := account.Role(strings.ToUpper(args[1]))
 	if !slices.Contains(account.Roles(), role) {
-		return usageError{fmt.Errorf("there is no such role; there are %v", account.Roles())}
+		return cmdline.Refuse("unknown role %q (want one of %v)", role, account.Roles())
 	}
 	return c.withHouse(ctx, func(h *House) error {
 		_, fresh, err := h.Accounts.Grant(ctx, phone, role)

@@ -270,7 +270,7 @@ func TestWrongSettingsStopTheStartWithOneLine(t *testing.T) {
 		{"log level", []string{"--log-level", "loud"}, "--log-level"},
 		{"part", []string{"--run", "api,cook"}, `--run: "cook"`},
 		{"unknown flag", []string{"--colour", "red"}, "colour"},
-		{"unknown command", []string{"srve"}, `there is no command "srve"`},
+		{"unknown command", []string{"srve"}, `unknown command "srve"`},
 		{"a word too many", []string{"outbox", "status", "all"}, `outbox status takes no "all"; see outbox status --help`},
 		{"a word too many for a flag", []string{"seed", "500"}, `seed takes no "500"`},
 		{"no number", []string{"--redis-pool-size", "many"}, "redis-pool-size"},

@@ -1,26 +1,34 @@
 package app
 
 import (
-	"context"
 	"fmt"
 	"text/tabwriter"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 )
 
-// outboxCommands are what operators look after the outbox with.
-func (c *commands) outboxCommands() *cli.Command {
-	return &cli.Command{
-		Name: "outbox", Usage: "look after what is done in the background because of a change",
-		Commands: []*cli.Command{
-			{Name: "status", Usage: "what waits, and what failed too often and is parked, by topic", Action: c.outboxStatus},
-			{Name: "replay", Usage: "have parked jobs tried again by the running servers, those of a TOPIC or all", ArgsUsage: "[TOPIC]", Action: c.outboxReplay},
+// outboxCommands returns the commands for background jobs.
+func (c *commands) outboxCommands() *cobra.Command {
+	return cmdline.Group(
+		"outbox COMMAND", "show and repeat background jobs",
+		&cobra.Command{Use: "status", Short: "show the waiting and the parked jobs of each topic; a job is parked after too many failures", RunE: c.outboxStatus},
+		&cobra.Command{
+			Use: "replay [TOPIC]", Short: "let running servers try parked jobs again, of one topic or of all", RunE: c.outboxReplay,
+			Args: func(_ *cobra.Command, args []string) error {
+				if len(args) > 1 {
+					return cmdline.Refuse("outbox replay takes one TOPIC, not %d", len(args))
+				}
+				return nil
+			},
 		},
-	}
+	)
 }
 
-func (c *commands) outboxStatus(ctx context.Context, _ *cli.Command) error {
+func (c *commands) outboxStatus(cmd *cobra.Command, _ []string) error {
+	ctx := cmd.Context()
 	return c.withHouse(ctx, func(h *House) error {
 		list, err := h.outbox.Stats(ctx)
 		if err != nil {
@@ -35,12 +43,13 @@ func (c *commands) outboxStatus(ctx context.Context, _ *cli.Command) error {
 	})
 }
 
-func (c *commands) outboxReplay(ctx context.Context, cmd *cli.Command) error {
-	if cmd.Args().Len() > 1 {
-		return usageError{fmt.Errorf("outbox replay takes one TOPIC, not %d", cmd.Args().Len())}
+func (c *commands) outboxReplay(cmd *cobra.Command, args []string) error {
+	ctx, topic := cmd.Context(), ""
+	if len(args) == 1 {
+		topic = args[0]
 	}
 	return c.withHouse(ctx, func(h *House) error {
-		n, err := h.outbox.Unpark(ctx, cmd.Args().First())
+		n, err := h.outbox.Unpark(ctx, topic)
 		if err != nil {
 			return err
 		}

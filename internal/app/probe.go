@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 )
 
 // probeTimeout is how long a server has to say whether it is ready; it asks its database
@@ -22,10 +24,10 @@ var errNotReady = errors.New("not ready")
 
 // probe asks the server at --addr, on this machine, whether it is ready: an image without
 // a shell has nothing else to do so with.
-func (c *commands) probe(ctx context.Context, _ *cli.Command) error {
+func (c *commands) probe(cmd *cobra.Command, _ []string) error {
 	host, port, err := net.SplitHostPort(c.cfg.Addr)
 	if err != nil {
-		return usageError{fmt.Errorf("--addr: %w", err)}
+		return cmdline.Refuse("--addr: %w", err)
 	}
 	switch ip := net.ParseIP(host); {
 	case host == "", ip != nil && ip.IsUnspecified() && ip.To4() != nil:
@@ -33,7 +35,7 @@ func (c *commands) probe(ctx context.Context, _ *cli.Command) error {
 	case ip != nil && ip.IsUnspecified():
 		host = "::1"
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), probeTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", http.NoBody)
 	if err != nil {

@@ -11,44 +11,49 @@ import (
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
-// reconcileCommand compares what is kept twice, by hand.
-func (c *commands) reconcileCommand() *cli.Command {
-	return &cli.Command{
-		Name: "reconcile", Usage: "compare what is kept twice, say what differs, and mend it; beside running servers too",
-		Description: "Prints what it compared, found and mended. Exit status 0: nothing is wrong any more; 1: something was found and not mended, or could not be compared; 2: a wrong call.",
-		Action:      c.reconcile,
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "dry-run", Usage: "find, and change nothing at all", Local: true},
-			&cli.StringFlag{Name: "only", Usage: "`SCANS` to run, between commas; all if empty", Local: true},
-			&cli.IntFlag{Name: "rate", Usage: "`NUMBER` of things compared a second at most; 0 is what each scan does by itself (lists 500), -1 is no limit", Local: true},
-		},
+func (c *commands) reconcileCommand() *cobra.Command {
+	var (
+		o    reconcile.Options
+		only string
+	)
+	cmd := &cobra.Command{
+		Use: "reconcile", Short: "compare derived data with its source and repair it; safe while servers run",
+		Long: "It prints the numbers and the findings of each scan. The exit code is 0 if no difference is left, 1\n" +
+			"if one is left or a comparison failed, and 2 for a wrong call.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.reconcile(cmd.Context(), o, only) },
 	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Dry, "dry-run", false, "report differences and change nothing")
+	f.StringVar(&only, "only", "", "run these `SCANS`, between commas; all if empty")
+	f.IntVar(&o.Rate, "rate", 0, "compare at most `NUMBER` objects a second; 0 is the rate of each scan (500 lists), -1 is no limit")
+	return cmd
 }
 
 var errLeft = errors.New("differences are left that were not mended")
 
-func (c *commands) reconcile(ctx context.Context, cmd *cli.Command) error {
-	if cmd.Bool("dry-run") {
+func (c *commands) reconcile(ctx context.Context, o reconcile.Options, only string) error {
+	if o.Dry {
 		if err := c.upToDate(ctx); err != nil {
 			return err
 		}
 	}
 	return c.withHouse(ctx, func(h *House) error {
 		scans := h.Scans().All()
-		if only := cmd.String("only"); only != "" {
+		if only != "" {
 			var err error
 			if scans, err = h.Scans().Named(strings.Split(only, ",")...); err != nil {
-				return usageError{err}
+				return cmdline.UsageError{Err: err}
 			}
 		}
 		if c.cfg.RedisURL == "" {
@@ -56,7 +61,7 @@ func (c *commands) reconcile(ctx context.Context, cmd *cli.Command) error {
 			scans = slices.DeleteFunc(slices.Clone(scans), func(s reconcile.Scan) bool { return s.Redis })
 			_, _ = fmt.Fprintln(c.stderr, "Redis is embedded in the server: what only it knows is compared there, on a schedule, and not here.")
 		}
-		return c.runScans(ctx, h.Scans(), scans, reconcile.Options{Dry: cmd.Bool("dry-run"), Rate: cmd.Int("rate")})
+		return c.runScans(ctx, h.Scans(), scans, o)
 	})
 }
 

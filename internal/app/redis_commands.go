@@ -12,9 +12,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/town"
 )
@@ -30,33 +31,38 @@ const (
 	toolPatience = 30 * time.Second // of a tool with one answer of Redis
 )
 
-// redisCommands are what operators look into Redis with.
-func (c *commands) redisCommands() *cli.Command {
-	return &cli.Command{
-		Name: "redis", Usage: "look into the Redis of this installation",
-		Commands: []*cli.Command{
-			{
-				Name: "bigkeys", Usage: "walk over all keys, a few at a time, and sum them up by pattern: how many, how large, which do not expire", Action: c.bigKeys,
-				Flags: []cli.Flag{
-					roleFlag(stateRole),
-					&cli.IntFlag{Name: "rate", Value: 2000, Usage: "keys looked at a second at most; 0 is no limit", Local: true},
-					&cli.IntFlag{Name: "top", Value: 20, Usage: "`NUMBER` of patterns to show, those with the most bytes", Local: true},
-				},
-			},
-			{
-				Name: "cat", Usage: "print type, life, size and value of one key; what is secret is masked", ArgsUsage: "KEY", Action: c.cat,
-				Flags: []cli.Flag{roleFlag("")},
-			},
+// redisCommands returns the commands that read the Redis of an installation.
+func (c *commands) redisCommands() *cobra.Command {
+	var (
+		scan bigKeysOptions
+		role string
+	)
+	bigKeys := &cobra.Command{
+		Use: "bigkeys", Short: "scan all keys and sum them up by pattern: number, size, members, keys without TTL",
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.bigKeys(cmd.Context(), scan) },
+	}
+	f := bigKeys.Flags()
+	f.StringVar(&scan.role, "role", stateRole, "scan the Redis with this `ROLE`: state or cache")
+	f.IntVar(&scan.rate, "rate", 2000, "scan at most `NUMBER` keys a second; 0 is no limit")
+	f.IntVar(&scan.top, "top", 20, "show the `NUMBER` patterns with the most bytes")
+	cat := &cobra.Command{
+		Use: "cat KEY", Short: "print type, TTL, size and value of one key; secrets are masked",
+		RunE: func(cmd *cobra.Command, args []string) error { return c.cat(cmd.Context(), role, args[0]) },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return cmdline.Refuse("cat needs one KEY")
+			}
+			return nil
 		},
 	}
+	cat.Flags().StringVar(&role, "role", "", "read the Redis with this `ROLE`: state or cache; that of the key if empty")
+	return cmdline.Group("redis COMMAND", "inspect the Redis of this installation", bigKeys, cat)
 }
 
-func roleFlag(value string) cli.Flag {
-	usage := "`ROLE` of the Redis: state or cache"
-	if value == "" {
-		usage += "; the one where the key belongs if empty"
-	}
-	return &cli.StringFlag{Name: "role", Value: value, Usage: usage, Local: true}
+// bigKeysOptions are the flags of redis bigkeys.
+type bigKeysOptions struct {
+	role      string
+	rate, top int
 }
 
 // openTool opens the Redis of a role for an operator's tool.
@@ -64,9 +70,9 @@ func (c *commands) openTool(ctx context.Context, role string) (redis.UniversalCl
 	cfg := store.RedisConfig{URL: c.cfg.RedisURL, Role: role, Timeout: toolPatience, TLS: c.cfg.RedisTLS()}
 	switch {
 	case role != stateRole && role != cacheRole:
-		return nil, usageError{fmt.Errorf("there is no role %q; there are %s and %s", role, stateRole, cacheRole)}
+		return nil, cmdline.Refuse("there is no role %q; there are %s and %s", role, stateRole, cacheRole)
 	case c.cfg.RedisURL == "":
-		return nil, usageError{errors.New("this needs --redis-url: an embedded Redis lives inside the server's process, where no other can look")}
+		return nil, cmdline.Refuse("this needs --redis-url: an embedded Redis is inside the server's process, and other processes cannot read it")
 	case role == cacheRole && c.cfg.RedisCacheURL != "":
 		cfg.URL = c.cfg.RedisCacheURL
 	}
@@ -82,12 +88,11 @@ func (c *commands) openTool(ctx context.Context, role string) (redis.UniversalCl
 	return rdb, nil
 }
 
-func (c *commands) bigKeys(ctx context.Context, cmd *cli.Command) (err error) {
-	rate, top := cmd.Int("rate"), cmd.Int("top")
-	if rate < 0 || top < 1 {
-		return usageError{errors.New("--rate is 0 or more, --top 1 or more")}
+func (c *commands) bigKeys(ctx context.Context, o bigKeysOptions) (err error) {
+	if o.rate < 0 || o.top < 1 {
+		return cmdline.Refuse("--rate is 0 or more, --top 1 or more")
 	}
-	rdb, err := c.openTool(ctx, cmd.String("role"))
+	rdb, err := c.openTool(ctx, o.role)
 	if err != nil {
 		return err
 	}
@@ -99,12 +104,12 @@ func (c *commands) bigKeys(ctx context.Context, cmd *cli.Command) (err error) {
 	progress := town.NewProgress(c.stderr, "keys", int(total))
 	defer progress.Close()
 	var patterns store.KeyPatterns
-	scan := store.KeyScan{Prefix: c.cfg.RedisPrefix + ":", Rate: rate, Seen: progress.Set}
+	scan := store.KeyScan{Prefix: c.cfg.RedisPrefix + ":", Rate: o.rate, Seen: progress.Set}
 	if err := scan.Each(ctx, rdb, patterns.Add); err != nil {
 		return err
 	}
 	progress.Close()
-	return printPatterns(c.stdout, patterns.All(), top)
+	return printPatterns(c.stdout, patterns.All(), o.top)
 }
 
 // printPatterns prints the first of the patterns, and a sum over all.
@@ -129,17 +134,13 @@ func secretNouns() []string {
 	return []string{"bus", "code", "code-limit", "password-tries", "session"}
 }
 
-func (c *commands) cat(ctx context.Context, cmd *cli.Command) (err error) {
-	key, prefix := cmd.Args().First(), c.cfg.RedisPrefix+":"
+func (c *commands) cat(ctx context.Context, role, key string) (err error) {
+	prefix := c.cfg.RedisPrefix + ":"
 	noun, ours := strings.CutPrefix(key, prefix)
-	switch {
-	case cmd.Args().Len() != 1:
-		return usageError{errors.New("cat needs one KEY")}
-	case !ours:
-		return usageError{fmt.Errorf("cat shows keys that begin with %s (--redis-prefix)", prefix)}
+	if !ours {
+		return cmdline.Refuse("cat shows keys that begin with %s (--redis-prefix)", prefix)
 	}
 	noun, _, _ = strings.Cut(noun, ":")
-	role := cmd.String("role")
 	if role == "" && noun == "cache" {
 		role = cacheRole
 	} else if role == "" {

@@ -2,13 +2,12 @@ package app
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
 )
 
 // What a release says of itself, by -ldflags "-X …/internal/app.releaseVersion=v1.2.3"
@@ -52,7 +51,7 @@ func buildInfo() prometheus.Collector {
 	return info
 }
 
-func (c *commands) version(context.Context, *cli.Command) error {
+func (c *commands) version(*cobra.Command, []string) error {
 	b := thisBuild()
 	_, err := fmt.Fprintf(c.stdout, "tandian %s\ncommit   %s\ndate     %s\ngo       %s\nplatform %s/%s\n", b.version, b.commit, b.date, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err

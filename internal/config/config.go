@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
-	"github.com/urfave/cli/v3"
 
 	"github.com/tandian-dev/tandian/internal/kit/blob"
 	"github.com/tandian-dev/tandian/internal/kit/door"
@@ -130,103 +129,6 @@ func Default() Config {
 func (c *Config) LiftContentLimits() {
 	c.NotesPerUser, c.CommentsPerUser, c.LikesPerUser = 0, 0, 0
 	c.FollowsPerUser, c.ShopsPerUser, c.VouchersPerUser = 0, 0, 0
-}
-
-// Flags binds c to flags and environment; what c holds now are the defaults.
-func (c *Config) Flags() []cli.Flag {
-	text := func(name, usage string, to *string) cli.Flag {
-		return &cli.StringFlag{Name: name, Value: *to, Usage: usage, Destination: to, Sources: env(name)}
-	}
-	number := func(name, usage string, to *int) cli.Flag {
-		return &cli.IntFlag{Name: name, Value: *to, Usage: usage, Destination: to, Sources: env(name)}
-	}
-	duration := func(name, usage string, to *time.Duration) cli.Flag {
-		return &cli.DurationFlag{Name: name, Value: *to, Usage: usage, Destination: to, Sources: env(name)}
-	}
-	list := func(name, usage string, to *[]string) cli.Flag {
-		return &cli.StringSliceFlag{Name: name, Value: *to, Usage: usage, Destination: to, Sources: env(name)}
-	}
-	return []cli.Flag{
-		text("addr", "`HOST:PORT` to listen on; \":8080\" is every interface", &c.Addr),
-		text("metrics-addr", "`HOST:PORT` that serves /metrics, and the probes too, for monitoring alone; --addr if empty", &c.MetricsAddr),
-		text("data-dir", "`FOLDER` of the embedded database", &c.DataDir),
-		text("database-url", "postgres://… `URL`; several hosts with ?port=…&target_session_attrs=read-write; the embedded SQLite if empty", &c.DatabaseURL),
-		text("redis-url", "redis://…, rediss://…, unix://…, redis+sentinel://… or redis+cluster://… `URL`; the embedded Redis if empty", &c.RedisURL),
-		text("redis-cache-url", "`URL` of a Redis for caches alone; the same as --redis-url if empty", &c.RedisCacheURL),
-		text("redis-ca", "`FILE` of the certificates, in PEM, that may sign those of a rediss:// Redis; the system's if empty", &c.RedisCA),
-		text("redis-cert", "`FILE` of the certificate, in PEM, that a rediss:// Redis is shown; read again for every connection", &c.RedisCert),
-		text("redis-key", "`FILE` of its key, in PEM", &c.RedisKey),
-		text("redis-prefix", "`WORD` that every Redis key begins with", &c.RedisPrefix),
-		number("db-max-conns", "database connections at most; 0 is 20 for Postgres, 8 for SQLite", &c.DBMaxConns),
-		number("db-max-idle", "idle database connections at most; 0 is --db-max-conns", &c.DBMaxIdle),
-		number("redis-pool-size", "Redis connections at most, for each node and role", &c.RedisPoolSize),
-		number("redis-min-idle", "Redis connections kept open, for each node and role", &c.RedisMinIdle),
-		duration("redis-pool-timeout", "longest wait for a free Redis connection", &c.RedisPoolTimeout),
-		number("redis-read-limit", "reads of Redis a second that the caches of this process make at most; above it, what is not essential is UNAVAILABLE; 0 is no limit", &c.RedisReadLimit),
-		number("l1-bytes", "memory of the process's own caches; -1 is a tenth of the memory limit, or of half the machine; 0 is none", &c.L1Bytes),
-		text("log-reader", "auto: where Postgres writes a logical log and the role may replicate, changes that others make to cached tables are read from it; or off", &c.LogReader),
-		text("code-sender", "who brings login codes: console (this terminal) or webhook; console if empty and both stores are embedded, else nobody", &c.CodeSender),
-		text("code-webhook-url", "https://… `URL` that login codes are posted to; http is for this machine alone", &c.CodeWebhookURL),
-		text("code-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted there; better by the environment, where other users do not see it", &c.CodeWebhookSecret),
-		list("code-countries", "calling `CODES`, such as 86,44, of the phones that may get login codes; all if empty", &c.CodeCountries),
-		number("codes-per-hour", "login codes an hour of the whole installation at most, over all instances; 0 is no limit", &c.CodesPerHour),
-		number("codes-per-address", "login codes an hour for one client address at most; 0 is no limit", &c.CodesPerAddress),
-		number("logins-per-address", "tries to log in an hour from one client address at most; 0 is no limit", &c.LoginsPerAddress),
-		number("wrong-codes-per-hour", "wrong login codes an hour of the whole installation at most, over all instances; above it, only known devices log in by code; 0 is no limit", &c.WrongCodesPerHour),
-		duration("pay-within", "how long an order may stay unpaid before it is cancelled", &c.PayWithin),
-		duration("order-wait", "how long orderVoucher waits for an order of a flash sale to be stored; 0 answers QUEUED at once", &c.OrderWait),
-		number("order-list-size", "newest orders of a user that are listed from Redis", &c.OrderListSize),
-		number("order-list-stripes", "locks under which lists of orders are read from the database: how many may be read at once over all instances", &c.OrderListStripes),
-		text("payment-webhook-secret", "`WORD` of at least 16 bytes that signs what is posted to /webhooks/payment, which decides payments by ALIPAY and WECHAT; if empty it is 404; better by the environment, where other users do not see it", &c.PaymentWebhookSecret),
-		&cli.BoolFlag{
-			Name: "fake-payments", Value: c.FakePayments, Usage: "confirm every payment by ALIPAY and WECHAT at once, without money, to try the server; on by itself while both stores are embedded and no --payment-webhook-secret is set",
-			Destination: &c.FakePayments, Sources: env("fake-payments"),
-		},
-		text("zone", "IANA `NAME` of the time zone whose days count, such as Asia/Shanghai; the machine's if empty", &c.Zone),
-		number("feed-push-threshold", "followers from which on an author's notes are not pushed to each of them, but merged into their feeds when they are read", &c.FeedPushThreshold),
-		text("media-url", "`URL` of where pictures are kept, the same for all instances: file:///FOLDER, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=NAME with keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; the folder media in --data-dir if empty", &c.MediaURL),
-		number("uploads-per-user", "pictures that a user may add in an hour; 0 is no limit", &c.UploadsPerUser),
-		&cli.BoolFlag{
-			Name: "demo-pictures", Value: c.DemoPictures, Usage: "draw pictures for the demo town at the first start",
-			Destination: &c.DemoPictures, Sources: env("demo-pictures"),
-		},
-		duration("deleted-text-retention", "how long the texts of deleted notes and of their comments stay in the database", &c.DeletedTextRetention),
-		number("notes-per-user", "notes that a user may publish in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.NotesPerUser),
-		number("comments-per-user", "comments and replies that a user may add in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.CommentsPerUser),
-		number("likes-per-user", "likes that a user may give or take back in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.LikesPerUser),
-		number("follows-per-user", "follows that a user may begin or end in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.FollowsPerUser),
-		number("shops-per-user", "shops that a user may create in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.ShopsPerUser),
-		number("vouchers-per-user", "vouchers, also of flash sales, that a user may create in an hour; a tenth for accounts younger than a day; 0 is no limit", &c.VouchersPerUser),
-		list("trusted-proxies", "`NETWORKS` or addresses of proxies whose X-Forwarded-For is believed", &c.TrustedProxies),
-		list("cors-origins", "foreign `ORIGINS`, such as https://app.example.com, whose pages may use the API", &c.CORSOrigins),
-		number("rate-anonymous", "requests a second of one client address at most, twice as many in a burst; 0 is no limit", &c.RateAnonymous),
-		number("rate-user", "requests a second of one signed-in user at most, twice as many in a burst; 0 is no limit", &c.RateUser),
-		number("absent-reads", "reads by id a minute, of one user or else one client address, that may end in nothing; 0 is no limit", &c.AbsentReads),
-		number("conns-per-address", "sockets and event streams of one client address at most, and ten times as many connections; 0 is no limit", &c.ConnsPerAddress),
-		number("conns-per-user", "sockets and event streams of one user at most: the oldest gives way; 0 is no limit", &c.ConnsPerUser),
-		number("conns", "connections at most; 0 is no limit", &c.Conns),
-		list("limit", "other limits of requests, as `NAME=VALUE`, such as depth=20; docs/security.md lists them", &c.Limits),
-		list("run", "what this process does: api, workers or both", &c.Run),
-		list("without", "`MEANS` of being fast that the server does without, to measure by or when in doubt: cache (of shops), plans, bytes, together", &c.Without),
-		&cli.BoolFlag{
-			Name: "introspection", Value: c.Introspection, Usage: "let clients read the schema (the playground needs it)",
-			Destination: &c.Introspection, Sources: env("introspection"),
-		},
-		duration("start-timeout", "how long to wait for the stores at the start", &c.StartTimeout),
-		duration("stop-timeout", "how long to wait for running requests at the end", &c.StopTimeout),
-		text("log-format", "auto (text on a terminal), json or text", &c.LogFormat),
-		text("log-level", "debug, info, warn or error", &c.LogLevel),
-	}
-}
-
-// env is where the setting of a flag is looked for.
-func env(name string) cli.ValueSourceChain {
-	variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-	switch name {
-	case "database-url", "redis-url", "redis-cache-url":
-		return cli.EnvVars(variable)
-	}
-	return cli.EnvVars("TANDIAN_" + variable)
 }
 
 var prefix = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`) //nolint:gochecknoglobals // a constant that Go cannot say

@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"context"
 	"io"
 	"os"
 	"reflect"
@@ -11,24 +10,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// variables are the environment variables of c's flags, by flag.
-func variables(t *testing.T, c *config.Config) map[string]string {
-	t.Helper()
+// variables returns the environment variable of each flag.
+func variables(c *config.Config) map[string]string {
 	names := map[string]string{}
-	for _, f := range c.Flags() {
-		d, ok := f.(cli.DocGenerationFlag)
-		if !ok || len(f.Names()) != 1 || len(d.GetEnvVars()) != 1 {
-			t.Fatalf("flag %v has not one name and one variable", f.Names())
-		}
-		names[f.Names()[0]] = d.GetEnvVars()[0]
-	}
+	c.Flags().VisitAll(func(f *pflag.Flag) { names[f.Name] = config.Variable(f.Name) })
 	return names
 }
 
@@ -36,20 +30,31 @@ func variables(t *testing.T, c *config.Config) map[string]string {
 func parse(t *testing.T, env map[string]string, args ...string) (config.Config, error) {
 	t.Helper()
 	c := config.Default()
-	for _, v := range variables(t, &c) {
+	for _, v := range variables(&c) {
 		t.Setenv(v, "") // so that it is put back
 		_ = os.Unsetenv(v)
 	}
 	for k, v := range env {
 		t.Setenv(k, v)
 	}
-	cmd := &cli.Command{
-		Name: "tandian", Flags: c.Flags(), Writer: io.Discard, ErrWriter: io.Discard,
-		OnUsageError: func(_ context.Context, _ *cli.Command, err error, _ bool) error { return err },
-		Action:       func(context.Context, *cli.Command) error { return nil },
-	}
-	err := cmd.Run(t.Context(), append([]string{"tandian"}, args...))
+	err := run(t, &c, io.Discard, args...)
 	return c, err
+}
+
+// run runs a command whose flags are the settings.
+func run(t *testing.T, c *config.Config, out io.Writer, args ...string) error {
+	t.Helper()
+	cmd := &cobra.Command{
+		Use:               "tandian",
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cmdline.ReadEnvironment(cmd.Flags()) },
+		RunE:              func(*cobra.Command, []string) error { return nil },
+	}
+	cmd.SetOut(out)
+	cmd.SetErr(out)
+	cmd.PersistentFlags().AddFlagSet(c.Flags())
+	cmdline.Prepare(cmd, cmd)
+	cmd.SetArgs(append([]string{}, args...))
+	return cmd.ExecuteContext(t.Context())
 }
 
 func TestDefaultsAreValidAndEmbedded(t *testing.T) {
@@ -71,7 +76,7 @@ func TestDefaultsAreValidAndEmbedded(t *testing.T) {
 
 func TestEverySettingIsAFlagAndAVariableOfItsName(t *testing.T) {
 	c := config.Default()
-	names := variables(t, &c)
+	names := variables(&c)
 	for flag, got := range names {
 		want := "TANDIAN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 		switch flag {
@@ -191,7 +196,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 	}
 	env, flags := map[string]string{}, []string{}
 	c := config.Default()
-	for flag, variable := range variables(t, &c) {
+	for flag, variable := range variables(&c) {
 		v, ok := values[flag]
 		if !ok {
 			t.Errorf("this test does not know --%s", flag)
@@ -224,6 +229,35 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 	}
 }
 
+// Empty variables come from files such as docker-compose.yml, where they are often the
+// default.
+func TestEmptyVariablesClearTextsAndSwitchesOnly(t *testing.T) {
+	got, err := parse(t, map[string]string{
+		"TANDIAN_ZONE": "", "TANDIAN_REDIS_PREFIX": "", "TANDIAN_INTROSPECTION": "",
+		"TANDIAN_CONNS": "", "TANDIAN_PAY_WITHIN": "", "TANDIAN_RUN": "", "REDIS_URL": "",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Default()
+	want.RedisPrefix, want.Introspection = "", false
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func TestListsAreRepeatedOrBetweenCommas(t *testing.T) {
+	got, err := parse(t, map[string]string{"TANDIAN_LIMIT": "depth=1"}, "--limit", "depth=5,body=2MB", "--run=api", "--limit=aliases=off", "--run", "workers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Default()
+	want.Limits = []string{"depth=5", "body=2MB", "aliases=off"}
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
 func TestHelpShowsNoSecretOfTheEnvironment(t *testing.T) {
 	c := config.Default()
 	t.Setenv("TANDIAN_CODE_WEBHOOK_SECRET", "hunter2-hunter2-hunter2")
@@ -231,8 +265,7 @@ func TestHelpShowsNoSecretOfTheEnvironment(t *testing.T) {
 	t.Setenv("TANDIAN_PAYMENT_WEBHOOK_SECRET", "hunter2-hunter2-hunter2")
 	t.Setenv("DATABASE_URL", "postgres://ann:hunter2@host/db")
 	var out strings.Builder
-	cmd := &cli.Command{Name: "tandian", Flags: c.Flags(), Writer: &out, ErrWriter: &out}
-	if err := cmd.Run(t.Context(), []string{"tandian", "--help"}); err != nil {
+	if err := run(t, &c, &out, "--help"); err != nil {
 		t.Fatal(err)
 	}
 	if help := out.String(); !strings.Contains(help, "--code-webhook-secret") || strings.Contains(help, "hunter2") {

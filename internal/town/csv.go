@@ -14,24 +14,43 @@ import (
 )
 
 // CSV (RFC 4180): the first line names the columns, in any order and any case.
-// Cells are between commas, semicolons or tabs, which the header shows, or what a
-// line "sep=…" before it says. The text is UTF-8, or UTF-16 with a byte order
-// mark. Blank lines are skipped, unknown columns are noted and ignored. A bad row
-// costs that row only.
-//
-//	external_id  required, names the shop; at most 200 bytes. See source.go
-//	type         required, a key of the catalogue
-//	name         required
-//	lat, lng     required, WGS 84 degrees
-//	area         the quarter it lies in
-//	address
-//	avg_price    minor units (cents, fen) per person; empty is unknown
-//	score        up to 5; empty or 0 is unrated
-//	open_hours
-var (
-	requiredColumns = []string{"external_id", "type", "name", "lat", "lng"}
-	optionalColumns = []string{"area", "address", "avg_price", "score", "open_hours"}
-)
+// Cells are between commas, semicolons or tabs, which the header shows, or after a line
+// "sep=…". The text is UTF-8, or UTF-16 with a byte order mark. Blank lines are skipped,
+// unknown columns are noted and ignored. A bad row costs that row only.
+
+// A csvColumn is a column that imports read.
+type csvColumn struct {
+	name     string
+	required bool
+	help     string
+}
+
+// csvColumns returns all columns, the required ones first.
+func csvColumns() []csvColumn {
+	return []csvColumn{
+		{"external_id", true, "id of the shop, at most 200 bytes; a later import with this id changes the shop"}, // see source.go
+		{"type", true, strings.Join(typeKeys(), ", ")},
+		{"name", true, ""},
+		{"lat", true, "latitude in degrees, WGS 84"},
+		{"lng", true, "longitude in degrees, WGS 84"},
+		{"area", false, "quarter of the town"},
+		{"address", false, ""},
+		{"avg_price", false, "average spend per person, in minor units (cents, fen); unknown if empty"},
+		{"score", false, "up to 5; unrated if empty or 0"},
+		{"open_hours", false, ""},
+	}
+}
+
+// requiredColumns returns the names of the columns that a file must have.
+func requiredColumns() []string {
+	var names []string
+	for _, column := range csvColumns() {
+		if column.required {
+			names = append(names, column.name)
+		}
+	}
+	return names
+}
 
 // separators are those that are looked for in the header.
 const separators = ",;\t|"
@@ -78,7 +97,7 @@ func columnName(title string) string {
 }
 
 func knownColumn(name string) bool {
-	return slices.Contains(requiredColumns, name) || slices.Contains(optionalColumns, name)
+	return slices.ContainsFunc(csvColumns(), func(c csvColumn) bool { return c.name == name })
 }
 
 // separator finds the separator of the cells: what a line sep= says, or the one
@@ -135,7 +154,7 @@ func (c *collector) columns(header []string, comma rune) (map[string]int, error)
 		}
 	}
 	var missing []string
-	for _, name := range requiredColumns {
+	for _, name := range requiredColumns() {
 		if _, ok := columns[name]; !ok {
 			missing = append(missing, name)
 		}
@@ -143,7 +162,7 @@ func (c *collector) columns(header []string, comma rune) (map[string]int, error)
 	if missing != nil {
 		found, _ := text.Cut(text.Line(strings.Join(header, string(comma))), maxExample)
 		return nil, &formatError{0, fmt.Sprintf("as CSV, the header has no column %s; it needs %s, between commas, semicolons or tabs. It is %q",
-			strings.Join(missing, ", "), strings.Join(requiredColumns, ", "), found)}
+			strings.Join(missing, ", "), strings.Join(requiredColumns(), ", "), found)}
 	}
 	return columns, nil
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tandian-dev/tandian/internal/config"
@@ -142,13 +142,7 @@ func TestComposeSetsWhatTheServerKnows(t *testing.T) {
 	c := readCompose(t)
 	cfg := config.Default()
 	known := map[string]bool{}
-	for _, flag := range cfg.Flags() {
-		if env, ok := flag.(cli.DocGenerationFlag); ok {
-			for _, name := range env.GetEnvVars() {
-				known[name] = true
-			}
-		}
-	}
+	cfg.Flags().VisitAll(func(f *pflag.Flag) { known[config.Variable(f.Name)] = true })
 	if !known["DATABASE_URL"] || !known["TANDIAN_STOP_TIMEOUT"] {
 		t.Fatalf("settings are not found: %v", known)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tandian-dev/tandian/internal/config"
@@ -157,13 +157,7 @@ func TestTheServersOfKubernetesRunAsTheyMust(t *testing.T) {
 	// Settings are known; those with a secret in them stand in no file.
 	cfg := config.Default()
 	known := map[string]bool{"AWS_ACCESS_KEY_ID": true, "AWS_SECRET_ACCESS_KEY": true} // of the bucket
-	for _, flag := range cfg.Flags() {
-		if env, ok := flag.(cli.DocGenerationFlag); ok {
-			for _, name := range env.GetEnvVars() {
-				known[name] = true
-			}
-		}
-	}
+	cfg.Flags().VisitAll(func(f *pflag.Flag) { known[config.Variable(f.Name)] = true })
 	secret := map[string]bool{}
 	for _, e := range c.Env {
 		if !known[e.Name] {

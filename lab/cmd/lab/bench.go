@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/internal/town"
@@ -20,68 +22,75 @@ import (
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
 
-func (c *commands) benchCommand() *cli.Command {
-	return &cli.Command{
-		Name: "bench", Usage: "print tables of figures, as in docs/benchmarks.md",
-		Commands: []*cli.Command{
-			c.serveBench(),
-			c.cacheBench(),
-			c.lockBench(),
-			c.saleBench(),
-			c.queueBench(),
-			c.sequenceBench(),
-			c.liveBench(),
-			{
-				Name: "notes", Usage: "publishing and liking notes", Action: c.benchNotes,
-				Flags: []cli.Flag{
-					&cli.IntFlag{Name: "clients", Value: 16, Usage: "`NUMBER` of concurrent clients"},
-					&cli.IntFlag{Name: "rows", Value: 20_000, Usage: "`NUMBER` of writes of each row of the table"},
-				},
+func (c *commands) benchCommand() *cobra.Command {
+	return cmdline.Group(
+		"bench COMMAND", "print tables of figures, as in docs/benchmarks.md",
+		c.serveBench(),
+		c.cacheBench(),
+		c.lockBench(),
+		c.saleBench(),
+		c.queueBench(),
+		c.sequenceBench(),
+		c.liveBench(),
+		newCommand(spec{
+			Use: "notes", Short: "measure publishing and liking notes", Run: c.benchNotes,
+			Flags: func(f *pflag.FlagSet) {
+				f.Int("clients", 16, "run `NUMBER` concurrent clients")
+				f.Int("rows", 20_000, "write `NUMBER` times for each row of the table")
 			},
-			{
-				Name: "feed", Usage: "publishing to many followers, fan-out and pages of feeds", Action: c.benchFeed,
-				Flags: []cli.Flag{
-					&cli.IntFlag{Name: "clients", Value: 16, Usage: "`NUMBER` of concurrent readers"},
-					&cli.IntFlag{Name: "followers", Value: 99_000, Usage: "`NUMBER` of followers of an author with fan-out, less than 100000"},
-					&cli.IntFlag{Name: "fans", Value: 1_000_000, Usage: "`NUMBER` of followers of a celebrity, more than --followers"},
-					&cli.IntFlag{Name: "rounds", Value: 61, Usage: "`NUMBER` of notes of each author"},
-					&cli.IntFlag{Name: "pages", Value: 10_000, Usage: "`NUMBER` of reads of each kind of page"},
-				},
+		}),
+		newCommand(spec{
+			Use: "feed", Short: "measure publishing to many followers, fan-out and pages of feeds", Run: c.benchFeed,
+			Flags: func(f *pflag.FlagSet) {
+				f.Int("clients", 16, "run `NUMBER` concurrent readers")
+				f.Int("followers", 99_000, "give the author with fan-out `NUMBER` followers, less than 100000")
+				f.Int("fans", 1_000_000, "give the celebrity `NUMBER` followers, more than --followers")
+				f.Int("rounds", 61, "publish `NUMBER` notes of each author")
+				f.Int("pages", 10_000, "read each kind of page `NUMBER` times")
 			},
-			{
-				Name: "paging", Usage: "gaps and repeats of ways to page through a feed that changes", Action: c.benchPaging,
-				Flags: []cli.Flag{
-					&cli.IntFlag{Name: "sessions", Value: 2000, Usage: "`NUMBER` of readers of each way under each load"},
-					&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides the random choices"},
-				},
+		}),
+		newCommand(spec{
+			Use: "paging", Short: "count gaps and repeats of ways to page through a feed that changes", Run: c.benchPaging,
+			Flags: func(f *pflag.FlagSet) {
+				f.Int("sessions", 2000, "run `NUMBER` readers of each way under each load")
+				f.Uint64("seed", 1, "make the random choices that belong to `NUMBER`")
 			},
-			{
-				Name: "feedsim", Usage: "a model of the cost of feeds by push, pull or both; needs no store", Action: c.benchFeedSim,
-				Flags: feedSimFlags(),
+		}),
+		newCommand(spec{
+			Use: "feedsim", Short: "compute the cost of feeds by push, pull or both; needs no store", Run: c.benchFeedSim, Flags: feedSimFlags,
+		}),
+		newCommand(spec{
+			Use: "visits", Short: "measure counting visitors: accuracy, memory and the cost of a read", Run: c.benchVisits,
+			Flags: func(f *pflag.FlagSet) {
+				f.Int("visitors", 1_000_000, "count up to `NUMBER` visitors, in powers of ten from 1000")
 			},
-			{
-				Name: "visits", Usage: "counting visitors: accuracy, memory and the cost of a read", Action: c.benchVisits,
-				Flags: []cli.Flag{&cli.IntFlag{Name: "visitors", Value: 1_000_000, Usage: "largest `NUMBER` of visitors, in powers of ten from 1000"}},
+		}),
+		newCommand(spec{
+			Use: "shops", Short: "measure finding shops: lists, near a place, searches", Run: c.benchShops, Before: c.checkSettings,
+			Long: "It starts a server in this process, on the stores that the flags name.",
+			Flags: func(f *pflag.FlagSet) {
+				c.settings(f, "data-dir", "database-url", "redis-url", "redis-cache-url", "redis-prefix")
 			},
-			{
-				Name: "shops", Usage: "finding shops: lists, near a place, searches", Action: c.benchShops, Before: c.checkSettings,
-				Description: "It starts a server in this process, on the stores that the flags name.",
-				Flags:       c.settings("data-dir", "database-url", "redis-url", "redis-cache-url", "redis-prefix"),
+		}),
+		newCommand(spec{
+			Use: "redis", Short: "measure the commands of Redis alone; not for a Redis in use", Run: c.benchRedis,
+			Flags: func(f *pflag.FlagSet) {
+				c.settings(f, "redis-url", "redis-prefix")
+				f.Duration("dur", 3*time.Second, "run each command for `TIME`")
 			},
-			{
-				Name: "redis", Usage: "the commands of Redis alone; not for a Redis in use", Action: c.benchRedis,
-				Flags: append(c.settings("redis-url", "redis-prefix"), &cli.DurationFlag{Name: "dur", Value: 3 * time.Second, Usage: "`TIME` of each command"}),
+		}),
+		newCommand(spec{
+			Use: "redis-delete", Short: "measure the delay that deleting a large key causes; not for a Redis in use", Run: c.benchRedisDelete,
+			Flags: func(f *pflag.FlagSet) {
+				c.settings(f, "redis-url", "redis-prefix")
+				f.Int("members", 1_000_000, "delete a key with `NUMBER` members")
 			},
-			{
-				Name: "redis-delete", Usage: "the delay that deleting a large key causes others; not for a Redis in use", Action: c.benchRedisDelete,
-				Flags: append(c.settings("redis-url", "redis-prefix"), &cli.IntFlag{Name: "members", Value: 1_000_000, Usage: "`NUMBER` of members of the key"}),
-			},
-		},
-	}
+		}),
+	)
 }
 
 // benchShops starts a server on the stores, on a free port, and measures it.
-func (c *commands) benchShops(ctx context.Context, _ *cli.Command) error {
+func (c *commands) benchShops(ctx context.Context, _ *call) error {
 	c.cfg.Addr = "127.0.0.1:0"
 	// A line for each request would be measured too.
 	a, err := app.New(&c.cfg, observe.NewLogger(c.stderr, c.cfg.LogFormat, slog.LevelWarn), io.Discard)
@@ -103,7 +112,7 @@ func (c *commands) benchShops(ctx context.Context, _ *cli.Command) error {
 }
 
 // benchRedis measures the Redis of --redis-url, or one of its own.
-func (c *commands) benchRedis(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchRedis(ctx context.Context, cmd *call) error {
 	url := c.cfg.RedisURL
 	if url == "" {
 		own, err := subprocess.StartRedis(ctx, "--appendonly", "yes", "--appendfsync", "everysec")
@@ -137,7 +146,7 @@ func openRedis(ctx context.Context, url string) (redis.UniversalClient, error) {
 	return rdb, nil
 }
 
-func (c *commands) benchRedisDelete(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchRedisDelete(ctx context.Context, cmd *call) error {
 	if err := positive(cmd, "members"); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,8 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/cachebench"
 	"github.com/tandian-dev/tandian/lab/compare/cache"
@@ -30,7 +31,7 @@ import (
 type tables struct{ own, others []string }
 
 // chooseTables reads --only. No choice is all of them.
-func chooseTables(cmd *cli.Command, own, others []string) (chosen tables, err error) {
+func chooseTables(cmd *call, own, others []string) (chosen tables, err error) {
 	names := words(cmd.String("only"))
 	if len(names) == 0 {
 		return tables{own, others}, nil
@@ -42,49 +43,49 @@ func chooseTables(cmd *cli.Command, own, others []string) (chosen tables, err er
 		case slices.Contains(others, name):
 			chosen.others = append(chosen.others, name)
 		default:
-			return chosen, refused("unknown table %q (want one of %s)", name, strings.Join(append(own, others...), ", "))
+			return chosen, cmdline.Refuse("unknown table %q (want one of %s)", name, strings.Join(append(own, others...), ", "))
 		}
 	}
 	return chosen, nil
 }
 
 // comparisonFlags are the flags that all comparisons have.
-func comparisonFlags(tables ...string) []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: " + strings.Join(tables, ", ")},
-		&cli.StringFlag{Name: "scheme", Usage: "compare only schemes with this `TEXT` in their name"},
-	}
+func comparisonFlags(f *pflag.FlagSet, tables ...string) {
+	f.String("only", "", "print these `TABLES` only, between commas: "+strings.Join(tables, ", "))
+	f.String("scheme", "", "compare only schemes with `TEXT` in their names")
 }
 
-func positive(cmd *cli.Command, names ...string) error {
+func positive(cmd *call, names ...string) error {
 	for _, name := range names {
 		if cmd.Int(name) < 1 {
-			return refused("--%s must be at least 1", name)
+			return cmdline.Refuse("--%s must be at least 1", name)
 		}
 	}
 	return nil
 }
 
-func chosenSeed(cmd *cli.Command) uint64 {
+func chosenSeed(cmd *call) uint64 {
 	return cmp.Or(cmd.Uint64("seed"), uint64(time.Now().UnixNano())) //nolint:gosec // any number will do
 }
 
 const ownTable = "ours"
 
-func (c *commands) cacheBench() *cli.Command {
-	return &cli.Command{
-		Name: "cache", Usage: "the cache: its cost and its promises, next to other schemes and libraries",
-		Flags: slices.Concat(comparisonFlags(append([]string{ownTable}, cache.Tables()...)...), c.settings("redis-url"), []cli.Flag{
-			&cli.Int64Flag{Name: "reads", Value: 1_000_000, Usage: "`NUMBER` of strict reads"},
-			&cli.IntFlag{Name: "expiries", Value: 100, Usage: "`NUMBER` of expiries of the hot key"},
-			&cli.DurationFlag{Name: "dur", Value: 4 * time.Second, Usage: "`TIME` of each scheme in the tables stale and hot"},
-			seedFlag("of the random choices"),
-		}),
-		Action: c.benchCache,
-	}
+func (c *commands) cacheBench() *cobra.Command {
+	return newCommand(spec{
+		Use: "cache", Short: "measure the cache and check its promises, next to other schemes and libraries",
+		Flags: func(f *pflag.FlagSet) {
+			comparisonFlags(f, append([]string{ownTable}, cache.Tables()...)...)
+			c.settings(f, "redis-url")
+			f.Int64("reads", 1_000_000, "read `NUMBER` times in strict mode")
+			f.Int("expiries", 100, "expire the hot key `NUMBER` times")
+			f.Duration("dur", 4*time.Second, "run each scheme of the tables stale and hot for `TIME`")
+			seedFlag(f, "make the random choices that belong to `NUMBER`")
+		},
+		Run: c.benchCache,
+	})
 }
 
-func (c *commands) benchCache(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchCache(ctx context.Context, cmd *call) error {
 	chosen, err := chooseTables(cmd, []string{ownTable}, cache.Tables())
 	if err != nil {
 		return err
@@ -123,22 +124,24 @@ func redisOrOwn(ctx context.Context, url string) (_ string, stop func(), err err
 	return redisserver.Start(ctx)
 }
 
-func (c *commands) lockBench() *cli.Command {
-	return &cli.Command{
-		Name: "lock", Usage: "the lock: its cost and its promises, next to other schemes and libraries",
-		Flags: slices.Concat(comparisonFlags(append([]string{ownTable}, lock.Tables()...)...), c.settings("redis-url", "database-url"), []cli.Flag{
-			&cli.IntFlag{Name: "handovers", Value: 1000, Usage: "`NUMBER` of hand-overs between two processes"},
-			&cli.IntFlag{Name: "waiters", Value: 200, Usage: "`NUMBER` of waiters in three processes"},
-			&cli.IntFlag{Name: "cancelled", Value: 10_000, Usage: "`NUMBER` of cancelled calls"},
-			&cli.IntFlag{Name: "leases", Value: 1000, Usage: "`NUMBER` of held locks when Redis stops"},
-			&cli.IntFlag{Name: "rounds", Value: 40, Usage: "`NUMBER` of rounds of the table handover"},
-			seedFlag("of the random choices"),
-		}),
-		Action: c.benchLock,
-	}
+func (c *commands) lockBench() *cobra.Command {
+	return newCommand(spec{
+		Use: "lock", Short: "measure the lock and check its promises, next to other schemes and libraries",
+		Flags: func(f *pflag.FlagSet) {
+			comparisonFlags(f, append([]string{ownTable}, lock.Tables()...)...)
+			c.settings(f, "redis-url", "database-url")
+			f.Int("handovers", 1000, "hand the lock over `NUMBER` times between two processes")
+			f.Int("waiters", 200, "run `NUMBER` waiters in three processes")
+			f.Int("cancelled", 10_000, "cancel `NUMBER` calls")
+			f.Int("leases", 1000, "hold `NUMBER` locks when Redis stops")
+			f.Int("rounds", 40, "run `NUMBER` rounds for the table handover")
+			seedFlag(f, "make the random choices that belong to `NUMBER`")
+		},
+		Run: c.benchLock,
+	})
 }
 
-func (c *commands) benchLock(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchLock(ctx context.Context, cmd *call) error {
 	if err := positive(cmd, "handovers", "waiters", "cancelled", "leases", "rounds"); err != nil {
 		return err
 	}
@@ -176,34 +179,35 @@ func (c *commands) benchLock(ctx context.Context, cmd *cli.Command) error {
 	return lock.Report(ctx, plan, c.stdout)
 }
 
-func (c *commands) saleBench() *cli.Command {
-	return &cli.Command{
-		Name: "sale", Usage: "flash sales from the order to its row, next to other strategies",
-		Flags: append(comparisonFlags(append([]string{"http", ownTable}, sale.Tables()...)...),
-			&cli.IntFlag{Name: "users", Value: 40_000, Usage: "`NUMBER` of users of a sale, with an item for each"},
-			&cli.IntFlag{Name: "rounds", Value: 3, Usage: "`NUMBER` of rounds, an odd one"},
-			&cli.DurationFlag{Name: "each", Value: 2 * time.Second, Usage: "`TIME` of a round of one strategy"},
-			&cli.IntFlag{Name: "times", Value: 20, Usage: "`NUMBER` of times of each scene of the table wrong"},
-			&cli.StringFlag{Name: "profiles", Usage: "`FOLDER` for profiles of the server under load; none if empty"},
-		),
-		Action: c.benchSale,
-	}
+func (c *commands) saleBench() *cobra.Command {
+	return newCommand(spec{
+		Use: "sale", Short: "measure flash sales from the order to its row, next to other strategies",
+		Flags: func(f *pflag.FlagSet) {
+			comparisonFlags(f, append([]string{"http", ownTable}, sale.Tables()...)...)
+			f.Int("users", 40_000, "sell to `NUMBER` users, an item to each")
+			f.Int("rounds", 3, "run `NUMBER` rounds, an odd number")
+			f.Duration("each", 2*time.Second, "run each strategy for `TIME` in a round")
+			f.Int("times", 20, "run each scene of the table wrong `NUMBER` times")
+			f.String("profiles", "", "write profiles of the server under load to `FOLDER`; none if empty")
+		},
+		Run: c.benchSale,
+	})
 }
 
 // benchSale measures flash sales. Its own servers store what they commit on disk.
-func (c *commands) benchSale(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchSale(ctx context.Context, cmd *call) error {
 	chosen, err := chooseTables(cmd, []string{"http", ownTable}, sale.Tables())
 	switch {
 	case err != nil:
 		return err
 	case cmd.Int("users") < 1000:
-		return refused("--users must be at least 1000")
+		return cmdline.Refuse("--users must be at least 1000")
 	case cmd.Int("rounds") < 1 || cmd.Int("rounds")%2 == 0:
-		return refused("--rounds must be an odd number")
+		return cmdline.Refuse("--rounds must be an odd number")
 	case cmd.Duration("each") < 10*time.Millisecond:
-		return refused("--each must be at least 10ms")
+		return cmdline.Refuse("--each must be at least 10ms")
 	case cmd.Int("times") < 1:
-		return refused("--times must be at least 1")
+		return cmdline.Refuse("--times must be at least 1")
 	}
 	if slices.Contains(chosen.own, "http") {
 		if err := c.saleOverHTTP(ctx, cmd); err != nil {
@@ -236,20 +240,21 @@ func (c *commands) benchSale(ctx context.Context, cmd *cli.Command) error {
 	}, c.stdout)
 }
 
-func (c *commands) queueBench() *cli.Command {
-	return &cli.Command{
-		Name: "queue", Usage: "the queue of flash sales next to other queues, whose consumers and Redis are killed",
-		Flags: append(comparisonFlags(queue.Tables()...),
-			&cli.IntFlag{Name: "messages", Value: 5000, Usage: "`NUMBER` of messages of a run, at least 100"},
-			&cli.IntFlag{Name: "rounds", Value: 5, Usage: "`NUMBER` of rounds of the rates"},
-		),
-		Action: func(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) queueBench() *cobra.Command {
+	return newCommand(spec{
+		Use: "queue", Short: "compare the queue of flash sales with other queues while consumers and Redis are killed",
+		Flags: func(f *pflag.FlagSet) {
+			comparisonFlags(f, queue.Tables()...)
+			f.Int("messages", 5000, "send `NUMBER` messages in a run, at least 100")
+			f.Int("rounds", 5, "measure rates in `NUMBER` rounds")
+		},
+		Run: func(ctx context.Context, cmd *call) error {
 			chosen, err := chooseTables(cmd, nil, queue.Tables())
 			if err != nil {
 				return err
 			}
 			if cmd.Int("messages") < 100 {
-				return refused("--messages must be at least 100")
+				return cmdline.Refuse("--messages must be at least 100")
 			}
 			if err := positive(cmd, "rounds"); err != nil {
 				return err
@@ -263,18 +268,20 @@ func (c *commands) queueBench() *cli.Command {
 				Only: chosen.others, Scheme: cmd.String("scheme"),
 			}, c.stdout)
 		},
-	}
+	})
 }
 
-func (c *commands) sequenceBench() *cli.Command {
-	return &cli.Command{
-		Name: "sequence", Usage: "the numbers of orders next to other ways to make them",
-		Flags: slices.Concat(comparisonFlags(sequence.Tables()...), c.settings("redis-url", "database-url"), []cli.Flag{
-			&cli.IntFlag{Name: "rounds", Value: 7, Usage: "`NUMBER` of rounds of the rate"},
-			&cli.DurationFlag{Name: "dur", Value: 200 * time.Millisecond, Usage: "`TIME` of a scheme in a round"},
-			seedFlag("of the random choices"),
-		}),
-		Action: func(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) sequenceBench() *cobra.Command {
+	return newCommand(spec{
+		Use: "sequence", Short: "compare the numbers of orders with other ways to make them",
+		Flags: func(f *pflag.FlagSet) {
+			comparisonFlags(f, sequence.Tables()...)
+			c.settings(f, "redis-url", "database-url")
+			f.Int("rounds", 7, "measure the rate in `NUMBER` rounds")
+			f.Duration("dur", 200*time.Millisecond, "run each scheme for `TIME` in a round")
+			seedFlag(f, "make the random choices that belong to `NUMBER`")
+		},
+		Run: func(ctx context.Context, cmd *call) error {
 			if _, err := chooseTables(cmd, nil, sequence.Tables()); err != nil {
 				return err
 			}
@@ -291,26 +298,26 @@ func (c *commands) sequenceBench() *cli.Command {
 				Each: cmd.Duration("dur"), Seed: chosenSeed(cmd), Scheme: cmd.String("scheme"),
 			}, c.stdout)
 		},
-	}
+	})
 }
 
-func (c *commands) liveBench() *cli.Command {
-	return &cli.Command{
-		Name: "live", Usage: "live feeds: the cost of fan-out and of connections, next to centrifuge and gqlgen",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "only", Usage: "`TABLES` to print, between commas: " + strings.Join(live.Tables(), ", ")},
-			&cli.StringFlag{Name: "n", Value: "1000,5000", Usage: "`NUMBERS` of subscribers, between commas; the last one is for the table memory"},
-			&cli.IntFlag{Name: "rounds", Value: 3, Usage: "`NUMBER` of turns of each contender"},
-			&cli.DurationFlag{Name: "dur", Value: 3 * time.Second, Usage: "`TIME` of each load"},
-			&cli.DurationFlag{Name: "stall", Value: 40 * time.Second, Usage: "`TIME` to wait until a client that never reads is disconnected"},
-			&cli.BoolFlag{Name: "pin", Value: true, Usage: "run the server on one processor and everything else on another"},
-			&cli.BoolFlag{Name: "others", Usage: "compare the others without Tandian: no PostgreSQL, and no table committed"},
+func (c *commands) liveBench() *cobra.Command {
+	return newCommand(spec{
+		Use: "live", Short: "measure fan-out and connections of live feeds, next to centrifuge and gqlgen",
+		Flags: func(f *pflag.FlagSet) {
+			f.String("only", "", "print these `TABLES` only, between commas: "+strings.Join(live.Tables(), ", "))
+			f.String("n", "1000,5000", "run these `NUMBERS` of subscribers, between commas; the table memory uses the last one")
+			f.Int("rounds", 3, "give each contender `NUMBER` turns")
+			f.Duration("dur", 3*time.Second, "run each load for `TIME`")
+			f.Duration("stall", 40*time.Second, "wait at most `TIME` until a client that never reads is disconnected")
+			f.Bool("pin", true, "run the server on one processor and everything else on another")
+			f.Bool("others", false, "compare without Tandian: no PostgreSQL, and no table committed")
 		},
-		Action: c.benchLive,
-	}
+		Run: c.benchLive,
+	})
 }
 
-func (c *commands) benchLive(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchLive(ctx context.Context, cmd *call) error {
 	chosen, err := chooseTables(cmd, nil, live.Tables())
 	if err != nil {
 		return err
@@ -322,17 +329,17 @@ func (c *commands) benchLive(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	if plan.Each < 100*time.Millisecond || plan.Stall < time.Second {
-		return refused("--dur must be at least 100ms and --stall at least 1s")
+		return cmdline.Refuse("--dur must be at least 100ms and --stall at least 1s")
 	}
 	for _, word := range words(cmd.String("n")) {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 2 || n > 9000 {
-			return refused("--n %s: numbers must be 2 to 9000", cmd.String("n"))
+			return cmdline.Refuse("--n %s: numbers must be 2 to 9000", cmd.String("n"))
 		}
 		plan.Subscribers = append(plan.Subscribers, n)
 	}
 	if len(plan.Subscribers) == 0 {
-		return refused("--n needs a number")
+		return cmdline.Refuse("--n needs a number")
 	}
 	if plan.Self, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program to start it again: %w", err)
@@ -361,4 +368,4 @@ func (c *commands) benchLive(ctx context.Context, cmd *cli.Command) error {
 }
 
 // errNoStores reports that a command has no Redis to work on.
-var errNoStores = usageError{errors.New("--redis-url is required")}
+var errNoStores = cmdline.Refuse("--redis-url is required")

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/lab/faulttest"
 	"github.com/tandian-dev/tandian/lab/livetest"
 )
@@ -19,20 +21,20 @@ import (
 // errBroken reports that a run broke a guarantee.
 var errBroken = errors.New("a guarantee was broken")
 
-func seedFlag(usage string) cli.Flag {
-	return &cli.Uint64Flag{Name: "seed", Usage: "`NUMBER` " + usage + "; 0 draws one"}
+func seedFlag(f *pflag.FlagSet, usage string) {
+	f.Uint64("seed", 0, usage+"; 0 draws one")
 }
 
-func keepFlag() cli.Flag {
-	return &cli.StringFlag{Name: "keep", Value: filepath.Join(os.TempDir(), "tandian-lab"), Usage: "`FOLDER` for the logs of a run that broke a guarantee"}
+func keepFlag(f *pflag.FlagSet) {
+	f.String("keep", filepath.Join(os.TempDir(), "tandian-lab"), "write the logs of a run that broke a guarantee to `FOLDER`")
 }
 
-func binaryFlag() cli.Flag {
-	return &cli.StringFlag{Name: "binary", Usage: "`FILE` of the server's program; built if empty"}
+func binaryFlag(f *pflag.FlagSet) {
+	f.String("binary", "", "run the server's program in `FILE`; built if empty")
 }
 
 // faultConfig reads the flags that fault runs share.
-func (c *commands) faultConfig(cmd *cli.Command) faulttest.Config {
+func (c *commands) faultConfig(cmd *call) faulttest.Config {
 	cfg := faulttest.Config{Seed: cmd.Uint64("seed"), Binary: cmd.String("binary"), Keep: cmd.String("keep"), Out: c.stdout}
 	if cfg.Seed == 0 {
 		cfg.Seed = faulttest.NewSeed()
@@ -40,23 +42,24 @@ func (c *commands) faultConfig(cmd *cli.Command) faulttest.Config {
 	return cfg
 }
 
-func (c *commands) faultCommand() *cli.Command {
-	return &cli.Command{
-		Name: "fault", Usage: "harm servers and stores while clients buy",
-		Description: "It runs two servers, a PostgreSQL and a Redis, and harms them in every known way while\nclients buy. Then it proves from the stores and from the clients' answers that no order\nwas lost, sold twice or sold beyond the stock. The exit code is 1 if one was.",
-		Flags: []cli.Flag{
-			&cli.DurationFlag{Name: "dur", Value: 2 * time.Minute, Usage: "`TIME` of buying and harming; repair and checks follow"},
-			seedFlag("that chooses the faults and the clients' actions"),
-			&cli.BoolFlag{Name: "embedded", Usage: "kill the single binary with both stores embedded, again and again"},
-			&cli.BoolFlag{Name: "six", Usage: "repeat the fixed six faults of the short test"},
-			&cli.StringFlag{Name: "upgrade-from", Usage: "`FILE` of an older server: replace its processes one by one, put them back, replace them again"},
-			binaryFlag(), keepFlag(),
+func (c *commands) faultCommand() *cobra.Command {
+	return newCommand(spec{
+		Use: "fault", Short: "harm servers and stores while clients buy",
+		Long: "It runs two servers, a PostgreSQL and a Redis, and harms them in every known way while\nclients buy. Then it proves from the stores and from the clients' answers that no order\nwas lost, sold twice or sold beyond the stock. The exit code is 1 if one was.",
+		Flags: func(f *pflag.FlagSet) {
+			f.Duration("dur", 2*time.Minute, "buy and harm for `TIME`; repair and checks follow")
+			seedFlag(f, "choose the faults and the clients' actions by `NUMBER`")
+			f.Bool("embedded", false, "kill the single binary with both stores embedded, again and again")
+			f.Bool("six", false, "repeat the fixed six faults of the short test")
+			f.String("upgrade-from", "", "run the older server in `FILE`, replace its processes one by one, undo it and repeat it")
+			binaryFlag(f)
+			keepFlag(f)
 		},
-		Action: c.fault,
-	}
+		Run: c.fault,
+	})
 }
 
-func (c *commands) fault(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) fault(ctx context.Context, cmd *call) error {
 	cfg := c.faultConfig(cmd)
 	cfg.Duration, cfg.Embedded = cmd.Duration("dur"), cmd.Bool("embedded")
 	if cmd.Bool("six") {
@@ -84,18 +87,22 @@ func (c *commands) fault(ctx context.Context, cmd *cli.Command) error {
 	return err
 }
 
-func (c *commands) clusterCommand() *cli.Command {
+func (c *commands) clusterCommand() *cobra.Command {
 	var keys []string
 	for _, s := range faulttest.Scenarios(1) {
 		keys = append(keys, s.Key)
 	}
-	return &cli.Command{
-		Name: "cluster", Usage: "kill masters of Redis Cluster, Sentinel and PostgreSQL while clients buy",
-		ArgsUsage:   "[SCENARIO…]",
-		Description: "Each scenario runs servers on replicated stores, kills a master, and checks the promises of\ndocs/faults.md. All run by default: " + strings.Join(keys, ", ") + ".",
-		Flags:       []cli.Flag{seedFlag("that chooses the clients' actions"), binaryFlag(), keepFlag()},
-		Action: func(ctx context.Context, cmd *cli.Command) error {
-			cfg, names := c.faultConfig(cmd), cmd.Args().Slice()
+	return newCommand(spec{
+		Use: "cluster [SCENARIO…]", Short: "kill masters of Redis Cluster, Sentinel and PostgreSQL while clients buy",
+		Long: "Each scenario runs servers on replicated stores, kills a master, and checks the promises of\ndocs/faults.md. Scenarios, all by default:\n  " + strings.Join(keys, ", "),
+		Args: cobra.ArbitraryArgs,
+		Flags: func(f *pflag.FlagSet) {
+			seedFlag(f, "choose the clients' actions by `NUMBER`")
+			binaryFlag(f)
+			keepFlag(f)
+		},
+		Run: func(ctx context.Context, cmd *call) error {
+			cfg, names := c.faultConfig(cmd), cmd.args
 			var chosen []faulttest.Scenario
 			for _, s := range faulttest.Scenarios(cfg.Seed) {
 				if len(names) == 0 || slices.Contains(names, s.Key) {
@@ -104,7 +111,7 @@ func (c *commands) clusterCommand() *cli.Command {
 			}
 			for _, name := range names {
 				if !slices.Contains(keys, name) {
-					return refused("unknown scenario %q (want one of %v)", name, keys)
+					return cmdline.Refuse("unknown scenario %q (want one of %v)", name, keys)
 				}
 			}
 			broken, err := faulttest.Beyond(ctx, cfg, chosen)
@@ -113,27 +120,28 @@ func (c *commands) clusterCommand() *cli.Command {
 			}
 			return err
 		},
-	}
+	})
 }
 
-func (c *commands) liveCommand() *cli.Command {
-	return &cli.Command{
-		Name: "live", Usage: "harm servers and Redis while clients follow their feeds live",
-		Description: "Afterwards it proves from the database that each client received every note of its feed\nonce and in order. The exit code is 1 if one was missed or repeated.",
-		Flags: []cli.Flag{
-			&cli.DurationFlag{Name: "dur", Value: 5 * time.Minute, Usage: "`TIME` of harming, at least; repair and checks follow"},
-			seedFlag("that chooses the faults and the clients' actions"),
-			&cli.IntFlag{Name: "reconnects", Value: 50_000, Usage: "`NUMBER` of reconnects, at least, however long they take"},
-			&cli.IntFlag{Name: "restarts", Value: 20, Usage: "`NUMBER` of kills of Redis, at least, however long they take"},
-			&cli.IntFlag{Name: "clients", Value: 120, Usage: "`NUMBER` of listening clients"},
-			&cli.IntFlag{Name: "authors", Value: 100, Usage: "`NUMBER` of authors"},
-			&cli.IntFlag{Name: "follows", Value: 40, Usage: "`NUMBER` of authors that each client follows"},
-			&cli.FloatFlag{Name: "rate", Value: 40, Usage: "`NUMBER` of notes a second"},
-			&cli.DurationFlag{Name: "life", Value: 500 * time.Millisecond, Usage: "mean `TIME` of a connection"},
-			&cli.BoolFlag{Name: "short", Usage: "the short test: fewer clients and fixed faults"},
-			binaryFlag(), keepFlag(),
+func (c *commands) liveCommand() *cobra.Command {
+	return newCommand(spec{
+		Use: "live", Short: "harm servers and Redis while clients follow their feeds live",
+		Long: "Afterwards it proves from the database that each client received every note of its feed\nonce and in order. The exit code is 1 if one was missed or repeated.",
+		Flags: func(f *pflag.FlagSet) {
+			f.Duration("dur", 5*time.Minute, "harm for at least `TIME`; repair and checks follow")
+			seedFlag(f, "choose the faults and the clients' actions by `NUMBER`")
+			f.Int("reconnects", 50_000, "reconnect at least `NUMBER` times, even after --dur")
+			f.Int("restarts", 20, "kill Redis at least `NUMBER` times, even after --dur")
+			f.Int("clients", 120, "run `NUMBER` listening clients")
+			f.Int("authors", 100, "run `NUMBER` authors")
+			f.Int("follows", 40, "let each client follow `NUMBER` authors")
+			f.Float64("rate", 40, "publish `NUMBER` notes a second")
+			f.Duration("life", 500*time.Millisecond, "close connections after a mean of `TIME`")
+			f.Bool("short", false, "run the short test: fewer clients and fixed faults")
+			binaryFlag(f)
+			keepFlag(f)
 		},
-		Action: func(ctx context.Context, cmd *cli.Command) error {
+		Run: func(ctx context.Context, cmd *call) error {
 			cfg := livetest.Config{
 				Out: c.stdout, Duration: cmd.Duration("dur"), Seed: cmd.Uint64("seed"), Reconnects: cmd.Int("reconnects"),
 				RedisRestarts: cmd.Int("restarts"), Clients: cmd.Int("clients"), Authors: cmd.Int("authors"), Follows: cmd.Int("follows"),
@@ -153,39 +161,39 @@ func (c *commands) liveCommand() *cli.Command {
 			}
 			return err
 		},
-	}
+	})
 }
 
-func (c *commands) mutantsCommand() *cli.Command {
+func (c *commands) mutantsCommand() *cobra.Command {
 	caught := func(survivors []string, err error) error {
 		if err == nil && len(survivors) > 0 {
 			err = fmt.Errorf("not caught: %v", survivors)
 		}
 		return err
 	}
-	return &cli.Command{
-		Name: "mutants", Usage: "build servers with one mistake each, and check that a run catches each",
-		Commands: []*cli.Command{
-			{
-				Name: "fault", Usage: "mistakes that the fault run must catch", ArgsUsage: "[MUTANT…]",
-				Flags: []cli.Flag{
-					&cli.DurationFlag{Name: "dur", Value: 2 * time.Minute, Usage: "`TIME` of a run"},
-					seedFlag("of the runs"), binaryFlag(), keepFlag(),
-				},
-				Action: func(ctx context.Context, cmd *cli.Command) error {
-					return caught(faulttest.Hunt(ctx, faulttest.HuntConfig{
-						Names: cmd.Args().Slice(), Seed: cmd.Uint64("seed"), Duration: cmd.Duration("dur"),
-						Binary: cmd.String("binary"), Keep: cmd.String("keep"), Out: c.stdout,
-					}))
-				},
+	return cmdline.Group(
+		"mutants COMMAND", "build servers with one mistake each, and check that a run catches each",
+		newCommand(spec{
+			Use: "fault [MUTANT…]", Short: "check the mistakes that the fault run must catch", Args: cobra.ArbitraryArgs,
+			Flags: func(f *pflag.FlagSet) {
+				f.Duration("dur", 2*time.Minute, "run each mutant for `TIME`")
+				seedFlag(f, "choose the faults by `NUMBER`")
+				binaryFlag(f)
+				keepFlag(f)
 			},
-			{
-				Name: "live", Usage: "mistakes that the live run must catch", ArgsUsage: "[MUTANT…]",
-				Flags: []cli.Flag{seedFlag("of the runs")},
-				Action: func(ctx context.Context, cmd *cli.Command) error {
-					return caught(livetest.Hunt(ctx, cmd.Uint64("seed"), cmd.Args().Slice(), c.stdout))
-				},
+			Run: func(ctx context.Context, cmd *call) error {
+				return caught(faulttest.Hunt(ctx, faulttest.HuntConfig{
+					Names: cmd.args, Seed: cmd.Uint64("seed"), Duration: cmd.Duration("dur"),
+					Binary: cmd.String("binary"), Keep: cmd.String("keep"), Out: c.stdout,
+				}))
 			},
-		},
-	}
+		}),
+		newCommand(spec{
+			Use: "live [MUTANT…]", Short: "check the mistakes that the live run must catch", Args: cobra.ArbitraryArgs,
+			Flags: func(f *pflag.FlagSet) { seedFlag(f, "choose the faults by `NUMBER`") },
+			Run: func(ctx context.Context, cmd *call) error {
+				return caught(livetest.Hunt(ctx, cmd.Uint64("seed"), cmd.args, c.stdout))
+			},
+		}),
+	)
 }

@@ -5,23 +5,22 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/urfave/cli/v3"
-
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/feed"
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/lab/bench"
 )
 
 // benchFeed measures publishing, fan-out and pages through the rooms of a whole server.
-func (c *commands) benchFeed(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchFeed(ctx context.Context, cmd *call) error {
 	o := bench.FeedOptions{
 		Clients: cmd.Int("clients"), Followers: cmd.Int("followers"), Fans: cmd.Int("fans"),
 		Threshold: min(cmd.Int("fans"), feed.Threshold), Rounds: cmd.Int("rounds"), Pages: cmd.Int("pages"), Open: openFeedHouse,
 	}
 	if o.Clients < 1 || o.Rounds < 1 || o.Pages < 1 || o.Followers < 1 || o.Followers >= o.Threshold {
-		return refused("--clients, --rounds, --pages and --followers must be at least 1, --followers less than --fans and 100000")
+		return cmdline.Refuse("--clients, --rounds, --pages and --followers must be at least 1, --followers less than --fans and 100000")
 	}
 	return bench.Feed(ctx, o, c.stdout, c.stderr)
 }

@@ -5,33 +5,32 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/pflag"
 
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/lab/feedsim"
 	"github.com/tandian-dev/tandian/lab/paging"
 )
 
-// feedSimFlags are the parameters of the model.
-func feedSimFlags() []cli.Flag {
+// feedSimFlags adds the parameters of the model.
+func feedSimFlags(f *pflag.FlagSet) {
 	o := feedsim.Default()
-	return []cli.Flag{
-		&cli.IntFlag{Name: "users", Value: 0, Usage: "`NUMBER` of users, at least 1000; 0 prints tables for 1, 10 and 100 million"},
-		&cli.FloatFlag{Name: "exponent", Value: o.Exponent, Usage: "`NUMBER`: the count of accounts with f followers falls as f to the minus this"},
-		&cli.FloatFlag{Name: "follows", Value: o.Follows, Usage: "`NUMBER` of follows per user"},
-		&cli.FloatFlag{Name: "largest", Value: o.Largest, Usage: "`SHARE` of all users that follow the largest account, at most"},
-		&cli.FloatFlag{Name: "posts", Value: o.Posts, Usage: "`NUMBER` of notes per user and day"},
-		&cli.FloatFlag{Name: "post-power", Value: o.PostPower, Usage: "`NUMBER`: an account's notes grow with its followers to this power; 0 is no growth"},
-		&cli.StringFlag{Name: "readers", Value: feedsim.FormatReaders(o.Readers), Usage: "`CLASSES` of readers, each PERCENT_OF_USERS:PAGES_A_DAY, between commas"},
-		&cli.FloatFlag{Name: "pushes", Value: o.PushRate, Usage: "`NUMBER` of pushes a second in a fan-out"},
-		&cli.StringFlag{Name: "chart", Usage: "`FILE` for an SVG picture of the costs by threshold"},
-	}
+	f.Int("users", 0, "compute for `NUMBER` users, at least 1000; 0 prints tables for 1, 10 and 100 million")
+	f.Float64("exponent", o.Exponent, "let the count of accounts with f followers fall as f to the minus `NUMBER`")
+	f.Float64("follows", o.Follows, "assume `NUMBER` follows per user")
+	f.Float64("largest", o.Largest, "let at most `SHARE` of all users follow the largest account")
+	f.Float64("posts", o.Posts, "assume `NUMBER` notes per user and day")
+	f.Float64("post-power", o.PostPower, "let an account's notes grow with its followers to the power of `NUMBER`; 0 is no growth")
+	f.String("readers", feedsim.FormatReaders(o.Readers), "assume these `CLASSES` of readers, each PERCENT_OF_USERS:PAGES_A_DAY, between commas")
+	f.Float64("pushes", o.PushRate, "assume `NUMBER` pushes a second in a fan-out")
+	f.String("chart", "", "write an SVG picture of the costs by threshold to `FILE`")
 }
 
 // benchFeedSim computes what feeds cost by the way they are made. It needs no store.
-func (c *commands) benchFeedSim(_ context.Context, cmd *cli.Command) error {
+func (c *commands) benchFeedSim(_ context.Context, cmd *call) error {
 	readers, err := feedsim.ParseReaders(cmd.String("readers"))
 	if err != nil {
-		return refused("--readers: %w", err)
+		return cmdline.Refuse("--readers: %w", err)
 	}
 	o := feedsim.Options{
 		Exponent: cmd.Float("exponent"), Follows: cmd.Float("follows"), Largest: cmd.Float("largest"),
@@ -44,7 +43,7 @@ func (c *commands) benchFeedSim(_ context.Context, cmd *cli.Command) error {
 	for i, users := range sizes {
 		o.Users = users
 		if err := o.Check(); err != nil {
-			return usageError{err}
+			return cmdline.UsageError{Err: err}
 		}
 		if i > 0 {
 			_, _ = fmt.Fprintln(c.stdout)
@@ -64,10 +63,10 @@ func (c *commands) benchFeedSim(_ context.Context, cmd *cli.Command) error {
 }
 
 // benchPaging compares ways to page through a feed that changes.
-func (c *commands) benchPaging(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchPaging(ctx context.Context, cmd *call) error {
 	o := paging.Options{Sessions: cmd.Int("sessions"), Seed: cmd.Uint64("seed")}
 	if o.Sessions < 1 {
-		return refused("--sessions must be at least 1")
+		return cmdline.Refuse("--sessions must be at least 1")
 	}
 	return paging.Run(ctx, o, c.stdout, c.stderr)
 }

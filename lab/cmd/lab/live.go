@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/urfave/cli/v3"
-
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -15,7 +13,7 @@ import (
 )
 
 // liveProcess is a server of bench live, or the author of the notes that it sends.
-func (c *commands) liveProcess(ctx context.Context, _ *cli.Command) error {
+func (c *commands) liveProcess(ctx context.Context, _ *call) error {
 	return livebench.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, s livebench.Setting) (*livebench.Server, error) {
 		log := observe.NewLogger(c.stderr, "auto", slog.LevelError)
 		if s.Role == livebench.Publishes {

@@ -12,14 +12,16 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
+	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/lab/compare/cache"
 	"github.com/tandian-dev/tandian/lab/compare/live"
@@ -44,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	_, _ = fmt.Fprintln(stderr, "lab:", err)
-	if _, usage := errors.AsType[usageError](err); usage {
+	if _, usage := errors.AsType[cmdline.UsageError](err); usage {
 		return 2
 	}
 	return 1
@@ -58,16 +60,10 @@ func work(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return live.Process(ctx, os.Stdin, stdout)
 	}
 	c := &commands{cfg: config.Default(), log: slog.New(slog.DiscardHandler), stdout: stdout, stderr: stderr}
-	return refuseArguments(c.root()).Run(ctx, args)
+	root := c.root() //nolint:contextcheck // cobra passes the context to the commands
+	root.SetArgs(args[min(1, len(args)):])
+	return root.ExecuteContext(ctx)
 }
-
-// usageError reports a wrong call.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// refused returns the error of a wrong call.
-func refused(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // commands holds what the commands share.
 type commands struct {
@@ -76,60 +72,79 @@ type commands struct {
 	stdout, stderr io.Writer
 }
 
-func (c *commands) root() *cli.Command {
-	return &cli.Command{
-		Name:      "lab",
-		Usage:     "measure Tandian and prove its guarantees",
-		UsageText: "go run ./cmd/lab COMMAND [flags]\n\nRun it in the folder lab of a checkout. Most commands start PostgreSQL and Redis servers\nof their own: initdb, postgres and redis-server must be on PATH.",
-		Commands: []*cli.Command{
-			c.benchCommand(),
-			c.faultCommand(),
-			c.liveCommand(),
-			c.soakCommand(),
-			c.clusterCommand(),
-			c.mutantsCommand(),
-			c.processCommand(),
-		},
-		Writer: c.stdout, ErrWriter: c.stderr,
-		ExitErrHandler: func(context.Context, *cli.Command, error) {}, // run returns the exit code
-	}
+func (c *commands) root() *cobra.Command {
+	root := cmdline.Group(
+		"lab COMMAND", "measure Tandian and prove its guarantees",
+		c.benchCommand(),
+		c.faultCommand(),
+		c.liveCommand(),
+		c.soakCommand(),
+		c.clusterCommand(),
+		c.mutantsCommand(),
+		c.processCommand(),
+	)
+	root.Long = "Run it in the folder lab of a checkout: go run ./cmd/lab COMMAND. Most commands start PostgreSQL\n" +
+		"and Redis servers of their own: initdb, postgres and redis-server must be on PATH."
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return cmdline.ReadEnvironment(cmd.Flags()) }
+	cmdline.Prepare(root, nil)
+	return root
 }
 
-// refuseArguments makes a command and its subcommands refuse arguments that they do not
-// use. A command that uses arguments has an ArgsUsage.
-func refuseArguments(of *cli.Command) *cli.Command {
-	act := of.Action
-	switch {
-	case act == nil && of.Name != "help":
-		of.Action = func(_ context.Context, cmd *cli.Command) error {
-			if word := cmd.Args().First(); word != "" {
-				return refused("unknown command %q; see --help", word)
-			}
-			return cli.ShowSubcommandHelp(cmd)
-		}
-	case act != nil && of.ArgsUsage == "":
-		of.Action = func(ctx context.Context, cmd *cli.Command) error {
-			if cmd.Args().Present() {
-				return refused("%s takes no argument %q; see --help", cmd.FullName(), cmd.Args().First())
-			}
-			return act(ctx, cmd)
-		}
-	}
-	of.OnUsageError = func(_ context.Context, _ *cli.Command, err error, _ bool) error { return usageError{err} }
-	for _, command := range of.Commands {
-		refuseArguments(command)
-	}
-	return of
+// spec describes a command. Only Use, Short and Run are required.
+type spec struct {
+	Use, Short, Long string
+	Args             cobra.PositionalArgs // nil refuses arguments
+	Flags            func(*pflag.FlagSet)
+	Before           func() error // runs after the flags are read
+	Run              func(context.Context, *call) error
 }
 
-// settings returns the named settings of a server as flags of one command.
-func (c *commands) settings(names ...string) (flags []cli.Flag) {
-	for _, flag := range c.cfg.Flags() {
-		if slices.Contains(names, flag.Names()[0]) {
-			flags = append(flags, flag)
-		}
+func newCommand(s spec) *cobra.Command {
+	cmd := &cobra.Command{Use: s.Use, Short: s.Short, Long: s.Long, Args: s.Args}
+	if s.Flags != nil {
+		s.Flags(cmd.Flags())
 	}
-	return flags
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if s.Before != nil {
+			if err := s.Before(); err != nil {
+				return err
+			}
+		}
+		return s.Run(cmd.Context(), &call{cmd.Flags(), args})
+	}
+	return cmd
+}
+
+// call holds the flags and the arguments of one call. Its methods return the value of a
+// flag. They panic if the command has no such flag.
+type call struct {
+	flags *pflag.FlagSet
+	args  []string
+}
+
+func (c *call) Bool(name string) bool              { return must(c.flags.GetBool(name)) }
+func (c *call) Duration(name string) time.Duration { return must(c.flags.GetDuration(name)) }
+func (c *call) Float(name string) float64          { return must(c.flags.GetFloat64(name)) }
+func (c *call) Int(name string) int                { return must(c.flags.GetInt(name)) }
+func (c *call) Int64(name string) int64            { return must(c.flags.GetInt64(name)) }
+func (c *call) String(name string) string          { return must(c.flags.GetString(name)) }
+func (c *call) Uint64(name string) uint64          { return must(c.flags.GetUint64(name)) }
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// settings adds the named settings of a server to the flags of a command.
+func (c *commands) settings(f *pflag.FlagSet, names ...string) {
+	all := c.cfg.Flags()
+	for _, name := range names {
+		f.AddFlag(all.Lookup(name))
+	}
 }
 
 // again returns a function that makes commands of this program's hidden processes.
@@ -157,16 +172,16 @@ func (c *commands) process(ctx context.Context, args ...string) (func() *exec.Cm
 }
 
 // checkSettings checks the settings of a server that runs in this process.
-func (c *commands) checkSettings(ctx context.Context, _ *cli.Command) (context.Context, error) {
+func (c *commands) checkSettings() error {
 	if err := c.cfg.Check(); err != nil {
-		return ctx, usageError{err}
+		return cmdline.UsageError{Err: err}
 	}
 	level, err := c.cfg.Level()
 	if err != nil {
-		return ctx, usageError{err}
+		return cmdline.UsageError{Err: err}
 	}
 	c.log = observe.NewLogger(c.stderr, c.cfg.LogFormat, level)
-	return ctx, nil
+	return nil
 }
 
 // words splits a list between commas.

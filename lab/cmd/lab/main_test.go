@@ -3,12 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/tandian-dev/tandian/internal/app"
+	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -36,7 +42,7 @@ func TestWrongCallsAreRefusedBeforeAServerStarts(t *testing.T) {
 	}{
 		{"unknown command", "bnch", `unknown command "bnch"`},
 		{"unknown bench", "bench sales", `unknown command "sales"`},
-		{"an argument too many", "bench sale all", `takes no argument "all"`},
+		{"an argument too many", "bench sale all", `takes no "all"`},
 		{"unknown flag", "bench sale --colour red", "colour"},
 		{"cache, unknown table", "bench cache --only strategies", `unknown table "strategies"`},
 		{"sale, unknown table", "bench sale --only anomalies", `unknown table "anomalies"`},
@@ -95,14 +101,56 @@ func TestHelpListsTheCommands(t *testing.T) {
 				t.Errorf("%q lacks %q:\n%s", args, word, out)
 			}
 		}
-		for line := range strings.Lines(out) {
-			if len([]rune(line)) > 101 {
-				t.Errorf("%q: longer than 100 columns: %s", args, line)
-			}
-		}
+		checkWidth(t, args, out)
 		if strings.Contains(out, "process ") {
 			t.Errorf("%q shows the hidden processes:\n%s", args, out)
 		}
+	}
+}
+
+// checkWidth fails the test if a line of a help has more than 100 columns.
+func checkWidth(t *testing.T, args, help string) {
+	t.Helper()
+	for line := range strings.Lines(help) {
+		if len([]rune(strings.TrimSuffix(line, "\n"))) > 100 {
+			t.Errorf("%q: longer than 100 columns: %s", args, line)
+		}
+	}
+}
+
+func TestHelpOfEachCommandFitsInto100Columns(t *testing.T) {
+	c := &commands{cfg: config.Default(), log: slog.New(slog.DiscardHandler), stdout: io.Discard, stderr: io.Discard}
+	commands := 0
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		commands++
+		path := strings.Fields(cmd.CommandPath())[1:]
+		args := append([]string{"help"}, path...)
+		if !cmd.DisableFlagParsing {
+			args = slices.Concat(path, []string{"--help"})
+		}
+		out, errs, code := command(t, args...)
+		if code != 0 || errs != "" || !strings.Contains(out, "\n  "+cmd.CommandPath()) {
+			t.Errorf("%q: exit %d, %s%s", args, code, out, errs)
+		}
+		checkWidth(t, strings.Join(args, " "), out)
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	if walk(c.root()); commands < 25 {
+		t.Errorf("only %d commands", commands)
+	}
+}
+
+func TestBenchesReadSettingsFromTheEnvironment(t *testing.T) {
+	t.Setenv("REDIS_URL", "redis://127.0.0.1:1")
+	if _, errs, code := command(t, "bench", "redis-delete", "--members", "1"); code != 1 || !strings.Contains(errs, "reach Redis") {
+		t.Errorf("REDIS_URL: exit %d, %s", code, errs)
+	}
+	t.Setenv("DATABASE_URL", "mysql://root@host/db")
+	if _, errs, code := command(t, "bench", "shops", "--data-dir", t.TempDir()); code != 2 || !strings.Contains(errs, "must begin with postgres://") {
+		t.Errorf("DATABASE_URL: exit %d, %s", code, errs)
 	}
 }
 

@@ -6,19 +6,18 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/urfave/cli/v3"
-
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/lab/bench"
 	"github.com/tandian-dev/tandian/lab/salebench"
 )
 
 // benchNotes measures publishing and liking through the rooms of a whole server.
-func (c *commands) benchNotes(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchNotes(ctx context.Context, cmd *call) error {
 	if cmd.Int("clients") < 1 || cmd.Int("rows") < 1000 {
-		return refused("--clients must be at least 1, --rows at least 1000")
+		return cmdline.Refuse("--clients must be at least 1, --rows at least 1000")
 	}
 	return bench.Notes(ctx, bench.NotesOptions{Clients: cmd.Int("clients"), Rows: cmd.Int("rows"), Open: openNoteHouse}, c.stdout, c.stderr)
 }

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/lab/cachebench"
 	"github.com/tandian-dev/tandian/lab/compare/queue"
 	"github.com/tandian-dev/tandian/lab/lockbench"
@@ -24,31 +26,37 @@ var errTandian = errors.New("the server's command failed")
 
 // processCommand holds the hidden processes that other commands start. Each reads
 // questions from its input and ends with it.
-func (c *commands) processCommand() *cli.Command {
-	return &cli.Command{
-		Name: "process", Hidden: true, Usage: "a process that another command starts",
-		Commands: []*cli.Command{
-			{Name: "cache", Action: func(ctx context.Context, _ *cli.Command) error { return cachebench.Process(ctx, os.Stdin, c.stdout) }},
-			{Name: "lock", Action: func(ctx context.Context, _ *cli.Command) error { return lockbench.Process(ctx, os.Stdin, c.stdout) }},
-			{Name: "queue", Action: func(context.Context, *cli.Command) error { return queue.Serve(os.Stdin, os.Stdout) }},
-			{Name: "live", Action: c.liveProcess},
-			{Name: "sale", Action: c.saleProcess},
-			{Name: "serve", Flags: c.cfg.Flags(), Before: c.checkSettings, Action: func(ctx context.Context, _ *cli.Command) error {
-				return testbed.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, _ testbed.Setting) (string, error) {
-					return startServer(ctx, &c.cfg, c.log)
-				})
-			}},
-			{Name: "soak", Flags: c.cfg.Flags(), Before: c.checkSettings, Action: func(ctx context.Context, _ *cli.Command) error {
-				return soak.Process(os.Stdin, c.stdout, func() (string, error) { return startServer(ctx, &c.cfg, c.log) })
-			}},
-			{Name: "tandian", SkipFlagParsing: true, ArgsUsage: "ARGUMENTS", Action: func(ctx context.Context, cmd *cli.Command) error {
-				if code := app.Main(ctx, append([]string{"tandian"}, cmd.Args().Slice()...), c.stdout, c.stderr); code != 0 {
-					return fmt.Errorf("%w with exit code %d", errTandian, code)
-				}
-				return nil
-			}},
+func (c *commands) processCommand() *cobra.Command {
+	settings := func(f *pflag.FlagSet) { f.AddFlagSet(c.cfg.Flags()) }
+	tandian := newCommand(spec{
+		Use: "tandian [ARGUMENTS]", Short: "run the command line of a server", Args: cobra.ArbitraryArgs,
+		Run: func(ctx context.Context, cmd *call) error {
+			if code := app.Main(ctx, append([]string{"tandian"}, cmd.args...), c.stdout, c.stderr); code != 0 {
+				return fmt.Errorf("%w with exit code %d", errTandian, code)
+			}
+			return nil
 		},
-	}
+	})
+	tandian.DisableFlagParsing = true
+	process := cmdline.Group(
+		"process COMMAND", "run a process that another command starts",
+		newCommand(spec{Use: "cache", Short: "serve bench cache", Run: func(ctx context.Context, _ *call) error { return cachebench.Process(ctx, os.Stdin, c.stdout) }}),
+		newCommand(spec{Use: "lock", Short: "serve bench lock", Run: func(ctx context.Context, _ *call) error { return lockbench.Process(ctx, os.Stdin, c.stdout) }}),
+		newCommand(spec{Use: "queue", Short: "serve bench queue", Run: func(context.Context, *call) error { return queue.Serve(os.Stdin, os.Stdout) }}),
+		newCommand(spec{Use: "live", Short: "serve bench live", Run: c.liveProcess}),
+		newCommand(spec{Use: "sale", Short: "serve bench sale", Run: c.saleProcess}),
+		newCommand(spec{Use: "serve", Short: "serve bench serve", Flags: settings, Before: c.checkSettings, Run: func(ctx context.Context, _ *call) error {
+			return testbed.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, _ testbed.Setting) (string, error) {
+				return startServer(ctx, &c.cfg, c.log)
+			})
+		}}),
+		newCommand(spec{Use: "soak", Short: "serve soak", Flags: settings, Before: c.checkSettings, Run: func(ctx context.Context, _ *call) error {
+			return soak.Process(os.Stdin, c.stdout, func() (string, error) { return startServer(ctx, &c.cfg, c.log) })
+		}}),
+		tandian,
+	)
+	process.Hidden = true
+	return process
 }
 
 // startServer starts a server without limits of content in this process, and returns its

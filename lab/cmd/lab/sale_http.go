@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/urfave/cli/v3"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
@@ -20,7 +19,7 @@ import (
 )
 
 // saleOverHTTP measures flash sales over HTTP, of servers in processes of their own.
-func (c *commands) saleOverHTTP(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) saleOverHTTP(ctx context.Context, cmd *call) error {
 	again, err := c.process(ctx, "sale")
 	if err != nil {
 		return err
@@ -32,7 +31,7 @@ func (c *commands) saleOverHTTP(ctx context.Context, cmd *cli.Command) error {
 }
 
 // saleProcess is one of these servers.
-func (c *commands) saleProcess(ctx context.Context, _ *cli.Command) error {
+func (c *commands) saleProcess(ctx context.Context, _ *call) error {
 	return testbed.Process(ctx, os.Stdin, c.stdout, func(ctx context.Context, s testbed.Setting) (string, error) {
 		cfg := config.Default()
 		cfg.Addr, cfg.DatabaseURL, cfg.RedisURL, cfg.LogReader, cfg.OrderWait = "127.0.0.1:0", s.DatabaseURL, s.RedisURL, "off", s.Wait

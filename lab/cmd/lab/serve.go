@@ -7,51 +7,54 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/lab/servebench"
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
 
-func (c *commands) serveBench() *cli.Command {
-	return &cli.Command{
-		Name: "serve", Usage: "the whole server next to a bare handler: requests a second, and the cost of each", Action: c.benchServe,
-		Description: "It starts a server on a Redis and a PostgreSQL of its own, or measures a running one (--at).",
-		Flags: append(c.settings("database-url", "redis-url", "without"), []cli.Flag{
-			&cli.StringFlag{Name: "only", Usage: "`NAMES` of requests, between commas; all if empty"},
-			&cli.IntFlag{Name: "rounds", Value: 3, Usage: "`NUMBER` of rounds"},
-			&cli.DurationFlag{Name: "dur", Value: 3 * time.Second, Usage: "`TIME` of each load"},
-			&cli.DurationFlag{Name: "tail", Value: 5 * time.Second, Usage: "`TIME` of a load at half of the rate, for the latency; 0 is none"},
-			&cli.IntFlag{Name: "connections", Value: 64, Usage: "`NUMBER` of connections"},
-			&cli.IntFlag{Name: "users", Value: 30_000, Usage: "`NUMBER` of users"},
-			&cli.IntFlag{Name: "shops", Value: 100_000, Usage: "`NUMBER` of shops"},
-			&cli.IntFlag{Name: "notes", Value: 100_000, Usage: "`NUMBER` of notes"},
-			&cli.IntFlag{Name: "follows", Value: 300_000, Usage: "`NUMBER` of follows"},
-			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides the data"},
-			&cli.StringFlag{Name: "growth", Usage: "`FACTORS`, such as 1,10,100, to multiply shops and notes by: prints the cost of a request at each"},
-			&cli.StringFlag{Name: "picture", Usage: "`FILE` for an SVG picture of --growth"},
-			&cli.StringFlag{Name: "profiles", Usage: "`FOLDER` for profiles of the server in the last rounds"},
-			&cli.StringFlag{Name: "at", Usage: "`URL` of a running server; --database-url and --redis-url name its stores"},
-			&cli.StringFlag{Name: "tokens", Usage: "`FILE` of sessions there, as tandian seed --tokens writes it"},
-		}...),
-	}
+func (c *commands) serveBench() *cobra.Command {
+	return newCommand(spec{
+		Use: "serve", Short: "measure the server next to a bare handler: requests a second, and the cost of each", Run: c.benchServe,
+		Long: "It starts a server on a Redis and a PostgreSQL of its own, or measures a running one (--at).",
+		Flags: func(f *pflag.FlagSet) {
+			c.settings(f, "database-url", "redis-url", "without")
+			f.String("only", "", "measure requests with these `NAMES`, between commas; all if empty")
+			f.Int("rounds", 3, "run `NUMBER` rounds")
+			f.Duration("dur", 3*time.Second, "run each load for `TIME`")
+			f.Duration("tail", 5*time.Second, "measure latency at half of the rate for `TIME`; 0 is none")
+			f.Int("connections", 64, "open `NUMBER` connections")
+			f.Int("users", 30_000, "create `NUMBER` users")
+			f.Int("shops", 100_000, "create `NUMBER` shops")
+			f.Int("notes", 100_000, "create `NUMBER` notes")
+			f.Int("follows", 300_000, "create `NUMBER` follows")
+			f.Uint64("seed", 1, "make the data that belongs to `NUMBER`")
+			f.String("growth", "", "multiply shops and notes by `FACTORS`, such as 1,10,100, and print the cost of a request at each")
+			f.String("picture", "", "write an SVG picture of --growth to `FILE`")
+			f.String("profiles", "", "write profiles of the server in the last rounds to `FOLDER`")
+			f.String("at", "", "measure the running server at `URL`; --database-url and --redis-url name its stores")
+			f.String("tokens", "", "read its sessions from `FILE`, which tandian seed --tokens writes")
+		},
+	})
 }
 
 // benchServe runs this program again to seed a town, and as the servers.
-func (c *commands) benchServe(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchServe(ctx context.Context, cmd *call) error {
 	if cmd.Int("rounds") < 1 || cmd.Duration("dur") <= 0 || cmd.Int("connections") < 1 {
-		return refused("--rounds and --connections must be at least 1, --dur above 0")
+		return cmdline.Refuse("--rounds and --connections must be at least 1, --dur above 0")
 	}
 	var factors []int
 	for _, text := range words(cmd.String("growth")) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || cmd.String("at") != "" {
-			return refused("--growth must be numbers of at least 1, and excludes --at")
+			return cmdline.Refuse("--growth must be numbers of at least 1, and excludes --at")
 		}
 		factors = append(factors, n)
 	}
 	if cmd.String("at") != "" && cmd.String("tokens") == "" {
-		return refused("--at needs --tokens, the file that tandian seed --tokens wrote for it")
+		return cmdline.Refuse("--at needs --tokens, the file that tandian seed --tokens wrote for it")
 	}
 	processes, err := again(ctx)
 	if err != nil {

@@ -6,41 +6,43 @@ import (
 	"slices"
 	"time"
 
-	"github.com/urfave/cli/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/web"
 	"github.com/tandian-dev/tandian/lab/soak"
 )
 
-func (c *commands) soakCommand() *cli.Command {
-	return &cli.Command{
-		Name: "soak", Usage: "load two servers with the actions of many users while Redis restarts", Action: c.soak,
-		Description: "It prints latencies, cache hits and memory with their goals, and draws a picture. The exit\ncode is 1 if a goal was missed.",
-		Flags: []cli.Flag{
-			&cli.DurationFlag{Name: "dur", Value: 10 * time.Minute, Usage: "`TIME` of the load"},
-			&cli.FloatFlag{Name: "rate", Value: 150, Usage: "`NUMBER` of actions a second, even if the servers fall behind; flash sales come on top"},
-			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that decides the actions and their times"},
-			&cli.IntFlag{Name: "users", Value: 20_000, Usage: "`NUMBER` of users"},
-			&cli.IntFlag{Name: "shops", Value: 20_000, Usage: "`NUMBER` of shops"},
-			&cli.IntFlag{Name: "notes", Value: 40_000, Usage: "`NUMBER` of notes"},
-			&cli.IntFlag{Name: "follows", Value: 200_000, Usage: "`NUMBER` of follows"},
-			&cli.IntFlag{Name: "sockets", Value: 100, Usage: "`NUMBER` of users with a live feed"},
-			&cli.StringFlag{Name: "faults", Value: "state,cache", Usage: "`ROLES` of the Redis servers that restart: state, cache; none if empty"},
-			&cli.StringFlag{Name: "out", Value: "tmp/soak", Usage: "`FOLDER` for the picture and the logs of the servers"},
+func (c *commands) soakCommand() *cobra.Command {
+	return newCommand(spec{
+		Use: "soak", Short: "load two servers with the actions of many users while Redis restarts", Run: c.soak,
+		Long: "It prints latencies, cache hits and memory with their goals, and draws a picture. The exit\ncode is 1 if a goal was missed.",
+		Flags: func(f *pflag.FlagSet) {
+			f.Duration("dur", 10*time.Minute, "run the load for `TIME`")
+			f.Float64("rate", 150, "run `NUMBER` actions a second, even if the servers fall behind; flash sales come on top")
+			f.Uint64("seed", 1, "run the actions that belong to `NUMBER`")
+			f.Int("users", 20_000, "create `NUMBER` users")
+			f.Int("shops", 20_000, "create `NUMBER` shops")
+			f.Int("notes", 40_000, "create `NUMBER` notes")
+			f.Int("follows", 200_000, "create `NUMBER` follows")
+			f.Int("sockets", 100, "let `NUMBER` users follow their feeds live")
+			f.String("faults", "state,cache", "restart the Redis servers with these `ROLES`: state, cache; none if empty")
+			f.String("out", "tmp/soak", "write the picture and the logs of the servers to `FOLDER`")
 		},
-	}
+	})
 }
 
 // soak starts this program again to seed a town, and as the servers.
-func (c *commands) soak(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) soak(ctx context.Context, cmd *call) error {
 	faults := words(cmd.String("faults"))
 	for _, f := range faults {
 		if !slices.Contains(soak.Faults(), f) {
-			return refused("unknown fault %q (want one of %v)", f, soak.Faults())
+			return cmdline.Refuse("unknown fault %q (want one of %v)", f, soak.Faults())
 		}
 	}
 	if cmd.Duration("dur") < 5*time.Second || cmd.Float("rate") <= 0 || cmd.Int("users") < 100 || cmd.Int("shops") < 100 || cmd.Int("notes") < 100 {
-		return refused("--dur must be at least 5s, --users, --shops and --notes at least 100, --rate above 0")
+		return cmdline.Refuse("--dur must be at least 5s, --users, --shops and --notes at least 100, --rate above 0")
 	}
 	site, err := web.New()
 	if err != nil {

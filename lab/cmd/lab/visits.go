@@ -11,22 +11,22 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/urfave/cli/v3"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/tandian-dev/tandian/graph"
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/visit"
 	"github.com/tandian-dev/tandian/lab/bench"
 )
 
 // benchVisits measures how visitors are counted.
-func (c *commands) benchVisits(ctx context.Context, cmd *cli.Command) error {
+func (c *commands) benchVisits(ctx context.Context, cmd *call) error {
 	if cmd.Int("visitors") < 1000 {
-		return refused("--visitors must be at least 1000")
+		return cmdline.Refuse("--visitors must be at least 1000")
 	}
 	return bench.Visits(ctx, bench.VisitsOptions{Most: cmd.Int("visitors"), Open: openVisitHouse}, c.stdout, c.stderr)
 }

@@ -1,0 +1,188 @@
+package config
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/tandian-dev/tandian/internal/kit/cmdline"
+)
+
+// Flags returns every setting as a flag that is bound to c. The values of c are the
+// defaults. [cmdline.ReadEnvironment] reads the environment variables of the flags.
+func (c *Config) Flags() *pflag.FlagSet {
+	s := &settings{FlagSet: pflag.NewFlagSet("settings", pflag.ContinueOnError)}
+	s.SortFlags = false
+	c.storeFlags(s)
+	c.listenFlags(s)
+	c.loginFlags(s)
+	c.orderFlags(s)
+	c.contentFlags(s)
+	c.quotaFlags(s)
+	c.limitFlags(s)
+	c.processFlags(s)
+	return s.FlagSet
+}
+
+// Variable returns the environment variable of a setting.
+func Variable(setting string) string {
+	variable := strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
+	switch setting {
+	case "database-url", "redis-url", "redis-cache-url":
+		return variable
+	}
+	return "TANDIAN_" + variable
+}
+
+// settings adds flags to the group of the help that it names.
+type settings struct {
+	*pflag.FlagSet
+	group string
+}
+
+func (s *settings) text(to *string, name, usage string) {
+	s.StringVar(to, name, *to, usage)
+	s.annotate(name)
+}
+
+func (s *settings) number(to *int, name, usage string) {
+	s.IntVar(to, name, *to, usage)
+	s.annotate(name)
+}
+
+func (s *settings) duration(to *time.Duration, name, usage string) {
+	s.DurationVar(to, name, *to, usage)
+	s.annotate(name)
+}
+
+func (s *settings) toggle(to *bool, name, usage string) {
+	s.BoolVar(to, name, *to, usage)
+	s.annotate(name)
+}
+
+func (s *settings) list(to *[]string, name, usage string) {
+	s.Var(&list{to: to}, name, usage)
+	s.annotate(name)
+}
+
+func (s *settings) annotate(name string) {
+	cmdline.Annotate(s.Lookup(name), s.group, Variable(name))
+}
+
+// A list is a flag of words between commas. The first value replaces the default, and
+// the next ones are appended.
+type list struct {
+	to  *[]string
+	set bool
+}
+
+func (l *list) String() string { return strings.Join(*l.to, ",") }
+
+// Type returns the kind of the flag.
+func (l *list) Type() string { return "list" }
+
+// Set adds words.
+func (l *list) Set(words string) error {
+	if !l.set {
+		*l.to, l.set = nil, true
+	}
+	*l.to = append(*l.to, strings.Split(words, ",")...)
+	return nil
+}
+
+func (c *Config) storeFlags(s *settings) {
+	s.group = "Stores"
+	s.text(&c.DataDir, "data-dir", "store the embedded database and pictures in `FOLDER`")
+	s.text(&c.DatabaseURL, "database-url", "connect to PostgreSQL at `URL` (postgres://…); embedded SQLite if empty. Several hosts need ?port=…&target_session_attrs=read-write")
+	s.text(&c.RedisURL, "redis-url", "connect to Redis at `URL` (redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://); embedded Redis if empty")
+	s.text(&c.RedisCacheURL, "redis-cache-url", "store caches in another Redis at `URL`; --redis-url if empty")
+	s.text(&c.RedisCA, "redis-ca", "trust servers at rediss:// by the PEM certificates in `FILE`; those of the system if empty")
+	s.text(&c.RedisCert, "redis-cert", "present the PEM certificate in `FILE` at rediss://; each connection reads it again")
+	s.text(&c.RedisKey, "redis-key", "use the PEM key in `FILE` with --redis-cert")
+	s.text(&c.RedisPrefix, "redis-prefix", "begin every Redis key and channel with `PREFIX`")
+	s.number(&c.DBMaxConns, "db-max-conns", "open at most `NUMBER` database connections; 0 is 20 for PostgreSQL and 8 for SQLite")
+	s.number(&c.DBMaxIdle, "db-max-idle", "leave at most `NUMBER` idle database connections open; 0 is --db-max-conns")
+	s.number(&c.RedisPoolSize, "redis-pool-size", "open at most `NUMBER` Redis connections for each node and role")
+	s.number(&c.RedisMinIdle, "redis-min-idle", "leave at least `NUMBER` idle Redis connections open for each node and role")
+	s.duration(&c.RedisPoolTimeout, "redis-pool-timeout", "wait at most `DURATION` for a free Redis connection")
+	s.number(&c.RedisReadLimit, "redis-read-limit", "read Redis at most `NUMBER` times a second for caches; above it, fields that are not essential are UNAVAILABLE; 0 is no limit")
+	s.number(&c.L1Bytes, "l1-bytes", "use at most `BYTES` for the caches in this process; -1 is a tenth of the memory limit, or of half the machine; 0 is none")
+	s.text(&c.LogReader, "log-reader", "read changes of other programs from PostgreSQL by `MODE`: auto (if its logical log and the role allow it) or off")
+}
+
+func (c *Config) listenFlags(s *settings) {
+	s.group = "Listening and clients"
+	s.text(&c.Addr, "addr", "listen at `HOST:PORT`; :8080 is every interface")
+	s.text(&c.MetricsAddr, "metrics-addr", "serve /metrics at `HOST:PORT` only, with the probes; --addr if empty")
+	s.list(&c.TrustedProxies, "trusted-proxies", "accept X-Forwarded-For from `PROXIES`: networks or addresses, between commas")
+	s.list(&c.CORSOrigins, "cors-origins", "let pages of foreign `ORIGINS` use the API, such as https://app.example.com")
+	s.toggle(&c.Introspection, "introspection", "let clients read the schema; the playground needs it")
+}
+
+func (c *Config) loginFlags(s *settings) {
+	s.group = "Login"
+	s.text(&c.CodeSender, "code-sender", "deliver login codes by `SENDER`: console (this terminal) or webhook; if empty, console if both stores are embedded, else none")
+	s.text(&c.CodeWebhookURL, "code-webhook-url", "post login codes to `URL` (https://…; http:// for this machine only)")
+	s.text(&c.CodeWebhookSecret, "code-webhook-secret", "sign these posts with `SECRET`, at least 16 bytes; prefer the environment variable, other users of the machine can read flags")
+	s.list(&c.CodeCountries, "code-countries", "send login codes to phones with these calling `CODES` only, such as 86,44; all if empty")
+	s.number(&c.CodesPerHour, "codes-per-hour", "send at most `NUMBER` login codes an hour, over all instances; 0 is no limit")
+	s.number(&c.CodesPerAddress, "codes-per-address", "send at most `NUMBER` login codes an hour for each client address; 0 is no limit")
+	s.number(&c.LoginsPerAddress, "logins-per-address", "allow `NUMBER` login attempts an hour from each client address; 0 is no limit")
+	s.number(&c.WrongCodesPerHour, "wrong-codes-per-hour", "allow `NUMBER` wrong login codes an hour, over all instances; above it, only known devices log in by code; 0 is no limit")
+}
+
+func (c *Config) orderFlags(s *settings) {
+	s.group = "Orders and payment"
+	s.duration(&c.PayWithin, "pay-within", "cancel orders that are unpaid after `DURATION`")
+	s.duration(&c.OrderWait, "order-wait", "let orderVoucher wait `DURATION` for its order to be stored; then, or at once if 0, it returns QUEUED")
+	s.number(&c.OrderListSize, "order-list-size", "list the newest `NUMBER` orders of each user from Redis")
+	s.number(&c.OrderListStripes, "order-list-stripes", "read at most `NUMBER` lists of orders from the database at a time, over all instances")
+	s.text(&c.PaymentWebhookSecret, "payment-webhook-secret", "accept payment notices at /webhooks/payment that are signed with `SECRET`, at least 16 bytes; if empty, the path is 404; prefer the environment variable")
+	s.toggle(&c.FakePayments, "fake-payments", "confirm payments by ALIPAY and WECHAT at once, without money; on if both stores are embedded and --payment-webhook-secret is empty")
+}
+
+func (c *Config) contentFlags(s *settings) {
+	s.group = "Feed and notes"
+	s.number(&c.FeedPushThreshold, "feed-push-threshold", "push the notes of authors with fewer than `NUMBER` followers; the feed merges those of other authors when it is read")
+	s.duration(&c.DeletedTextRetention, "deleted-text-retention", "clear the texts of deleted notes and of their comments after `DURATION`")
+
+	s.group = "Pictures"
+	s.text(&c.MediaURL, "media-url", "store pictures at `URL`, the same for all instances; the folder media in --data-dir if empty:\n"+
+		"file:///FOLDER, or\ns3://BUCKET/PREFIX?endpoint=https://HOST&region=NAME\nwith keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+	s.toggle(&c.DemoPictures, "demo-pictures", "draw pictures for the demo town at the first start")
+}
+
+func (c *Config) quotaFlags(s *settings) {
+	const young = "; a tenth for accounts younger than a day; 0 is no limit"
+	s.group = "Quotas of users"
+	s.number(&c.UploadsPerUser, "uploads-per-user", "accept `NUMBER` pictures an hour from each user; 0 is no limit")
+	s.number(&c.NotesPerUser, "notes-per-user", "accept `NUMBER` notes an hour from each user"+young)
+	s.number(&c.CommentsPerUser, "comments-per-user", "accept `NUMBER` comments and replies an hour from each user"+young)
+	s.number(&c.LikesPerUser, "likes-per-user", "accept `NUMBER` changes of likes an hour from each user"+young)
+	s.number(&c.FollowsPerUser, "follows-per-user", "accept `NUMBER` changes of follows an hour from each user"+young)
+	s.number(&c.ShopsPerUser, "shops-per-user", "accept `NUMBER` new shops an hour from each user"+young)
+	s.number(&c.VouchersPerUser, "vouchers-per-user", "accept `NUMBER` new vouchers an hour from each user, including flash sales"+young)
+}
+
+func (c *Config) limitFlags(s *settings) {
+	s.group = "Limits"
+	s.number(&c.RateAnonymous, "rate-anonymous", "accept `NUMBER` requests a second without a session from each client address; twice as many in a burst; 0 is no limit")
+	s.number(&c.RateUser, "rate-user", "accept `NUMBER` requests a second from each signed-in user; twice as many in a burst; 0 is no limit")
+	s.number(&c.AbsentReads, "absent-reads", "allow `NUMBER` reads of ids that do not exist a minute for each user or client address; 0 is no limit")
+	s.number(&c.ConnsPerAddress, "conns-per-address", "accept `NUMBER` WebSockets and event streams from each client address, and ten times as many connections; 0 is no limit")
+	s.number(&c.ConnsPerUser, "conns-per-user", "accept `NUMBER` WebSockets and event streams from each user; a new one closes the oldest; 0 is no limit")
+	s.number(&c.Conns, "conns", "accept `NUMBER` connections; 0 is no limit")
+	s.list(&c.Limits, "limit", "set another limit of requests by `NAME=VALUE`, such as depth=20; docs/security.md lists them")
+}
+
+func (c *Config) processFlags(s *settings) {
+	s.group = "Logs and processes"
+	s.list(&c.Run, "run", "run these `PARTS` in this process: api, workers")
+	s.text(&c.Zone, "zone", "count days in the time zone `NAME`, such as Asia/Shanghai; that of the machine if empty")
+	s.duration(&c.StartTimeout, "start-timeout", "wait at most `DURATION` for the stores at the start")
+	s.duration(&c.StopTimeout, "stop-timeout", "wait at most `DURATION` for running requests at the stop")
+	s.list(&c.Without, "without", "disable `OPTIMIZATIONS`, to compare or to troubleshoot: cache (of shops), plans, bytes, together")
+	s.text(&c.LogFormat, "log-format", "write logs in `FORMAT`: auto (text on a terminal, else json), json or text")
+	s.text(&c.LogLevel, "log-level", "write logs from `LEVEL` on: debug, info, warn or error")
+}
