@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
@@ -24,14 +23,38 @@ const snapshotMembers = 10_000
 func Snapshot(tb testing.TB, db *sql.DB, rdb redis.UniversalClient) []string {
 	tb.Helper()
 	var lines []string
-	for _, table := range migrate.Tables {
-		lines = append(lines, rowsOf(tb, db, table.Name)...)
+	for _, table := range tablesOf(tb, db) {
+		lines = append(lines, rowsOf(tb, db, table)...)
 	}
 	if rdb != nil {
 		lines = append(lines, keysOf(tb, rdb)...)
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// tablesOf returns the names of the tables of a PostgreSQL or SQLite database.
+func tablesOf(tb testing.TB, db *sql.DB) (tables []string) {
+	tb.Helper()
+	rows, err := db.QueryContext(tb.Context(), "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+	if err != nil { // SQLite
+		rows, err = db.QueryContext(tb.Context(), "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var table string
+		if err := rows.Scan(&table); err != nil {
+			tb.Fatal(err)
+		}
+		tables = append(tables, table)
+	}
+	if err := rows.Err(); err != nil {
+		tb.Fatal(err)
+	}
+	return tables
 }
 
 func rowsOf(tb testing.TB, db *sql.DB, table string) (lines []string) {
