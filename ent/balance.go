@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -87,15 +86,9 @@ func (_m *Balance) Unwrap() *Balance {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *Balance) String() string {
-	var builder strings.Builder
-	builder.WriteString("Balance(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("amount=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Amount))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("Balance(%v)", _m.ID)
 }
 
 // Balances is a parsable slice of Balance.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/balanceentry"
@@ -18,7 +17,6 @@ type BalanceEntryCreate struct {
 	config
 	mutation *BalanceEntryMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetUserID sets the "user_id" field.
@@ -189,7 +187,6 @@ func (_c *BalanceEntryCreate) createSpec() (*BalanceEntry, *sqlgraph.CreateSpec)
 		_node = &BalanceEntry{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(balanceentry.Table, sqlgraph.NewFieldSpec(balanceentry.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -225,163 +222,11 @@ func (_c *BalanceEntryCreate) createSpec() (*BalanceEntry, *sqlgraph.CreateSpec)
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.BalanceEntry.Create().
-//		SetUserID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.BalanceEntryUpsert) {
-//			SetUserID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *BalanceEntryCreate) OnConflict(opts ...sql.ConflictOption) *BalanceEntryUpsertOne {
-	_c.conflict = opts
-	return &BalanceEntryUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.BalanceEntry.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *BalanceEntryCreate) OnConflictColumns(columns ...string) *BalanceEntryUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &BalanceEntryUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// BalanceEntryUpsertOne is the builder for "upsert"-ing
-	//  one BalanceEntry node.
-	BalanceEntryUpsertOne struct {
-		create *BalanceEntryCreate
-	}
-
-	// BalanceEntryUpsert is the "OnConflict" setter.
-	BalanceEntryUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.BalanceEntry.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(balanceentry.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *BalanceEntryUpsertOne) UpdateNewValues() *BalanceEntryUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(balanceentry.FieldID)
-		}
-		if _, exists := u.create.mutation.UserID(); exists {
-			s.SetIgnore(balanceentry.FieldUserID)
-		}
-		if _, exists := u.create.mutation.Amount(); exists {
-			s.SetIgnore(balanceentry.FieldAmount)
-		}
-		if _, exists := u.create.mutation.Kind(); exists {
-			s.SetIgnore(balanceentry.FieldKind)
-		}
-		if _, exists := u.create.mutation.PaymentID(); exists {
-			s.SetIgnore(balanceentry.FieldPaymentID)
-		}
-		if _, exists := u.create.mutation.ActorID(); exists {
-			s.SetIgnore(balanceentry.FieldActorID)
-		}
-		if _, exists := u.create.mutation.Reason(); exists {
-			s.SetIgnore(balanceentry.FieldReason)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(balanceentry.FieldCreatedAt)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.BalanceEntry.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *BalanceEntryUpsertOne) Ignore() *BalanceEntryUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *BalanceEntryUpsertOne) DoNothing() *BalanceEntryUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the BalanceEntryCreate.OnConflict
-// documentation for more info.
-func (u *BalanceEntryUpsertOne) Update(set func(*BalanceEntryUpsert)) *BalanceEntryUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&BalanceEntryUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *BalanceEntryUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for BalanceEntryCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *BalanceEntryUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *BalanceEntryUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *BalanceEntryUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // BalanceEntryCreateBulk is the builder for creating many BalanceEntry entities in bulk.
 type BalanceEntryCreateBulk struct {
 	config
 	err      error
 	builders []*BalanceEntryCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the BalanceEntry entities in the database.
@@ -411,7 +256,6 @@ func (_c *BalanceEntryCreateBulk) Save(ctx context.Context) ([]*BalanceEntry, er
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -462,141 +306,6 @@ func (_c *BalanceEntryCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *BalanceEntryCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.BalanceEntry.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.BalanceEntryUpsert) {
-//			SetUserID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *BalanceEntryCreateBulk) OnConflict(opts ...sql.ConflictOption) *BalanceEntryUpsertBulk {
-	_c.conflict = opts
-	return &BalanceEntryUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.BalanceEntry.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *BalanceEntryCreateBulk) OnConflictColumns(columns ...string) *BalanceEntryUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &BalanceEntryUpsertBulk{
-		create: _c,
-	}
-}
-
-// BalanceEntryUpsertBulk is the builder for "upsert"-ing
-// a bulk of BalanceEntry nodes.
-type BalanceEntryUpsertBulk struct {
-	create *BalanceEntryCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.BalanceEntry.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(balanceentry.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *BalanceEntryUpsertBulk) UpdateNewValues() *BalanceEntryUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(balanceentry.FieldID)
-			}
-			if _, exists := b.mutation.UserID(); exists {
-				s.SetIgnore(balanceentry.FieldUserID)
-			}
-			if _, exists := b.mutation.Amount(); exists {
-				s.SetIgnore(balanceentry.FieldAmount)
-			}
-			if _, exists := b.mutation.Kind(); exists {
-				s.SetIgnore(balanceentry.FieldKind)
-			}
-			if _, exists := b.mutation.PaymentID(); exists {
-				s.SetIgnore(balanceentry.FieldPaymentID)
-			}
-			if _, exists := b.mutation.ActorID(); exists {
-				s.SetIgnore(balanceentry.FieldActorID)
-			}
-			if _, exists := b.mutation.Reason(); exists {
-				s.SetIgnore(balanceentry.FieldReason)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(balanceentry.FieldCreatedAt)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.BalanceEntry.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *BalanceEntryUpsertBulk) Ignore() *BalanceEntryUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *BalanceEntryUpsertBulk) DoNothing() *BalanceEntryUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the BalanceEntryCreateBulk.OnConflict
-// documentation for more info.
-func (u *BalanceEntryUpsertBulk) Update(set func(*BalanceEntryUpsert)) *BalanceEntryUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&BalanceEntryUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *BalanceEntryUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the BalanceEntryCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for BalanceEntryCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *BalanceEntryUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -110,24 +109,9 @@ func (_m *CheckInMonth) Unwrap() *CheckInMonth {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *CheckInMonth) String() string {
-	var builder strings.Builder
-	builder.WriteString("CheckInMonth(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("user_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.UserID))
-	builder.WriteString(", ")
-	builder.WriteString("month=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Month))
-	builder.WriteString(", ")
-	builder.WriteString("days=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Days))
-	builder.WriteString(", ")
-	builder.WriteString("points=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Points))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("CheckInMonth(%v)", _m.ID)
 }
 
 // CheckInMonths is a parsable slice of CheckInMonth.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/checkinmonth"
@@ -18,7 +17,6 @@ type CheckInMonthCreate struct {
 	config
 	mutation *CheckInMonthMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetUserID sets the "user_id" field.
@@ -125,7 +123,6 @@ func (_c *CheckInMonthCreate) createSpec() (*CheckInMonth, *sqlgraph.CreateSpec)
 		_node = &CheckInMonth{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(checkinmonth.Table, sqlgraph.NewFieldSpec(checkinmonth.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -149,226 +146,11 @@ func (_c *CheckInMonthCreate) createSpec() (*CheckInMonth, *sqlgraph.CreateSpec)
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.CheckInMonth.Create().
-//		SetUserID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.CheckInMonthUpsert) {
-//			SetUserID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *CheckInMonthCreate) OnConflict(opts ...sql.ConflictOption) *CheckInMonthUpsertOne {
-	_c.conflict = opts
-	return &CheckInMonthUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.CheckInMonth.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *CheckInMonthCreate) OnConflictColumns(columns ...string) *CheckInMonthUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &CheckInMonthUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// CheckInMonthUpsertOne is the builder for "upsert"-ing
-	//  one CheckInMonth node.
-	CheckInMonthUpsertOne struct {
-		create *CheckInMonthCreate
-	}
-
-	// CheckInMonthUpsert is the "OnConflict" setter.
-	CheckInMonthUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetDays sets the "days" field.
-func (u *CheckInMonthUpsert) SetDays(v int64) *CheckInMonthUpsert {
-	u.Set(checkinmonth.FieldDays, v)
-	return u
-}
-
-// UpdateDays sets the "days" field to the value that was provided on create.
-func (u *CheckInMonthUpsert) UpdateDays() *CheckInMonthUpsert {
-	u.SetExcluded(checkinmonth.FieldDays)
-	return u
-}
-
-// AddDays adds v to the "days" field.
-func (u *CheckInMonthUpsert) AddDays(v int64) *CheckInMonthUpsert {
-	u.Add(checkinmonth.FieldDays, v)
-	return u
-}
-
-// SetPoints sets the "points" field.
-func (u *CheckInMonthUpsert) SetPoints(v int) *CheckInMonthUpsert {
-	u.Set(checkinmonth.FieldPoints, v)
-	return u
-}
-
-// UpdatePoints sets the "points" field to the value that was provided on create.
-func (u *CheckInMonthUpsert) UpdatePoints() *CheckInMonthUpsert {
-	u.SetExcluded(checkinmonth.FieldPoints)
-	return u
-}
-
-// AddPoints adds v to the "points" field.
-func (u *CheckInMonthUpsert) AddPoints(v int) *CheckInMonthUpsert {
-	u.Add(checkinmonth.FieldPoints, v)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.CheckInMonth.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(checkinmonth.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *CheckInMonthUpsertOne) UpdateNewValues() *CheckInMonthUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(checkinmonth.FieldID)
-		}
-		if _, exists := u.create.mutation.UserID(); exists {
-			s.SetIgnore(checkinmonth.FieldUserID)
-		}
-		if _, exists := u.create.mutation.Month(); exists {
-			s.SetIgnore(checkinmonth.FieldMonth)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.CheckInMonth.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *CheckInMonthUpsertOne) Ignore() *CheckInMonthUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *CheckInMonthUpsertOne) DoNothing() *CheckInMonthUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the CheckInMonthCreate.OnConflict
-// documentation for more info.
-func (u *CheckInMonthUpsertOne) Update(set func(*CheckInMonthUpsert)) *CheckInMonthUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&CheckInMonthUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetDays sets the "days" field.
-func (u *CheckInMonthUpsertOne) SetDays(v int64) *CheckInMonthUpsertOne {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.SetDays(v)
-	})
-}
-
-// AddDays adds v to the "days" field.
-func (u *CheckInMonthUpsertOne) AddDays(v int64) *CheckInMonthUpsertOne {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.AddDays(v)
-	})
-}
-
-// UpdateDays sets the "days" field to the value that was provided on create.
-func (u *CheckInMonthUpsertOne) UpdateDays() *CheckInMonthUpsertOne {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.UpdateDays()
-	})
-}
-
-// SetPoints sets the "points" field.
-func (u *CheckInMonthUpsertOne) SetPoints(v int) *CheckInMonthUpsertOne {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.SetPoints(v)
-	})
-}
-
-// AddPoints adds v to the "points" field.
-func (u *CheckInMonthUpsertOne) AddPoints(v int) *CheckInMonthUpsertOne {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.AddPoints(v)
-	})
-}
-
-// UpdatePoints sets the "points" field to the value that was provided on create.
-func (u *CheckInMonthUpsertOne) UpdatePoints() *CheckInMonthUpsertOne {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.UpdatePoints()
-	})
-}
-
-// Exec executes the query.
-func (u *CheckInMonthUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for CheckInMonthCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *CheckInMonthUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *CheckInMonthUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *CheckInMonthUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // CheckInMonthCreateBulk is the builder for creating many CheckInMonth entities in bulk.
 type CheckInMonthCreateBulk struct {
 	config
 	err      error
 	builders []*CheckInMonthCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the CheckInMonth entities in the database.
@@ -397,7 +179,6 @@ func (_c *CheckInMonthCreateBulk) Save(ctx context.Context) ([]*CheckInMonth, er
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -448,168 +229,6 @@ func (_c *CheckInMonthCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *CheckInMonthCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.CheckInMonth.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.CheckInMonthUpsert) {
-//			SetUserID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *CheckInMonthCreateBulk) OnConflict(opts ...sql.ConflictOption) *CheckInMonthUpsertBulk {
-	_c.conflict = opts
-	return &CheckInMonthUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.CheckInMonth.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *CheckInMonthCreateBulk) OnConflictColumns(columns ...string) *CheckInMonthUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &CheckInMonthUpsertBulk{
-		create: _c,
-	}
-}
-
-// CheckInMonthUpsertBulk is the builder for "upsert"-ing
-// a bulk of CheckInMonth nodes.
-type CheckInMonthUpsertBulk struct {
-	create *CheckInMonthCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.CheckInMonth.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(checkinmonth.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *CheckInMonthUpsertBulk) UpdateNewValues() *CheckInMonthUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(checkinmonth.FieldID)
-			}
-			if _, exists := b.mutation.UserID(); exists {
-				s.SetIgnore(checkinmonth.FieldUserID)
-			}
-			if _, exists := b.mutation.Month(); exists {
-				s.SetIgnore(checkinmonth.FieldMonth)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.CheckInMonth.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *CheckInMonthUpsertBulk) Ignore() *CheckInMonthUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *CheckInMonthUpsertBulk) DoNothing() *CheckInMonthUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the CheckInMonthCreateBulk.OnConflict
-// documentation for more info.
-func (u *CheckInMonthUpsertBulk) Update(set func(*CheckInMonthUpsert)) *CheckInMonthUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&CheckInMonthUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetDays sets the "days" field.
-func (u *CheckInMonthUpsertBulk) SetDays(v int64) *CheckInMonthUpsertBulk {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.SetDays(v)
-	})
-}
-
-// AddDays adds v to the "days" field.
-func (u *CheckInMonthUpsertBulk) AddDays(v int64) *CheckInMonthUpsertBulk {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.AddDays(v)
-	})
-}
-
-// UpdateDays sets the "days" field to the value that was provided on create.
-func (u *CheckInMonthUpsertBulk) UpdateDays() *CheckInMonthUpsertBulk {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.UpdateDays()
-	})
-}
-
-// SetPoints sets the "points" field.
-func (u *CheckInMonthUpsertBulk) SetPoints(v int) *CheckInMonthUpsertBulk {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.SetPoints(v)
-	})
-}
-
-// AddPoints adds v to the "points" field.
-func (u *CheckInMonthUpsertBulk) AddPoints(v int) *CheckInMonthUpsertBulk {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.AddPoints(v)
-	})
-}
-
-// UpdatePoints sets the "points" field to the value that was provided on create.
-func (u *CheckInMonthUpsertBulk) UpdatePoints() *CheckInMonthUpsertBulk {
-	return u.Update(func(s *CheckInMonthUpsert) {
-		s.UpdatePoints()
-	})
-}
-
-// Exec executes the query.
-func (u *CheckInMonthUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the CheckInMonthCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for CheckInMonthCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *CheckInMonthUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -154,43 +153,9 @@ func (_m *Comment) Unwrap() *Comment {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *Comment) String() string {
-	var builder strings.Builder
-	builder.WriteString("Comment(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("note_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.NoteID))
-	builder.WriteString(", ")
-	builder.WriteString("author_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.AuthorID))
-	builder.WriteString(", ")
-	if v := _m.RootID; v != nil {
-		builder.WriteString("root_id=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.ParentID; v != nil {
-		builder.WriteString("parent_id=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	builder.WriteString("content=")
-	builder.WriteString(_m.Content)
-	builder.WriteString(", ")
-	builder.WriteString("like_count=")
-	builder.WriteString(fmt.Sprintf("%v", _m.LikeCount))
-	builder.WriteString(", ")
-	builder.WriteString("reply_count=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ReplyCount))
-	builder.WriteString(", ")
-	builder.WriteString("version=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Version))
-	builder.WriteString(", ")
-	builder.WriteString("created_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CreatedAt))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("Comment(%v)", _m.ID)
 }
 
 // Comments is a parsable slice of Comment.

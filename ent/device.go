@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"entgo.io/ent"
@@ -142,24 +141,9 @@ func (_m *Device) Unwrap() *Device {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *Device) String() string {
-	var builder strings.Builder
-	builder.WriteString("Device(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("user_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.UserID))
-	builder.WriteString(", ")
-	builder.WriteString("generation=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Generation))
-	builder.WriteString(", ")
-	builder.WriteString("created_at=")
-	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
-	builder.WriteString(", ")
-	builder.WriteString("used_at=")
-	builder.WriteString(_m.UsedAt.Format(time.ANSIC))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("Device(%v)", _m.ID)
 }
 
 // Devices is a parsable slice of Device.

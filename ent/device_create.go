@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/device"
@@ -20,7 +19,6 @@ type DeviceCreate struct {
 	config
 	mutation *DeviceMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetUserID sets the "user_id" field.
@@ -176,7 +174,6 @@ func (_c *DeviceCreate) createSpec() (*Device, *sqlgraph.CreateSpec) {
 		_node = &Device{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(device.Table, sqlgraph.NewFieldSpec(device.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -213,213 +210,11 @@ func (_c *DeviceCreate) createSpec() (*Device, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Device.Create().
-//		SetUserID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.DeviceUpsert) {
-//			SetUserID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *DeviceCreate) OnConflict(opts ...sql.ConflictOption) *DeviceUpsertOne {
-	_c.conflict = opts
-	return &DeviceUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Device.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *DeviceCreate) OnConflictColumns(columns ...string) *DeviceUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &DeviceUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// DeviceUpsertOne is the builder for "upsert"-ing
-	//  one Device node.
-	DeviceUpsertOne struct {
-		create *DeviceCreate
-	}
-
-	// DeviceUpsert is the "OnConflict" setter.
-	DeviceUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetGeneration sets the "generation" field.
-func (u *DeviceUpsert) SetGeneration(v int64) *DeviceUpsert {
-	u.Set(device.FieldGeneration, v)
-	return u
-}
-
-// UpdateGeneration sets the "generation" field to the value that was provided on create.
-func (u *DeviceUpsert) UpdateGeneration() *DeviceUpsert {
-	u.SetExcluded(device.FieldGeneration)
-	return u
-}
-
-// AddGeneration adds v to the "generation" field.
-func (u *DeviceUpsert) AddGeneration(v int64) *DeviceUpsert {
-	u.Add(device.FieldGeneration, v)
-	return u
-}
-
-// SetUsedAt sets the "used_at" field.
-func (u *DeviceUpsert) SetUsedAt(v time.Time) *DeviceUpsert {
-	u.Set(device.FieldUsedAt, v)
-	return u
-}
-
-// UpdateUsedAt sets the "used_at" field to the value that was provided on create.
-func (u *DeviceUpsert) UpdateUsedAt() *DeviceUpsert {
-	u.SetExcluded(device.FieldUsedAt)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.Device.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(device.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *DeviceUpsertOne) UpdateNewValues() *DeviceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(device.FieldID)
-		}
-		if _, exists := u.create.mutation.UserID(); exists {
-			s.SetIgnore(device.FieldUserID)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(device.FieldCreatedAt)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Device.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *DeviceUpsertOne) Ignore() *DeviceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *DeviceUpsertOne) DoNothing() *DeviceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the DeviceCreate.OnConflict
-// documentation for more info.
-func (u *DeviceUpsertOne) Update(set func(*DeviceUpsert)) *DeviceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&DeviceUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetGeneration sets the "generation" field.
-func (u *DeviceUpsertOne) SetGeneration(v int64) *DeviceUpsertOne {
-	return u.Update(func(s *DeviceUpsert) {
-		s.SetGeneration(v)
-	})
-}
-
-// AddGeneration adds v to the "generation" field.
-func (u *DeviceUpsertOne) AddGeneration(v int64) *DeviceUpsertOne {
-	return u.Update(func(s *DeviceUpsert) {
-		s.AddGeneration(v)
-	})
-}
-
-// UpdateGeneration sets the "generation" field to the value that was provided on create.
-func (u *DeviceUpsertOne) UpdateGeneration() *DeviceUpsertOne {
-	return u.Update(func(s *DeviceUpsert) {
-		s.UpdateGeneration()
-	})
-}
-
-// SetUsedAt sets the "used_at" field.
-func (u *DeviceUpsertOne) SetUsedAt(v time.Time) *DeviceUpsertOne {
-	return u.Update(func(s *DeviceUpsert) {
-		s.SetUsedAt(v)
-	})
-}
-
-// UpdateUsedAt sets the "used_at" field to the value that was provided on create.
-func (u *DeviceUpsertOne) UpdateUsedAt() *DeviceUpsertOne {
-	return u.Update(func(s *DeviceUpsert) {
-		s.UpdateUsedAt()
-	})
-}
-
-// Exec executes the query.
-func (u *DeviceUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for DeviceCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *DeviceUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *DeviceUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *DeviceUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // DeviceCreateBulk is the builder for creating many Device entities in bulk.
 type DeviceCreateBulk struct {
 	config
 	err      error
 	builders []*DeviceCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the Device entities in the database.
@@ -449,7 +244,6 @@ func (_c *DeviceCreateBulk) Save(ctx context.Context) ([]*Device, error) {
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -500,161 +294,6 @@ func (_c *DeviceCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *DeviceCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Device.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.DeviceUpsert) {
-//			SetUserID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *DeviceCreateBulk) OnConflict(opts ...sql.ConflictOption) *DeviceUpsertBulk {
-	_c.conflict = opts
-	return &DeviceUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Device.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *DeviceCreateBulk) OnConflictColumns(columns ...string) *DeviceUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &DeviceUpsertBulk{
-		create: _c,
-	}
-}
-
-// DeviceUpsertBulk is the builder for "upsert"-ing
-// a bulk of Device nodes.
-type DeviceUpsertBulk struct {
-	create *DeviceCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.Device.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(device.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *DeviceUpsertBulk) UpdateNewValues() *DeviceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(device.FieldID)
-			}
-			if _, exists := b.mutation.UserID(); exists {
-				s.SetIgnore(device.FieldUserID)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(device.FieldCreatedAt)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Device.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *DeviceUpsertBulk) Ignore() *DeviceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *DeviceUpsertBulk) DoNothing() *DeviceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the DeviceCreateBulk.OnConflict
-// documentation for more info.
-func (u *DeviceUpsertBulk) Update(set func(*DeviceUpsert)) *DeviceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&DeviceUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetGeneration sets the "generation" field.
-func (u *DeviceUpsertBulk) SetGeneration(v int64) *DeviceUpsertBulk {
-	return u.Update(func(s *DeviceUpsert) {
-		s.SetGeneration(v)
-	})
-}
-
-// AddGeneration adds v to the "generation" field.
-func (u *DeviceUpsertBulk) AddGeneration(v int64) *DeviceUpsertBulk {
-	return u.Update(func(s *DeviceUpsert) {
-		s.AddGeneration(v)
-	})
-}
-
-// UpdateGeneration sets the "generation" field to the value that was provided on create.
-func (u *DeviceUpsertBulk) UpdateGeneration() *DeviceUpsertBulk {
-	return u.Update(func(s *DeviceUpsert) {
-		s.UpdateGeneration()
-	})
-}
-
-// SetUsedAt sets the "used_at" field.
-func (u *DeviceUpsertBulk) SetUsedAt(v time.Time) *DeviceUpsertBulk {
-	return u.Update(func(s *DeviceUpsert) {
-		s.SetUsedAt(v)
-	})
-}
-
-// UpdateUsedAt sets the "used_at" field to the value that was provided on create.
-func (u *DeviceUpsertBulk) UpdateUsedAt() *DeviceUpsertBulk {
-	return u.Update(func(s *DeviceUpsert) {
-		s.UpdateUsedAt()
-	})
-}
-
-// Exec executes the query.
-func (u *DeviceUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the DeviceCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for DeviceCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *DeviceUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -95,18 +94,9 @@ func (_m *FanOut) Unwrap() *FanOut {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *FanOut) String() string {
-	var builder strings.Builder
-	builder.WriteString("FanOut(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("below=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Below))
-	builder.WriteString(", ")
-	builder.WriteString("pushed=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Pushed))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("FanOut(%v)", _m.ID)
 }
 
 // FanOuts is a parsable slice of FanOut.

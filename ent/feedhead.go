@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -95,18 +94,9 @@ func (_m *FeedHead) Unwrap() *FeedHead {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *FeedHead) String() string {
-	var builder strings.Builder
-	builder.WriteString("FeedHead(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("seq=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Seq))
-	builder.WriteString(", ")
-	builder.WriteString("follows=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Follows))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("FeedHead(%v)", _m.ID)
 }
 
 // FeedHeads is a parsable slice of FeedHead.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/feedhead"
@@ -18,7 +17,6 @@ type FeedHeadCreate struct {
 	config
 	mutation *FeedHeadMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetSeq sets the "seq" field.
@@ -136,7 +134,6 @@ func (_c *FeedHeadCreate) createSpec() (*FeedHead, *sqlgraph.CreateSpec) {
 		_node = &FeedHead{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(feedhead.Table, sqlgraph.NewFieldSpec(feedhead.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -152,220 +149,11 @@ func (_c *FeedHeadCreate) createSpec() (*FeedHead, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.FeedHead.Create().
-//		SetSeq(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.FeedHeadUpsert) {
-//			SetSeq(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *FeedHeadCreate) OnConflict(opts ...sql.ConflictOption) *FeedHeadUpsertOne {
-	_c.conflict = opts
-	return &FeedHeadUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.FeedHead.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *FeedHeadCreate) OnConflictColumns(columns ...string) *FeedHeadUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &FeedHeadUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// FeedHeadUpsertOne is the builder for "upsert"-ing
-	//  one FeedHead node.
-	FeedHeadUpsertOne struct {
-		create *FeedHeadCreate
-	}
-
-	// FeedHeadUpsert is the "OnConflict" setter.
-	FeedHeadUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetSeq sets the "seq" field.
-func (u *FeedHeadUpsert) SetSeq(v int64) *FeedHeadUpsert {
-	u.Set(feedhead.FieldSeq, v)
-	return u
-}
-
-// UpdateSeq sets the "seq" field to the value that was provided on create.
-func (u *FeedHeadUpsert) UpdateSeq() *FeedHeadUpsert {
-	u.SetExcluded(feedhead.FieldSeq)
-	return u
-}
-
-// AddSeq adds v to the "seq" field.
-func (u *FeedHeadUpsert) AddSeq(v int64) *FeedHeadUpsert {
-	u.Add(feedhead.FieldSeq, v)
-	return u
-}
-
-// SetFollows sets the "follows" field.
-func (u *FeedHeadUpsert) SetFollows(v int64) *FeedHeadUpsert {
-	u.Set(feedhead.FieldFollows, v)
-	return u
-}
-
-// UpdateFollows sets the "follows" field to the value that was provided on create.
-func (u *FeedHeadUpsert) UpdateFollows() *FeedHeadUpsert {
-	u.SetExcluded(feedhead.FieldFollows)
-	return u
-}
-
-// AddFollows adds v to the "follows" field.
-func (u *FeedHeadUpsert) AddFollows(v int64) *FeedHeadUpsert {
-	u.Add(feedhead.FieldFollows, v)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.FeedHead.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(feedhead.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *FeedHeadUpsertOne) UpdateNewValues() *FeedHeadUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(feedhead.FieldID)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.FeedHead.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *FeedHeadUpsertOne) Ignore() *FeedHeadUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *FeedHeadUpsertOne) DoNothing() *FeedHeadUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the FeedHeadCreate.OnConflict
-// documentation for more info.
-func (u *FeedHeadUpsertOne) Update(set func(*FeedHeadUpsert)) *FeedHeadUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&FeedHeadUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetSeq sets the "seq" field.
-func (u *FeedHeadUpsertOne) SetSeq(v int64) *FeedHeadUpsertOne {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.SetSeq(v)
-	})
-}
-
-// AddSeq adds v to the "seq" field.
-func (u *FeedHeadUpsertOne) AddSeq(v int64) *FeedHeadUpsertOne {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.AddSeq(v)
-	})
-}
-
-// UpdateSeq sets the "seq" field to the value that was provided on create.
-func (u *FeedHeadUpsertOne) UpdateSeq() *FeedHeadUpsertOne {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.UpdateSeq()
-	})
-}
-
-// SetFollows sets the "follows" field.
-func (u *FeedHeadUpsertOne) SetFollows(v int64) *FeedHeadUpsertOne {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.SetFollows(v)
-	})
-}
-
-// AddFollows adds v to the "follows" field.
-func (u *FeedHeadUpsertOne) AddFollows(v int64) *FeedHeadUpsertOne {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.AddFollows(v)
-	})
-}
-
-// UpdateFollows sets the "follows" field to the value that was provided on create.
-func (u *FeedHeadUpsertOne) UpdateFollows() *FeedHeadUpsertOne {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.UpdateFollows()
-	})
-}
-
-// Exec executes the query.
-func (u *FeedHeadUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for FeedHeadCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *FeedHeadUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *FeedHeadUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *FeedHeadUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // FeedHeadCreateBulk is the builder for creating many FeedHead entities in bulk.
 type FeedHeadCreateBulk struct {
 	config
 	err      error
 	builders []*FeedHeadCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the FeedHead entities in the database.
@@ -395,7 +183,6 @@ func (_c *FeedHeadCreateBulk) Save(ctx context.Context) ([]*FeedHead, error) {
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -446,162 +233,6 @@ func (_c *FeedHeadCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *FeedHeadCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.FeedHead.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.FeedHeadUpsert) {
-//			SetSeq(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *FeedHeadCreateBulk) OnConflict(opts ...sql.ConflictOption) *FeedHeadUpsertBulk {
-	_c.conflict = opts
-	return &FeedHeadUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.FeedHead.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *FeedHeadCreateBulk) OnConflictColumns(columns ...string) *FeedHeadUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &FeedHeadUpsertBulk{
-		create: _c,
-	}
-}
-
-// FeedHeadUpsertBulk is the builder for "upsert"-ing
-// a bulk of FeedHead nodes.
-type FeedHeadUpsertBulk struct {
-	create *FeedHeadCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.FeedHead.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(feedhead.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *FeedHeadUpsertBulk) UpdateNewValues() *FeedHeadUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(feedhead.FieldID)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.FeedHead.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *FeedHeadUpsertBulk) Ignore() *FeedHeadUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *FeedHeadUpsertBulk) DoNothing() *FeedHeadUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the FeedHeadCreateBulk.OnConflict
-// documentation for more info.
-func (u *FeedHeadUpsertBulk) Update(set func(*FeedHeadUpsert)) *FeedHeadUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&FeedHeadUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetSeq sets the "seq" field.
-func (u *FeedHeadUpsertBulk) SetSeq(v int64) *FeedHeadUpsertBulk {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.SetSeq(v)
-	})
-}
-
-// AddSeq adds v to the "seq" field.
-func (u *FeedHeadUpsertBulk) AddSeq(v int64) *FeedHeadUpsertBulk {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.AddSeq(v)
-	})
-}
-
-// UpdateSeq sets the "seq" field to the value that was provided on create.
-func (u *FeedHeadUpsertBulk) UpdateSeq() *FeedHeadUpsertBulk {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.UpdateSeq()
-	})
-}
-
-// SetFollows sets the "follows" field.
-func (u *FeedHeadUpsertBulk) SetFollows(v int64) *FeedHeadUpsertBulk {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.SetFollows(v)
-	})
-}
-
-// AddFollows adds v to the "follows" field.
-func (u *FeedHeadUpsertBulk) AddFollows(v int64) *FeedHeadUpsertBulk {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.AddFollows(v)
-	})
-}
-
-// UpdateFollows sets the "follows" field to the value that was provided on create.
-func (u *FeedHeadUpsertBulk) UpdateFollows() *FeedHeadUpsertBulk {
-	return u.Update(func(s *FeedHeadUpsert) {
-		s.UpdateFollows()
-	})
-}
-
-// Exec executes the query.
-func (u *FeedHeadUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the FeedHeadCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for FeedHeadCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *FeedHeadUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

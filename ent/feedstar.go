@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -87,15 +86,9 @@ func (_m *FeedStar) Unwrap() *FeedStar {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *FeedStar) String() string {
-	var builder strings.Builder
-	builder.WriteString("FeedStar(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("created_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CreatedAt))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("FeedStar(%v)", _m.ID)
 }
 
 // FeedStars is a parsable slice of FeedStar.

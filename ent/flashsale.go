@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -181,41 +180,9 @@ func (_m *FlashSale) Unwrap() *FlashSale {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *FlashSale) String() string {
-	var builder strings.Builder
-	builder.WriteString("FlashSale(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("voucher_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.VoucherID))
-	builder.WriteString(", ")
-	builder.WriteString("stock=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Stock))
-	builder.WriteString(", ")
-	builder.WriteString("initial_stock=")
-	builder.WriteString(fmt.Sprintf("%v", _m.InitialStock))
-	builder.WriteString(", ")
-	builder.WriteString("begins_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.BeginsAt))
-	builder.WriteString(", ")
-	builder.WriteString("ends_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.EndsAt))
-	builder.WriteString(", ")
-	builder.WriteString("partition=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Partition))
-	builder.WriteString(", ")
-	builder.WriteString("buckets=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Buckets))
-	builder.WriteString(", ")
-	builder.WriteString("edit_seq=")
-	builder.WriteString(fmt.Sprintf("%v", _m.EditSeq))
-	builder.WriteString(", ")
-	if v := _m.SweptAt; v != nil {
-		builder.WriteString("swept_at=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("FlashSale(%v)", _m.ID)
 }
 
 // FlashSales is a parsable slice of FlashSale.

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -110,24 +109,9 @@ func (_m *Follow) Unwrap() *Follow {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *Follow) String() string {
-	var builder strings.Builder
-	builder.WriteString("Follow(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("follower_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.FollowerID))
-	builder.WriteString(", ")
-	builder.WriteString("followee_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.FolloweeID))
-	builder.WriteString(", ")
-	builder.WriteString("since_seq=")
-	builder.WriteString(fmt.Sprintf("%v", _m.SinceSeq))
-	builder.WriteString(", ")
-	builder.WriteString("created_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CreatedAt))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("Follow(%v)", _m.ID)
 }
 
 // Follows is a parsable slice of Follow.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/follow"
@@ -18,7 +17,6 @@ type FollowCreate struct {
 	config
 	mutation *FollowMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetFollowerID sets the "follower_id" field.
@@ -125,7 +123,6 @@ func (_c *FollowCreate) createSpec() (*Follow, *sqlgraph.CreateSpec) {
 		_node = &Follow{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(follow.Table, sqlgraph.NewFieldSpec(follow.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -149,154 +146,11 @@ func (_c *FollowCreate) createSpec() (*Follow, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Follow.Create().
-//		SetFollowerID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.FollowUpsert) {
-//			SetFollowerID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *FollowCreate) OnConflict(opts ...sql.ConflictOption) *FollowUpsertOne {
-	_c.conflict = opts
-	return &FollowUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Follow.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *FollowCreate) OnConflictColumns(columns ...string) *FollowUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &FollowUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// FollowUpsertOne is the builder for "upsert"-ing
-	//  one Follow node.
-	FollowUpsertOne struct {
-		create *FollowCreate
-	}
-
-	// FollowUpsert is the "OnConflict" setter.
-	FollowUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.Follow.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(follow.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *FollowUpsertOne) UpdateNewValues() *FollowUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(follow.FieldID)
-		}
-		if _, exists := u.create.mutation.FollowerID(); exists {
-			s.SetIgnore(follow.FieldFollowerID)
-		}
-		if _, exists := u.create.mutation.FolloweeID(); exists {
-			s.SetIgnore(follow.FieldFolloweeID)
-		}
-		if _, exists := u.create.mutation.SinceSeq(); exists {
-			s.SetIgnore(follow.FieldSinceSeq)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(follow.FieldCreatedAt)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Follow.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *FollowUpsertOne) Ignore() *FollowUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *FollowUpsertOne) DoNothing() *FollowUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the FollowCreate.OnConflict
-// documentation for more info.
-func (u *FollowUpsertOne) Update(set func(*FollowUpsert)) *FollowUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&FollowUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *FollowUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for FollowCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *FollowUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *FollowUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *FollowUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // FollowCreateBulk is the builder for creating many Follow entities in bulk.
 type FollowCreateBulk struct {
 	config
 	err      error
 	builders []*FollowCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the Follow entities in the database.
@@ -325,7 +179,6 @@ func (_c *FollowCreateBulk) Save(ctx context.Context) ([]*Follow, error) {
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -376,132 +229,6 @@ func (_c *FollowCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *FollowCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Follow.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.FollowUpsert) {
-//			SetFollowerID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *FollowCreateBulk) OnConflict(opts ...sql.ConflictOption) *FollowUpsertBulk {
-	_c.conflict = opts
-	return &FollowUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Follow.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *FollowCreateBulk) OnConflictColumns(columns ...string) *FollowUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &FollowUpsertBulk{
-		create: _c,
-	}
-}
-
-// FollowUpsertBulk is the builder for "upsert"-ing
-// a bulk of Follow nodes.
-type FollowUpsertBulk struct {
-	create *FollowCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.Follow.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(follow.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *FollowUpsertBulk) UpdateNewValues() *FollowUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(follow.FieldID)
-			}
-			if _, exists := b.mutation.FollowerID(); exists {
-				s.SetIgnore(follow.FieldFollowerID)
-			}
-			if _, exists := b.mutation.FolloweeID(); exists {
-				s.SetIgnore(follow.FieldFolloweeID)
-			}
-			if _, exists := b.mutation.SinceSeq(); exists {
-				s.SetIgnore(follow.FieldSinceSeq)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(follow.FieldCreatedAt)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Follow.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *FollowUpsertBulk) Ignore() *FollowUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *FollowUpsertBulk) DoNothing() *FollowUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the FollowCreateBulk.OnConflict
-// documentation for more info.
-func (u *FollowUpsertBulk) Update(set func(*FollowUpsert)) *FollowUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&FollowUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *FollowUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the FollowCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for FollowCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *FollowUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -105,21 +104,9 @@ func (_m *IDSegment) Unwrap() *IDSegment {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *IDSegment) String() string {
-	var builder strings.Builder
-	builder.WriteString("IDSegment(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("next=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Next))
-	builder.WriteString(", ")
-	builder.WriteString("second=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Second))
-	builder.WriteString(", ")
-	builder.WriteString("secret=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Secret))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("IDSegment(%v)", _m.ID)
 }
 
 // IDSegments is a parsable slice of IDSegment.

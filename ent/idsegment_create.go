@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect"
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/idsegment"
@@ -19,7 +17,6 @@ type IDSegmentCreate struct {
 	config
 	mutation *IDSegmentMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetNext sets the "next" field.
@@ -125,7 +122,6 @@ func (_c *IDSegmentCreate) createSpec() (*IDSegment, *sqlgraph.CreateSpec) {
 		_node = &IDSegment{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(idsegment.Table, sqlgraph.NewFieldSpec(idsegment.FieldID, field.TypeString))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -145,228 +141,11 @@ func (_c *IDSegmentCreate) createSpec() (*IDSegment, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.IDSegment.Create().
-//		SetNext(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.IDSegmentUpsert) {
-//			SetNext(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *IDSegmentCreate) OnConflict(opts ...sql.ConflictOption) *IDSegmentUpsertOne {
-	_c.conflict = opts
-	return &IDSegmentUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.IDSegment.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *IDSegmentCreate) OnConflictColumns(columns ...string) *IDSegmentUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &IDSegmentUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// IDSegmentUpsertOne is the builder for "upsert"-ing
-	//  one IDSegment node.
-	IDSegmentUpsertOne struct {
-		create *IDSegmentCreate
-	}
-
-	// IDSegmentUpsert is the "OnConflict" setter.
-	IDSegmentUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetNext sets the "next" field.
-func (u *IDSegmentUpsert) SetNext(v int64) *IDSegmentUpsert {
-	u.Set(idsegment.FieldNext, v)
-	return u
-}
-
-// UpdateNext sets the "next" field to the value that was provided on create.
-func (u *IDSegmentUpsert) UpdateNext() *IDSegmentUpsert {
-	u.SetExcluded(idsegment.FieldNext)
-	return u
-}
-
-// AddNext adds v to the "next" field.
-func (u *IDSegmentUpsert) AddNext(v int64) *IDSegmentUpsert {
-	u.Add(idsegment.FieldNext, v)
-	return u
-}
-
-// SetSecond sets the "second" field.
-func (u *IDSegmentUpsert) SetSecond(v int64) *IDSegmentUpsert {
-	u.Set(idsegment.FieldSecond, v)
-	return u
-}
-
-// UpdateSecond sets the "second" field to the value that was provided on create.
-func (u *IDSegmentUpsert) UpdateSecond() *IDSegmentUpsert {
-	u.SetExcluded(idsegment.FieldSecond)
-	return u
-}
-
-// AddSecond adds v to the "second" field.
-func (u *IDSegmentUpsert) AddSecond(v int64) *IDSegmentUpsert {
-	u.Add(idsegment.FieldSecond, v)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.IDSegment.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(idsegment.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *IDSegmentUpsertOne) UpdateNewValues() *IDSegmentUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(idsegment.FieldID)
-		}
-		if _, exists := u.create.mutation.Secret(); exists {
-			s.SetIgnore(idsegment.FieldSecret)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.IDSegment.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *IDSegmentUpsertOne) Ignore() *IDSegmentUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *IDSegmentUpsertOne) DoNothing() *IDSegmentUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the IDSegmentCreate.OnConflict
-// documentation for more info.
-func (u *IDSegmentUpsertOne) Update(set func(*IDSegmentUpsert)) *IDSegmentUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&IDSegmentUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetNext sets the "next" field.
-func (u *IDSegmentUpsertOne) SetNext(v int64) *IDSegmentUpsertOne {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.SetNext(v)
-	})
-}
-
-// AddNext adds v to the "next" field.
-func (u *IDSegmentUpsertOne) AddNext(v int64) *IDSegmentUpsertOne {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.AddNext(v)
-	})
-}
-
-// UpdateNext sets the "next" field to the value that was provided on create.
-func (u *IDSegmentUpsertOne) UpdateNext() *IDSegmentUpsertOne {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.UpdateNext()
-	})
-}
-
-// SetSecond sets the "second" field.
-func (u *IDSegmentUpsertOne) SetSecond(v int64) *IDSegmentUpsertOne {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.SetSecond(v)
-	})
-}
-
-// AddSecond adds v to the "second" field.
-func (u *IDSegmentUpsertOne) AddSecond(v int64) *IDSegmentUpsertOne {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.AddSecond(v)
-	})
-}
-
-// UpdateSecond sets the "second" field to the value that was provided on create.
-func (u *IDSegmentUpsertOne) UpdateSecond() *IDSegmentUpsertOne {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.UpdateSecond()
-	})
-}
-
-// Exec executes the query.
-func (u *IDSegmentUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for IDSegmentCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *IDSegmentUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *IDSegmentUpsertOne) ID(ctx context.Context) (id string, err error) {
-	if u.create.driver.Dialect() == dialect.MySQL {
-		// In case of "ON CONFLICT", there is no way to get back non-numeric ID
-		// fields from the database since MySQL does not support the RETURNING clause.
-		return id, errors.New("ent: IDSegmentUpsertOne.ID is not supported by MySQL driver. Use IDSegmentUpsertOne.Exec instead")
-	}
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *IDSegmentUpsertOne) IDX(ctx context.Context) string {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // IDSegmentCreateBulk is the builder for creating many IDSegment entities in bulk.
 type IDSegmentCreateBulk struct {
 	config
 	err      error
 	builders []*IDSegmentCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the IDSegment entities in the database.
@@ -395,7 +174,6 @@ func (_c *IDSegmentCreateBulk) Save(ctx context.Context) ([]*IDSegment, error) {
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -442,165 +220,6 @@ func (_c *IDSegmentCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *IDSegmentCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.IDSegment.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.IDSegmentUpsert) {
-//			SetNext(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *IDSegmentCreateBulk) OnConflict(opts ...sql.ConflictOption) *IDSegmentUpsertBulk {
-	_c.conflict = opts
-	return &IDSegmentUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.IDSegment.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *IDSegmentCreateBulk) OnConflictColumns(columns ...string) *IDSegmentUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &IDSegmentUpsertBulk{
-		create: _c,
-	}
-}
-
-// IDSegmentUpsertBulk is the builder for "upsert"-ing
-// a bulk of IDSegment nodes.
-type IDSegmentUpsertBulk struct {
-	create *IDSegmentCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.IDSegment.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(idsegment.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *IDSegmentUpsertBulk) UpdateNewValues() *IDSegmentUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(idsegment.FieldID)
-			}
-			if _, exists := b.mutation.Secret(); exists {
-				s.SetIgnore(idsegment.FieldSecret)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.IDSegment.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *IDSegmentUpsertBulk) Ignore() *IDSegmentUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *IDSegmentUpsertBulk) DoNothing() *IDSegmentUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the IDSegmentCreateBulk.OnConflict
-// documentation for more info.
-func (u *IDSegmentUpsertBulk) Update(set func(*IDSegmentUpsert)) *IDSegmentUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&IDSegmentUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetNext sets the "next" field.
-func (u *IDSegmentUpsertBulk) SetNext(v int64) *IDSegmentUpsertBulk {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.SetNext(v)
-	})
-}
-
-// AddNext adds v to the "next" field.
-func (u *IDSegmentUpsertBulk) AddNext(v int64) *IDSegmentUpsertBulk {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.AddNext(v)
-	})
-}
-
-// UpdateNext sets the "next" field to the value that was provided on create.
-func (u *IDSegmentUpsertBulk) UpdateNext() *IDSegmentUpsertBulk {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.UpdateNext()
-	})
-}
-
-// SetSecond sets the "second" field.
-func (u *IDSegmentUpsertBulk) SetSecond(v int64) *IDSegmentUpsertBulk {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.SetSecond(v)
-	})
-}
-
-// AddSecond adds v to the "second" field.
-func (u *IDSegmentUpsertBulk) AddSecond(v int64) *IDSegmentUpsertBulk {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.AddSecond(v)
-	})
-}
-
-// UpdateSecond sets the "second" field to the value that was provided on create.
-func (u *IDSegmentUpsertBulk) UpdateSecond() *IDSegmentUpsertBulk {
-	return u.Update(func(s *IDSegmentUpsert) {
-		s.UpdateSecond()
-	})
-}
-
-// Exec executes the query.
-func (u *IDSegmentUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the IDSegmentCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for IDSegmentCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *IDSegmentUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

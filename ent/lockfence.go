@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -97,18 +96,9 @@ func (_m *LockFence) Unwrap() *LockFence {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *LockFence) String() string {
-	var builder strings.Builder
-	builder.WriteString("LockFence(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("token=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Token))
-	builder.WriteString(", ")
-	builder.WriteString("registered_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.RegisteredAt))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("LockFence(%v)", _m.ID)
 }
 
 // LockFences is a parsable slice of LockFence.

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect"
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/lockfence"
@@ -19,7 +17,6 @@ type LockFenceCreate struct {
 	config
 	mutation *LockFenceMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetToken sets the "token" field.
@@ -116,7 +113,6 @@ func (_c *LockFenceCreate) createSpec() (*LockFence, *sqlgraph.CreateSpec) {
 		_node = &LockFence{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(lockfence.Table, sqlgraph.NewFieldSpec(lockfence.FieldID, field.TypeString))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -132,225 +128,11 @@ func (_c *LockFenceCreate) createSpec() (*LockFence, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.LockFence.Create().
-//		SetToken(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.LockFenceUpsert) {
-//			SetToken(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *LockFenceCreate) OnConflict(opts ...sql.ConflictOption) *LockFenceUpsertOne {
-	_c.conflict = opts
-	return &LockFenceUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.LockFence.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *LockFenceCreate) OnConflictColumns(columns ...string) *LockFenceUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &LockFenceUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// LockFenceUpsertOne is the builder for "upsert"-ing
-	//  one LockFence node.
-	LockFenceUpsertOne struct {
-		create *LockFenceCreate
-	}
-
-	// LockFenceUpsert is the "OnConflict" setter.
-	LockFenceUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetToken sets the "token" field.
-func (u *LockFenceUpsert) SetToken(v int64) *LockFenceUpsert {
-	u.Set(lockfence.FieldToken, v)
-	return u
-}
-
-// UpdateToken sets the "token" field to the value that was provided on create.
-func (u *LockFenceUpsert) UpdateToken() *LockFenceUpsert {
-	u.SetExcluded(lockfence.FieldToken)
-	return u
-}
-
-// AddToken adds v to the "token" field.
-func (u *LockFenceUpsert) AddToken(v int64) *LockFenceUpsert {
-	u.Add(lockfence.FieldToken, v)
-	return u
-}
-
-// SetRegisteredAt sets the "registered_at" field.
-func (u *LockFenceUpsert) SetRegisteredAt(v int64) *LockFenceUpsert {
-	u.Set(lockfence.FieldRegisteredAt, v)
-	return u
-}
-
-// UpdateRegisteredAt sets the "registered_at" field to the value that was provided on create.
-func (u *LockFenceUpsert) UpdateRegisteredAt() *LockFenceUpsert {
-	u.SetExcluded(lockfence.FieldRegisteredAt)
-	return u
-}
-
-// AddRegisteredAt adds v to the "registered_at" field.
-func (u *LockFenceUpsert) AddRegisteredAt(v int64) *LockFenceUpsert {
-	u.Add(lockfence.FieldRegisteredAt, v)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.LockFence.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(lockfence.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *LockFenceUpsertOne) UpdateNewValues() *LockFenceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(lockfence.FieldID)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.LockFence.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *LockFenceUpsertOne) Ignore() *LockFenceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *LockFenceUpsertOne) DoNothing() *LockFenceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the LockFenceCreate.OnConflict
-// documentation for more info.
-func (u *LockFenceUpsertOne) Update(set func(*LockFenceUpsert)) *LockFenceUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&LockFenceUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetToken sets the "token" field.
-func (u *LockFenceUpsertOne) SetToken(v int64) *LockFenceUpsertOne {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.SetToken(v)
-	})
-}
-
-// AddToken adds v to the "token" field.
-func (u *LockFenceUpsertOne) AddToken(v int64) *LockFenceUpsertOne {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.AddToken(v)
-	})
-}
-
-// UpdateToken sets the "token" field to the value that was provided on create.
-func (u *LockFenceUpsertOne) UpdateToken() *LockFenceUpsertOne {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.UpdateToken()
-	})
-}
-
-// SetRegisteredAt sets the "registered_at" field.
-func (u *LockFenceUpsertOne) SetRegisteredAt(v int64) *LockFenceUpsertOne {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.SetRegisteredAt(v)
-	})
-}
-
-// AddRegisteredAt adds v to the "registered_at" field.
-func (u *LockFenceUpsertOne) AddRegisteredAt(v int64) *LockFenceUpsertOne {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.AddRegisteredAt(v)
-	})
-}
-
-// UpdateRegisteredAt sets the "registered_at" field to the value that was provided on create.
-func (u *LockFenceUpsertOne) UpdateRegisteredAt() *LockFenceUpsertOne {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.UpdateRegisteredAt()
-	})
-}
-
-// Exec executes the query.
-func (u *LockFenceUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for LockFenceCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *LockFenceUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *LockFenceUpsertOne) ID(ctx context.Context) (id string, err error) {
-	if u.create.driver.Dialect() == dialect.MySQL {
-		// In case of "ON CONFLICT", there is no way to get back non-numeric ID
-		// fields from the database since MySQL does not support the RETURNING clause.
-		return id, errors.New("ent: LockFenceUpsertOne.ID is not supported by MySQL driver. Use LockFenceUpsertOne.Exec instead")
-	}
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *LockFenceUpsertOne) IDX(ctx context.Context) string {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // LockFenceCreateBulk is the builder for creating many LockFence entities in bulk.
 type LockFenceCreateBulk struct {
 	config
 	err      error
 	builders []*LockFenceCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the LockFence entities in the database.
@@ -379,7 +161,6 @@ func (_c *LockFenceCreateBulk) Save(ctx context.Context) ([]*LockFence, error) {
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -426,162 +207,6 @@ func (_c *LockFenceCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *LockFenceCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.LockFence.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.LockFenceUpsert) {
-//			SetToken(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *LockFenceCreateBulk) OnConflict(opts ...sql.ConflictOption) *LockFenceUpsertBulk {
-	_c.conflict = opts
-	return &LockFenceUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.LockFence.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *LockFenceCreateBulk) OnConflictColumns(columns ...string) *LockFenceUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &LockFenceUpsertBulk{
-		create: _c,
-	}
-}
-
-// LockFenceUpsertBulk is the builder for "upsert"-ing
-// a bulk of LockFence nodes.
-type LockFenceUpsertBulk struct {
-	create *LockFenceCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.LockFence.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(lockfence.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *LockFenceUpsertBulk) UpdateNewValues() *LockFenceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(lockfence.FieldID)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.LockFence.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *LockFenceUpsertBulk) Ignore() *LockFenceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *LockFenceUpsertBulk) DoNothing() *LockFenceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the LockFenceCreateBulk.OnConflict
-// documentation for more info.
-func (u *LockFenceUpsertBulk) Update(set func(*LockFenceUpsert)) *LockFenceUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&LockFenceUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetToken sets the "token" field.
-func (u *LockFenceUpsertBulk) SetToken(v int64) *LockFenceUpsertBulk {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.SetToken(v)
-	})
-}
-
-// AddToken adds v to the "token" field.
-func (u *LockFenceUpsertBulk) AddToken(v int64) *LockFenceUpsertBulk {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.AddToken(v)
-	})
-}
-
-// UpdateToken sets the "token" field to the value that was provided on create.
-func (u *LockFenceUpsertBulk) UpdateToken() *LockFenceUpsertBulk {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.UpdateToken()
-	})
-}
-
-// SetRegisteredAt sets the "registered_at" field.
-func (u *LockFenceUpsertBulk) SetRegisteredAt(v int64) *LockFenceUpsertBulk {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.SetRegisteredAt(v)
-	})
-}
-
-// AddRegisteredAt adds v to the "registered_at" field.
-func (u *LockFenceUpsertBulk) AddRegisteredAt(v int64) *LockFenceUpsertBulk {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.AddRegisteredAt(v)
-	})
-}
-
-// UpdateRegisteredAt sets the "registered_at" field to the value that was provided on create.
-func (u *LockFenceUpsertBulk) UpdateRegisteredAt() *LockFenceUpsertBulk {
-	return u.Update(func(s *LockFenceUpsert) {
-		s.UpdateRegisteredAt()
-	})
-}
-
-// Exec executes the query.
-func (u *LockFenceUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the LockFenceCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for LockFenceCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *LockFenceUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -33,7 +33,6 @@ import (
 	"github.com/tandian-dev/tandian/ent/picture"
 	"github.com/tandian-dev/tandian/ent/pictureuse"
 	"github.com/tandian-dev/tandian/ent/predicate"
-	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/session"
 	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/ent/shop"
@@ -8227,8 +8226,7 @@ type NoteMutation struct {
 	addshop_id    *int64
 	title         *string
 	content       *string
-	images        *[]schema.Image
-	appendimages  []schema.Image
+	images        *string
 	seq           *int64
 	addseq        *int64
 	created_at    *int64
@@ -8581,13 +8579,12 @@ func (m *NoteMutation) ResetContent() {
 }
 
 // SetImages sets the "images" field.
-func (m *NoteMutation) SetImages(s []schema.Image) {
+func (m *NoteMutation) SetImages(s string) {
 	m.images = &s
-	m.appendimages = nil
 }
 
 // Images returns the value of the "images" field in the mutation.
-func (m *NoteMutation) Images() (r []schema.Image, exists bool) {
+func (m *NoteMutation) Images() (r string, exists bool) {
 	v := m.images
 	if v == nil {
 		return
@@ -8598,7 +8595,7 @@ func (m *NoteMutation) Images() (r []schema.Image, exists bool) {
 // OldImages returns the old "images" field's value of the Note entity.
 // If the Note object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *NoteMutation) OldImages(ctx context.Context) (v []schema.Image, err error) {
+func (m *NoteMutation) OldImages(ctx context.Context) (v string, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldImages is only allowed on UpdateOne operations")
 	}
@@ -8612,23 +8609,9 @@ func (m *NoteMutation) OldImages(ctx context.Context) (v []schema.Image, err err
 	return oldValue.Images, nil
 }
 
-// AppendImages adds s to the "images" field.
-func (m *NoteMutation) AppendImages(s []schema.Image) {
-	m.appendimages = append(m.appendimages, s...)
-}
-
-// AppendedImages returns the list of values that were appended to the "images" field in this mutation.
-func (m *NoteMutation) AppendedImages() ([]schema.Image, bool) {
-	if len(m.appendimages) == 0 {
-		return nil, false
-	}
-	return m.appendimages, true
-}
-
 // ResetImages resets all changes to the "images" field.
 func (m *NoteMutation) ResetImages() {
 	m.images = nil
-	m.appendimages = nil
 }
 
 // SetSeq sets the "seq" field.
@@ -9064,7 +9047,7 @@ func (m *NoteMutation) SetField(name string, value ent.Value) error {
 		m.SetContent(v)
 		return nil
 	case note.FieldImages:
-		v, ok := value.([]schema.Image)
+		v, ok := value.(string)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
@@ -17389,8 +17372,7 @@ type ShopMutation struct {
 	id               *int64
 	external_id      *string
 	name             *string
-	images           *[]schema.Image
-	appendimages     []schema.Image
+	images           *string
 	area             *string
 	address          *string
 	lat              *float64
@@ -17701,13 +17683,12 @@ func (m *ShopMutation) ResetName() {
 }
 
 // SetImages sets the "images" field.
-func (m *ShopMutation) SetImages(s []schema.Image) {
+func (m *ShopMutation) SetImages(s string) {
 	m.images = &s
-	m.appendimages = nil
 }
 
 // Images returns the value of the "images" field in the mutation.
-func (m *ShopMutation) Images() (r []schema.Image, exists bool) {
+func (m *ShopMutation) Images() (r string, exists bool) {
 	v := m.images
 	if v == nil {
 		return
@@ -17718,7 +17699,7 @@ func (m *ShopMutation) Images() (r []schema.Image, exists bool) {
 // OldImages returns the old "images" field's value of the Shop entity.
 // If the Shop object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *ShopMutation) OldImages(ctx context.Context) (v []schema.Image, err error) {
+func (m *ShopMutation) OldImages(ctx context.Context) (v string, err error) {
 	if !m.op.Is(OpUpdateOne) {
 		return v, errors.New("OldImages is only allowed on UpdateOne operations")
 	}
@@ -17732,23 +17713,9 @@ func (m *ShopMutation) OldImages(ctx context.Context) (v []schema.Image, err err
 	return oldValue.Images, nil
 }
 
-// AppendImages adds s to the "images" field.
-func (m *ShopMutation) AppendImages(s []schema.Image) {
-	m.appendimages = append(m.appendimages, s...)
-}
-
-// AppendedImages returns the list of values that were appended to the "images" field in this mutation.
-func (m *ShopMutation) AppendedImages() ([]schema.Image, bool) {
-	if len(m.appendimages) == 0 {
-		return nil, false
-	}
-	return m.appendimages, true
-}
-
 // ResetImages resets all changes to the "images" field.
 func (m *ShopMutation) ResetImages() {
 	m.images = nil
-	m.appendimages = nil
 }
 
 // SetArea sets the "area" field.
@@ -18786,7 +18753,7 @@ func (m *ShopMutation) SetField(name string, value ent.Value) error {
 		m.SetName(v)
 		return nil
 	case shop.FieldImages:
-		v, ok := value.([]schema.Image)
+		v, ok := value.(string)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}

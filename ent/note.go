@@ -3,14 +3,11 @@
 package ent
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"github.com/tandian-dev/tandian/ent/note"
-	"github.com/tandian-dev/tandian/ent/schema"
 )
 
 // Note is the model entity for the Note schema.
@@ -29,7 +26,7 @@ type Note struct {
 	// empty once it was cleared
 	Content string `json:"content,omitempty"`
 	// Images holds the value of the "images" field.
-	Images []schema.Image `json:"images,omitempty"`
+	Images string `json:"images,omitempty"`
 	// its place among all that was published or deleted; null only until its transaction ends
 	Seq *int64 `json:"seq,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
@@ -46,11 +43,9 @@ func (*Note) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case note.FieldImages:
-			values[i] = new([]byte)
 		case note.FieldID, note.FieldAuthorID, note.FieldShopID, note.FieldSeq, note.FieldCreatedAt, note.FieldDeletedAt, note.FieldClearedAt:
 			values[i] = new(sql.NullInt64)
-		case note.FieldExternalID, note.FieldTitle, note.FieldContent:
+		case note.FieldExternalID, note.FieldTitle, note.FieldContent, note.FieldImages:
 			values[i] = new(sql.NullString)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -105,12 +100,10 @@ func (_m *Note) assignValues(columns []string, values []any) error {
 				_m.Content = value.String
 			}
 		case note.FieldImages:
-			if value, ok := values[i].(*[]byte); !ok {
+			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field images", values[i])
-			} else if value != nil && len(*value) > 0 {
-				if err := json.Unmarshal(*value, &_m.Images); err != nil {
-					return fmt.Errorf("unmarshal field images: %w", err)
-				}
+			} else if value.Valid {
+				_m.Images = value.String
 			}
 		case note.FieldSeq:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -170,50 +163,9 @@ func (_m *Note) Unwrap() *Note {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *Note) String() string {
-	var builder strings.Builder
-	builder.WriteString("Note(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	if v := _m.ExternalID; v != nil {
-		builder.WriteString("external_id=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("author_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.AuthorID))
-	builder.WriteString(", ")
-	builder.WriteString("shop_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ShopID))
-	builder.WriteString(", ")
-	builder.WriteString("title=")
-	builder.WriteString(_m.Title)
-	builder.WriteString(", ")
-	builder.WriteString("content=")
-	builder.WriteString(_m.Content)
-	builder.WriteString(", ")
-	builder.WriteString("images=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Images))
-	builder.WriteString(", ")
-	if v := _m.Seq; v != nil {
-		builder.WriteString("seq=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	builder.WriteString("created_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CreatedAt))
-	builder.WriteString(", ")
-	if v := _m.DeletedAt; v != nil {
-		builder.WriteString("deleted_at=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.ClearedAt; v != nil {
-		builder.WriteString("cleared_at=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("Note(%v)", _m.ID)
 }
 
 // Notes is a parsable slice of Note.

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/note"
-	"github.com/tandian-dev/tandian/ent/schema"
 )
 
 // NoteCreate is the builder for creating a Note entity.
@@ -19,7 +17,6 @@ type NoteCreate struct {
 	config
 	mutation *NoteMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetExternalID sets the "external_id" field.
@@ -61,8 +58,16 @@ func (_c *NoteCreate) SetContent(v string) *NoteCreate {
 }
 
 // SetImages sets the "images" field.
-func (_c *NoteCreate) SetImages(v []schema.Image) *NoteCreate {
+func (_c *NoteCreate) SetImages(v string) *NoteCreate {
 	_c.mutation.SetImages(v)
+	return _c
+}
+
+// SetNillableImages sets the "images" field if the given value is not nil.
+func (_c *NoteCreate) SetNillableImages(v *string) *NoteCreate {
+	if v != nil {
+		_c.SetImages(*v)
+	}
 	return _c
 }
 
@@ -156,7 +161,7 @@ func (_c *NoteCreate) ExecX(ctx context.Context) {
 // defaults sets the default values of the builder before save.
 func (_c *NoteCreate) defaults() {
 	if _, ok := _c.mutation.Images(); !ok {
-		v := note.DefaultImages
+		v := note.DefaultImages()
 		_c.mutation.SetImages(v)
 	}
 }
@@ -219,7 +224,6 @@ func (_c *NoteCreate) createSpec() (*Note, *sqlgraph.CreateSpec) {
 		_node = &Note{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(note.Table, sqlgraph.NewFieldSpec(note.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -245,7 +249,7 @@ func (_c *NoteCreate) createSpec() (*Note, *sqlgraph.CreateSpec) {
 		_node.Content = value
 	}
 	if value, ok := _c.mutation.Images(); ok {
-		_spec.SetField(note.FieldImages, field.TypeJSON, value)
+		_spec.SetField(note.FieldImages, field.TypeString, value)
 		_node.Images = value
 	}
 	if value, ok := _c.mutation.Seq(); ok {
@@ -267,388 +271,11 @@ func (_c *NoteCreate) createSpec() (*Note, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Note.Create().
-//		SetExternalID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.NoteUpsert) {
-//			SetExternalID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *NoteCreate) OnConflict(opts ...sql.ConflictOption) *NoteUpsertOne {
-	_c.conflict = opts
-	return &NoteUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Note.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *NoteCreate) OnConflictColumns(columns ...string) *NoteUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &NoteUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// NoteUpsertOne is the builder for "upsert"-ing
-	//  one Note node.
-	NoteUpsertOne struct {
-		create *NoteCreate
-	}
-
-	// NoteUpsert is the "OnConflict" setter.
-	NoteUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetTitle sets the "title" field.
-func (u *NoteUpsert) SetTitle(v string) *NoteUpsert {
-	u.Set(note.FieldTitle, v)
-	return u
-}
-
-// UpdateTitle sets the "title" field to the value that was provided on create.
-func (u *NoteUpsert) UpdateTitle() *NoteUpsert {
-	u.SetExcluded(note.FieldTitle)
-	return u
-}
-
-// SetContent sets the "content" field.
-func (u *NoteUpsert) SetContent(v string) *NoteUpsert {
-	u.Set(note.FieldContent, v)
-	return u
-}
-
-// UpdateContent sets the "content" field to the value that was provided on create.
-func (u *NoteUpsert) UpdateContent() *NoteUpsert {
-	u.SetExcluded(note.FieldContent)
-	return u
-}
-
-// SetImages sets the "images" field.
-func (u *NoteUpsert) SetImages(v []schema.Image) *NoteUpsert {
-	u.Set(note.FieldImages, v)
-	return u
-}
-
-// UpdateImages sets the "images" field to the value that was provided on create.
-func (u *NoteUpsert) UpdateImages() *NoteUpsert {
-	u.SetExcluded(note.FieldImages)
-	return u
-}
-
-// SetSeq sets the "seq" field.
-func (u *NoteUpsert) SetSeq(v int64) *NoteUpsert {
-	u.Set(note.FieldSeq, v)
-	return u
-}
-
-// UpdateSeq sets the "seq" field to the value that was provided on create.
-func (u *NoteUpsert) UpdateSeq() *NoteUpsert {
-	u.SetExcluded(note.FieldSeq)
-	return u
-}
-
-// AddSeq adds v to the "seq" field.
-func (u *NoteUpsert) AddSeq(v int64) *NoteUpsert {
-	u.Add(note.FieldSeq, v)
-	return u
-}
-
-// ClearSeq clears the value of the "seq" field.
-func (u *NoteUpsert) ClearSeq() *NoteUpsert {
-	u.SetNull(note.FieldSeq)
-	return u
-}
-
-// SetDeletedAt sets the "deleted_at" field.
-func (u *NoteUpsert) SetDeletedAt(v int64) *NoteUpsert {
-	u.Set(note.FieldDeletedAt, v)
-	return u
-}
-
-// UpdateDeletedAt sets the "deleted_at" field to the value that was provided on create.
-func (u *NoteUpsert) UpdateDeletedAt() *NoteUpsert {
-	u.SetExcluded(note.FieldDeletedAt)
-	return u
-}
-
-// AddDeletedAt adds v to the "deleted_at" field.
-func (u *NoteUpsert) AddDeletedAt(v int64) *NoteUpsert {
-	u.Add(note.FieldDeletedAt, v)
-	return u
-}
-
-// ClearDeletedAt clears the value of the "deleted_at" field.
-func (u *NoteUpsert) ClearDeletedAt() *NoteUpsert {
-	u.SetNull(note.FieldDeletedAt)
-	return u
-}
-
-// SetClearedAt sets the "cleared_at" field.
-func (u *NoteUpsert) SetClearedAt(v int64) *NoteUpsert {
-	u.Set(note.FieldClearedAt, v)
-	return u
-}
-
-// UpdateClearedAt sets the "cleared_at" field to the value that was provided on create.
-func (u *NoteUpsert) UpdateClearedAt() *NoteUpsert {
-	u.SetExcluded(note.FieldClearedAt)
-	return u
-}
-
-// AddClearedAt adds v to the "cleared_at" field.
-func (u *NoteUpsert) AddClearedAt(v int64) *NoteUpsert {
-	u.Add(note.FieldClearedAt, v)
-	return u
-}
-
-// ClearClearedAt clears the value of the "cleared_at" field.
-func (u *NoteUpsert) ClearClearedAt() *NoteUpsert {
-	u.SetNull(note.FieldClearedAt)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.Note.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(note.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *NoteUpsertOne) UpdateNewValues() *NoteUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(note.FieldID)
-		}
-		if _, exists := u.create.mutation.ExternalID(); exists {
-			s.SetIgnore(note.FieldExternalID)
-		}
-		if _, exists := u.create.mutation.AuthorID(); exists {
-			s.SetIgnore(note.FieldAuthorID)
-		}
-		if _, exists := u.create.mutation.ShopID(); exists {
-			s.SetIgnore(note.FieldShopID)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(note.FieldCreatedAt)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Note.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *NoteUpsertOne) Ignore() *NoteUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *NoteUpsertOne) DoNothing() *NoteUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the NoteCreate.OnConflict
-// documentation for more info.
-func (u *NoteUpsertOne) Update(set func(*NoteUpsert)) *NoteUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&NoteUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetTitle sets the "title" field.
-func (u *NoteUpsertOne) SetTitle(v string) *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetTitle(v)
-	})
-}
-
-// UpdateTitle sets the "title" field to the value that was provided on create.
-func (u *NoteUpsertOne) UpdateTitle() *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateTitle()
-	})
-}
-
-// SetContent sets the "content" field.
-func (u *NoteUpsertOne) SetContent(v string) *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetContent(v)
-	})
-}
-
-// UpdateContent sets the "content" field to the value that was provided on create.
-func (u *NoteUpsertOne) UpdateContent() *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateContent()
-	})
-}
-
-// SetImages sets the "images" field.
-func (u *NoteUpsertOne) SetImages(v []schema.Image) *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetImages(v)
-	})
-}
-
-// UpdateImages sets the "images" field to the value that was provided on create.
-func (u *NoteUpsertOne) UpdateImages() *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateImages()
-	})
-}
-
-// SetSeq sets the "seq" field.
-func (u *NoteUpsertOne) SetSeq(v int64) *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetSeq(v)
-	})
-}
-
-// AddSeq adds v to the "seq" field.
-func (u *NoteUpsertOne) AddSeq(v int64) *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.AddSeq(v)
-	})
-}
-
-// UpdateSeq sets the "seq" field to the value that was provided on create.
-func (u *NoteUpsertOne) UpdateSeq() *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateSeq()
-	})
-}
-
-// ClearSeq clears the value of the "seq" field.
-func (u *NoteUpsertOne) ClearSeq() *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.ClearSeq()
-	})
-}
-
-// SetDeletedAt sets the "deleted_at" field.
-func (u *NoteUpsertOne) SetDeletedAt(v int64) *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetDeletedAt(v)
-	})
-}
-
-// AddDeletedAt adds v to the "deleted_at" field.
-func (u *NoteUpsertOne) AddDeletedAt(v int64) *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.AddDeletedAt(v)
-	})
-}
-
-// UpdateDeletedAt sets the "deleted_at" field to the value that was provided on create.
-func (u *NoteUpsertOne) UpdateDeletedAt() *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateDeletedAt()
-	})
-}
-
-// ClearDeletedAt clears the value of the "deleted_at" field.
-func (u *NoteUpsertOne) ClearDeletedAt() *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.ClearDeletedAt()
-	})
-}
-
-// SetClearedAt sets the "cleared_at" field.
-func (u *NoteUpsertOne) SetClearedAt(v int64) *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetClearedAt(v)
-	})
-}
-
-// AddClearedAt adds v to the "cleared_at" field.
-func (u *NoteUpsertOne) AddClearedAt(v int64) *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.AddClearedAt(v)
-	})
-}
-
-// UpdateClearedAt sets the "cleared_at" field to the value that was provided on create.
-func (u *NoteUpsertOne) UpdateClearedAt() *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateClearedAt()
-	})
-}
-
-// ClearClearedAt clears the value of the "cleared_at" field.
-func (u *NoteUpsertOne) ClearClearedAt() *NoteUpsertOne {
-	return u.Update(func(s *NoteUpsert) {
-		s.ClearClearedAt()
-	})
-}
-
-// Exec executes the query.
-func (u *NoteUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for NoteCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *NoteUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *NoteUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *NoteUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // NoteCreateBulk is the builder for creating many Note entities in bulk.
 type NoteCreateBulk struct {
 	config
 	err      error
 	builders []*NoteCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the Note entities in the database.
@@ -678,7 +305,6 @@ func (_c *NoteCreateBulk) Save(ctx context.Context) ([]*Note, error) {
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -729,258 +355,6 @@ func (_c *NoteCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *NoteCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Note.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.NoteUpsert) {
-//			SetExternalID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *NoteCreateBulk) OnConflict(opts ...sql.ConflictOption) *NoteUpsertBulk {
-	_c.conflict = opts
-	return &NoteUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Note.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *NoteCreateBulk) OnConflictColumns(columns ...string) *NoteUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &NoteUpsertBulk{
-		create: _c,
-	}
-}
-
-// NoteUpsertBulk is the builder for "upsert"-ing
-// a bulk of Note nodes.
-type NoteUpsertBulk struct {
-	create *NoteCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.Note.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(note.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *NoteUpsertBulk) UpdateNewValues() *NoteUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(note.FieldID)
-			}
-			if _, exists := b.mutation.ExternalID(); exists {
-				s.SetIgnore(note.FieldExternalID)
-			}
-			if _, exists := b.mutation.AuthorID(); exists {
-				s.SetIgnore(note.FieldAuthorID)
-			}
-			if _, exists := b.mutation.ShopID(); exists {
-				s.SetIgnore(note.FieldShopID)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(note.FieldCreatedAt)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Note.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *NoteUpsertBulk) Ignore() *NoteUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *NoteUpsertBulk) DoNothing() *NoteUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the NoteCreateBulk.OnConflict
-// documentation for more info.
-func (u *NoteUpsertBulk) Update(set func(*NoteUpsert)) *NoteUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&NoteUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetTitle sets the "title" field.
-func (u *NoteUpsertBulk) SetTitle(v string) *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetTitle(v)
-	})
-}
-
-// UpdateTitle sets the "title" field to the value that was provided on create.
-func (u *NoteUpsertBulk) UpdateTitle() *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateTitle()
-	})
-}
-
-// SetContent sets the "content" field.
-func (u *NoteUpsertBulk) SetContent(v string) *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetContent(v)
-	})
-}
-
-// UpdateContent sets the "content" field to the value that was provided on create.
-func (u *NoteUpsertBulk) UpdateContent() *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateContent()
-	})
-}
-
-// SetImages sets the "images" field.
-func (u *NoteUpsertBulk) SetImages(v []schema.Image) *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetImages(v)
-	})
-}
-
-// UpdateImages sets the "images" field to the value that was provided on create.
-func (u *NoteUpsertBulk) UpdateImages() *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateImages()
-	})
-}
-
-// SetSeq sets the "seq" field.
-func (u *NoteUpsertBulk) SetSeq(v int64) *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetSeq(v)
-	})
-}
-
-// AddSeq adds v to the "seq" field.
-func (u *NoteUpsertBulk) AddSeq(v int64) *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.AddSeq(v)
-	})
-}
-
-// UpdateSeq sets the "seq" field to the value that was provided on create.
-func (u *NoteUpsertBulk) UpdateSeq() *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateSeq()
-	})
-}
-
-// ClearSeq clears the value of the "seq" field.
-func (u *NoteUpsertBulk) ClearSeq() *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.ClearSeq()
-	})
-}
-
-// SetDeletedAt sets the "deleted_at" field.
-func (u *NoteUpsertBulk) SetDeletedAt(v int64) *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetDeletedAt(v)
-	})
-}
-
-// AddDeletedAt adds v to the "deleted_at" field.
-func (u *NoteUpsertBulk) AddDeletedAt(v int64) *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.AddDeletedAt(v)
-	})
-}
-
-// UpdateDeletedAt sets the "deleted_at" field to the value that was provided on create.
-func (u *NoteUpsertBulk) UpdateDeletedAt() *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateDeletedAt()
-	})
-}
-
-// ClearDeletedAt clears the value of the "deleted_at" field.
-func (u *NoteUpsertBulk) ClearDeletedAt() *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.ClearDeletedAt()
-	})
-}
-
-// SetClearedAt sets the "cleared_at" field.
-func (u *NoteUpsertBulk) SetClearedAt(v int64) *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.SetClearedAt(v)
-	})
-}
-
-// AddClearedAt adds v to the "cleared_at" field.
-func (u *NoteUpsertBulk) AddClearedAt(v int64) *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.AddClearedAt(v)
-	})
-}
-
-// UpdateClearedAt sets the "cleared_at" field to the value that was provided on create.
-func (u *NoteUpsertBulk) UpdateClearedAt() *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.UpdateClearedAt()
-	})
-}
-
-// ClearClearedAt clears the value of the "cleared_at" field.
-func (u *NoteUpsertBulk) ClearClearedAt() *NoteUpsertBulk {
-	return u.Update(func(s *NoteUpsert) {
-		s.ClearClearedAt()
-	})
-}
-
-// Exec executes the query.
-func (u *NoteUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the NoteCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for NoteCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *NoteUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -9,11 +9,9 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/predicate"
-	"github.com/tandian-dev/tandian/ent/schema"
 )
 
 // NoteUpdate is the builder for updating Note entities.
@@ -59,14 +57,16 @@ func (_u *NoteUpdate) SetNillableContent(v *string) *NoteUpdate {
 }
 
 // SetImages sets the "images" field.
-func (_u *NoteUpdate) SetImages(v []schema.Image) *NoteUpdate {
+func (_u *NoteUpdate) SetImages(v string) *NoteUpdate {
 	_u.mutation.SetImages(v)
 	return _u
 }
 
-// AppendImages appends value to the "images" field.
-func (_u *NoteUpdate) AppendImages(v []schema.Image) *NoteUpdate {
-	_u.mutation.AppendImages(v)
+// SetNillableImages sets the "images" field if the given value is not nil.
+func (_u *NoteUpdate) SetNillableImages(v *string) *NoteUpdate {
+	if v != nil {
+		_u.SetImages(*v)
+	}
 	return _u
 }
 
@@ -221,12 +221,7 @@ func (_u *NoteUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		_spec.SetField(note.FieldContent, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Images(); ok {
-		_spec.SetField(note.FieldImages, field.TypeJSON, value)
-	}
-	if value, ok := _u.mutation.AppendedImages(); ok {
-		_spec.AddModifier(func(u *sql.UpdateBuilder) {
-			sqljson.Append(u, note.FieldImages, value)
-		})
+		_spec.SetField(note.FieldImages, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Seq(); ok {
 		_spec.SetField(note.FieldSeq, field.TypeInt64, value)
@@ -306,14 +301,16 @@ func (_u *NoteUpdateOne) SetNillableContent(v *string) *NoteUpdateOne {
 }
 
 // SetImages sets the "images" field.
-func (_u *NoteUpdateOne) SetImages(v []schema.Image) *NoteUpdateOne {
+func (_u *NoteUpdateOne) SetImages(v string) *NoteUpdateOne {
 	_u.mutation.SetImages(v)
 	return _u
 }
 
-// AppendImages appends value to the "images" field.
-func (_u *NoteUpdateOne) AppendImages(v []schema.Image) *NoteUpdateOne {
-	_u.mutation.AppendImages(v)
+// SetNillableImages sets the "images" field if the given value is not nil.
+func (_u *NoteUpdateOne) SetNillableImages(v *string) *NoteUpdateOne {
+	if v != nil {
+		_u.SetImages(*v)
+	}
 	return _u
 }
 
@@ -498,12 +495,7 @@ func (_u *NoteUpdateOne) sqlSave(ctx context.Context) (_node *Note, err error) {
 		_spec.SetField(note.FieldContent, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Images(); ok {
-		_spec.SetField(note.FieldImages, field.TypeJSON, value)
-	}
-	if value, ok := _u.mutation.AppendedImages(); ok {
-		_spec.AddModifier(func(u *sql.UpdateBuilder) {
-			sqljson.Append(u, note.FieldImages, value)
-		})
+		_spec.SetField(note.FieldImages, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Seq(); ok {
 		_spec.SetField(note.FieldSeq, field.TypeInt64, value)

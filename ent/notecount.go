@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -121,27 +120,9 @@ func (_m *NoteCount) Unwrap() *NoteCount {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *NoteCount) String() string {
-	var builder strings.Builder
-	builder.WriteString("NoteCount(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("likes=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Likes))
-	builder.WriteString(", ")
-	builder.WriteString("comments=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Comments))
-	builder.WriteString(", ")
-	builder.WriteString("hot=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Hot))
-	builder.WriteString(", ")
-	builder.WriteString("version=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Version))
-	builder.WriteString(", ")
-	builder.WriteString("deleted=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Deleted))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("NoteCount(%v)", _m.ID)
 }
 
 // NoteCounts is a parsable slice of NoteCount.

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -105,21 +104,9 @@ func (_m *NoteEvent) Unwrap() *NoteEvent {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *NoteEvent) String() string {
-	var builder strings.Builder
-	builder.WriteString("NoteEvent(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("kind=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Kind))
-	builder.WriteString(", ")
-	builder.WriteString("note_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.NoteID))
-	builder.WriteString(", ")
-	builder.WriteString("author_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.AuthorID))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("NoteEvent(%v)", _m.ID)
 }
 
 // NoteEvents is a parsable slice of NoteEvent.

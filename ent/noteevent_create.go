@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/noteevent"
@@ -18,7 +17,6 @@ type NoteEventCreate struct {
 	config
 	mutation *NoteEventMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetKind sets the "kind" field.
@@ -121,7 +119,6 @@ func (_c *NoteEventCreate) createSpec() (*NoteEvent, *sqlgraph.CreateSpec) {
 		_node = &NoteEvent{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(noteevent.Table, sqlgraph.NewFieldSpec(noteevent.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -141,151 +138,11 @@ func (_c *NoteEventCreate) createSpec() (*NoteEvent, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.NoteEvent.Create().
-//		SetKind(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.NoteEventUpsert) {
-//			SetKind(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *NoteEventCreate) OnConflict(opts ...sql.ConflictOption) *NoteEventUpsertOne {
-	_c.conflict = opts
-	return &NoteEventUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.NoteEvent.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *NoteEventCreate) OnConflictColumns(columns ...string) *NoteEventUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &NoteEventUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// NoteEventUpsertOne is the builder for "upsert"-ing
-	//  one NoteEvent node.
-	NoteEventUpsertOne struct {
-		create *NoteEventCreate
-	}
-
-	// NoteEventUpsert is the "OnConflict" setter.
-	NoteEventUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.NoteEvent.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(noteevent.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *NoteEventUpsertOne) UpdateNewValues() *NoteEventUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(noteevent.FieldID)
-		}
-		if _, exists := u.create.mutation.Kind(); exists {
-			s.SetIgnore(noteevent.FieldKind)
-		}
-		if _, exists := u.create.mutation.NoteID(); exists {
-			s.SetIgnore(noteevent.FieldNoteID)
-		}
-		if _, exists := u.create.mutation.AuthorID(); exists {
-			s.SetIgnore(noteevent.FieldAuthorID)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.NoteEvent.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *NoteEventUpsertOne) Ignore() *NoteEventUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *NoteEventUpsertOne) DoNothing() *NoteEventUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the NoteEventCreate.OnConflict
-// documentation for more info.
-func (u *NoteEventUpsertOne) Update(set func(*NoteEventUpsert)) *NoteEventUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&NoteEventUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *NoteEventUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for NoteEventCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *NoteEventUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *NoteEventUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *NoteEventUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // NoteEventCreateBulk is the builder for creating many NoteEvent entities in bulk.
 type NoteEventCreateBulk struct {
 	config
 	err      error
 	builders []*NoteEventCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the NoteEvent entities in the database.
@@ -314,7 +171,6 @@ func (_c *NoteEventCreateBulk) Save(ctx context.Context) ([]*NoteEvent, error) {
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -365,129 +221,6 @@ func (_c *NoteEventCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *NoteEventCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.NoteEvent.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.NoteEventUpsert) {
-//			SetKind(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *NoteEventCreateBulk) OnConflict(opts ...sql.ConflictOption) *NoteEventUpsertBulk {
-	_c.conflict = opts
-	return &NoteEventUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.NoteEvent.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *NoteEventCreateBulk) OnConflictColumns(columns ...string) *NoteEventUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &NoteEventUpsertBulk{
-		create: _c,
-	}
-}
-
-// NoteEventUpsertBulk is the builder for "upsert"-ing
-// a bulk of NoteEvent nodes.
-type NoteEventUpsertBulk struct {
-	create *NoteEventCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.NoteEvent.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(noteevent.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *NoteEventUpsertBulk) UpdateNewValues() *NoteEventUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(noteevent.FieldID)
-			}
-			if _, exists := b.mutation.Kind(); exists {
-				s.SetIgnore(noteevent.FieldKind)
-			}
-			if _, exists := b.mutation.NoteID(); exists {
-				s.SetIgnore(noteevent.FieldNoteID)
-			}
-			if _, exists := b.mutation.AuthorID(); exists {
-				s.SetIgnore(noteevent.FieldAuthorID)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.NoteEvent.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *NoteEventUpsertBulk) Ignore() *NoteEventUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *NoteEventUpsertBulk) DoNothing() *NoteEventUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the NoteEventCreateBulk.OnConflict
-// documentation for more info.
-func (u *NoteEventUpsertBulk) Update(set func(*NoteEventUpsert)) *NoteEventUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&NoteEventUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *NoteEventUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the NoteEventCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for NoteEventCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *NoteEventUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -287,95 +286,9 @@ func (_m *Order) Unwrap() *Order {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *Order) String() string {
-	var builder strings.Builder
-	builder.WriteString("Order(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("user_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.UserID))
-	builder.WriteString(", ")
-	builder.WriteString("voucher_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.VoucherID))
-	builder.WriteString(", ")
-	builder.WriteString("shop_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ShopID))
-	builder.WriteString(", ")
-	builder.WriteString("status=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Status))
-	builder.WriteString(", ")
-	builder.WriteString("one_per_user=")
-	builder.WriteString(fmt.Sprintf("%v", _m.OnePerUser))
-	builder.WriteString(", ")
-	builder.WriteString("flash=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Flash))
-	builder.WriteString(", ")
-	builder.WriteString("pay_value=")
-	builder.WriteString(fmt.Sprintf("%v", _m.PayValue))
-	builder.WriteString(", ")
-	if v := _m.TermsID; v != nil {
-		builder.WriteString("terms_id=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.PayMethod; v != nil {
-		builder.WriteString("pay_method=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.Failure; v != nil {
-		builder.WriteString("failure=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	if v := _m.Idempotency; v != nil {
-		builder.WriteString("idempotency=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("version=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Version))
-	builder.WriteString(", ")
-	builder.WriteString("tallied=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Tallied))
-	builder.WriteString(", ")
-	builder.WriteString("created_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CreatedAt))
-	builder.WriteString(", ")
-	builder.WriteString("pay_before=")
-	builder.WriteString(fmt.Sprintf("%v", _m.PayBefore))
-	builder.WriteString(", ")
-	if v := _m.PaidAt; v != nil {
-		builder.WriteString("paid_at=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.UsedAt; v != nil {
-		builder.WriteString("used_at=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.RedeemedBy; v != nil {
-		builder.WriteString("redeemed_by=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.RedemptionDisputedAt; v != nil {
-		builder.WriteString("redemption_disputed_at=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.CancelledAt; v != nil {
-		builder.WriteString("cancelled_at=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.RefundedAt; v != nil {
-		builder.WriteString("refunded_at=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("Order(%v)", _m.ID)
 }
 
 // Orders is a parsable slice of Order.

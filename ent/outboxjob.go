@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -164,50 +163,9 @@ func (_m *OutboxJob) Unwrap() *OutboxJob {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *OutboxJob) String() string {
-	var builder strings.Builder
-	builder.WriteString("OutboxJob(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("topic=")
-	builder.WriteString(_m.Topic)
-	builder.WriteString(", ")
-	builder.WriteString("payload=")
-	builder.WriteString(_m.Payload)
-	builder.WriteString(", ")
-	builder.WriteString("tries=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Tries))
-	builder.WriteString(", ")
-	builder.WriteString("failures=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Failures))
-	builder.WriteString(", ")
-	if v := _m.LastError; v != nil {
-		builder.WriteString("last_error=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("created_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CreatedAt))
-	builder.WriteString(", ")
-	builder.WriteString("due_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.DueAt))
-	builder.WriteString(", ")
-	if v := _m.DoneAt; v != nil {
-		builder.WriteString("done_at=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.ParkedAt; v != nil {
-		builder.WriteString("parked_at=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.KeepUntil; v != nil {
-		builder.WriteString("keep_until=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("OutboxJob(%v)", _m.ID)
 }
 
 // OutboxJobs is a parsable slice of OutboxJob.

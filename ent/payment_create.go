@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/order"
@@ -19,7 +18,6 @@ type PaymentCreate struct {
 	config
 	mutation *PaymentMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetOrderID sets the "order_id" field.
@@ -219,7 +217,6 @@ func (_c *PaymentCreate) createSpec() (*Payment, *sqlgraph.CreateSpec) {
 		_node = &Payment{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(payment.Table, sqlgraph.NewFieldSpec(payment.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -272,225 +269,11 @@ func (_c *PaymentCreate) createSpec() (*Payment, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Payment.Create().
-//		SetOrderID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.PaymentUpsert) {
-//			SetOrderID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *PaymentCreate) OnConflict(opts ...sql.ConflictOption) *PaymentUpsertOne {
-	_c.conflict = opts
-	return &PaymentUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Payment.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *PaymentCreate) OnConflictColumns(columns ...string) *PaymentUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &PaymentUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// PaymentUpsertOne is the builder for "upsert"-ing
-	//  one Payment node.
-	PaymentUpsertOne struct {
-		create *PaymentCreate
-	}
-
-	// PaymentUpsert is the "OnConflict" setter.
-	PaymentUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// SetState sets the "state" field.
-func (u *PaymentUpsert) SetState(v payment.State) *PaymentUpsert {
-	u.Set(payment.FieldState, v)
-	return u
-}
-
-// UpdateState sets the "state" field to the value that was provided on create.
-func (u *PaymentUpsert) UpdateState() *PaymentUpsert {
-	u.SetExcluded(payment.FieldState)
-	return u
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *PaymentUpsert) SetUpdatedAt(v int64) *PaymentUpsert {
-	u.Set(payment.FieldUpdatedAt, v)
-	return u
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *PaymentUpsert) UpdateUpdatedAt() *PaymentUpsert {
-	u.SetExcluded(payment.FieldUpdatedAt)
-	return u
-}
-
-// AddUpdatedAt adds v to the "updated_at" field.
-func (u *PaymentUpsert) AddUpdatedAt(v int64) *PaymentUpsert {
-	u.Add(payment.FieldUpdatedAt, v)
-	return u
-}
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.Payment.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(payment.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *PaymentUpsertOne) UpdateNewValues() *PaymentUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(payment.FieldID)
-		}
-		if _, exists := u.create.mutation.OrderID(); exists {
-			s.SetIgnore(payment.FieldOrderID)
-		}
-		if _, exists := u.create.mutation.Attempt(); exists {
-			s.SetIgnore(payment.FieldAttempt)
-		}
-		if _, exists := u.create.mutation.Method(); exists {
-			s.SetIgnore(payment.FieldMethod)
-		}
-		if _, exists := u.create.mutation.Amount(); exists {
-			s.SetIgnore(payment.FieldAmount)
-		}
-		if _, exists := u.create.mutation.Currency(); exists {
-			s.SetIgnore(payment.FieldCurrency)
-		}
-		if _, exists := u.create.mutation.CreatedAt(); exists {
-			s.SetIgnore(payment.FieldCreatedAt)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Payment.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *PaymentUpsertOne) Ignore() *PaymentUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *PaymentUpsertOne) DoNothing() *PaymentUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the PaymentCreate.OnConflict
-// documentation for more info.
-func (u *PaymentUpsertOne) Update(set func(*PaymentUpsert)) *PaymentUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&PaymentUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetState sets the "state" field.
-func (u *PaymentUpsertOne) SetState(v payment.State) *PaymentUpsertOne {
-	return u.Update(func(s *PaymentUpsert) {
-		s.SetState(v)
-	})
-}
-
-// UpdateState sets the "state" field to the value that was provided on create.
-func (u *PaymentUpsertOne) UpdateState() *PaymentUpsertOne {
-	return u.Update(func(s *PaymentUpsert) {
-		s.UpdateState()
-	})
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *PaymentUpsertOne) SetUpdatedAt(v int64) *PaymentUpsertOne {
-	return u.Update(func(s *PaymentUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// AddUpdatedAt adds v to the "updated_at" field.
-func (u *PaymentUpsertOne) AddUpdatedAt(v int64) *PaymentUpsertOne {
-	return u.Update(func(s *PaymentUpsert) {
-		s.AddUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *PaymentUpsertOne) UpdateUpdatedAt() *PaymentUpsertOne {
-	return u.Update(func(s *PaymentUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// Exec executes the query.
-func (u *PaymentUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for PaymentCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *PaymentUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *PaymentUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *PaymentUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // PaymentCreateBulk is the builder for creating many Payment entities in bulk.
 type PaymentCreateBulk struct {
 	config
 	err      error
 	builders []*PaymentCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the Payment entities in the database.
@@ -520,7 +303,6 @@ func (_c *PaymentCreateBulk) Save(ctx context.Context) ([]*Payment, error) {
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -571,173 +353,6 @@ func (_c *PaymentCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *PaymentCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.Payment.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.PaymentUpsert) {
-//			SetOrderID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *PaymentCreateBulk) OnConflict(opts ...sql.ConflictOption) *PaymentUpsertBulk {
-	_c.conflict = opts
-	return &PaymentUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.Payment.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *PaymentCreateBulk) OnConflictColumns(columns ...string) *PaymentUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &PaymentUpsertBulk{
-		create: _c,
-	}
-}
-
-// PaymentUpsertBulk is the builder for "upsert"-ing
-// a bulk of Payment nodes.
-type PaymentUpsertBulk struct {
-	create *PaymentCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.Payment.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(payment.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *PaymentUpsertBulk) UpdateNewValues() *PaymentUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(payment.FieldID)
-			}
-			if _, exists := b.mutation.OrderID(); exists {
-				s.SetIgnore(payment.FieldOrderID)
-			}
-			if _, exists := b.mutation.Attempt(); exists {
-				s.SetIgnore(payment.FieldAttempt)
-			}
-			if _, exists := b.mutation.Method(); exists {
-				s.SetIgnore(payment.FieldMethod)
-			}
-			if _, exists := b.mutation.Amount(); exists {
-				s.SetIgnore(payment.FieldAmount)
-			}
-			if _, exists := b.mutation.Currency(); exists {
-				s.SetIgnore(payment.FieldCurrency)
-			}
-			if _, exists := b.mutation.CreatedAt(); exists {
-				s.SetIgnore(payment.FieldCreatedAt)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.Payment.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *PaymentUpsertBulk) Ignore() *PaymentUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *PaymentUpsertBulk) DoNothing() *PaymentUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the PaymentCreateBulk.OnConflict
-// documentation for more info.
-func (u *PaymentUpsertBulk) Update(set func(*PaymentUpsert)) *PaymentUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&PaymentUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// SetState sets the "state" field.
-func (u *PaymentUpsertBulk) SetState(v payment.State) *PaymentUpsertBulk {
-	return u.Update(func(s *PaymentUpsert) {
-		s.SetState(v)
-	})
-}
-
-// UpdateState sets the "state" field to the value that was provided on create.
-func (u *PaymentUpsertBulk) UpdateState() *PaymentUpsertBulk {
-	return u.Update(func(s *PaymentUpsert) {
-		s.UpdateState()
-	})
-}
-
-// SetUpdatedAt sets the "updated_at" field.
-func (u *PaymentUpsertBulk) SetUpdatedAt(v int64) *PaymentUpsertBulk {
-	return u.Update(func(s *PaymentUpsert) {
-		s.SetUpdatedAt(v)
-	})
-}
-
-// AddUpdatedAt adds v to the "updated_at" field.
-func (u *PaymentUpsertBulk) AddUpdatedAt(v int64) *PaymentUpsertBulk {
-	return u.Update(func(s *PaymentUpsert) {
-		s.AddUpdatedAt(v)
-	})
-}
-
-// UpdateUpdatedAt sets the "updated_at" field to the value that was provided on create.
-func (u *PaymentUpsertBulk) UpdateUpdatedAt() *PaymentUpsertBulk {
-	return u.Update(func(s *PaymentUpsert) {
-		s.UpdateUpdatedAt()
-	})
-}
-
-// Exec executes the query.
-func (u *PaymentUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the PaymentCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for PaymentCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *PaymentUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

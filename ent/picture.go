@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -155,41 +154,9 @@ func (_m *Picture) Unwrap() *Picture {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *Picture) String() string {
-	var builder strings.Builder
-	builder.WriteString("Picture(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("hash=")
-	builder.WriteString(_m.Hash)
-	builder.WriteString(", ")
-	builder.WriteString("format=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Format))
-	builder.WriteString(", ")
-	builder.WriteString("width=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Width))
-	builder.WriteString(", ")
-	builder.WriteString("height=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Height))
-	builder.WriteString(", ")
-	builder.WriteString("bytes=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Bytes))
-	builder.WriteString(", ")
-	if v := _m.UploaderID; v != nil {
-		builder.WriteString("uploader_id=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	builder.WriteString("stored=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Stored))
-	builder.WriteString(", ")
-	builder.WriteString("created_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CreatedAt))
-	builder.WriteString(", ")
-	builder.WriteString("touched_at=")
-	builder.WriteString(fmt.Sprintf("%v", _m.TouchedAt))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("Picture(%v)", _m.ID)
 }
 
 // Pictures is a parsable slice of Picture.

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -104,21 +103,9 @@ func (_m *PictureUse) Unwrap() *PictureUse {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *PictureUse) String() string {
-	var builder strings.Builder
-	builder.WriteString("PictureUse(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("picture_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.PictureID))
-	builder.WriteString(", ")
-	builder.WriteString("kind=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Kind))
-	builder.WriteString(", ")
-	builder.WriteString("owner_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.OwnerID))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("PictureUse(%v)", _m.ID)
 }
 
 // PictureUses is a parsable slice of PictureUse.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/pictureuse"
@@ -18,7 +17,6 @@ type PictureUseCreate struct {
 	config
 	mutation *PictureUseMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetPictureID sets the "picture_id" field.
@@ -121,7 +119,6 @@ func (_c *PictureUseCreate) createSpec() (*PictureUse, *sqlgraph.CreateSpec) {
 		_node = &PictureUse{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(pictureuse.Table, sqlgraph.NewFieldSpec(pictureuse.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -141,151 +138,11 @@ func (_c *PictureUseCreate) createSpec() (*PictureUse, *sqlgraph.CreateSpec) {
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.PictureUse.Create().
-//		SetPictureID(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.PictureUseUpsert) {
-//			SetPictureID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *PictureUseCreate) OnConflict(opts ...sql.ConflictOption) *PictureUseUpsertOne {
-	_c.conflict = opts
-	return &PictureUseUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.PictureUse.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *PictureUseCreate) OnConflictColumns(columns ...string) *PictureUseUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &PictureUseUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// PictureUseUpsertOne is the builder for "upsert"-ing
-	//  one PictureUse node.
-	PictureUseUpsertOne struct {
-		create *PictureUseCreate
-	}
-
-	// PictureUseUpsert is the "OnConflict" setter.
-	PictureUseUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.PictureUse.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(pictureuse.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *PictureUseUpsertOne) UpdateNewValues() *PictureUseUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(pictureuse.FieldID)
-		}
-		if _, exists := u.create.mutation.PictureID(); exists {
-			s.SetIgnore(pictureuse.FieldPictureID)
-		}
-		if _, exists := u.create.mutation.Kind(); exists {
-			s.SetIgnore(pictureuse.FieldKind)
-		}
-		if _, exists := u.create.mutation.OwnerID(); exists {
-			s.SetIgnore(pictureuse.FieldOwnerID)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.PictureUse.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *PictureUseUpsertOne) Ignore() *PictureUseUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *PictureUseUpsertOne) DoNothing() *PictureUseUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the PictureUseCreate.OnConflict
-// documentation for more info.
-func (u *PictureUseUpsertOne) Update(set func(*PictureUseUpsert)) *PictureUseUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&PictureUseUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *PictureUseUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for PictureUseCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *PictureUseUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *PictureUseUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *PictureUseUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // PictureUseCreateBulk is the builder for creating many PictureUse entities in bulk.
 type PictureUseCreateBulk struct {
 	config
 	err      error
 	builders []*PictureUseCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the PictureUse entities in the database.
@@ -314,7 +171,6 @@ func (_c *PictureUseCreateBulk) Save(ctx context.Context) ([]*PictureUse, error)
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -365,129 +221,6 @@ func (_c *PictureUseCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *PictureUseCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.PictureUse.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.PictureUseUpsert) {
-//			SetPictureID(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *PictureUseCreateBulk) OnConflict(opts ...sql.ConflictOption) *PictureUseUpsertBulk {
-	_c.conflict = opts
-	return &PictureUseUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.PictureUse.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *PictureUseCreateBulk) OnConflictColumns(columns ...string) *PictureUseUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &PictureUseUpsertBulk{
-		create: _c,
-	}
-}
-
-// PictureUseUpsertBulk is the builder for "upsert"-ing
-// a bulk of PictureUse nodes.
-type PictureUseUpsertBulk struct {
-	create *PictureUseCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.PictureUse.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(pictureuse.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *PictureUseUpsertBulk) UpdateNewValues() *PictureUseUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(pictureuse.FieldID)
-			}
-			if _, exists := b.mutation.PictureID(); exists {
-				s.SetIgnore(pictureuse.FieldPictureID)
-			}
-			if _, exists := b.mutation.Kind(); exists {
-				s.SetIgnore(pictureuse.FieldKind)
-			}
-			if _, exists := b.mutation.OwnerID(); exists {
-				s.SetIgnore(pictureuse.FieldOwnerID)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.PictureUse.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *PictureUseUpsertBulk) Ignore() *PictureUseUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *PictureUseUpsertBulk) DoNothing() *PictureUseUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the PictureUseCreateBulk.OnConflict
-// documentation for more info.
-func (u *PictureUseUpsertBulk) Update(set func(*PictureUseUpsert)) *PictureUseUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&PictureUseUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *PictureUseUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the PictureUseCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for PictureUseCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *PictureUseUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

@@ -3,8 +3,6 @@
 package ent
 
 import (
-	"time"
-
 	"github.com/tandian-dev/tandian/ent/balance"
 	"github.com/tandian-dev/tandian/ent/balanceentry"
 	"github.com/tandian-dev/tandian/ent/comment"
@@ -30,514 +28,93 @@ import (
 	"github.com/tandian-dev/tandian/ent/voucherterms"
 )
 
-// The init function reads all schema descriptors with runtime code
-// (default values, validators, hooks and policies) and stitches it
-// to their package variables.
+// The init function sets the defaults and the validators of the schema.
 func init() {
-	balanceFields := schema.Balance{}.Fields()
-	_ = balanceFields
-	// balanceDescAmount is the schema descriptor for amount field.
-	balanceDescAmount := balanceFields[1].Descriptor()
-	// balance.DefaultAmount holds the default value on creation for the amount field.
-	balance.DefaultAmount = balanceDescAmount.Default.(int64)
-	balanceentryFields := schema.BalanceEntry{}.Fields()
-	_ = balanceentryFields
-	// balanceentryDescReason is the schema descriptor for reason field.
-	balanceentryDescReason := balanceentryFields[6].Descriptor()
-	// balanceentry.DefaultReason holds the default value on creation for the reason field.
-	balanceentry.DefaultReason = balanceentryDescReason.Default.(string)
-	// balanceentry.ReasonValidator is a validator for the "reason" field. It is called by the builders before save.
-	balanceentry.ReasonValidator = balanceentryDescReason.Validators[0].(func(string) error)
-	commentFields := schema.Comment{}.Fields()
-	_ = commentFields
-	// commentDescLikeCount is the schema descriptor for like_count field.
-	commentDescLikeCount := commentFields[6].Descriptor()
-	// comment.DefaultLikeCount holds the default value on creation for the like_count field.
-	comment.DefaultLikeCount = commentDescLikeCount.Default.(int)
-	// commentDescReplyCount is the schema descriptor for reply_count field.
-	commentDescReplyCount := commentFields[7].Descriptor()
-	// comment.DefaultReplyCount holds the default value on creation for the reply_count field.
-	comment.DefaultReplyCount = commentDescReplyCount.Default.(int)
-	// commentDescVersion is the schema descriptor for version field.
-	commentDescVersion := commentFields[8].Descriptor()
-	// comment.DefaultVersion holds the default value on creation for the version field.
-	comment.DefaultVersion = commentDescVersion.Default.(int64)
-	deviceFields := schema.Device{}.Fields()
-	_ = deviceFields
-	// deviceDescGeneration is the schema descriptor for generation field.
-	deviceDescGeneration := deviceFields[2].Descriptor()
-	// device.DefaultGeneration holds the default value on creation for the generation field.
-	device.DefaultGeneration = deviceDescGeneration.Default.(int64)
-	// deviceDescCreatedAt is the schema descriptor for created_at field.
-	deviceDescCreatedAt := deviceFields[3].Descriptor()
-	// device.DefaultCreatedAt holds the default value on creation for the created_at field.
-	device.DefaultCreatedAt = deviceDescCreatedAt.Default.(func() time.Time)
-	// deviceDescUsedAt is the schema descriptor for used_at field.
-	deviceDescUsedAt := deviceFields[4].Descriptor()
-	// device.DefaultUsedAt holds the default value on creation for the used_at field.
-	device.DefaultUsedAt = deviceDescUsedAt.Default.(func() time.Time)
-	feedheadFields := schema.FeedHead{}.Fields()
-	_ = feedheadFields
-	// feedheadDescSeq is the schema descriptor for seq field.
-	feedheadDescSeq := feedheadFields[1].Descriptor()
-	// feedhead.DefaultSeq holds the default value on creation for the seq field.
-	feedhead.DefaultSeq = feedheadDescSeq.Default.(int64)
-	// feedheadDescFollows is the schema descriptor for follows field.
-	feedheadDescFollows := feedheadFields[2].Descriptor()
-	// feedhead.DefaultFollows holds the default value on creation for the follows field.
-	feedhead.DefaultFollows = feedheadDescFollows.Default.(int64)
-	flashsaleFields := schema.FlashSale{}.Fields()
-	_ = flashsaleFields
-	// flashsaleDescPartition is the schema descriptor for partition field.
-	flashsaleDescPartition := flashsaleFields[6].Descriptor()
-	// flashsale.PartitionValidator is a validator for the "partition" field. It is called by the builders before save.
-	flashsale.PartitionValidator = flashsaleDescPartition.Validators[0].(func(int) error)
-	// flashsaleDescBuckets is the schema descriptor for buckets field.
-	flashsaleDescBuckets := flashsaleFields[7].Descriptor()
-	// flashsale.BucketsValidator is a validator for the "buckets" field. It is called by the builders before save.
-	flashsale.BucketsValidator = flashsaleDescBuckets.Validators[0].(func(int) error)
-	// flashsaleDescEditSeq is the schema descriptor for edit_seq field.
-	flashsaleDescEditSeq := flashsaleFields[8].Descriptor()
-	// flashsale.DefaultEditSeq holds the default value on creation for the edit_seq field.
-	flashsale.DefaultEditSeq = flashsaleDescEditSeq.Default.(int64)
-	idsegmentFields := schema.IDSegment{}.Fields()
-	_ = idsegmentFields
-	// idsegmentDescID is the schema descriptor for id field.
-	idsegmentDescID := idsegmentFields[0].Descriptor()
-	// idsegment.IDValidator is a validator for the "id" field. It is called by the builders before save.
-	idsegment.IDValidator = func() func(string) error {
-		validators := idsegmentDescID.Validators
-		fns := [...]func(string) error{
-			validators[0].(func(string) error),
-			validators[1].(func(string) error),
-		}
-		return func(id string) error {
-			for _, fn := range fns {
-				if err := fn(id); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}()
-	lockfenceFields := schema.LockFence{}.Fields()
-	_ = lockfenceFields
-	// lockfenceDescID is the schema descriptor for id field.
-	lockfenceDescID := lockfenceFields[0].Descriptor()
-	// lockfence.IDValidator is a validator for the "id" field. It is called by the builders before save.
-	lockfence.IDValidator = func() func(string) error {
-		validators := lockfenceDescID.Validators
-		fns := [...]func(string) error{
-			validators[0].(func(string) error),
-			validators[1].(func(string) error),
-		}
-		return func(id string) error {
-			for _, fn := range fns {
-				if err := fn(id); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}()
-	noteFields := schema.Note{}.Fields()
-	_ = noteFields
-	// noteDescExternalID is the schema descriptor for external_id field.
-	noteDescExternalID := noteFields[1].Descriptor()
-	// note.ExternalIDValidator is a validator for the "external_id" field. It is called by the builders before save.
-	note.ExternalIDValidator = noteDescExternalID.Validators[0].(func(string) error)
-	// noteDescTitle is the schema descriptor for title field.
-	noteDescTitle := noteFields[4].Descriptor()
-	// note.TitleValidator is a validator for the "title" field. It is called by the builders before save.
-	note.TitleValidator = noteDescTitle.Validators[0].(func(string) error)
-	// noteDescImages is the schema descriptor for images field.
-	noteDescImages := noteFields[6].Descriptor()
-	// note.DefaultImages holds the default value on creation for the images field.
-	note.DefaultImages = noteDescImages.Default.([]schema.Image)
-	notecountFields := schema.NoteCount{}.Fields()
-	_ = notecountFields
-	// notecountDescLikes is the schema descriptor for likes field.
-	notecountDescLikes := notecountFields[1].Descriptor()
-	// notecount.DefaultLikes holds the default value on creation for the likes field.
-	notecount.DefaultLikes = notecountDescLikes.Default.(int)
-	// notecountDescComments is the schema descriptor for comments field.
-	notecountDescComments := notecountFields[2].Descriptor()
-	// notecount.DefaultComments holds the default value on creation for the comments field.
-	notecount.DefaultComments = notecountDescComments.Default.(int)
-	// notecountDescVersion is the schema descriptor for version field.
-	notecountDescVersion := notecountFields[4].Descriptor()
-	// notecount.DefaultVersion holds the default value on creation for the version field.
-	notecount.DefaultVersion = notecountDescVersion.Default.(int64)
-	// notecountDescDeleted is the schema descriptor for deleted field.
-	notecountDescDeleted := notecountFields[5].Descriptor()
-	// notecount.DefaultDeleted holds the default value on creation for the deleted field.
-	notecount.DefaultDeleted = notecountDescDeleted.Default.(bool)
-	orderFields := schema.Order{}.Fields()
-	_ = orderFields
-	// orderDescFailure is the schema descriptor for failure field.
-	orderDescFailure := orderFields[10].Descriptor()
-	// order.FailureValidator is a validator for the "failure" field. It is called by the builders before save.
-	order.FailureValidator = orderDescFailure.Validators[0].(func(string) error)
-	// orderDescIdempotency is the schema descriptor for idempotency field.
-	orderDescIdempotency := orderFields[11].Descriptor()
-	// order.IdempotencyValidator is a validator for the "idempotency" field. It is called by the builders before save.
-	order.IdempotencyValidator = orderDescIdempotency.Validators[0].(func(string) error)
-	// orderDescVersion is the schema descriptor for version field.
-	orderDescVersion := orderFields[12].Descriptor()
-	// order.DefaultVersion holds the default value on creation for the version field.
-	order.DefaultVersion = orderDescVersion.Default.(int64)
-	// orderDescTallied is the schema descriptor for tallied field.
-	orderDescTallied := orderFields[13].Descriptor()
-	// order.DefaultTallied holds the default value on creation for the tallied field.
-	order.DefaultTallied = orderDescTallied.Default.(bool)
-	outboxjobFields := schema.OutboxJob{}.Fields()
-	_ = outboxjobFields
-	// outboxjobDescTopic is the schema descriptor for topic field.
-	outboxjobDescTopic := outboxjobFields[1].Descriptor()
-	// outboxjob.TopicValidator is a validator for the "topic" field. It is called by the builders before save.
-	outboxjob.TopicValidator = func() func(string) error {
-		validators := outboxjobDescTopic.Validators
-		fns := [...]func(string) error{
-			validators[0].(func(string) error),
-			validators[1].(func(string) error),
-		}
-		return func(topic string) error {
-			for _, fn := range fns {
-				if err := fn(topic); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}()
-	// outboxjobDescTries is the schema descriptor for tries field.
-	outboxjobDescTries := outboxjobFields[3].Descriptor()
-	// outboxjob.DefaultTries holds the default value on creation for the tries field.
-	outboxjob.DefaultTries = outboxjobDescTries.Default.(int)
-	// outboxjobDescFailures is the schema descriptor for failures field.
-	outboxjobDescFailures := outboxjobFields[4].Descriptor()
-	// outboxjob.DefaultFailures holds the default value on creation for the failures field.
-	outboxjob.DefaultFailures = outboxjobDescFailures.Default.(int)
-	// outboxjobDescLastError is the schema descriptor for last_error field.
-	outboxjobDescLastError := outboxjobFields[5].Descriptor()
-	// outboxjob.LastErrorValidator is a validator for the "last_error" field. It is called by the builders before save.
-	outboxjob.LastErrorValidator = outboxjobDescLastError.Validators[0].(func(string) error)
-	paymentFields := schema.Payment{}.Fields()
-	_ = paymentFields
-	// paymentDescAttempt is the schema descriptor for attempt field.
-	paymentDescAttempt := paymentFields[2].Descriptor()
-	// payment.AttemptValidator is a validator for the "attempt" field. It is called by the builders before save.
-	payment.AttemptValidator = paymentDescAttempt.Validators[0].(func(int) error)
-	// paymentDescCurrency is the schema descriptor for currency field.
-	paymentDescCurrency := paymentFields[5].Descriptor()
-	// payment.DefaultCurrency holds the default value on creation for the currency field.
-	payment.DefaultCurrency = paymentDescCurrency.Default.(string)
-	// payment.CurrencyValidator is a validator for the "currency" field. It is called by the builders before save.
-	payment.CurrencyValidator = paymentDescCurrency.Validators[0].(func(string) error)
-	pictureFields := schema.Picture{}.Fields()
-	_ = pictureFields
-	// pictureDescHash is the schema descriptor for hash field.
-	pictureDescHash := pictureFields[1].Descriptor()
-	// picture.HashValidator is a validator for the "hash" field. It is called by the builders before save.
-	picture.HashValidator = pictureDescHash.Validators[0].(func(string) error)
-	// pictureDescStored is the schema descriptor for stored field.
-	pictureDescStored := pictureFields[7].Descriptor()
-	// picture.DefaultStored holds the default value on creation for the stored field.
-	picture.DefaultStored = pictureDescStored.Default.(bool)
-	sessionFields := schema.Session{}.Fields()
-	_ = sessionFields
-	// sessionDescCreatedAt is the schema descriptor for created_at field.
-	sessionDescCreatedAt := sessionFields[2].Descriptor()
-	// session.DefaultCreatedAt holds the default value on creation for the created_at field.
-	session.DefaultCreatedAt = sessionDescCreatedAt.Default.(func() time.Time)
-	// sessionDescDevice is the schema descriptor for device field.
-	sessionDescDevice := sessionFields[5].Descriptor()
-	// session.DeviceValidator is a validator for the "device" field. It is called by the builders before save.
-	session.DeviceValidator = sessionDescDevice.Validators[0].(func(string) error)
-	// sessionDescID is the schema descriptor for id field.
-	sessionDescID := sessionFields[0].Descriptor()
-	// session.IDValidator is a validator for the "id" field. It is called by the builders before save.
-	session.IDValidator = sessionDescID.Validators[0].(func(string) error)
-	settingFields := schema.Setting{}.Fields()
-	_ = settingFields
-	// settingDescValue is the schema descriptor for value field.
-	settingDescValue := settingFields[1].Descriptor()
-	// setting.ValueValidator is a validator for the "value" field. It is called by the builders before save.
-	setting.ValueValidator = settingDescValue.Validators[0].(func(string) error)
-	// settingDescID is the schema descriptor for id field.
-	settingDescID := settingFields[0].Descriptor()
-	// setting.IDValidator is a validator for the "id" field. It is called by the builders before save.
-	setting.IDValidator = func() func(string) error {
-		validators := settingDescID.Validators
-		fns := [...]func(string) error{
-			validators[0].(func(string) error),
-			validators[1].(func(string) error),
-		}
-		return func(id string) error {
-			for _, fn := range fns {
-				if err := fn(id); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}()
-	shopFields := schema.Shop{}.Fields()
-	_ = shopFields
-	// shopDescExternalID is the schema descriptor for external_id field.
-	shopDescExternalID := shopFields[1].Descriptor()
-	// shop.ExternalIDValidator is a validator for the "external_id" field. It is called by the builders before save.
-	shop.ExternalIDValidator = shopDescExternalID.Validators[0].(func(string) error)
-	// shopDescName is the schema descriptor for name field.
-	shopDescName := shopFields[4].Descriptor()
-	// shop.NameValidator is a validator for the "name" field. It is called by the builders before save.
-	shop.NameValidator = func() func(string) error {
-		validators := shopDescName.Validators
-		fns := [...]func(string) error{
-			validators[0].(func(string) error),
-			validators[1].(func(string) error),
-		}
-		return func(name string) error {
-			for _, fn := range fns {
-				if err := fn(name); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}()
-	// shopDescImages is the schema descriptor for images field.
-	shopDescImages := shopFields[5].Descriptor()
-	// shop.DefaultImages holds the default value on creation for the images field.
-	shop.DefaultImages = shopDescImages.Default.([]schema.Image)
-	// shopDescArea is the schema descriptor for area field.
-	shopDescArea := shopFields[6].Descriptor()
-	// shop.AreaValidator is a validator for the "area" field. It is called by the builders before save.
-	shop.AreaValidator = shopDescArea.Validators[0].(func(string) error)
-	// shopDescAddress is the schema descriptor for address field.
-	shopDescAddress := shopFields[7].Descriptor()
-	// shop.DefaultAddress holds the default value on creation for the address field.
-	shop.DefaultAddress = shopDescAddress.Default.(string)
-	// shop.AddressValidator is a validator for the "address" field. It is called by the builders before save.
-	shop.AddressValidator = shopDescAddress.Validators[0].(func(string) error)
-	// shopDescSold is the schema descriptor for sold field.
-	shopDescSold := shopFields[12].Descriptor()
-	// shop.DefaultSold holds the default value on creation for the sold field.
-	shop.DefaultSold = shopDescSold.Default.(int)
-	// shopDescCommentCount is the schema descriptor for comment_count field.
-	shopDescCommentCount := shopFields[13].Descriptor()
-	// shop.DefaultCommentCount holds the default value on creation for the comment_count field.
-	shop.DefaultCommentCount = shopDescCommentCount.Default.(int)
-	// shopDescScore is the schema descriptor for score field.
-	shopDescScore := shopFields[14].Descriptor()
-	// shop.DefaultScore holds the default value on creation for the score field.
-	shop.DefaultScore = shopDescScore.Default.(float64)
-	// shopDescOpenHours is the schema descriptor for open_hours field.
-	shopDescOpenHours := shopFields[15].Descriptor()
-	// shop.OpenHoursValidator is a validator for the "open_hours" field. It is called by the builders before save.
-	shop.OpenHoursValidator = shopDescOpenHours.Validators[0].(func(string) error)
-	// shopDescVersion is the schema descriptor for version field.
-	shopDescVersion := shopFields[16].Descriptor()
-	// shop.DefaultVersion holds the default value on creation for the version field.
-	shop.DefaultVersion = shopDescVersion.Default.(int64)
-	// shopDescCreatedAt is the schema descriptor for created_at field.
-	shopDescCreatedAt := shopFields[18].Descriptor()
-	// shop.DefaultCreatedAt holds the default value on creation for the created_at field.
-	shop.DefaultCreatedAt = shopDescCreatedAt.Default.(func() time.Time)
-	// shopDescUpdatedAt is the schema descriptor for updated_at field.
-	shopDescUpdatedAt := shopFields[19].Descriptor()
-	// shop.DefaultUpdatedAt holds the default value on creation for the updated_at field.
-	shop.DefaultUpdatedAt = shopDescUpdatedAt.Default.(func() time.Time)
-	// shop.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.
-	shop.UpdateDefaultUpdatedAt = shopDescUpdatedAt.UpdateDefault.(func() time.Time)
-	shoptypeFields := schema.ShopType{}.Fields()
-	_ = shoptypeFields
-	// shoptypeDescKey is the schema descriptor for key field.
-	shoptypeDescKey := shoptypeFields[1].Descriptor()
-	// shoptype.KeyValidator is a validator for the "key" field. It is called by the builders before save.
-	shoptype.KeyValidator = shoptypeDescKey.Validators[0].(func(string) error)
-	// shoptypeDescName is the schema descriptor for name field.
-	shoptypeDescName := shoptypeFields[2].Descriptor()
-	// shoptype.NameValidator is a validator for the "name" field. It is called by the builders before save.
-	shoptype.NameValidator = func() func(string) error {
-		validators := shoptypeDescName.Validators
-		fns := [...]func(string) error{
-			validators[0].(func(string) error),
-			validators[1].(func(string) error),
-		}
-		return func(name string) error {
-			for _, fn := range fns {
-				if err := fn(name); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}()
-	userFields := schema.User{}.Fields()
-	_ = userFields
-	// userDescPhone is the schema descriptor for phone field.
-	userDescPhone := userFields[1].Descriptor()
-	// user.PhoneValidator is a validator for the "phone" field. It is called by the builders before save.
-	user.PhoneValidator = userDescPhone.Validators[0].(func(string) error)
-	// userDescExternalID is the schema descriptor for external_id field.
-	userDescExternalID := userFields[2].Descriptor()
-	// user.ExternalIDValidator is a validator for the "external_id" field. It is called by the builders before save.
-	user.ExternalIDValidator = userDescExternalID.Validators[0].(func(string) error)
-	// userDescPasswordHash is the schema descriptor for password_hash field.
-	userDescPasswordHash := userFields[3].Descriptor()
-	// user.PasswordHashValidator is a validator for the "password_hash" field. It is called by the builders before save.
-	user.PasswordHashValidator = userDescPasswordHash.Validators[0].(func(string) error)
-	// userDescNickname is the schema descriptor for nickname field.
-	userDescNickname := userFields[4].Descriptor()
-	// user.NicknameValidator is a validator for the "nickname" field. It is called by the builders before save.
-	user.NicknameValidator = func() func(string) error {
-		validators := userDescNickname.Validators
-		fns := [...]func(string) error{
-			validators[0].(func(string) error),
-			validators[1].(func(string) error),
-		}
-		return func(nickname string) error {
-			for _, fn := range fns {
-				if err := fn(nickname); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}()
-	// userDescAvatarURL is the schema descriptor for avatar_url field.
-	userDescAvatarURL := userFields[5].Descriptor()
-	// user.AvatarURLValidator is a validator for the "avatar_url" field. It is called by the builders before save.
-	user.AvatarURLValidator = userDescAvatarURL.Validators[0].(func(string) error)
-	// userDescCity is the schema descriptor for city field.
-	userDescCity := userFields[7].Descriptor()
-	// user.CityValidator is a validator for the "city" field. It is called by the builders before save.
-	user.CityValidator = userDescCity.Validators[0].(func(string) error)
-	// userDescBio is the schema descriptor for bio field.
-	userDescBio := userFields[8].Descriptor()
-	// user.BioValidator is a validator for the "bio" field. It is called by the builders before save.
-	user.BioValidator = userDescBio.Validators[0].(func(string) error)
-	// userDescPoints is the schema descriptor for points field.
-	userDescPoints := userFields[10].Descriptor()
-	// user.DefaultPoints holds the default value on creation for the points field.
-	user.DefaultPoints = userDescPoints.Default.(int)
-	// userDescFollowerCount is the schema descriptor for follower_count field.
-	userDescFollowerCount := userFields[11].Descriptor()
-	// user.DefaultFollowerCount holds the default value on creation for the follower_count field.
-	user.DefaultFollowerCount = userDescFollowerCount.Default.(int)
-	// userDescFolloweeCount is the schema descriptor for followee_count field.
-	userDescFolloweeCount := userFields[12].Descriptor()
-	// user.DefaultFolloweeCount holds the default value on creation for the followee_count field.
-	user.DefaultFolloweeCount = userDescFolloweeCount.Default.(int)
-	// userDescNoteCount is the schema descriptor for note_count field.
-	userDescNoteCount := userFields[13].Descriptor()
-	// user.DefaultNoteCount holds the default value on creation for the note_count field.
-	user.DefaultNoteCount = userDescNoteCount.Default.(int)
-	// userDescFollowVersion is the schema descriptor for follow_version field.
-	userDescFollowVersion := userFields[14].Descriptor()
-	// user.DefaultFollowVersion holds the default value on creation for the follow_version field.
-	user.DefaultFollowVersion = userDescFollowVersion.Default.(int64)
-	// userDescVersion is the schema descriptor for version field.
-	userDescVersion := userFields[15].Descriptor()
-	// user.DefaultVersion holds the default value on creation for the version field.
-	user.DefaultVersion = userDescVersion.Default.(int64)
-	// userDescBirthday is the schema descriptor for birthday field.
-	userDescBirthday := userFields[16].Descriptor()
-	// user.BirthdayValidator is a validator for the "birthday" field. It is called by the builders before save.
-	user.BirthdayValidator = userDescBirthday.Validators[0].(func(string) error)
-	// userDescCreatedAt is the schema descriptor for created_at field.
-	userDescCreatedAt := userFields[17].Descriptor()
-	// user.DefaultCreatedAt holds the default value on creation for the created_at field.
-	user.DefaultCreatedAt = userDescCreatedAt.Default.(func() time.Time)
-	// userDescUpdatedAt is the schema descriptor for updated_at field.
-	userDescUpdatedAt := userFields[18].Descriptor()
-	// user.DefaultUpdatedAt holds the default value on creation for the updated_at field.
-	user.DefaultUpdatedAt = userDescUpdatedAt.Default.(func() time.Time)
-	// user.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.
-	user.UpdateDefaultUpdatedAt = userDescUpdatedAt.UpdateDefault.(func() time.Time)
-	visitdayFields := schema.VisitDay{}.Fields()
-	_ = visitdayFields
-	// visitdayDescCounter is the schema descriptor for counter field.
-	visitdayDescCounter := visitdayFields[6].Descriptor()
-	// visitday.CounterValidator is a validator for the "counter" field. It is called by the builders before save.
-	visitday.CounterValidator = visitdayDescCounter.Validators[0].(func(string) error)
-	voucherFields := schema.Voucher{}.Fields()
-	_ = voucherFields
-	// voucherDescExternalID is the schema descriptor for external_id field.
-	voucherDescExternalID := voucherFields[1].Descriptor()
-	// voucher.ExternalIDValidator is a validator for the "external_id" field. It is called by the builders before save.
-	voucher.ExternalIDValidator = voucherDescExternalID.Validators[0].(func(string) error)
-	// voucherDescTitle is the schema descriptor for title field.
-	voucherDescTitle := voucherFields[4].Descriptor()
-	// voucher.TitleValidator is a validator for the "title" field. It is called by the builders before save.
-	voucher.TitleValidator = func() func(string) error {
-		validators := voucherDescTitle.Validators
-		fns := [...]func(string) error{
-			validators[0].(func(string) error),
-			validators[1].(func(string) error),
-		}
-		return func(title string) error {
-			for _, fn := range fns {
-				if err := fn(title); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}()
-	// voucherDescSubTitle is the schema descriptor for sub_title field.
-	voucherDescSubTitle := voucherFields[5].Descriptor()
-	// voucher.SubTitleValidator is a validator for the "sub_title" field. It is called by the builders before save.
-	voucher.SubTitleValidator = voucherDescSubTitle.Validators[0].(func(string) error)
-	// voucherDescPayValue is the schema descriptor for pay_value field.
-	voucherDescPayValue := voucherFields[7].Descriptor()
-	// voucher.PayValueValidator is a validator for the "pay_value" field. It is called by the builders before save.
-	voucher.PayValueValidator = voucherDescPayValue.Validators[0].(func(int) error)
-	// voucherDescFaceValue is the schema descriptor for face_value field.
-	voucherDescFaceValue := voucherFields[8].Descriptor()
-	// voucher.FaceValueValidator is a validator for the "face_value" field. It is called by the builders before save.
-	voucher.FaceValueValidator = voucherDescFaceValue.Validators[0].(func(int) error)
-	// voucherDescVersion is the schema descriptor for version field.
-	voucherDescVersion := voucherFields[11].Descriptor()
-	// voucher.DefaultVersion holds the default value on creation for the version field.
-	voucher.DefaultVersion = voucherDescVersion.Default.(int64)
-	// voucherDescCreatedAt is the schema descriptor for created_at field.
-	voucherDescCreatedAt := voucherFields[14].Descriptor()
-	// voucher.DefaultCreatedAt holds the default value on creation for the created_at field.
-	voucher.DefaultCreatedAt = voucherDescCreatedAt.Default.(func() time.Time)
-	// voucherDescUpdatedAt is the schema descriptor for updated_at field.
-	voucherDescUpdatedAt := voucherFields[15].Descriptor()
-	// voucher.DefaultUpdatedAt holds the default value on creation for the updated_at field.
-	voucher.DefaultUpdatedAt = voucherDescUpdatedAt.Default.(func() time.Time)
-	// voucher.UpdateDefaultUpdatedAt holds the default value on update for the updated_at field.
-	voucher.UpdateDefaultUpdatedAt = voucherDescUpdatedAt.UpdateDefault.(func() time.Time)
-	vouchertermsFields := schema.VoucherTerms{}.Fields()
-	_ = vouchertermsFields
-	// vouchertermsDescTitle is the schema descriptor for title field.
-	vouchertermsDescTitle := vouchertermsFields[1].Descriptor()
-	// voucherterms.TitleValidator is a validator for the "title" field. It is called by the builders before save.
-	voucherterms.TitleValidator = func() func(string) error {
-		validators := vouchertermsDescTitle.Validators
-		fns := [...]func(string) error{
-			validators[0].(func(string) error),
-			validators[1].(func(string) error),
-		}
-		return func(title string) error {
-			for _, fn := range fns {
-				if err := fn(title); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}()
-	// vouchertermsDescSubTitle is the schema descriptor for sub_title field.
-	vouchertermsDescSubTitle := vouchertermsFields[2].Descriptor()
-	// voucherterms.SubTitleValidator is a validator for the "sub_title" field. It is called by the builders before save.
-	voucherterms.SubTitleValidator = vouchertermsDescSubTitle.Validators[0].(func(string) error)
-	// vouchertermsDescFaceValue is the schema descriptor for face_value field.
-	vouchertermsDescFaceValue := vouchertermsFields[4].Descriptor()
-	// voucherterms.FaceValueValidator is a validator for the "face_value" field. It is called by the builders before save.
-	voucherterms.FaceValueValidator = vouchertermsDescFaceValue.Validators[0].(func(int) error)
+	balance.DefaultAmount = 0
+	balanceentry.DefaultReason = ""
+	balanceentry.ReasonValidator = schema.MaxLen(800)
+	comment.DefaultLikeCount = 0
+	comment.DefaultReplyCount = 0
+	comment.DefaultVersion = 1
+	device.DefaultGeneration = 1
+	device.DefaultCreatedAt = schema.Now
+	device.DefaultUsedAt = schema.Now
+	feedhead.DefaultSeq = 0
+	feedhead.DefaultFollows = 0
+	flashsale.PartitionValidator = schema.NonNegative[int]
+	flashsale.BucketsValidator = schema.Positive[int]
+	flashsale.DefaultEditSeq = 1
+	idsegment.IDValidator = schema.All(schema.NotEmpty, schema.MaxLen(64))
+	lockfence.IDValidator = schema.All(schema.NotEmpty, schema.MaxLen(200))
+	note.ExternalIDValidator = schema.MaxLen(200)
+	note.TitleValidator = schema.MaxLen(400)
+	note.DefaultImages = schema.NoImages
+	notecount.DefaultLikes = 0
+	notecount.DefaultComments = 0
+	notecount.DefaultVersion = 1
+	notecount.DefaultDeleted = false
+	order.FailureValidator = schema.MaxLen(40)
+	order.IdempotencyValidator = schema.MaxLen(43)
+	order.DefaultVersion = 1
+	order.DefaultTallied = false
+	outboxjob.TopicValidator = schema.All(schema.NotEmpty, schema.MaxLen(64))
+	outboxjob.DefaultTries = 0
+	outboxjob.DefaultFailures = 0
+	outboxjob.LastErrorValidator = schema.MaxLen(500)
+	payment.AttemptValidator = schema.Positive[int]
+	payment.DefaultCurrency = "CNY"
+	payment.CurrencyValidator = schema.MaxLen(3)
+	picture.HashValidator = schema.MaxLen(64)
+	picture.DefaultStored = false
+	session.DefaultCreatedAt = schema.Now
+	session.DeviceValidator = schema.MaxLen(80)
+	session.IDValidator = schema.MaxLen(43)
+	setting.ValueValidator = schema.MaxLen(200)
+	setting.IDValidator = schema.All(schema.NotEmpty, schema.MaxLen(64))
+	shop.ExternalIDValidator = schema.MaxLen(200)
+	shop.NameValidator = schema.All(schema.NotEmpty, schema.MaxLen(500))
+	shop.DefaultImages = schema.NoImages
+	shop.AreaValidator = schema.MaxLen(400)
+	shop.DefaultAddress = ""
+	shop.AddressValidator = schema.MaxLen(1200)
+	shop.DefaultSold = 0
+	shop.DefaultCommentCount = 0
+	shop.DefaultScore = 0
+	shop.OpenHoursValidator = schema.MaxLen(500)
+	shop.DefaultVersion = 1
+	shop.DefaultCreatedAt = schema.Now
+	shop.DefaultUpdatedAt = schema.Now
+	shop.UpdateDefaultUpdatedAt = schema.Now
+	shoptype.KeyValidator = schema.MaxLen(40)
+	shoptype.NameValidator = schema.All(schema.NotEmpty, schema.MaxLen(80))
+	user.PhoneValidator = schema.MaxLen(16)
+	user.ExternalIDValidator = schema.MaxLen(200)
+	user.PasswordHashValidator = schema.MaxLen(200)
+	user.NicknameValidator = schema.All(schema.NotEmpty, schema.MaxLen(120))
+	user.AvatarURLValidator = schema.MaxLen(200)
+	user.CityValidator = schema.MaxLen(160)
+	user.BioValidator = schema.MaxLen(800)
+	user.DefaultPoints = 0
+	user.DefaultFollowerCount = 0
+	user.DefaultFolloweeCount = 0
+	user.DefaultNoteCount = 0
+	user.DefaultFollowVersion = 0
+	user.DefaultVersion = 1
+	user.BirthdayValidator = schema.MaxLen(10)
+	user.DefaultCreatedAt = schema.Now
+	user.DefaultUpdatedAt = schema.Now
+	user.UpdateDefaultUpdatedAt = schema.Now
+	visitday.CounterValidator = schema.MaxLen(40)
+	voucher.ExternalIDValidator = schema.MaxLen(200)
+	voucher.TitleValidator = schema.All(schema.NotEmpty, schema.MaxLen(480))
+	voucher.SubTitleValidator = schema.MaxLen(800)
+	voucher.PayValueValidator = schema.NonNegative[int]
+	voucher.FaceValueValidator = schema.NonNegative[int]
+	voucher.DefaultVersion = 1
+	voucher.DefaultCreatedAt = schema.Now
+	voucher.DefaultUpdatedAt = schema.Now
+	voucher.UpdateDefaultUpdatedAt = schema.Now
+	voucherterms.TitleValidator = schema.All(schema.NotEmpty, schema.MaxLen(480))
+	voucherterms.SubTitleValidator = schema.MaxLen(800)
+	voucherterms.FaceValueValidator = schema.NonNegative[int]
 }

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"entgo.io/ent"
@@ -173,41 +172,9 @@ func (_m *Session) Unwrap() *Session {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *Session) String() string {
-	var builder strings.Builder
-	builder.WriteString("Session(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("user_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.UserID))
-	builder.WriteString(", ")
-	builder.WriteString("created_at=")
-	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
-	builder.WriteString(", ")
-	builder.WriteString("expires_at=")
-	builder.WriteString(_m.ExpiresAt.Format(time.ANSIC))
-	builder.WriteString(", ")
-	if v := _m.UsedAt; v != nil {
-		builder.WriteString("used_at=")
-		builder.WriteString(v.Format(time.ANSIC))
-	}
-	builder.WriteString(", ")
-	if v := _m.Device; v != nil {
-		builder.WriteString("device=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	if v := _m.DeviceID; v != nil {
-		builder.WriteString("device_id=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.EndedAt; v != nil {
-		builder.WriteString("ended_at=")
-		builder.WriteString(v.Format(time.ANSIC))
-	}
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("Session(%v)", _m.ID)
 }
 
 // Sessions is a parsable slice of Session.

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -86,15 +85,9 @@ func (_m *Setting) Unwrap() *Setting {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *Setting) String() string {
-	var builder strings.Builder
-	builder.WriteString("Setting(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("value=")
-	builder.WriteString(_m.Value)
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("Setting(%v)", _m.ID)
 }
 
 // Settings is a parsable slice of Setting.

@@ -3,14 +3,11 @@
 package ent
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
-	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
@@ -30,7 +27,7 @@ type Shop struct {
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
 	// Images holds the value of the "images" field.
-	Images []schema.Image `json:"images,omitempty"`
+	Images string `json:"images,omitempty"`
 	// Area holds the value of the "area" field.
 	Area *string `json:"area,omitempty"`
 	// Address holds the value of the "address" field.
@@ -114,13 +111,11 @@ func (*Shop) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case shop.FieldImages:
-			values[i] = new([]byte)
 		case shop.FieldLat, shop.FieldLng, shop.FieldScore:
 			values[i] = new(sql.NullFloat64)
 		case shop.FieldID, shop.FieldTypeID, shop.FieldOwnerID, shop.FieldGeo, shop.FieldAvgPrice, shop.FieldSold, shop.FieldCommentCount, shop.FieldVersion:
 			values[i] = new(sql.NullInt64)
-		case shop.FieldExternalID, shop.FieldName, shop.FieldArea, shop.FieldAddress, shop.FieldOpenHours, shop.FieldSearch:
+		case shop.FieldExternalID, shop.FieldName, shop.FieldImages, shop.FieldArea, shop.FieldAddress, shop.FieldOpenHours, shop.FieldSearch:
 			values[i] = new(sql.NullString)
 		case shop.FieldCreatedAt, shop.FieldUpdatedAt:
 			values[i] = new(sql.NullTime)
@@ -172,12 +167,10 @@ func (_m *Shop) assignValues(columns []string, values []any) error {
 				_m.Name = value.String
 			}
 		case shop.FieldImages:
-			if value, ok := values[i].(*[]byte); !ok {
+			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field images", values[i])
-			} else if value != nil && len(*value) > 0 {
-				if err := json.Unmarshal(*value, &_m.Images); err != nil {
-					return fmt.Errorf("unmarshal field images: %w", err)
-				}
+			} else if value.Valid {
+				_m.Images = value.String
 			}
 		case shop.FieldArea:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -312,79 +305,9 @@ func (_m *Shop) Unwrap() *Shop {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *Shop) String() string {
-	var builder strings.Builder
-	builder.WriteString("Shop(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	if v := _m.ExternalID; v != nil {
-		builder.WriteString("external_id=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("type_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.TypeID))
-	builder.WriteString(", ")
-	if v := _m.OwnerID; v != nil {
-		builder.WriteString("owner_id=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	builder.WriteString("name=")
-	builder.WriteString(_m.Name)
-	builder.WriteString(", ")
-	builder.WriteString("images=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Images))
-	builder.WriteString(", ")
-	if v := _m.Area; v != nil {
-		builder.WriteString("area=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("address=")
-	builder.WriteString(_m.Address)
-	builder.WriteString(", ")
-	builder.WriteString("lat=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Lat))
-	builder.WriteString(", ")
-	builder.WriteString("lng=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Lng))
-	builder.WriteString(", ")
-	builder.WriteString("geo=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Geo))
-	builder.WriteString(", ")
-	if v := _m.AvgPrice; v != nil {
-		builder.WriteString("avg_price=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	builder.WriteString("sold=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Sold))
-	builder.WriteString(", ")
-	builder.WriteString("comment_count=")
-	builder.WriteString(fmt.Sprintf("%v", _m.CommentCount))
-	builder.WriteString(", ")
-	builder.WriteString("score=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Score))
-	builder.WriteString(", ")
-	if v := _m.OpenHours; v != nil {
-		builder.WriteString("open_hours=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("version=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Version))
-	builder.WriteString(", ")
-	builder.WriteString("search=")
-	builder.WriteString(_m.Search)
-	builder.WriteString(", ")
-	builder.WriteString("created_at=")
-	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
-	builder.WriteString(", ")
-	builder.WriteString("updated_at=")
-	builder.WriteString(_m.UpdatedAt.Format(time.ANSIC))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("Shop(%v)", _m.ID)
 }
 
 // Shops is a parsable slice of Shop.

@@ -11,7 +11,6 @@ import (
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
-	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
@@ -67,8 +66,16 @@ func (_c *ShopCreate) SetName(v string) *ShopCreate {
 }
 
 // SetImages sets the "images" field.
-func (_c *ShopCreate) SetImages(v []schema.Image) *ShopCreate {
+func (_c *ShopCreate) SetImages(v string) *ShopCreate {
 	_c.mutation.SetImages(v)
+	return _c
+}
+
+// SetNillableImages sets the "images" field if the given value is not nil.
+func (_c *ShopCreate) SetNillableImages(v *string) *ShopCreate {
+	if v != nil {
+		_c.SetImages(*v)
+	}
 	return _c
 }
 
@@ -303,7 +310,7 @@ func (_c *ShopCreate) ExecX(ctx context.Context) {
 // defaults sets the default values of the builder before save.
 func (_c *ShopCreate) defaults() {
 	if _, ok := _c.mutation.Images(); !ok {
-		v := shop.DefaultImages
+		v := shop.DefaultImages()
 		_c.mutation.SetImages(v)
 	}
 	if _, ok := _c.mutation.Address(); !ok {
@@ -450,7 +457,7 @@ func (_c *ShopCreate) createSpec() (*Shop, *sqlgraph.CreateSpec) {
 		_node.Name = value
 	}
 	if value, ok := _c.mutation.Images(); ok {
-		_spec.SetField(shop.FieldImages, field.TypeJSON, value)
+		_spec.SetField(shop.FieldImages, field.TypeString, value)
 		_node.Images = value
 	}
 	if value, ok := _c.mutation.Area(); ok {
@@ -672,7 +679,7 @@ func (u *ShopUpsert) UpdateName() *ShopUpsert {
 }
 
 // SetImages sets the "images" field.
-func (u *ShopUpsert) SetImages(v []schema.Image) *ShopUpsert {
+func (u *ShopUpsert) SetImages(v string) *ShopUpsert {
 	u.Set(shop.FieldImages, v)
 	return u
 }
@@ -1027,7 +1034,7 @@ func (u *ShopUpsertOne) UpdateName() *ShopUpsertOne {
 }
 
 // SetImages sets the "images" field.
-func (u *ShopUpsertOne) SetImages(v []schema.Image) *ShopUpsertOne {
+func (u *ShopUpsertOne) SetImages(v string) *ShopUpsertOne {
 	return u.Update(func(s *ShopUpsert) {
 		s.SetImages(v)
 	})
@@ -1587,7 +1594,7 @@ func (u *ShopUpsertBulk) UpdateName() *ShopUpsertBulk {
 }
 
 // SetImages sets the "images" field.
-func (u *ShopUpsertBulk) SetImages(v []schema.Image) *ShopUpsertBulk {
+func (u *ShopUpsertBulk) SetImages(v string) *ShopUpsertBulk {
 	return u.Update(func(s *ShopUpsert) {
 		s.SetImages(v)
 	})

@@ -10,10 +10,8 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"entgo.io/ent/dialect/sql/sqljson"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/predicate"
-	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/ent/user"
@@ -103,14 +101,16 @@ func (_u *ShopUpdate) SetNillableName(v *string) *ShopUpdate {
 }
 
 // SetImages sets the "images" field.
-func (_u *ShopUpdate) SetImages(v []schema.Image) *ShopUpdate {
+func (_u *ShopUpdate) SetImages(v string) *ShopUpdate {
 	_u.mutation.SetImages(v)
 	return _u
 }
 
-// AppendImages appends value to the "images" field.
-func (_u *ShopUpdate) AppendImages(v []schema.Image) *ShopUpdate {
-	_u.mutation.AppendImages(v)
+// SetNillableImages sets the "images" field if the given value is not nil.
+func (_u *ShopUpdate) SetNillableImages(v *string) *ShopUpdate {
+	if v != nil {
+		_u.SetImages(*v)
+	}
 	return _u
 }
 
@@ -522,12 +522,7 @@ func (_u *ShopUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 		_spec.SetField(shop.FieldName, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Images(); ok {
-		_spec.SetField(shop.FieldImages, field.TypeJSON, value)
-	}
-	if value, ok := _u.mutation.AppendedImages(); ok {
-		_spec.AddModifier(func(u *sql.UpdateBuilder) {
-			sqljson.Append(u, shop.FieldImages, value)
-		})
+		_spec.SetField(shop.FieldImages, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Area(); ok {
 		_spec.SetField(shop.FieldArea, field.TypeString, value)
@@ -795,14 +790,16 @@ func (_u *ShopUpdateOne) SetNillableName(v *string) *ShopUpdateOne {
 }
 
 // SetImages sets the "images" field.
-func (_u *ShopUpdateOne) SetImages(v []schema.Image) *ShopUpdateOne {
+func (_u *ShopUpdateOne) SetImages(v string) *ShopUpdateOne {
 	_u.mutation.SetImages(v)
 	return _u
 }
 
-// AppendImages appends value to the "images" field.
-func (_u *ShopUpdateOne) AppendImages(v []schema.Image) *ShopUpdateOne {
-	_u.mutation.AppendImages(v)
+// SetNillableImages sets the "images" field if the given value is not nil.
+func (_u *ShopUpdateOne) SetNillableImages(v *string) *ShopUpdateOne {
+	if v != nil {
+		_u.SetImages(*v)
+	}
 	return _u
 }
 
@@ -1244,12 +1241,7 @@ func (_u *ShopUpdateOne) sqlSave(ctx context.Context) (_node *Shop, err error) {
 		_spec.SetField(shop.FieldName, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Images(); ok {
-		_spec.SetField(shop.FieldImages, field.TypeJSON, value)
-	}
-	if value, ok := _u.mutation.AppendedImages(); ok {
-		_spec.AddModifier(func(u *sql.UpdateBuilder) {
-			sqljson.Append(u, shop.FieldImages, value)
-		})
+		_spec.SetField(shop.FieldImages, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Area(); ok {
 		_spec.SetField(shop.FieldArea, field.TypeString, value)

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -139,26 +138,9 @@ func (_m *ShopType) Unwrap() *ShopType {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *ShopType) String() string {
-	var builder strings.Builder
-	builder.WriteString("ShopType(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("key=")
-	builder.WriteString(_m.Key)
-	builder.WriteString(", ")
-	builder.WriteString("name=")
-	builder.WriteString(_m.Name)
-	builder.WriteString(", ")
-	if v := _m.IconURL; v != nil {
-		builder.WriteString("icon_url=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("sort=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Sort))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("ShopType(%v)", _m.ID)
 }
 
 // ShopTypes is a parsable slice of ShopType.

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"entgo.io/ent"
@@ -292,74 +291,9 @@ func (_m *User) Unwrap() *User {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *User) String() string {
-	var builder strings.Builder
-	builder.WriteString("User(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("phone=<sensitive>")
-	builder.WriteString(", ")
-	if v := _m.ExternalID; v != nil {
-		builder.WriteString("external_id=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("password_hash=<sensitive>")
-	builder.WriteString(", ")
-	builder.WriteString("nickname=")
-	builder.WriteString(_m.Nickname)
-	builder.WriteString(", ")
-	if v := _m.AvatarURL; v != nil {
-		builder.WriteString("avatar_url=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("role=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Role))
-	builder.WriteString(", ")
-	if v := _m.City; v != nil {
-		builder.WriteString("city=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	if v := _m.Bio; v != nil {
-		builder.WriteString("bio=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("gender=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Gender))
-	builder.WriteString(", ")
-	builder.WriteString("points=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Points))
-	builder.WriteString(", ")
-	builder.WriteString("follower_count=")
-	builder.WriteString(fmt.Sprintf("%v", _m.FollowerCount))
-	builder.WriteString(", ")
-	builder.WriteString("followee_count=")
-	builder.WriteString(fmt.Sprintf("%v", _m.FolloweeCount))
-	builder.WriteString(", ")
-	builder.WriteString("note_count=")
-	builder.WriteString(fmt.Sprintf("%v", _m.NoteCount))
-	builder.WriteString(", ")
-	builder.WriteString("follow_version=")
-	builder.WriteString(fmt.Sprintf("%v", _m.FollowVersion))
-	builder.WriteString(", ")
-	builder.WriteString("version=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Version))
-	builder.WriteString(", ")
-	if v := _m.Birthday; v != nil {
-		builder.WriteString("birthday=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("created_at=")
-	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
-	builder.WriteString(", ")
-	builder.WriteString("updated_at=")
-	builder.WriteString(_m.UpdatedAt.Format(time.ANSIC))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("User(%v)", _m.ID)
 }
 
 // Users is a parsable slice of User.

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -138,33 +137,9 @@ func (_m *VisitDay) Unwrap() *VisitDay {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *VisitDay) String() string {
-	var builder strings.Builder
-	builder.WriteString("VisitDay(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("shop_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ShopID))
-	builder.WriteString(", ")
-	builder.WriteString("day=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Day))
-	builder.WriteString(", ")
-	builder.WriteString("uniques=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Uniques))
-	builder.WriteString(", ")
-	builder.WriteString("views=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Views))
-	builder.WriteString(", ")
-	builder.WriteString("sketch=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Sketch))
-	builder.WriteString(", ")
-	builder.WriteString("counter=")
-	builder.WriteString(_m.Counter)
-	builder.WriteString(", ")
-	builder.WriteString("counted=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Counted))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("VisitDay(%v)", _m.ID)
 }
 
 // VisitDays is a parsable slice of VisitDay.

@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"entgo.io/ent"
@@ -258,67 +257,9 @@ func (_m *Voucher) Unwrap() *Voucher {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *Voucher) String() string {
-	var builder strings.Builder
-	builder.WriteString("Voucher(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	if v := _m.ExternalID; v != nil {
-		builder.WriteString("external_id=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("shop_id=")
-	builder.WriteString(fmt.Sprintf("%v", _m.ShopID))
-	builder.WriteString(", ")
-	builder.WriteString("kind=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Kind))
-	builder.WriteString(", ")
-	builder.WriteString("title=")
-	builder.WriteString(_m.Title)
-	builder.WriteString(", ")
-	if v := _m.SubTitle; v != nil {
-		builder.WriteString("sub_title=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	if v := _m.Rules; v != nil {
-		builder.WriteString("rules=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("pay_value=")
-	builder.WriteString(fmt.Sprintf("%v", _m.PayValue))
-	builder.WriteString(", ")
-	builder.WriteString("face_value=")
-	builder.WriteString(fmt.Sprintf("%v", _m.FaceValue))
-	builder.WriteString(", ")
-	builder.WriteString("one_per_user=")
-	builder.WriteString(fmt.Sprintf("%v", _m.OnePerUser))
-	builder.WriteString(", ")
-	builder.WriteString("status=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Status))
-	builder.WriteString(", ")
-	builder.WriteString("version=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Version))
-	builder.WriteString(", ")
-	if v := _m.FirstTermsID; v != nil {
-		builder.WriteString("first_terms_id=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	if v := _m.TermsID; v != nil {
-		builder.WriteString("terms_id=")
-		builder.WriteString(fmt.Sprintf("%v", *v))
-	}
-	builder.WriteString(", ")
-	builder.WriteString("created_at=")
-	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
-	builder.WriteString(", ")
-	builder.WriteString("updated_at=")
-	builder.WriteString(_m.UpdatedAt.Format(time.ANSIC))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("Voucher(%v)", _m.ID)
 }
 
 // Vouchers is a parsable slice of Voucher.

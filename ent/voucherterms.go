@@ -4,7 +4,6 @@ package ent
 
 import (
 	"fmt"
-	"strings"
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
@@ -114,28 +113,9 @@ func (_m *VoucherTerms) Unwrap() *VoucherTerms {
 	return _m
 }
 
-// String implements the fmt.Stringer.
+// String implements fmt.Stringer.
 func (_m *VoucherTerms) String() string {
-	var builder strings.Builder
-	builder.WriteString("VoucherTerms(")
-	builder.WriteString(fmt.Sprintf("id=%v, ", _m.ID))
-	builder.WriteString("title=")
-	builder.WriteString(_m.Title)
-	builder.WriteString(", ")
-	if v := _m.SubTitle; v != nil {
-		builder.WriteString("sub_title=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	if v := _m.Rules; v != nil {
-		builder.WriteString("rules=")
-		builder.WriteString(*v)
-	}
-	builder.WriteString(", ")
-	builder.WriteString("face_value=")
-	builder.WriteString(fmt.Sprintf("%v", _m.FaceValue))
-	builder.WriteByte(')')
-	return builder.String()
+	return fmt.Sprintf("VoucherTerms(%v)", _m.ID)
 }
 
 // VoucherTermsSlice is a parsable slice of VoucherTerms.

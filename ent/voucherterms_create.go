@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
 	"github.com/tandian-dev/tandian/ent/voucherterms"
@@ -18,7 +17,6 @@ type VoucherTermsCreate struct {
 	config
 	mutation *VoucherTermsMutation
 	hooks    []Hook
-	conflict []sql.ConflictOption
 }
 
 // SetTitle sets the "title" field.
@@ -150,7 +148,6 @@ func (_c *VoucherTermsCreate) createSpec() (*VoucherTerms, *sqlgraph.CreateSpec)
 		_node = &VoucherTerms{config: _c.config}
 		_spec = sqlgraph.NewCreateSpec(voucherterms.Table, sqlgraph.NewFieldSpec(voucherterms.FieldID, field.TypeInt64))
 	)
-	_spec.OnConflict = _c.conflict
 	if id, ok := _c.mutation.ID(); ok {
 		_node.ID = id
 		_spec.ID.Value = id
@@ -174,154 +171,11 @@ func (_c *VoucherTermsCreate) createSpec() (*VoucherTerms, *sqlgraph.CreateSpec)
 	return _node, _spec
 }
 
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.VoucherTerms.Create().
-//		SetTitle(v).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.VoucherTermsUpsert) {
-//			SetTitle(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *VoucherTermsCreate) OnConflict(opts ...sql.ConflictOption) *VoucherTermsUpsertOne {
-	_c.conflict = opts
-	return &VoucherTermsUpsertOne{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.VoucherTerms.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *VoucherTermsCreate) OnConflictColumns(columns ...string) *VoucherTermsUpsertOne {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &VoucherTermsUpsertOne{
-		create: _c,
-	}
-}
-
-type (
-	// VoucherTermsUpsertOne is the builder for "upsert"-ing
-	//  one VoucherTerms node.
-	VoucherTermsUpsertOne struct {
-		create *VoucherTermsCreate
-	}
-
-	// VoucherTermsUpsert is the "OnConflict" setter.
-	VoucherTermsUpsert struct {
-		*sql.UpdateSet
-	}
-)
-
-// UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
-// Using this option is equivalent to using:
-//
-//	client.VoucherTerms.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(voucherterms.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *VoucherTermsUpsertOne) UpdateNewValues() *VoucherTermsUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		if _, exists := u.create.mutation.ID(); exists {
-			s.SetIgnore(voucherterms.FieldID)
-		}
-		if _, exists := u.create.mutation.Title(); exists {
-			s.SetIgnore(voucherterms.FieldTitle)
-		}
-		if _, exists := u.create.mutation.SubTitle(); exists {
-			s.SetIgnore(voucherterms.FieldSubTitle)
-		}
-		if _, exists := u.create.mutation.Rules(); exists {
-			s.SetIgnore(voucherterms.FieldRules)
-		}
-		if _, exists := u.create.mutation.FaceValue(); exists {
-			s.SetIgnore(voucherterms.FieldFaceValue)
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.VoucherTerms.Create().
-//	    OnConflict(sql.ResolveWithIgnore()).
-//	    Exec(ctx)
-func (u *VoucherTermsUpsertOne) Ignore() *VoucherTermsUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *VoucherTermsUpsertOne) DoNothing() *VoucherTermsUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the VoucherTermsCreate.OnConflict
-// documentation for more info.
-func (u *VoucherTermsUpsertOne) Update(set func(*VoucherTermsUpsert)) *VoucherTermsUpsertOne {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&VoucherTermsUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *VoucherTermsUpsertOne) Exec(ctx context.Context) error {
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for VoucherTermsCreate.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *VoucherTermsUpsertOne) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// Exec executes the UPSERT query and returns the inserted/updated ID.
-func (u *VoucherTermsUpsertOne) ID(ctx context.Context) (id int64, err error) {
-	node, err := u.create.Save(ctx)
-	if err != nil {
-		return id, err
-	}
-	return node.ID, nil
-}
-
-// IDX is like ID, but panics if an error occurs.
-func (u *VoucherTermsUpsertOne) IDX(ctx context.Context) int64 {
-	id, err := u.ID(ctx)
-	if err != nil {
-		panic(err)
-	}
-	return id
-}
-
 // VoucherTermsCreateBulk is the builder for creating many VoucherTerms entities in bulk.
 type VoucherTermsCreateBulk struct {
 	config
 	err      error
 	builders []*VoucherTermsCreate
-	conflict []sql.ConflictOption
 }
 
 // Save creates the VoucherTerms entities in the database.
@@ -350,7 +204,6 @@ func (_c *VoucherTermsCreateBulk) Save(ctx context.Context) ([]*VoucherTerms, er
 					_, err = mutators[i+1].Mutate(root, _c.builders[i+1].mutation)
 				} else {
 					spec := &sqlgraph.BatchCreateSpec{Nodes: specs}
-					spec.OnConflict = _c.conflict
 					// Invoke the actual operation on the latest mutation in the chain.
 					if err = sqlgraph.BatchCreate(ctx, _c.driver, spec); err != nil {
 						if sqlgraph.IsConstraintError(err) {
@@ -401,132 +254,6 @@ func (_c *VoucherTermsCreateBulk) Exec(ctx context.Context) error {
 // ExecX is like Exec, but panics if an error occurs.
 func (_c *VoucherTermsCreateBulk) ExecX(ctx context.Context) {
 	if err := _c.Exec(ctx); err != nil {
-		panic(err)
-	}
-}
-
-// OnConflict allows configuring the `ON CONFLICT` / `ON DUPLICATE KEY` clause
-// of the `INSERT` statement. For example:
-//
-//	client.VoucherTerms.CreateBulk(builders...).
-//		OnConflict(
-//			// Update the row with the new values
-//			// the was proposed for insertion.
-//			sql.ResolveWithNewValues(),
-//		).
-//		// Override some of the fields with custom
-//		// update values.
-//		Update(func(u *ent.VoucherTermsUpsert) {
-//			SetTitle(v+v).
-//		}).
-//		Exec(ctx)
-func (_c *VoucherTermsCreateBulk) OnConflict(opts ...sql.ConflictOption) *VoucherTermsUpsertBulk {
-	_c.conflict = opts
-	return &VoucherTermsUpsertBulk{
-		create: _c,
-	}
-}
-
-// OnConflictColumns calls `OnConflict` and configures the columns
-// as conflict target. Using this option is equivalent to using:
-//
-//	client.VoucherTerms.Create().
-//		OnConflict(sql.ConflictColumns(columns...)).
-//		Exec(ctx)
-func (_c *VoucherTermsCreateBulk) OnConflictColumns(columns ...string) *VoucherTermsUpsertBulk {
-	_c.conflict = append(_c.conflict, sql.ConflictColumns(columns...))
-	return &VoucherTermsUpsertBulk{
-		create: _c,
-	}
-}
-
-// VoucherTermsUpsertBulk is the builder for "upsert"-ing
-// a bulk of VoucherTerms nodes.
-type VoucherTermsUpsertBulk struct {
-	create *VoucherTermsCreateBulk
-}
-
-// UpdateNewValues updates the mutable fields using the new values that
-// were set on create. Using this option is equivalent to using:
-//
-//	client.VoucherTerms.Create().
-//		OnConflict(
-//			sql.ResolveWithNewValues(),
-//			sql.ResolveWith(func(u *sql.UpdateSet) {
-//				u.SetIgnore(voucherterms.FieldID)
-//			}),
-//		).
-//		Exec(ctx)
-func (u *VoucherTermsUpsertBulk) UpdateNewValues() *VoucherTermsUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithNewValues())
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(s *sql.UpdateSet) {
-		for _, b := range u.create.builders {
-			if _, exists := b.mutation.ID(); exists {
-				s.SetIgnore(voucherterms.FieldID)
-			}
-			if _, exists := b.mutation.Title(); exists {
-				s.SetIgnore(voucherterms.FieldTitle)
-			}
-			if _, exists := b.mutation.SubTitle(); exists {
-				s.SetIgnore(voucherterms.FieldSubTitle)
-			}
-			if _, exists := b.mutation.Rules(); exists {
-				s.SetIgnore(voucherterms.FieldRules)
-			}
-			if _, exists := b.mutation.FaceValue(); exists {
-				s.SetIgnore(voucherterms.FieldFaceValue)
-			}
-		}
-	}))
-	return u
-}
-
-// Ignore sets each column to itself in case of conflict.
-// Using this option is equivalent to using:
-//
-//	client.VoucherTerms.Create().
-//		OnConflict(sql.ResolveWithIgnore()).
-//		Exec(ctx)
-func (u *VoucherTermsUpsertBulk) Ignore() *VoucherTermsUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWithIgnore())
-	return u
-}
-
-// DoNothing configures the conflict_action to `DO NOTHING`.
-// Supported only by SQLite and PostgreSQL.
-func (u *VoucherTermsUpsertBulk) DoNothing() *VoucherTermsUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.DoNothing())
-	return u
-}
-
-// Update allows overriding fields `UPDATE` values. See the VoucherTermsCreateBulk.OnConflict
-// documentation for more info.
-func (u *VoucherTermsUpsertBulk) Update(set func(*VoucherTermsUpsert)) *VoucherTermsUpsertBulk {
-	u.create.conflict = append(u.create.conflict, sql.ResolveWith(func(update *sql.UpdateSet) {
-		set(&VoucherTermsUpsert{UpdateSet: update})
-	}))
-	return u
-}
-
-// Exec executes the query.
-func (u *VoucherTermsUpsertBulk) Exec(ctx context.Context) error {
-	if u.create.err != nil {
-		return u.create.err
-	}
-	for i, b := range u.create.builders {
-		if len(b.conflict) != 0 {
-			return fmt.Errorf("ent: OnConflict was set for builder %d. Set it on the VoucherTermsCreateBulk instead", i)
-		}
-	}
-	if len(u.create.conflict) == 0 {
-		return errors.New("ent: missing options for VoucherTermsCreateBulk.OnConflict")
-	}
-	return u.create.Exec(ctx)
-}
-
-// ExecX is like Exec, but panics if an error occurs.
-func (u *VoucherTermsUpsertBulk) ExecX(ctx context.Context) {
-	if err := u.create.Exec(ctx); err != nil {
 		panic(err)
 	}
 }

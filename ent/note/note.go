@@ -4,7 +4,6 @@ package note
 
 import (
 	"entgo.io/ent/dialect/sql"
-	"github.com/tandian-dev/tandian/ent/schema"
 )
 
 const (
@@ -67,7 +66,7 @@ var (
 	// TitleValidator is a validator for the "title" field. It is called by the builders before save.
 	TitleValidator func(string) error
 	// DefaultImages holds the default value on creation for the "images" field.
-	DefaultImages []schema.Image
+	DefaultImages func() string
 )
 
 // OrderOption defines the ordering options for the Note queries.
@@ -101,6 +100,11 @@ func ByTitle(opts ...sql.OrderTermOption) OrderOption {
 // ByContent orders the results by the content field.
 func ByContent(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldContent, opts...).ToFunc()
+}
+
+// ByImages orders the results by the images field.
+func ByImages(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldImages, opts...).ToFunc()
 }
 
 // BySeq orders the results by the seq field.

@@ -77,6 +77,11 @@ func Content(v string) predicate.Note {
 	return predicate.Note(sql.FieldEQ(FieldContent, v))
 }
 
+// Images applies equality check predicate on the "images" field. It's identical to ImagesEQ.
+func Images(v string) predicate.Note {
+	return predicate.Note(sql.FieldEQ(FieldImages, v))
+}
+
 // Seq applies equality check predicate on the "seq" field. It's identical to SeqEQ.
 func Seq(v int64) predicate.Note {
 	return predicate.Note(sql.FieldEQ(FieldSeq, v))
@@ -380,6 +385,71 @@ func ContentEqualFold(v string) predicate.Note {
 // ContentContainsFold applies the ContainsFold predicate on the "content" field.
 func ContentContainsFold(v string) predicate.Note {
 	return predicate.Note(sql.FieldContainsFold(FieldContent, v))
+}
+
+// ImagesEQ applies the EQ predicate on the "images" field.
+func ImagesEQ(v string) predicate.Note {
+	return predicate.Note(sql.FieldEQ(FieldImages, v))
+}
+
+// ImagesNEQ applies the NEQ predicate on the "images" field.
+func ImagesNEQ(v string) predicate.Note {
+	return predicate.Note(sql.FieldNEQ(FieldImages, v))
+}
+
+// ImagesIn applies the In predicate on the "images" field.
+func ImagesIn(vs ...string) predicate.Note {
+	return predicate.Note(sql.FieldIn(FieldImages, vs...))
+}
+
+// ImagesNotIn applies the NotIn predicate on the "images" field.
+func ImagesNotIn(vs ...string) predicate.Note {
+	return predicate.Note(sql.FieldNotIn(FieldImages, vs...))
+}
+
+// ImagesGT applies the GT predicate on the "images" field.
+func ImagesGT(v string) predicate.Note {
+	return predicate.Note(sql.FieldGT(FieldImages, v))
+}
+
+// ImagesGTE applies the GTE predicate on the "images" field.
+func ImagesGTE(v string) predicate.Note {
+	return predicate.Note(sql.FieldGTE(FieldImages, v))
+}
+
+// ImagesLT applies the LT predicate on the "images" field.
+func ImagesLT(v string) predicate.Note {
+	return predicate.Note(sql.FieldLT(FieldImages, v))
+}
+
+// ImagesLTE applies the LTE predicate on the "images" field.
+func ImagesLTE(v string) predicate.Note {
+	return predicate.Note(sql.FieldLTE(FieldImages, v))
+}
+
+// ImagesContains applies the Contains predicate on the "images" field.
+func ImagesContains(v string) predicate.Note {
+	return predicate.Note(sql.FieldContains(FieldImages, v))
+}
+
+// ImagesHasPrefix applies the HasPrefix predicate on the "images" field.
+func ImagesHasPrefix(v string) predicate.Note {
+	return predicate.Note(sql.FieldHasPrefix(FieldImages, v))
+}
+
+// ImagesHasSuffix applies the HasSuffix predicate on the "images" field.
+func ImagesHasSuffix(v string) predicate.Note {
+	return predicate.Note(sql.FieldHasSuffix(FieldImages, v))
+}
+
+// ImagesEqualFold applies the EqualFold predicate on the "images" field.
+func ImagesEqualFold(v string) predicate.Note {
+	return predicate.Note(sql.FieldEqualFold(FieldImages, v))
+}
+
+// ImagesContainsFold applies the ContainsFold predicate on the "images" field.
+func ImagesContainsFold(v string) predicate.Note {
+	return predicate.Note(sql.FieldContainsFold(FieldImages, v))
 }
 
 // SeqEQ applies the EQ predicate on the "seq" field.

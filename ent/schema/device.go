@@ -17,8 +17,8 @@ func (Device) Fields() []ent.Field {
 		field.Int64("id"),
 		field.Int64("user_id").Immutable(),
 		field.Int64("generation").Default(1).Comment("raised at each login; tokens of earlier generations are void"),
-		field.Time("created_at").Default(now).Immutable(),
-		field.Time("used_at").Default(now).Comment("last login"),
+		field.Time("created_at").Default(Now).Immutable(),
+		field.Time("used_at").Default(Now).Comment("last login"),
 	}
 }
 

@@ -21,7 +21,7 @@ func (Note) Fields() []ent.Field {
 		field.Int64("shop_id").Immutable(),
 		field.String("title").MaxLen(400).Comment("empty once it was cleared"),
 		field.Text("content").Comment("empty once it was cleared"),
-		field.JSON("images", []Image{}).Default([]Image{}),
+		images(),
 		field.Int64("seq").Optional().Nillable().Unique().Comment("its place among all that was published or deleted; null only until its transaction ends"),
 		field.Int64("created_at").Immutable(),
 		field.Int64("deleted_at").Optional().Nillable(),

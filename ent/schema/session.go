@@ -16,7 +16,7 @@ func (Session) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("id").Immutable().MaxLen(43).Comment("SHA-256 of the token, base64url: the token itself is nowhere"),
 		field.Int64("user_id").Immutable(),
-		field.Time("created_at").Default(now).Immutable(),
+		field.Time("created_at").Default(Now).Immutable(),
 		field.Time("expires_at").Comment("moved at most hourly"),
 		field.Time("used_at").Optional().Nillable().Comment("moved with expires_at; null for rows of earlier versions"),
 		field.String("device").Optional().Nillable().Immutable().MaxLen(80).Comment("browser and system, by the user agent"),

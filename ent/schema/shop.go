@@ -11,33 +11,6 @@ import (
 // Shop is a place that people visit.
 type Shop struct{ ent.Schema }
 
-// Image is an element of the shops' images column.
-type Image struct {
-	URL    string `json:"url"`
-	Width  int    `json:"width,omitempty"`  // pixels
-	Height int    `json:"height,omitempty"` // pixels
-}
-
-// URLs are the paths of images, in their order.
-func URLs(images []Image) []string {
-	paths := make([]string, len(images))
-	for i, image := range images {
-		paths[i] = image.URL
-	}
-	return paths
-}
-
-// Without returns the images other than the one at a path, in their order.
-func Without(images []Image, path string) []Image {
-	left := make([]Image, 0, len(images))
-	for _, image := range images {
-		if image.URL != path {
-			left = append(left, image)
-		}
-	}
-	return left
-}
-
 // Fields of a shop.
 func (Shop) Fields() []ent.Field {
 	return append([]ent.Field{
@@ -46,7 +19,7 @@ func (Shop) Fields() []ent.Field {
 		field.Int64("type_id"),
 		field.Int64("owner_id").Optional().Nillable().Comment("the merchant; null for a shop that nobody has claimed"),
 		field.String("name").NotEmpty().MaxLen(500),
-		field.JSON("images", []Image{}).Default([]Image{}),
+		images(),
 		field.String("area").Optional().Nillable().MaxLen(400),
 		field.String("address").Default("").MaxLen(1200),
 		field.Float("lat").Comment("degrees, WGS 84"),

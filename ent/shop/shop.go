@@ -7,7 +7,6 @@ import (
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
-	"github.com/tandian-dev/tandian/ent/schema"
 )
 
 const (
@@ -124,7 +123,7 @@ var (
 	// NameValidator is a validator for the "name" field. It is called by the builders before save.
 	NameValidator func(string) error
 	// DefaultImages holds the default value on creation for the "images" field.
-	DefaultImages []schema.Image
+	DefaultImages func() string
 	// AreaValidator is a validator for the "area" field. It is called by the builders before save.
 	AreaValidator func(string) error
 	// DefaultAddress holds the default value on creation for the "address" field.
@@ -175,6 +174,11 @@ func ByOwnerID(opts ...sql.OrderTermOption) OrderOption {
 // ByName orders the results by the name field.
 func ByName(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldName, opts...).ToFunc()
+}
+
+// ByImages orders the results by the images field.
+func ByImages(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldImages, opts...).ToFunc()
 }
 
 // ByArea orders the results by the area field.

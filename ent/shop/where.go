@@ -75,6 +75,11 @@ func Name(v string) predicate.Shop {
 	return predicate.Shop(sql.FieldEQ(FieldName, v))
 }
 
+// Images applies equality check predicate on the "images" field. It's identical to ImagesEQ.
+func Images(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldImages, v))
+}
+
 // Area applies equality check predicate on the "area" field. It's identical to AreaEQ.
 func Area(v string) predicate.Shop {
 	return predicate.Shop(sql.FieldEQ(FieldArea, v))
@@ -333,6 +338,71 @@ func NameEqualFold(v string) predicate.Shop {
 // NameContainsFold applies the ContainsFold predicate on the "name" field.
 func NameContainsFold(v string) predicate.Shop {
 	return predicate.Shop(sql.FieldContainsFold(FieldName, v))
+}
+
+// ImagesEQ applies the EQ predicate on the "images" field.
+func ImagesEQ(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEQ(FieldImages, v))
+}
+
+// ImagesNEQ applies the NEQ predicate on the "images" field.
+func ImagesNEQ(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldNEQ(FieldImages, v))
+}
+
+// ImagesIn applies the In predicate on the "images" field.
+func ImagesIn(vs ...string) predicate.Shop {
+	return predicate.Shop(sql.FieldIn(FieldImages, vs...))
+}
+
+// ImagesNotIn applies the NotIn predicate on the "images" field.
+func ImagesNotIn(vs ...string) predicate.Shop {
+	return predicate.Shop(sql.FieldNotIn(FieldImages, vs...))
+}
+
+// ImagesGT applies the GT predicate on the "images" field.
+func ImagesGT(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldGT(FieldImages, v))
+}
+
+// ImagesGTE applies the GTE predicate on the "images" field.
+func ImagesGTE(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldGTE(FieldImages, v))
+}
+
+// ImagesLT applies the LT predicate on the "images" field.
+func ImagesLT(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldLT(FieldImages, v))
+}
+
+// ImagesLTE applies the LTE predicate on the "images" field.
+func ImagesLTE(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldLTE(FieldImages, v))
+}
+
+// ImagesContains applies the Contains predicate on the "images" field.
+func ImagesContains(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldContains(FieldImages, v))
+}
+
+// ImagesHasPrefix applies the HasPrefix predicate on the "images" field.
+func ImagesHasPrefix(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldHasPrefix(FieldImages, v))
+}
+
+// ImagesHasSuffix applies the HasSuffix predicate on the "images" field.
+func ImagesHasSuffix(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldHasSuffix(FieldImages, v))
+}
+
+// ImagesEqualFold applies the EqualFold predicate on the "images" field.
+func ImagesEqualFold(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldEqualFold(FieldImages, v))
+}
+
+// ImagesContainsFold applies the ContainsFold predicate on the "images" field.
+func ImagesContainsFold(v string) predicate.Shop {
+	return predicate.Shop(sql.FieldContainsFold(FieldImages, v))
 }
 
 // AreaEQ applies the EQ predicate on the "area" field.

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
@@ -40,7 +39,7 @@ func collect(t *testing.T) *collector {
 	c := &collector{}
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		var request coltracepb.ExportTraceServiceRequest
+		var request tracepb.TracesData // has the wire format of a request
 		if err == nil {
 			err = proto.Unmarshal(body, &request)
 		}

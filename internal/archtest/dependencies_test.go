@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,5 +36,23 @@ func TestEachDependencyHasAReason(t *testing.T) {
 		if !r.Indirect && !strings.Contains(table, r.Path) {
 			t.Errorf("%s has no line in ARCHITECTURE.md: say why it is needed", r.Path)
 		}
+	}
+}
+
+// The linker drops unused methods only from a program that never looks up a method by a name
+// that it computes. Templates and the fields of an ent schema do.
+func TestServerLooksUpNoMethodByName(t *testing.T) {
+	linked := packagesOf(t, "-deps", ".")
+	for _, p := range []string{"html/template", "google.golang.org/grpc"} {
+		if slices.Contains(linked, p) {
+			t.Errorf("the server links %s", p)
+		}
+	}
+	generated, err := os.ReadFile("../../ent/runtime.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(generated), "Fields()") || !strings.Contains(string(generated), "schema.Now") {
+		t.Error("ent/runtime.go reads the fields of the schema when the program starts; see ent/entc.go")
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
@@ -439,12 +438,7 @@ func TestTheScanSetsRightWhatSomebodyChangedPastTheProgram(t *testing.T) {
 		for i := range 4 {
 			urls = append(urls, p.upload(t, ann, pngOf(painted(10+i, 5))).URL)
 		}
-		images := func(paths ...string) (list []schema.Image) {
-			for _, path := range paths {
-				list = append(list, schema.Image{URL: path})
-			}
-			return list
-		}
+		images := func(paths ...string) string { return mediapath.Column(paths, nil) }
 		user := p.DB.User.Create().SetNickname("Ann").SetAvatarURL(urls[0]).SaveX(ctx)
 		typ := p.DB.ShopType.Create().SetKey("cafe").SetName("Cafe").SetSort(1).SetIconURL(urls[1]).SaveX(ctx)
 		shop := p.DB.Shop.Create().SetTypeID(typ.ID).SetName("A").SetLat(1).SetLng(1).SetGeo(1).SetSearch("a").SetImages(images(urls[0], urls[1])).SaveX(ctx)

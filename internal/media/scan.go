@@ -11,7 +11,6 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/pictureuse"
-	"github.com/tandian-dev/tandian/ent/schema"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	entuser "github.com/tandian-dev/tandian/ent/user"
@@ -220,13 +219,21 @@ func (*Service) things(ctx context.Context, db *ent.Client, k Kind, c choice) (a
 		rows, e := db.Shop.Query().Where(c.pick).Select(entshop.FieldID, entshop.FieldImages).All(ctx)
 		err = e
 		for _, r := range rows {
-			all = append(all, thing{r.ID, schema.URLs(r.Images)})
+			paths, e := mediapath.PathsOf(r.Images)
+			if e != nil {
+				return nil, fmt.Errorf("read %s %d: %w", k, r.ID, e)
+			}
+			all = append(all, thing{r.ID, paths})
 		}
 	case OfNote:
 		rows, e := db.Note.Query().Where(c.pick, entnote.DeletedAtIsNil()).Select(entnote.FieldID, entnote.FieldImages).All(ctx)
 		err = e
 		for _, r := range rows {
-			all = append(all, thing{r.ID, schema.URLs(r.Images)})
+			paths, e := mediapath.PathsOf(r.Images)
+			if e != nil {
+				return nil, fmt.Errorf("read %s %d: %w", k, r.ID, e)
+			}
+			all = append(all, thing{r.ID, paths})
 		}
 	case OfUser:
 		rows, e := db.User.Query().Where(c.pick).Select(entuser.FieldID, entuser.FieldAvatarURL).All(ctx)

@@ -59,16 +59,21 @@ func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n i
 }
 
 // numbered notes which numbers notes have that tx published, in their order.
-func (a *announcement) numbered(rows []*ent.Note, last, follows int64) {
+func (a *announcement) numbered(rows []*ent.Note, last, follows int64) error {
 	a.last = last
 	if len(rows) > mostTogether {
-		return
+		return nil
 	}
 	for i, r := range rows {
+		note, err := fromRow(r)
+		if err != nil {
+			return err
+		}
 		a.events = append(a.events, Event{
-			Seq: last - int64(len(rows)-1-i), NoteID: r.ID, AuthorID: r.AuthorID, Note: fromRow(r), Star: a.stars[r.AuthorID], Follows: follows,
+			Seq: last - int64(len(rows)-1-i), NoteID: r.ID, AuthorID: r.AuthorID, Note: note, Star: a.stars[r.AuthorID], Follows: follows,
 		})
 	}
+	return nil
 }
 
 // announce tells of it after the commit. It has no error, because the write stands: what

@@ -200,7 +200,9 @@ func (s *Service) Even(ctx context.Context, ids []int64) (map[int64]*Note, error
 		return nil, fmt.Errorf("select %d notes that are gone: %w", len(gone), err)
 	}
 	for _, r := range rows {
-		found[r.ID] = fromRow(r)
+		if found[r.ID], err = fromRow(r); err != nil {
+			return nil, err
+		}
 	}
 	return found, nil
 }

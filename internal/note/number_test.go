@@ -268,7 +268,7 @@ func TestWhatIsToldOfNumbersIsWhatTheLogHas(t *testing.T) {
 		}
 		var together []*publication
 		for i := range 3 {
-			together = append(together, &publication{ctx: t.Context(), author: ann, draft: Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."}})
+			together = append(together, &publication{ctx: t.Context(), author: ann, draft: Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."}, images: "[]"})
 		}
 		follow()
 		p.print(t.Context(), together)()
@@ -279,16 +279,16 @@ func TestWhatIsToldOfNumbersIsWhatTheLogHas(t *testing.T) {
 			nil,
 		}
 		for i, one := range together {
-			want[3] = append(want[3], Event{Seq: int64(4 + i), NoteID: one.row.ID, AuthorID: ann, Note: fromRow(one.row), Follows: 3})
+			want[3] = append(want[3], Event{Seq: int64(4 + i), NoteID: one.note.ID, AuthorID: ann, Note: one.note, Follows: 3})
 		}
 		if d := cmp.Diff(want, p.others.events); d != "" {
 			t.Errorf("told (-want +got)\n%s", d)
 		}
-		found, err := p.Listed(t.Context(), []int64{second.ID, together[2].row.ID})
+		found, err := p.Listed(t.Context(), []int64{second.ID, together[2].note.ID})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff([]*Note{p.others.events[1][0].Note, p.others.events[3][2].Note}, []*Note{found[second.ID], found[together[2].row.ID]}); d != "" {
+		if d := cmp.Diff([]*Note{p.others.events[1][0].Note, p.others.events[3][2].Note}, []*Note{found[second.ID], found[together[2].note.ID]}); d != "" {
 			t.Errorf("a reader finds (-told +found)\n%s", d)
 		}
 	})

@@ -58,15 +58,21 @@ func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(don
 		if len(fresh) == 0 {
 			return nil
 		}
-		if err := s.pictures.Show(ctx, tx, shownBy(fresh, true)); err != nil {
+		shown, err := shownBy(fresh, true)
+		if err != nil {
+			return err
+		}
+		if err := s.pictures.Show(ctx, tx, shown); err != nil {
 			return err
 		}
 		if told, err = s.prepare(ctx, tx, fresh, 1); err != nil {
 			return err
 		}
 		last, follows, err := s.numberAll(ctx, tx, fresh)
-		told.numbered(fresh, last, follows)
-		return err
+		if err != nil {
+			return err
+		}
+		return told.numbered(fresh, last, follows)
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("store %d notes: %w", len(notes), err)
@@ -106,7 +112,7 @@ func plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling, known map[stri
 			continue
 		}
 		writes = append(writes, tx.Note.Create().SetExternalID(n.ExternalID).SetAuthorID(n.AuthorID).SetShopID(n.ShopID).
-			SetTitle(n.Title).SetContent(n.Content).SetImages(imagesOf(n.Images, known)).SetCreatedAt(n.At.UnixMilli()))
+			SetTitle(n.Title).SetContent(n.Content).SetImages(mediapath.Column(n.Images, known)).SetCreatedAt(n.At.UnixMilli()))
 	}
 	if len(writes) > 0 {
 		if fresh, err = insert(ctx, tx, writes); err != nil {

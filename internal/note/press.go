@@ -8,7 +8,6 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/noteevent"
-	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
@@ -39,17 +38,17 @@ type press struct {
 type publication struct {
 	ctx    context.Context // of its publisher
 	author int64
-	draft  Draft // checked
-	images []schema.Image
+	draft  Draft  // checked
+	images string // as the row stores them
 	done   chan struct{}
 
-	row *ent.Note
-	err error
+	note *Note
+	err  error
 }
 
 // do publishes, and returns when it is told. Who goes while nobody has begun takes the note
 // back; after that it is published, and waited for: what prints has a deadline.
-func (p *press) do(ctx context.Context, author int64, d Draft, images []schema.Image) (*ent.Note, error) {
+func (p *press) do(ctx context.Context, author int64, d Draft, images string) (*Note, error) {
 	one := &publication{ctx: ctx, author: author, draft: d, images: images, done: make(chan struct{})}
 	p.mu.Lock()
 	if len(p.waiting) >= mostWaiting {
@@ -67,7 +66,7 @@ func (p *press) do(ctx context.Context, author int64, d Draft, images []schema.I
 		}
 		<-one.done
 	}
-	return one.row, one.err
+	return one.note, one.err
 }
 
 // withdraw takes a note out of those that wait, if nobody has begun with it.
@@ -146,18 +145,26 @@ func (s *Service) store(ctx context.Context, all []*publication) (told announcem
 		if err != nil {
 			return err
 		}
-		if err := s.pictures.Show(ctx, tx, shownBy(rows, false)); err != nil {
+		shown, err := shownBy(rows, false)
+		if err != nil {
+			return err
+		}
+		if err := s.pictures.Show(ctx, tx, shown); err != nil {
 			return err
 		}
 		if told, err = s.prepare(ctx, tx, rows, 1); err != nil {
 			return err
 		}
-		for i, one := range all {
-			one.row = rows[i]
-		}
 		last, follows, err := s.numberAll(ctx, tx, rows)
-		told.numbered(rows, last, follows)
-		return err
+		if err != nil {
+			return err
+		}
+		for i, one := range all {
+			if one.note, err = fromRow(rows[i]); err != nil {
+				return err
+			}
+		}
+		return told.numbered(rows, last, follows)
 	})
 	return told, err
 }

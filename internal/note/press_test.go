@@ -93,7 +93,7 @@ func TestANoteThatFailsFailsAlone(t *testing.T) {
 
 func TestTooManyPublishersAreSentAway(t *testing.T) {
 	p := &press{running: true, waiting: make([]*publication, mostWaiting)}
-	if _, err := p.do(t.Context(), 1, Draft{}, nil); fault.KindOf(err) != fault.Unavailable {
+	if _, err := p.do(t.Context(), 1, Draft{}, "[]"); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("got %v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestAPublisherWhoGoesInTimePublishesNothing(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := p.do(ctx, 1, Draft{}, nil)
+		_, err := p.do(ctx, 1, Draft{}, "[]")
 		left <- err
 	}()
 	waiting := func() int {

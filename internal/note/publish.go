@@ -10,7 +10,6 @@ import (
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/ent/noteevent"
-	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -62,21 +61,21 @@ func checkText(wrong *fault.UserErrors, field, written string, clean func(string
 	return t
 }
 
-// images are the pictures at some paths, as a row has them; what is wrong with them is
-// added to wrong.
-func (s *Service) images(ctx context.Context, author int64, paths []string, wrong *fault.UserErrors) ([]schema.Image, error) {
+// images encodes the pictures at some paths as a row stores them. It adds what is wrong
+// with them to wrong.
+func (s *Service) images(ctx context.Context, author int64, paths []string, wrong *fault.UserErrors) (string, error) {
 	why := mediapath.Check(paths)
 	if why == "" {
 		known, err := s.pictures.Known(ctx, mediapath.Editor{UserID: author}, paths)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if why = mediapath.Missing(paths, known); why == "" {
-			return imagesOf(paths, known), nil
+			return mediapath.Column(paths, known), nil
 		}
 	}
 	wrong.Add(mediapath.Rejected, "images", "%s", why)
-	return nil, nil
+	return "", nil
 }
 
 // Publish stores a note and returns it as stored. When it returns, every list of its
@@ -93,16 +92,16 @@ func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, er
 	if len(wrong) == 0 {
 		use = s.quota.Take(ctx, author)
 	}
-	row, err := s.publish(ctx, author, d, wrong, use)
+	published, err := s.publish(ctx, author, d, wrong, use)
 	if err != nil {
 		use.Release(ctx)
 		return nil, err
 	}
-	return fromRow(row), nil
+	return published, nil
 }
 
 // publish stores a note whose texts were checked. wrong has what the check found.
-func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong fault.UserErrors, use *quota.Use) (*ent.Note, error) {
+func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong fault.UserErrors, use *quota.Use) (*Note, error) {
 	images, err := s.images(ctx, author, d.Images, &wrong)
 	if err != nil {
 		return nil, err
@@ -216,9 +215,9 @@ func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 		if err != nil {
 			return err
 		}
-		left := schema.Without(row.Images, path)
-		if len(left) == len(row.Images) {
-			return nil
+		left, found, err := mediapath.Without(row.Images, path)
+		if err != nil || !found {
+			return err
 		}
 		return tx.Note.UpdateOneID(id).SetImages(left).Exec(ctx)
 	})
@@ -248,7 +247,7 @@ func (s *Service) ClearTexts(ctx context.Context, ids []int64) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	err := s.db.Note.Update().Where(entnote.IDIn(ids...), entnote.DeletedAtNotNil(), entnote.ClearedAtIsNil()).
-		SetTitle("").SetContent("").SetImages([]schema.Image{}).SetClearedAt(s.now().UnixMilli()).Exec(ctx)
+		SetTitle("").SetContent("").SetImages(mediapath.Column(nil, nil)).SetClearedAt(s.now().UnixMilli()).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("clear %d deleted notes: %w", len(ids), err)
 	}

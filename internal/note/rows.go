@@ -2,57 +2,58 @@ package note
 
 import (
 	"database/sql"
+	"fmt"
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
-func fromRow(r *ent.Note) *Note {
-	n := &Note{
+func fromRow(r *ent.Note) (*Note, error) {
+	images, err := imagesOf(r.ID, r.Images)
+	return &Note{
 		ID: r.ID, AuthorID: r.AuthorID, ShopID: r.ShopID, Title: r.Title, Content: r.Content,
-		Seq: optional.Value(r.Seq), CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
-	}
-	for _, i := range r.Images {
-		n.Images = append(n.Images, mediapath.ImageOf(i.URL, i.Width, i.Height))
-	}
-	return n
+		Seq: optional.Value(r.Seq), CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), Images: images,
+	}, err
 }
 
 // scanNote reads a row of notes.sql, as [fromRow] does one of ent.
 func scanNote(rows *sql.Rows) (n Note, err error) {
-	var images []byte
+	var images string
 	var seq sql.NullInt64
 	var created int64
 	err = rows.Scan(&n.ID, &n.AuthorID, &n.ShopID, &n.Title, &n.Content, &images, &seq, &created)
 	n.Seq, n.CreatedAt = seq.Int64, time.UnixMilli(created).UTC()
 	if err == nil {
-		n.Images, err = mediapath.ImagesOf(images)
+		n.Images, err = imagesOf(n.ID, images)
 	}
 	return n, err
 }
 
-// imagesOf are pictures whose sizes are known, as a row has them.
-func imagesOf(paths []string, known map[string]mediapath.Size) []schema.Image {
-	images := make([]schema.Image, len(paths))
-	for i, path := range paths {
-		images[i] = schema.Image{URL: path, Width: known[path].Width, Height: known[path].Height}
+// imagesOf decodes the images of a row. An error names the row.
+func imagesOf(id int64, column string) ([]mediapath.Image, error) {
+	images, err := mediapath.ImagesOf(column)
+	if err != nil {
+		return nil, fmt.Errorf("read note %d: %w", id, err)
 	}
-	return images
+	return images, nil
 }
 
 // shownBy returns the pictures that notes show, by note. With program they may be any
 // pictures, else only those of their authors.
-func shownBy(rows []*ent.Note, program bool) map[int64]mediapath.Shown {
+func shownBy(rows []*ent.Note, program bool) (map[int64]mediapath.Shown, error) {
 	shown := map[int64]mediapath.Shown{}
 	for _, r := range rows {
-		if len(r.Images) > 0 {
-			shown[r.ID] = mediapath.Shown{By: mediapath.Editor{UserID: r.AuthorID, Any: program}, Paths: schema.URLs(r.Images)}
+		paths, err := mediapath.PathsOf(r.Images)
+		if err != nil {
+			return nil, fmt.Errorf("read note %d: %w", r.ID, err)
+		}
+		if len(paths) > 0 {
+			shown[r.ID] = mediapath.Shown{By: mediapath.Editor{UserID: r.AuthorID, Any: program}, Paths: paths}
 		}
 	}
-	return shown
+	return shown, nil
 }
 
 func countsOf(r *ent.NoteCount) Counts {

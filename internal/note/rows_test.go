@@ -1,12 +1,14 @@
 package note
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/ent/schema"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -19,12 +21,16 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 		rows := []*ent.Note{
 			create("all is null").SaveX(ctx),
 			create("all is set").SetExternalID("x:1").SetSeq(1 << 60).
-				SetImages([]schema.Image{{URL: "/media/a.png", Width: 640, Height: 480}, {URL: "/media/a \"b\" 火.png"}}).SaveX(ctx),
+				SetImages(mediapath.Column([]string{"/media/a.png", "/media/a \"b\" 火.png"}, map[string]mediapath.Size{"/media/a.png": {Width: 640, Height: 480}})).SaveX(ctx),
 		}
 		gone := create("deleted").SetSeq(2).SetDeletedAt(1_700_000_000_456).SaveX(ctx)
 		want, ids := map[int64]Note{}, []int64{gone.ID}
 		for _, r := range rows {
-			want[r.ID], ids = *fromRow(s.db.Note.GetX(ctx, r.ID)), append(ids, r.ID)
+			note, err := fromRow(s.db.Note.GetX(ctx, r.ID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[r.ID], ids = *note, append(ids, r.ID)
 			got, err := s.load(ctx, []int64{r.ID})
 			if d := cmp.Diff(map[int64]Note{r.ID: want[r.ID]}, got); d != "" || err != nil {
 				t.Errorf("%s alone: %v (-want +got)\n%s", r.Title, err, d)
@@ -44,6 +50,27 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 		counts, err := s.loadCounts(ctx, ids)
 		if d := cmp.Diff(wantCounts, counts); d != "" || err != nil {
 			t.Errorf("counts: %v (-want +got)\n%s", err, d)
+		}
+	})
+}
+
+func TestCorruptImagesNameTheirNote(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		s, ctx := open(t, on), t.Context()
+		n := s.db.Note.Create().SetAuthorID(1).SetShopID(teahouse).SetTitle("T").SetContent("C").SetImages(`{"url": 7}`).SetCreatedAt(1).SaveX(ctx)
+		ended := s.db.Note.Create().SetAuthorID(1).SetShopID(teahouse).SetTitle("T").SetContent("C").SetImages(`[1]`).SetCreatedAt(1).SetDeletedAt(2).SaveX(ctx)
+		for _, call := range []struct {
+			name string
+			id   int64
+			do   func() error
+		}{
+			{"load", n.ID, func() error { _, err := s.load(ctx, []int64{n.ID}); return err }},
+			{"read a deleted one", ended.ID, func() error { _, err := s.Even(ctx, []int64{ended.ID}); return err }},
+			{"drop an image", n.ID, func() error { return s.DropImage(ctx, n.ID, "/media/a.webp") }},
+		} {
+			if err := call.do(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("note %d: ", call.id)) {
+				t.Errorf("%s: %v", call.name, err)
+			}
 		}
 	})
 }

@@ -60,12 +60,13 @@ func (s *Service) TypesChanged(ctx context.Context, ids ...int64) error {
 // It has no error, because the write stands: a client that saw one would create
 // its shop twice. What Redis could not be told is left to the outbox, and so is
 // what a crash after the commit leaves untold.
-func (s *Service) announceEdit(ctx context.Context, row *ent.Shop, job []outbox.Ticket) {
+func (s *Service) announceEdit(ctx context.Context, shop *Shop, job []outbox.Ticket) {
+	there := []placed{{shop.ID, shop.TypeID, shop.At}}
 	if len(job) == 0 { // nothing was written: what is cached may differ all the same, in the same version
-		s.outbox.Settle(ctx, s.tell(ctx, []int64{row.ID}, []placed{placedOf(row)}))
+		s.outbox.Settle(ctx, s.tell(ctx, []int64{shop.ID}, there))
 		return
 	}
-	_, err := s.shops.Put(ctx, row.ID, *fromRow(row))
-	err = errors.Join(err, s.cells.place(ctx, []placed{placedOf(row)}), s.tables.shops.Changed(ctx))
+	_, err := s.shops.Put(ctx, shop.ID, *shop)
+	err = errors.Join(err, s.cells.place(ctx, there), s.tables.shops.Changed(ctx))
 	s.outbox.Settle(ctx, err, job...)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/ent/schema"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
@@ -91,7 +90,7 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 		return nil, err
 	}
 	row := c.apply(ent.Shop{}, known)
-	var stored *ent.Shop
+	var stored *Shop
 	var job []outbox.Ticket
 	use := s.quota.Take(ctx, by.UserID) // counted while the transaction begins
 	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
@@ -102,7 +101,11 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 		}
 		insert := tx.Shop.Create().SetOwnerID(by.UserID)
 		write(insert.Mutation(), &row)
-		if stored, err = insert.Save(whole); err != nil {
+		inserted, err := insert.Save(whole)
+		if err != nil {
+			return err
+		}
+		if stored, err = fromRow(inserted); err != nil {
 			return err
 		}
 		if err := s.pictures.Show(whole, tx, map[int64]mediapath.Shown{stored.ID: {By: mediapath.Editor{UserID: by.UserID}, Paths: d.Images}}); err != nil {
@@ -116,7 +119,7 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 		return nil, fmt.Errorf("insert a shop of user %d: %w", by.UserID, err)
 	}
 	s.announceEdit(whole, stored, job)
-	return fromRow(stored), nil
+	return stored, nil
 }
 
 // Update changes a shop and returns it as stored. Updates of one shop follow
@@ -142,21 +145,21 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 	if err != nil {
 		return nil, err
 	}
-	var row *ent.Shop
+	var stored *Shop
 	var job []outbox.Ticket
 	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
-		row, job, err = s.update(ctx, tx, by, id, c, typed, known)
+		stored, job, err = s.update(ctx, tx, by, id, c, typed, known)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("change shop %d: %w", id, err)
 	}
-	s.announceEdit(whole, row, job)
-	return fromRow(row), nil
+	s.announceEdit(whole, stored, job)
+	return stored, nil
 }
 
 // update is the transaction of Update. Without a change there is no job.
-func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool, known map[string]mediapath.Size) (*ent.Shop, []outbox.Ticket, error) {
+func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool, known map[string]mediapath.Size) (*Shop, []outbox.Ticket, error) {
 	one := tx.Shop.Query().Where(entshop.ID(id))
 	one.Modify(store.ForUpdate)
 	row, err := one.Only(ctx)
@@ -168,13 +171,21 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	case !by.Any && (row.OwnerID == nil || *row.OwnerID != by.UserID):
 		return nil, nil, fault.New(fault.Forbidden, "Only its owner may change a shop.")
 	}
-	known, shown := withOwn(known, row, c)
+	before, err := fromRow(row)
+	if err != nil {
+		return nil, nil, err
+	}
+	known, shown := withOwn(known, before, c)
 	if err := c.check(row, typed, known).OrNil(); err != nil {
 		return nil, nil, err
 	}
 	next := c.apply(*row, known)
-	if next.Search == row.Search && reflect.DeepEqual(fromRow(&next), fromRow(row)) {
-		return row, nil, nil
+	after, err := fromRow(&next)
+	if err != nil {
+		return nil, nil, err
+	}
+	if next.Search == row.Search && reflect.DeepEqual(after, before) {
+		return before, nil, nil
 	}
 	if c.Images.Given {
 		if err := s.pictures.Show(ctx, tx, map[int64]mediapath.Shown{id: {By: mediapath.Editor{UserID: by.UserID}, Paths: shown}}); err != nil {
@@ -187,8 +198,11 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	if row, err = change.Save(ctx); err != nil {
 		return nil, nil, fmt.Errorf("update it: %w", err)
 	}
+	if after, err = fromRow(row); err != nil {
+		return nil, nil, err
+	}
 	job, err := outbox.AddBatch(context.WithoutCancel(ctx), s.outbox, tx, shopsChanged, id)
-	return row, job, err
+	return after, job, err
 }
 
 // apply returns the row as checked changes make it.
@@ -203,7 +217,7 @@ func (c Changes) apply(r ent.Shop, known map[string]mediapath.Size) ent.Shop {
 	set(&at, c.At)
 	r.Lat, r.Lng, r.Geo = at.Lat, at.Lng, geo.Hash(at)
 	if c.Images.Given {
-		r.Images = imagesOf(optional.Value(c.Images.Value), known)
+		r.Images = mediapath.Column(optional.Value(c.Images.Value), known)
 	}
 	r.Search = searchText(r.Name, optional.Value(r.Area), r.Address)
 	return r
@@ -229,14 +243,14 @@ func (s *Service) known(ctx context.Context, by mediapath.Editor, c Changes) (ma
 // withOwn adds the pictures that the row has already, which a form may send back, to those
 // that are kept here; the latter among the changes are what it shows from now on. A picture
 // of an earlier release is kept nowhere.
-func withOwn(known map[string]mediapath.Size, row *ent.Shop, c Changes) (all map[string]mediapath.Size, shown []string) {
+func withOwn(known map[string]mediapath.Size, before *Shop, c Changes) (all map[string]mediapath.Size, shown []string) {
 	all = maps.Clone(known)
 	if all == nil {
 		all = map[string]mediapath.Size{}
 	}
-	for _, i := range row.Images {
+	for _, i := range before.Images {
 		if _, ok := known[i.URL]; !ok {
-			all[i.URL] = mediapath.Size{Width: i.Width, Height: i.Height}
+			all[i.URL] = mediapath.Size{Width: optional.Value(i.Width), Height: optional.Value(i.Height)}
 		}
 	}
 	for _, path := range optional.Value(c.Images.Value) {
@@ -245,15 +259,6 @@ func withOwn(known map[string]mediapath.Size, row *ent.Shop, c Changes) (all map
 		}
 	}
 	return all, shown
-}
-
-// imagesOf are the elements of the column for these paths.
-func imagesOf(paths []string, known map[string]mediapath.Size) []schema.Image {
-	list := make([]schema.Image, len(paths))
-	for i, path := range paths {
-		list[i] = schema.Image{URL: path, Width: known[path].Width, Height: known[path].Height}
-	}
-	return list
 }
 
 // write sets all columns that an edit decides, and no other: what sales and
@@ -285,10 +290,10 @@ func writeOrClear[T any](v *T, set func(T), clearIt func()) {
 func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), editTimeout)
 	defer cancel()
-	var row *ent.Shop
+	var stored *Shop
 	var job []outbox.Ticket
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
-		row = nil
+		stored = nil
 		one := tx.Shop.Query().Where(entshop.ID(id))
 		one.Modify(store.ForUpdate)
 		before, err := one.Only(ctx)
@@ -298,11 +303,15 @@ func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 		if err != nil {
 			return err
 		}
-		left := schema.Without(before.Images, path)
-		if len(left) == len(before.Images) {
-			return nil
+		left, found, err := mediapath.Without(before.Images, path)
+		if err != nil || !found {
+			return err
 		}
-		if row, err = tx.Shop.UpdateOneID(id).SetImages(left).AddVersion(1).Save(ctx); err != nil {
+		row, err := tx.Shop.UpdateOneID(id).SetImages(left).AddVersion(1).Save(ctx)
+		if err != nil {
+			return err
+		}
+		if stored, err = fromRow(row); err != nil {
 			return err
 		}
 		job, err = outbox.AddBatch(ctx, s.outbox, tx, shopsChanged, id)
@@ -311,8 +320,8 @@ func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 	if err != nil {
 		return fmt.Errorf("remove a picture from shop %d: %w", id, err)
 	}
-	if row != nil {
-		s.announceEdit(ctx, row, job)
+	if stored != nil {
+		s.announceEdit(ctx, stored, job)
 	}
 	return nil
 }

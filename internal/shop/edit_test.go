@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
@@ -373,8 +372,8 @@ func TestAnEditLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 		s := process()
 		ann := user(t, s)
 		shop := create(t, s, ann, noodles(kinds(t, s)["cafe"]))
-		known := schema.Image{URL: "/media/b.webp", Width: 640, Height: 480}
-		s.db.Shop.UpdateOneID(shop.ID).SetSold(7).SetCommentCount(8).SetScore(4.5).SetImages([]schema.Image{{URL: "/media/a.webp"}, known}).ExecX(t.Context())
+		sizes := map[string]mediapath.Size{"/media/b.webp": {Width: 640, Height: 480}}
+		s.db.Shop.UpdateOneID(shop.ID).SetSold(7).SetCommentCount(8).SetScore(4.5).SetImages(mediapath.Column([]string{"/media/a.webp", "/media/b.webp"}, sizes)).ExecX(t.Context())
 		before := row(t, s, shop.ID)
 
 		got := update(t, s, shop, Changes{Images: patch.Set([]string{"/media/new", "/media/b.webp"})})
@@ -382,8 +381,9 @@ func TestAnEditLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 			t.Errorf("the shop is %+v", got)
 		}
 		after := row(t, s, shop.ID)
-		if diff := cmp.Diff([]schema.Image{{URL: "/media/new", Width: 640, Height: 480}, known}, after.Images); diff != "" {
-			t.Errorf("images (-want +got):\n%s", diff)
+		images, err := mediapath.ImagesOf(after.Images)
+		if diff := cmp.Diff([]mediapath.Image{mediapath.ImageOf("/media/new", 640, 480), mediapath.ImageOf("/media/b.webp", 640, 480)}, images); diff != "" || err != nil {
+			t.Errorf("images: %v (-want +got):\n%s", err, diff)
 		}
 		if !after.UpdatedAt.After(before.UpdatedAt) || !after.CreatedAt.Equal(before.CreatedAt) {
 			t.Errorf("created %v, updated %v; before it was %v, %v", after.CreatedAt, after.UpdatedAt, before.CreatedAt, before.UpdatedAt)

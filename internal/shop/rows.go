@@ -45,27 +45,33 @@ func openLookups(dialect string) lookups {
 
 // scanShop reads a row of shops.sql, as [fromRow] does one of ent.
 func scanShop(rows *stdsql.Rows) (s Shop, err error) {
-	var images []byte
+	var images string
 	var score stdsql.NullFloat64 // the next release may store null for unrated
 	err = rows.Scan(&s.ID, &s.TypeID, &s.OwnerID, &s.Name, &images, &s.Area, &s.Address, &s.At.Lat, &s.At.Lng, &s.AvgPrice,
 		&s.Sold, &s.CommentCount, &score, &s.OpenHours, &s.Version)
 	if err == nil {
 		s.Score = optional.OrNil(score.Float64)
-		s.Images, err = mediapath.ImagesOf(images)
+		s.Images, err = imagesOf(s.ID, images)
 	}
 	return s, err
 }
 
-func fromRow(r *ent.Shop) *Shop {
-	s := &Shop{
+func fromRow(r *ent.Shop) (*Shop, error) {
+	images, err := imagesOf(r.ID, r.Images)
+	return &Shop{
 		ID: r.ID, TypeID: r.TypeID, OwnerID: r.OwnerID, Name: r.Name, Area: r.Area, Address: r.Address,
 		At: geo.Point{Lat: r.Lat, Lng: r.Lng}, AvgPrice: r.AvgPrice, Sold: r.Sold,
-		CommentCount: r.CommentCount, Score: optional.OrNil(r.Score), OpenHours: r.OpenHours, Version: r.Version,
+		CommentCount: r.CommentCount, Score: optional.OrNil(r.Score), OpenHours: r.OpenHours, Version: r.Version, Images: images,
+	}, err
+}
+
+// imagesOf decodes the images of a row. An error names the row.
+func imagesOf(id int64, column string) ([]mediapath.Image, error) {
+	images, err := mediapath.ImagesOf(column)
+	if err != nil {
+		return nil, fmt.Errorf("read shop %d: %w", id, err)
 	}
-	for _, i := range r.Images {
-		s.Images = append(s.Images, mediapath.ImageOf(i.URL, i.Width, i.Height))
-	}
-	return s
+	return images, nil
 }
 
 // Types returns all types, in the order in which they are listed.

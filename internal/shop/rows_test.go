@@ -1,12 +1,15 @@
 package shop
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/ent/schema"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
 )
 
 func TestLookupsReadWhatEntReads(t *testing.T) {
@@ -22,12 +25,16 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 			create("all is null").SaveX(ctx),
 			create("all is set").SetExternalID("x:1").SetOwnerID(owner.ID).SetArea("").SetAddress("1 \"Tea\" Rd\\\n").SetAvgPrice(0).SetSold(7).
 				SetCommentCount(1 << 30).SetScore(4.7).SetOpenHours("10–22 火锅").SetVersion(1 << 60).
-				SetImages([]schema.Image{{URL: "/media/a.png", Width: 640, Height: 480}, {URL: "/media/a \"b\" 火.png"}}).SaveX(ctx),
-			create("a picture without a size").SetArea("Old Town").SetAvgPrice(5000).SetScore(5).SetImages([]schema.Image{{URL: "/media/b.png"}}).SaveX(ctx),
+				SetImages(mediapath.Column([]string{"/media/a.png", "/media/a \"b\" 火.png"}, map[string]mediapath.Size{"/media/a.png": {Width: 640, Height: 480}})).SaveX(ctx),
+			create("a picture without a size").SetArea("Old Town").SetAvgPrice(5000).SetScore(5).SetImages(mediapath.Column([]string{"/media/b.png"}, nil)).SaveX(ctx),
 		}
 		want, ids := map[int64]Shop{}, make([]int64, len(rows))
 		for i, r := range rows {
-			want[r.ID], ids[i] = *fromRow(s.db.Shop.GetX(ctx, r.ID)), r.ID
+			shop, err := fromRow(s.db.Shop.GetX(ctx, r.ID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[r.ID], ids[i] = *shop, r.ID
 			got, err := s.loadShops(ctx, []int64{r.ID, 1 << 40})
 			if d := cmp.Diff(map[int64]Shop{r.ID: want[r.ID]}, got); d != "" || err != nil {
 				t.Errorf("%s and one that is not there: %v (-want +got)\n%s", r.Name, err, d)
@@ -48,6 +55,32 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 		}
 		if d := cmp.Diff(wantTypes, types); d != "" || err != nil {
 			t.Errorf("types: %v (-want +got)\n%s", err, d)
+		}
+	})
+}
+
+func TestCorruptImagesNameTheirShop(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s, ctx := process(), t.Context()
+		ann := user(t, s)
+		shop := create(t, s, ann, noodles(kinds(t, s)["cafe"]))
+		s.db.Shop.UpdateOneID(shop.ID).SetImages(`{"url": 7}`).ExecX(ctx)
+		name := Changes{Name: patch.Set("Tea")}
+		for _, call := range []struct {
+			name string
+			do   func() error
+		}{
+			{"load", func() error { _, err := s.loadShops(ctx, []int64{shop.ID}); return err }},
+			{"list", func() error { _, err := s.listRows(ctx, Query{Order: ByNewest, First: 1, OwnerID: ann}); return err }},
+			{"update", func() error { _, err := s.Update(ctx, Editor{UserID: ann}, shop.ID, name); return err }},
+			{"drop an image", func() error { return s.DropImage(ctx, shop.ID, "/media/a.webp") }},
+		} {
+			if err := call.do(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("shop %d: ", shop.ID)) {
+				t.Errorf("%s: %v", call.name, err)
+			}
+		}
+		if got := row(t, s, shop.ID); got.Name == "Tea" || got.Version != shop.Version {
+			t.Errorf("the row changed: %+v", got)
 		}
 	})
 }

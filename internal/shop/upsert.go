@@ -256,7 +256,7 @@ func (d *Draft) create(tx *ent.Tx, types map[string]int64, known map[string]medi
 		SetNillableArea(optional.OrNil(d.Area)).SetAddress(d.Address).
 		SetLat(d.Lat).SetLng(d.Lng).SetGeo(geo.Hash(d.at())).
 		SetNillableAvgPrice(d.AvgPrice).SetScore(d.Score).SetNillableOpenHours(optional.OrNil(d.OpenHours)).
-		SetSearch(searchText(d.Name, d.Area, d.Address)).SetImages(imagesOf(d.Images, known))
+		SetSearch(searchText(d.Name, d.Area, d.Address)).SetImages(mediapath.Column(d.Images, known))
 }
 
 // setFromDraft names the columns that a draft decides on a row that exists: all

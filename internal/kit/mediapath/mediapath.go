@@ -3,8 +3,6 @@
 package mediapath
 
 import (
-	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,26 +28,6 @@ type Image struct {
 	Width        *int   `json:"width,omitempty"`  // pixels; nil if unknown
 	Height       *int   `json:"height,omitempty"` // pixels; nil if unknown
 	ThumbnailURL string `json:"thumbnail_url"`
-}
-
-// ImagesOf are the pictures of a column of JSON: an array of url, width and height. It is
-// nil if there are none.
-func ImagesOf(column []byte) ([]Image, error) {
-	if len(column) == 0 || string(column) == "[]" {
-		return nil, nil
-	}
-	var rows []struct {
-		URL           string
-		Width, Height int
-	}
-	if err := json.Unmarshal(column, &rows); err != nil {
-		return nil, fmt.Errorf("read a column of pictures: %w", err)
-	}
-	var images []Image
-	for _, r := range rows {
-		images = append(images, ImageOf(r.URL, r.Width, r.Height))
-	}
-	return images, nil
 }
 
 // ImageOf is the picture at a path, with its size in pixels, 0 if unknown.

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,9 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 }
 
 func (e *exporter) complain(ctx context.Context, err error, spans int) {
+	if partial := (*partialError)(nil); errors.As(err, &partial) {
+		spans = partial.rejected
+	}
 	e.lost.Add(int64(spans))
 	if e.seldom.Due() {
 		// The text may have all that the collector answered.

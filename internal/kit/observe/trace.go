@@ -1,19 +1,16 @@
 package observe
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -42,19 +39,15 @@ type Tracing struct {
 // OTEL_TRACES_EXPORTER=none it returns nil.
 //
 // It does not connect: a collector that is away costs spans, and a line in the
-// log once a minute. Traces travel as HTTP (http/protobuf or http/json), never
-// by gRPC. An endpoint that is no URL is an error.
+// log once a minute. Traces travel by HTTP as protobuf (http/protobuf). An endpoint
+// that is no URL is an error, and so is another OTEL_EXPORTER_OTLP_PROTOCOL.
 func NewTracing(ctx context.Context, version string, log *slog.Logger) (*Tracing, error) {
-	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
-	if endpoint == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, nil //nolint:nilnil // off
 	}
-	// The library would take localhost instead.
-	if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("the endpoint for traces (OTEL_EXPORTER_OTLP_ENDPOINT) is no http:// or https:// URL")
-	}
-	if cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL")) == "grpc" {
-		return nil, errors.New("traces are sent by HTTP and not by gRPC: leave out OTEL_EXPORTER_OTLP_PROTOCOL and name the collector's HTTP port, usually 4318")
+	settings, err := readOTLPSettings(log)
+	if err != nil || settings.endpoint == nil {
+		return nil, err
 	}
 	who, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(),
 		resource.WithAttributes(semconv.ServiceName("tandian"), semconv.ServiceVersion(version)),
@@ -62,7 +55,7 @@ func NewTracing(ctx context.Context, version string, log *slog.Logger) (*Tracing
 	if err != nil {
 		return nil, fmt.Errorf("traces: resource attributes: %w", err)
 	}
-	otlp, err := otlptracehttp.New(ctx)
+	otlp, err := otlptrace.New(ctx, newOTLPClient(settings, version))
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}

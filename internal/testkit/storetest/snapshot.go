@@ -23,7 +23,7 @@ const snapshotMembers = 10_000
 func Snapshot(tb testing.TB, db *sql.DB, rdb redis.UniversalClient) []string {
 	tb.Helper()
 	var lines []string
-	for _, table := range tables(tb, db) {
+	for _, table := range tablesOf(tb, db) {
 		lines = append(lines, rowsOf(tb, db, table)...)
 	}
 	if rdb != nil {
@@ -33,34 +33,28 @@ func Snapshot(tb testing.TB, db *sql.DB, rdb redis.UniversalClient) []string {
 	return lines
 }
 
-// tables returns the names of all tables but goose's.
-func tables(tb testing.TB, db *sql.DB) (names []string) {
+// tablesOf returns the names of the tables of a PostgreSQL or SQLite database.
+func tablesOf(tb testing.TB, db *sql.DB) (tables []string) {
 	tb.Helper()
-	catalog := "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-	if fmt.Sprintf("%T", db.Driver()) == "*pq.Driver" {
-		catalog = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'"
+	rows, err := db.QueryContext(tb.Context(), "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+	if err != nil { // SQLite
+		rows, err = db.QueryContext(tb.Context(), "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
 	}
-	rows, err := db.QueryContext(tb.Context(), catalog)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
+		var table string
+		if err := rows.Scan(&table); err != nil {
 			tb.Fatal(err)
 		}
-		if name != "goose_db_version" {
-			names = append(names, name)
-		}
+		tables = append(tables, table)
 	}
 	if err := rows.Err(); err != nil {
 		tb.Fatal(err)
 	}
-	if len(names) < 10 {
-		tb.Fatalf("the catalog names only %v", names)
-	}
-	return names
+	return tables
 }
 
 func rowsOf(tb testing.TB, db *sql.DB, table string) (lines []string) {
