@@ -74,7 +74,7 @@ livetest: lab ## harm servers while clients follow live feeds, and prove that no
 soak: lab ## load two servers for minutes while Redis restarts: DUR=10m RATE=150 SEED=1 OUT=tmp/soak
 	$(LAB) soak --dur $(or $(DUR),10m) --rate $(or $(RATE),150) --seed $(or $(SEED),1) --out $(or $(OUT),tmp/soak)
 
-# The compiler's profile. Releases use it; other builds do not, because it doubles their time.
+# The compiler's profile. Only releases use it: with a profile, every package is compiled again.
 pgo: lab ## write deploy/server.pgo from the load of bench serve
 	rm -rf .cache/pgo
 	$(LAB) bench serve --rounds 2 --dur 5s --tail 0 --shops 50000 --notes 20000 --profiles .cache/pgo

@@ -191,21 +191,21 @@ func openRedis(address string) (redis.UniversalClient, error) {
 			return nil, fmt.Errorf("the address of the cluster: %w", err)
 		}
 		opts.ContextTimeoutEnabled, opts.ClusterStateReloadInterval = true, time.Second
-		return redis.NewClusterClient(opts), nil //nolint:forbidigo // what checks the server shares nothing with it
+		return redis.NewClusterClient(opts), nil
 	case "redis+sentinel":
 		opts, err := redis.ParseFailoverURL(plain)
 		if err != nil {
 			return nil, fmt.Errorf("the address of the sentinels: %w", err)
 		}
 		opts.ContextTimeoutEnabled = true
-		return redis.NewFailoverClient(opts), nil //nolint:forbidigo // the same
+		return redis.NewFailoverClient(opts), nil
 	}
 	opts, err := redis.ParseURL(address)
 	if err != nil {
 		return nil, fmt.Errorf("the address of Redis: %w", err)
 	}
 	opts.ContextTimeoutEnabled = true
-	return redis.NewClient(opts), nil //nolint:forbidigo // the same
+	return redis.NewClient(opts), nil
 }
 
 func readRedis(ctx context.Context, address string, sales map[int64]sale) (s *redisState, err error) {

@@ -201,7 +201,7 @@ func (g *group) addSentinel(ctx context.Context, dir, name string, port, master 
 }
 
 func withSentinel(addr string, do func(c *redis.SentinelClient) error) error {
-	c := redis.NewSentinelClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}) //nolint:forbidigo // what checks the server shares nothing with it
+	c := redis.NewSentinelClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 	defer func() { _ = c.Close() }()
 	return do(c)
 }

@@ -1,6 +1,5 @@
-// Package scroll measures what the readers of a feed get who page through it while it
-// changes, by the way its pages are cut out of a sorted set: which notes they are shown
-// twice, and which never.
+// Package paging counts the gaps and repeats that readers see when they page through a feed
+// that changes, for each way to cut pages out of a sorted set.
 package paging
 
 import (

@@ -1,6 +1,6 @@
-// Package rig is what measurements through the door have in common: the server process
-// that is measured, a bare one beside it, what these and their stores use of the
-// processors, and lean connections to them.
+// Package testbed starts the processes of a measurement over HTTP: the server, and a bare
+// handler to compare it with. It reads their CPU time and that of their stores, and opens
+// lean connections to them.
 package testbed
 
 import (

@@ -49,7 +49,7 @@ type entry[V any] struct {
 	cost    uint32 // of the bytes: 0 while it is pinned, so that it is never evicted
 }
 
-func (e *entry[V]) bytes() uint32 { return e.cost }
+func (old *entry[V]) bytes() uint32 { return old.cost }
 
 // overhead is what an entry takes beside its payload, roughly.
 const overhead = 256

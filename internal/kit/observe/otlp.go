@@ -140,8 +140,7 @@ func statusError(code int) error {
 
 // withoutURL removes the URL from an error of net/http: it may hold a key.
 func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err
@@ -182,6 +181,7 @@ func readPartialSuccess(response []byte) error {
 				partial.rejected = int(n) //nolint:gosec // an int64; only logged
 			case 2: // error_message
 				partial.message = string(text)
+			default: // of a later version
 			}
 		})
 	})
@@ -211,6 +211,7 @@ func eachField(message []byte, do func(field protowire.Number, value []byte, n u
 			do(field, value, 0)
 		case protowire.VarintType:
 			do(field, nil, number)
+		default: // no field that is read here
 		}
 		message = message[size:]
 	}

@@ -125,36 +125,50 @@ func TestUploadsAreProtobufRequests(t *testing.T) {
 	}
 }
 
-// answers is a collector without a network. Each function answers one request, the last one
+// answers is a collector without a network. Each answer is for one request, the last one for
 // all further requests.
 type answers struct {
-	list  []func(*http.Request) (*http.Response, error)
+	list  []answer
 	asked int
+}
+
+type answer struct {
+	code   int
+	header http.Header
+	body   io.ReadCloser
+	in     time.Duration // after which Retry-After allows the next request, as a date; 0 is none
+	err    error
+	hangs  bool // until the context of the request ends
 }
 
 func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	a.asked++
-	return a.list[min(a.asked, len(a.list))-1](r)
+	is := a.list[min(a.asked, len(a.list))-1]
+	if is.hangs {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	if is.in > 0 {
+		is.header.Set("Retry-After", time.Now().Add(is.in).UTC().Format(http.TimeFormat))
+	}
+	if is.err != nil {
+		return nil, is.err
+	}
+	return &http.Response{StatusCode: is.code, Header: is.header, Body: is.body}, nil
 }
 
-func status(code int, retryAfter string) func(*http.Request) (*http.Response, error) {
-	return func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: code, Header: http.Header{"Retry-After": {retryAfter}}, Body: io.NopCloser(strings.NewReader("busy"))}, nil
-	}
+func status(code int, retryAfter string) answer {
+	return answer{code: code, header: http.Header{"Retry-After": {retryAfter}}, body: io.NopCloser(strings.NewReader("busy"))}
 }
 
 func TestUploadsAreRetriedWithinTheTimeout(t *testing.T) {
 	quiet(t)
-	refused := func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
-	hangs := func(r *http.Request) (*http.Response, error) {
-		<-r.Context().Done()
-		return nil, r.Context().Err()
-	}
-	inFive := func(*http.Request) (*http.Response, error) {
-		return status(429, time.Now().Add(5*time.Second).UTC().Format(http.TimeFormat))(nil)
-	}
-	type list = []func(*http.Request) (*http.Response, error)
+	refused := answer{err: errors.New("connection refused")}
+	hangs := answer{hangs: true}
+	inFive := status(429, "")
+	inFive.in = 5 * time.Second
+	type list = []answer
 	for _, tt := range []struct {
 		name     string
 		answers  list
@@ -177,9 +191,7 @@ func TestUploadsAreRetriedWithinTheTimeout(t *testing.T) {
 		{"invalid", list{status(400, "1")}, 1, 0, 0, "400 Bad Request"},
 		{"no token", list{status(401, "")}, 1, 0, 0, "401 Unauthorized"},
 		{"failed", list{status(500, "1")}, 1, 0, 0, "500 Internal Server Error"},
-		{"elsewhere", list{func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 307, Header: http.Header{"Location": {"http://other/"}}, Body: http.NoBody}, nil
-		}}, 1, 0, 0, "307 Temporary Redirect"},
+		{"elsewhere", list{{code: 307, header: http.Header{"Location": {"http://other/"}}, body: http.NoBody}}, 1, 0, 0, "307 Temporary Redirect"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -202,7 +214,7 @@ func TestUploadsAreRetriedWithinTheTimeout(t *testing.T) {
 func TestUploadsEndWithTheirContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newOTLPClient(otlpSettings{endpoint: &url.URL{Scheme: "http", Host: "collector"}, timeout: time.Minute}, "v1")
-		c.http.Transport = &answers{list: []func(*http.Request) (*http.Response, error){status(503, "30")}}
+		c.http.Transport = &answers{list: []answer{status(503, "30")}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		time.AfterFunc(time.Second, cancel)
 		begin := time.Now()
@@ -222,9 +234,7 @@ func TestLongResponsesAreCut(t *testing.T) {
 	for _, code := range []int{200, 400, 503} {
 		body := &endless{}
 		c := newOTLPClient(otlpSettings{endpoint: &url.URL{Scheme: "http", Host: "collector"}, timeout: time.Millisecond}, "v1")
-		c.http.Transport = &answers{list: []func(*http.Request) (*http.Response, error){func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {otlpProtobuf}}, Body: body}, nil
-		}}}
+		c.http.Transport = &answers{list: []answer{{code: code, header: http.Header{"Content-Type": {otlpProtobuf}}, body: body}}}
 		if err := c.UploadTraces(t.Context(), spansNamed("a")); (err == nil) != (code == 200) || body.read > otlpMaxResponse {
 			t.Errorf("%d: %v after %d bytes", code, err, body.read)
 		}
