@@ -691,7 +691,7 @@ func (ec *executionContext) _FeedNoteAdded_note(ctx context.Context, field graph
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Note) graphql.Marshaler {
-			return ec.marshalNNote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐNote(ctx, selections, v)
+			return ec.marshalNNote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐNote(ctx, selections, v)
 		},
 		true,
 		true,
@@ -930,7 +930,7 @@ func (ec *executionContext) _Note_images(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []Image) graphql.Marshaler {
-			return ec.marshalNImage2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐImageᚄ(ctx, selections, v)
+			return ec.marshalNImage2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐImageᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -962,7 +962,7 @@ func (ec *executionContext) _Note_author(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *User) graphql.Marshaler {
-			return ec.marshalNUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐUser(ctx, selections, v)
+			return ec.marshalNUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐUser(ctx, selections, v)
 		},
 		true,
 		true,
@@ -994,7 +994,7 @@ func (ec *executionContext) _Note_shop(ctx context.Context, field graphql.Collec
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *Shop) graphql.Marshaler {
-			return ec.marshalNShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐShop(ctx, selections, v)
+			return ec.marshalNShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐShop(ctx, selections, v)
 		},
 		true,
 		true,
@@ -1172,7 +1172,7 @@ func (ec *executionContext) _Subscription_feedUpdates(ctx context.Context, field
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v FeedEvent) graphql.Marshaler {
-			return ec.marshalNFeedEvent2githubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐFeedEvent(ctx, selections, v)
+			return ec.marshalNFeedEvent2githubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐFeedEvent(ctx, selections, v)
 		},
 		true,
 		true,
@@ -3243,7 +3243,7 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
-func (ec *executionContext) marshalNFeedEvent2githubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐFeedEvent(ctx context.Context, sel ast.SelectionSet, v FeedEvent) graphql.Marshaler {
+func (ec *executionContext) marshalNFeedEvent2githubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐFeedEvent(ctx context.Context, sel ast.SelectionSet, v FeedEvent) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -3269,15 +3269,15 @@ func (ec *executionContext) marshalNID2string(ctx context.Context, sel ast.Selec
 	return res
 }
 
-func (ec *executionContext) marshalNImage2githubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐImage(ctx context.Context, sel ast.SelectionSet, v Image) graphql.Marshaler {
+func (ec *executionContext) marshalNImage2githubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐImage(ctx context.Context, sel ast.SelectionSet, v Image) graphql.Marshaler {
 	return ec._Image(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNImage2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐImageᚄ(ctx context.Context, sel ast.SelectionSet, v []Image) graphql.Marshaler {
+func (ec *executionContext) marshalNImage2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐImageᚄ(ctx context.Context, sel ast.SelectionSet, v []Image) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNImage2githubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐImage(ctx, sel, v[i])
+		return ec.marshalNImage2githubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐImage(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -3289,7 +3289,7 @@ func (ec *executionContext) marshalNImage2ᚕgithubᚗcomᚋtandianᚑdevᚋtand
 	return ret
 }
 
-func (ec *executionContext) marshalNNote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐNote(ctx context.Context, sel ast.SelectionSet, v *Note) graphql.Marshaler {
+func (ec *executionContext) marshalNNote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐNote(ctx context.Context, sel ast.SelectionSet, v *Note) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -3299,7 +3299,7 @@ func (ec *executionContext) marshalNNote2ᚖgithubᚗcomᚋtandianᚑdevᚋtandi
 	return ec._Note(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐShop(ctx context.Context, sel ast.SelectionSet, v *Shop) graphql.Marshaler {
+func (ec *executionContext) marshalNShop2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐShop(ctx context.Context, sel ast.SelectionSet, v *Shop) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -3325,7 +3325,7 @@ func (ec *executionContext) marshalNString2string(ctx context.Context, sel ast.S
 	return res
 }
 
-func (ec *executionContext) marshalNUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋbenchᚋliveᚋstockᚋgeneratedᚐUser(ctx context.Context, sel ast.SelectionSet, v *User) graphql.Marshaler {
+func (ec *executionContext) marshalNUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋlabᚋcompareᚋliveᚋstockᚋgeneratedᚐUser(ctx context.Context, sel ast.SelectionSet, v *User) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
