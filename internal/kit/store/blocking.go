@@ -31,7 +31,7 @@ func Blocking(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalCli
 	switch c := rdb.(type) {
 	case *redis.Client:
 		o := *c.Options()
-		o.MaxRetries, o.PoolSize, o.MinIdleConns = noRetry, 2, 0
+		o.MaxRetries, o.PipelinePoolSize, o.PoolSize, o.MinIdleConns = noRetry, -1, 2, 0
 		o.ReadTimeout, o.ContextTimeoutEnabled, o.DisableIdentity = wait, true, true
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		if o.Addr == sentinelAddr {
@@ -40,7 +40,7 @@ func Blocking(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalCli
 		return redis.NewClient(&o), nil
 	case *redis.ClusterClient:
 		o := *c.Options()
-		o.MaxRetries, o.PoolSize, o.MinIdleConns = noRetry, blockingAtOnce, 0
+		o.MaxRetries, o.PipelinePoolSize, o.PoolSize, o.MinIdleConns = noRetry, -1, blockingAtOnce, 0
 		o.ReadTimeout, o.ContextTimeoutEnabled, o.DisableIdentity = wait, true, true
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(&o), nil

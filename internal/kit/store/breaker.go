@@ -71,7 +71,7 @@ type breaker struct {
 // hooks yet. The caller adds it to client as a hook.
 func newBreaker(client *redis.Client, role string, m *RedisMetrics, log *slog.Logger) *breaker {
 	o := *client.Options()
-	o.MaxRetries, o.MinIdleConns = noRetry, 0
+	o.MaxRetries, o.PipelinePoolSize, o.MinIdleConns = noRetry, -1, 0
 	o.OnConnect = nil // it asks whether the server answers, not whether it may be used
 	// One connection is used, but after as many failures to connect as the pool has
 	// places, the library would go on trying by itself, for a second after the end.

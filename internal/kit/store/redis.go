@@ -120,6 +120,7 @@ func newClient(cfg RedisConfig) (redis.UniversalClient, error) {
 	o.MaxRetries = cmp.Or(cfg.Retries, noRetry)
 	o.OnConnect = cfg.OnConnect
 	o.PoolSize = cmp.Or(cfg.PoolSize, 32)
+	o.PipelinePoolSize = -1 // pipelines in the same pool: its size and its metrics are then the whole truth
 	o.MinIdleConns = cfg.MinIdle
 	o.PoolTimeout = cmp.Or(cfg.PoolTimeout, 250*time.Millisecond)
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
