@@ -168,7 +168,7 @@ type Service struct {
 // New builds a Service. It starts nothing and closes nothing: what it is given
 // belongs to the caller. Its background work is [Service.Run]. The dialect is that of db, as ent
 // calls it.
-func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+func New(db *ent.Client, dialect string, rdb redis.Cmdable, hub *cache.Hub, box *outbox.Box, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
 	names, often, failed := keys{cfg.Prefix}, newLimits(rdb), newFailures(reg, log)
 	known := &devices{db: db, failures: failed, now: time.Now}
 	s := &Service{

@@ -80,7 +80,7 @@ func refusePhone(field ...string) fault.UserErrors {
 
 // codes are the login codes under way. They live in the state Redis alone.
 type codes struct {
-	rdb        redis.UniversalClient
+	rdb        redis.Cmdable
 	keys       keys
 	limits     *limits
 	sender     Sender
@@ -106,7 +106,7 @@ const (
 	byInstallation = "installation"
 )
 
-func newCodes(rdb redis.UniversalClient, k keys, l *limits, cfg Config) *codes {
+func newCodes(rdb redis.Cmdable, k keys, l *limits, cfg Config) *codes {
 	c := &codes{
 		rdb: rdb, keys: k, limits: l, sender: cfg.Sender, perAddress: cfg.CodesPerAddress,
 		perHour: cfg.CodesPerHour, guesses: cfg.WrongCodesPerHour, countries: cfg.CodeCountries, demo: cfg.DemoPhones, full: clock.Seldom{Every: time.Minute},

@@ -67,11 +67,11 @@ func siteOf(network string) string {
 // limits count actions in the state Redis. All processes share the counters. Without
 // Redis, nothing that is limited is possible.
 type limits struct {
-	rdb                   redis.UniversalClient
+	rdb                   redis.Cmdable
 	count, uncount, right *redis.Script
 }
 
-func newLimits(rdb redis.UniversalClient) *limits {
+func newLimits(rdb redis.Cmdable) *limits {
 	return &limits{rdb, redis.NewScript(countLua), redis.NewScript(uncountLua), redis.NewScript(passwordRightLua)}
 }
 
@@ -158,7 +158,7 @@ func withoutRedis(err error) error {
 }
 
 // runScript runs a script with the deadline of one round trip.
-func runScript(ctx context.Context, rdb redis.UniversalClient, s *redis.Script, keys []string, args ...any) *redis.Cmd {
+func runScript(ctx context.Context, rdb redis.Cmdable, s *redis.Script, keys []string, args ...any) *redis.Cmd {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	return s.Run(ctx, rdb, keys, args...)

@@ -203,7 +203,7 @@ func newToken() string {
 // Processes keep sessions that are used in their own memory for some seconds.
 type sessions struct {
 	db      *ent.Client
-	rdb     redis.UniversalClient
+	rdb     redis.Cmdable
 	outbox  *outbox.Box
 	near    *cache.Nearby[string, int64] // the users of sessions
 	devices *devices
@@ -219,7 +219,7 @@ type sessions struct {
 	failures *observe.Failures
 }
 
-func newSessions(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, of *devices, k keys, cfg Config, reg prometheus.Registerer, failed *observe.Failures) *sessions {
+func newSessions(db *ent.Client, rdb redis.Cmdable, hub *cache.Hub, box *outbox.Box, of *devices, k keys, cfg Config, reg prometheus.Registerer, failed *observe.Failures) *sessions {
 	s := &sessions{
 		db: db, rdb: rdb, outbox: box, near: openNear(hub), devices: of, keys: k, ended: cfg.Ended, failures: failed, now: time.Now,
 		rows: semaphore.NewWeighted(int64(orDefault(cfg.SessionRowsAtOnce, 8))),

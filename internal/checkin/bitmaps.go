@@ -27,13 +27,13 @@ type place struct {
 
 // bitmaps are the months in Redis.
 type bitmaps struct {
-	rdb           redis.UniversalClient
+	rdb           redis.Cmdable
 	keys          keys
 	look          look
 	checkIn, fill *redis.Script
 }
 
-func newBitmaps(rdb redis.UniversalClient, prefix string, bitfield bool) bitmaps {
+func newBitmaps(rdb redis.Cmdable, prefix string, bitfield bool) bitmaps {
 	b := bitmaps{rdb, keys{prefix}, byGet, redis.NewScript(checkInLua), redis.NewScript(fillLua)}
 	if bitfield {
 		b.look = byBitfield

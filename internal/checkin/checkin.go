@@ -85,7 +85,7 @@ var files embed.FS
 
 // New builds the Service, of which a box has one. It starts nothing and closes nothing:
 // what it is given belongs to the caller.
-func New(client *ent.Client, rdb redis.UniversalClient, box *outbox.Box, cfg Config) *Service {
+func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
 		db: client, outbox: box, users: cfg.Users, zone: cmp.Or(cfg.Zone, time.UTC), now: cfg.Now,
 		bitmaps: newBitmaps(rdb, cfg.Prefix, cfg.Bitfield), pause: secondLook,

@@ -38,7 +38,7 @@ import (
 // with stripes of them, as many rebuilds read at a time, and one for each user. Who
 // does not get one in time reads without it: slow, not stuck.
 type lists struct {
-	rdb     redis.UniversalClient // of the queued
+	rdb     redis.Cmdable // of the queued
 	keys    keys
 	window  *cache.Window[int64]
 	locks   *lock.Locker
@@ -69,7 +69,7 @@ type listConfig struct {
 	size, stripes int
 }
 
-func newLists(db *ent.Client, rdb redis.UniversalClient, hub *cache.Hub, locks *lock.Locker, c listConfig, m *listMetrics) *lists {
+func newLists(db *ent.Client, rdb redis.Cmdable, hub *cache.Hub, locks *lock.Locker, c listConfig, m *listMetrics) *lists {
 	l := &lists{
 		rdb: rdb, keys: keys{c.prefix}, locks: locks, stripes: c.stripes, wait: rebuildWait, metrics: m,
 		read: func(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {

@@ -169,7 +169,7 @@ type Service struct {
 // New builds a Service. It starts nothing and closes nothing: what it is given
 // belongs to the caller. dialect is that of db, as ent calls it. Its background work
 // is [Service.Expire], [Service.Tally] and [Service.Jobs].
-func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, locks *lock.Locker, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+func New(db *ent.Client, dialect string, rdb redis.Cmdable, hub *cache.Hub, box *outbox.Box, locks *lock.Locker, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
 	cfg.PayWithin = cmp.Or(cfg.PayWithin, 15*time.Minute)
 	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
 	cfg.ListSize = cmp.Or(cfg.ListSize, 200)

@@ -56,7 +56,7 @@ var cellPublishLua string
 // race with another move back; a place too many costs a look at a row.
 type cells struct {
 	db   *ent.Client
-	rdb  redis.UniversalClient
+	rdb  redis.Cmdable
 	keys keys
 	log  *slog.Logger
 	max  int // cellMembers, but for tests
@@ -77,7 +77,7 @@ type cellID struct {
 	cell   geo.Cell
 }
 
-func newCells(db *ent.Client, rdb redis.UniversalClient, k keys, reg prometheus.Registerer, log *slog.Logger) *cells {
+func newCells(db *ent.Client, rdb redis.Cmdable, k keys, reg prometheus.Registerer, log *slog.Logger) *cells {
 	c := &cells{
 		db: db, rdb: rdb, keys: k, log: log, max: cellMembers,
 		add:     redis.NewScript(cellAddLua),

@@ -171,7 +171,7 @@ func TestCellsThatGrowTooBigAreSplitAndLoseNoShop(t *testing.T) {
 }
 
 // scan returns the keys that match, on every master of a cluster.
-func scan(t *testing.T, rdb redis.UniversalClient, match string) []string {
+func scan(t *testing.T, rdb redis.Cmdable, match string) []string {
 	t.Helper()
 	var mu sync.Mutex
 	var keys []string

@@ -89,7 +89,7 @@ type Pictures interface {
 // belongs to the caller. A nil limit allows any number of new shops. Its background work
 // is [Service.Run]. Redis keys
 // begin with prefix; dialect is that of db, as ent calls it.
-func New(db *ent.Client, dialect string, rdb redis.UniversalClient, hub *cache.Hub, box *outbox.Box, pictures, icons Pictures, limit *quota.Limit, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
+func New(db *ent.Client, dialect string, rdb redis.Cmdable, hub *cache.Hub, box *outbox.Box, pictures, icons Pictures, limit *quota.Limit, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
 	s := &Service{
 		db: db, dialect: dialect, sql: openLookups(dialect), cells: newCells(db, rdb, keys{prefix}, reg, log), outbox: box, pictures: pictures, icons: icons, quota: limit, log: log,
 		maxByGEO: maxByGEO, nearestSorted: nearestSorted,

@@ -64,7 +64,7 @@ type Config struct {
 // Service is the room. It is safe for concurrent use.
 type Service struct {
 	db        *ent.Client
-	rdb       redis.UniversalClient
+	rdb       redis.Cmdable
 	keys      keys
 	cfg       Config
 	waiting   *waiting
@@ -81,7 +81,7 @@ var rolledLua string
 // New builds a Service. It starts nothing and closes nothing: what it is given belongs to
 // the caller. Its background work is [Service.Run], in each process that answers, and
 // [Service.Work], in any.
-func New(db *ent.Client, rdb redis.UniversalClient, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+func New(db *ent.Client, rdb redis.Cmdable, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
 	if cfg.Zone == nil {
 		cfg.Zone = time.UTC
 	}

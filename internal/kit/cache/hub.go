@@ -44,7 +44,7 @@ type Options struct {
 // Hub is what the caches of one process share: the Redis, the key prefix, the
 // limits, the metrics. It is safe for concurrent use.
 type Hub struct {
-	rdb        redis.UniversalClient
+	rdb        redis.Cmdable
 	off        []string
 	single     bool   // one node, where a command may name keys of all slots
 	root       string // begins every key, with its colon
@@ -106,7 +106,7 @@ type member interface {
 // nothing: rdb belongs to the caller. It returns an error if the prefix has a
 // brace, which would move the hash tag of every key, or if the Registerer has
 // these metrics already.
-func NewHub(rdb redis.UniversalClient, o Options) (*Hub, error) {
+func NewHub(rdb redis.Cmdable, o Options) (*Hub, error) {
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return nil, fmt.Errorf("cache: prefix %q has a brace", o.Prefix)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"strconv"
@@ -83,7 +84,9 @@ func TestNewRefusesANameThatCannotBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = h.rdb.Close() }()
+	if client, ok := h.rdb.(io.Closer); ok {
+		defer func() { _ = client.Close() }()
+	}
 	rows := newTable()
 	newCache(h, Policy{Name: "taken"}, strconv.Itoa, rows.load)
 	for _, name := range []string{"", "taken", "a:b", "a{b}", "Shop", "店"} {

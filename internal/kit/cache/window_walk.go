@@ -125,10 +125,10 @@ func keptOf[K comparable](k K, found []redis.Z) (Kept[K], bool) {
 }
 
 // masters are the nodes that hold keys, in an order that lasts.
-func (h *Hub) masters(ctx context.Context) ([]redis.UniversalClient, error) {
+func (h *Hub) masters(ctx context.Context) ([]redis.Cmdable, error) {
 	cluster, ok := h.rdb.(*redis.ClusterClient)
 	if !ok {
-		return []redis.UniversalClient{h.rdb}, nil
+		return []redis.Cmdable{h.rdb}, nil
 	}
 	var mu sync.Mutex
 	var nodes []*redis.Client
@@ -139,7 +139,7 @@ func (h *Hub) masters(ctx context.Context) ([]redis.UniversalClient, error) {
 		return nil
 	})
 	slices.SortFunc(nodes, func(a, b *redis.Client) int { return cmp.Compare(a.Options().Addr, b.Options().Addr) })
-	all := make([]redis.UniversalClient, len(nodes))
+	all := make([]redis.Cmdable, len(nodes))
 	for i, node := range nodes {
 		all[i] = node
 	}

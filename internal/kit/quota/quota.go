@@ -42,7 +42,7 @@ var (
 
 // Config has the dependencies of a [Set]. All fields are required.
 type Config struct {
-	Redis  redis.UniversalClient
+	Redis  redis.Cmdable
 	Prefix string // of the Redis keys
 	// CreatedAt returns when a user's account was created. It is called only for users
 	// above a tenth of a limit.

@@ -46,7 +46,7 @@ type KeyScan struct {
 // there all the time is seen; one that comes, goes or changes its type meanwhile may be
 // left out, and one may be seen twice while Redis resizes its table or a cluster moves its
 // slots. An error, that ctx ended among them, is the last that it yields, with no key.
-func (s KeyScan) All(ctx context.Context, rdb redis.UniversalClient) iter.Seq2[Key, error] {
+func (s KeyScan) All(ctx context.Context, rdb redis.Cmdable) iter.Seq2[Key, error] {
 	return func(yield func(Key, error) bool) {
 		nodes, err := masters(ctx, rdb)
 		if err != nil {
@@ -86,7 +86,7 @@ func (s KeyScan) All(ctx context.Context, rdb redis.UniversalClient) iter.Seq2[K
 }
 
 // step measures those of some keys that are asked for, when the rate allows it.
-func (s KeyScan) step(ctx context.Context, rdb redis.UniversalClient, limit *rate.Limiter, names []string) ([]Key, error) {
+func (s KeyScan) step(ctx context.Context, rdb redis.Cmdable, limit *rate.Limiter, names []string) ([]Key, error) {
 	if err := limit.WaitN(ctx, len(names)); err != nil {
 		return nil, fmt.Errorf("scan Redis: %w", err)
 	}
@@ -94,7 +94,7 @@ func (s KeyScan) step(ctx context.Context, rdb redis.UniversalClient, limit *rat
 }
 
 // Each calls do for each key of [KeyScan.All].
-func (s KeyScan) Each(ctx context.Context, rdb redis.UniversalClient, do func(Key)) error {
+func (s KeyScan) Each(ctx context.Context, rdb redis.Cmdable, do func(Key)) error {
 	for k, err := range s.All(ctx, rdb) {
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func (s KeyScan) Each(ctx context.Context, rdb redis.UniversalClient, do func(Ke
 }
 
 // masters are the nodes that hold keys.
-func masters(ctx context.Context, rdb redis.UniversalClient) ([]redis.Cmdable, error) {
+func masters(ctx context.Context, rdb redis.Cmdable) ([]redis.Cmdable, error) {
 	cluster, ok := rdb.(*redis.ClusterClient)
 	if !ok {
 		return []redis.Cmdable{rdb}, nil
@@ -123,7 +123,7 @@ func masters(ctx context.Context, rdb redis.UniversalClient) ([]redis.Cmdable, e
 
 // Measure looks at some keys, in two round trips. Those that are not there, or
 // change their type meanwhile, are left out.
-func Measure(ctx context.Context, rdb redis.UniversalClient, names ...string) ([]Key, error) {
+func Measure(ctx context.Context, rdb redis.Cmdable, names ...string) ([]Key, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -162,7 +162,7 @@ func unanswered(c redis.Cmder) error {
 }
 
 // count fills in how many members the keys have.
-func count(ctx context.Context, rdb redis.UniversalClient, keys []Key) ([]Key, error) {
+func count(ctx context.Context, rdb redis.Cmdable, keys []Key) ([]Key, error) {
 	sizes := make([]*redis.IntCmd, len(keys))
 	_, _ = rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, k := range keys {
@@ -206,7 +206,7 @@ func cardinality(ctx context.Context, rdb redis.Cmdable, k Key) *redis.IntCmd {
 }
 
 // KeyCount is how many keys a Redis holds, all its nodes together.
-func KeyCount(ctx context.Context, rdb redis.UniversalClient) (int64, error) {
+func KeyCount(ctx context.Context, rdb redis.Cmdable) (int64, error) {
 	n, err := rdb.DBSize(ctx).Result()
 	if err != nil {
 		return 0, fmt.Errorf("count the keys of Redis: %w", err)
@@ -222,7 +222,7 @@ type Member struct{ Name, Value string }
 // Peek reads the first n members of a key, or about as many as that where the
 // type has no order, and at most 64 KB of a string. It returns nothing for a
 // type of a module.
-func Peek(ctx context.Context, rdb redis.UniversalClient, k Key, n int) ([]Member, error) {
+func Peek(ctx context.Context, rdb redis.Cmdable, k Key, n int) ([]Member, error) {
 	members, err := peek(ctx, rdb, k, int64(n))
 	if err != nil {
 		return nil, fmt.Errorf("read a %s: %w", k.Type, err)
@@ -230,7 +230,7 @@ func Peek(ctx context.Context, rdb redis.UniversalClient, k Key, n int) ([]Membe
 	return members, nil
 }
 
-func peek(ctx context.Context, rdb redis.UniversalClient, k Key, n int64) (members []Member, err error) {
+func peek(ctx context.Context, rdb redis.Cmdable, k Key, n int64) (members []Member, err error) {
 	switch k.Type {
 	case "string":
 		text, err := rdb.GetRange(ctx, k.Name, 0, peekBytes-1).Result()

@@ -25,7 +25,7 @@ const sweepStep = 100
 // ctx bounds the whole, the client's own time limits each step. On a cluster, a
 // key with braces that are no hash tag cannot be renamed within its slot, which
 // is an error.
-func Sweep(ctx context.Context, rdb redis.UniversalClient, key string) error {
+func Sweep(ctx context.Context, rdb redis.Cmdable, key string) error {
 	rest := restOf(key)
 	if err := drain(ctx, rdb, rest); err != nil {
 		return fmt.Errorf("sweep what an earlier sweep left of a key: %w", err)
@@ -65,7 +65,7 @@ func sweepable(k Key) bool {
 	return false
 }
 
-func unlink(ctx context.Context, rdb redis.UniversalClient, key string) error {
+func unlink(ctx context.Context, rdb redis.Cmdable, key string) error {
 	if err := rdb.Unlink(ctx, key).Err(); err != nil {
 		return fmt.Errorf("unlink a key: %w", err)
 	}
@@ -73,7 +73,7 @@ func unlink(ctx context.Context, rdb redis.UniversalClient, key string) error {
 }
 
 // drain empties a key that nobody adds to.
-func drain(ctx context.Context, rdb redis.UniversalClient, key string) error {
+func drain(ctx context.Context, rdb redis.Cmdable, key string) error {
 	keys, err := Measure(ctx, rdb, key)
 	if err != nil || len(keys) == 0 {
 		return err
