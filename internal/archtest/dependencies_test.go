@@ -56,3 +56,27 @@ func TestServerLooksUpNoMethodByName(t *testing.T) {
 		t.Error("ent/runtime.go reads the fields of the schema when the program starts; see ent/entc.go")
 	}
 }
+
+// A package that knows redis.UniversalClient compiles 1500 wrappers of go-redis: 500 KB of
+// code and more than a second each. Services send commands alone, so redis.Cmdable will do.
+func TestServicesKnowRedisByItsCommands(t *testing.T) {
+	allowed := []string{"internal/kit/", "internal/app/", "internal/testkit/", "internal/flashsale/", "lab/"} // flashsale dials
+	checked := 0
+	for _, path := range files(t, ".go") {
+		name := strings.TrimPrefix(path, "../../")
+		if strings.HasSuffix(name, "_test.go") || slices.ContainsFunc(allowed, func(dir string) bool { return strings.HasPrefix(name, dir) }) {
+			continue
+		}
+		checked++
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "redis.UniversalClient") {
+			t.Errorf("%s knows redis.UniversalClient: take redis.Cmdable", name)
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d files were checked", checked)
+	}
+}
