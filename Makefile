@@ -9,9 +9,9 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 LINT_VERSION := v2.13.0
 AIR := github.com/air-verse/air@v1.63.0
 
-# The packages that race, kit and the rooms, are all but these. Their tests wait a
-# good deal, so more packages than processors run at once.
-APART := ^github.com/tandian-dev/tandian($$|/ent|/graph|/internal/(app|archtest|config|testkit|tools|town|web)(/|$$))
+# The packages whose own code is concurrent: they run under the race detector. Their tests
+# wait a good deal, so more packages than processors run at once.
+RACED := ^github.com/tandian-dev/tandian/internal/(kit|feed|flashsale|note|order|visit)(/|$$)
 
 # What `make check` does, in this order.
 CHECKS := fresh lint web-fresh race
@@ -120,7 +120,7 @@ race: servers ## tests of what runs concurrently, with the race detector, in ran
 	@if [ "$$(go env CGO_ENABLED)" != 1 ]; then \
 		echo "race: no C compiler, so no race detector"; test -z "$$CI"; fi
 	scripts/servers.sh run go test -timeout 20m -p $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )) $$(test "$$(go env CGO_ENABLED)" = 1 && echo -race) $(UNWATCHED) -shuffle=on \
-		$$(go list ./... | grep -Ev '$(APART)')
+		$$(go list ./... | grep -E '$(RACED)')
 
 .PHONY: vuln
 vuln: ## known vulnerabilities that our code reaches
@@ -178,4 +178,4 @@ servers:
 checks:
 	@echo $(CHECKS)
 apart:
-	@go list ./... | grep -E '$(APART)'
+	@go list ./... | grep -Ev '$(RACED)'
