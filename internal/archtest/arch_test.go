@@ -281,8 +281,14 @@ func TestServerLinksNoLabOrTestCode(t *testing.T) {
 	}
 }
 
-// packagesOf runs go list in the root of the module.
+// packagesOf lists packages of the root of the module.
 func packagesOf(t *testing.T, args ...string) []string {
+	t.Helper()
+	return strings.Fields(string(goList(t, args...)))
+}
+
+// goList runs go list in the root of the module.
+func goList(t *testing.T, args ...string) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -294,23 +300,14 @@ func packagesOf(t *testing.T, args ...string) []string {
 	if err != nil {
 		t.Fatalf("go list: %v\n%s", err, said.Bytes())
 	}
-	return strings.Fields(string(out))
+	return out
 }
 
 // imports lists every import of the module's packages but the standard library.
 func imports(t *testing.T) (edges []edge, packages []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	// -e: whether a package builds is for the compiler to say.
-	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
-	cmd.Dir = "../.."
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, said.Bytes())
-	}
+	// -e: the compiler reports packages that do not build.
+	out := goList(t, "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	for {
 		var p struct {

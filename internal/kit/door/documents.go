@@ -26,8 +26,8 @@ type documents struct {
 	introspection bool
 	once          map[string]bool
 	rules         []core.Rule
-	valid         admitted[*document] // by text
-	persisted     admitted[string]    // texts by SHA-256, in hex
+	valid         boundedCache[*document] // by text
+	persisted     boundedCache[string]    // texts by SHA-256, in hex
 	trusted       trusted
 	texts         *texts // of valid documents
 	metrics       *metrics
@@ -100,9 +100,9 @@ func WithoutDefer(schema *ast.Schema) *ast.Schema {
 	return &without
 }
 
-// admitted is an otter. Behind an interface, its code is compiled here, and not in every package
+// boundedCache is an otter. Behind an interface, its code is compiled here, and not in every package
 // that knows a Door.
-type admitted[V any] interface {
+type boundedCache[V any] interface {
 	GetIfPresent(key string) (V, bool)
 	Set(key string, v V) (V, bool)
 	WeightedSize() uint64
@@ -111,7 +111,7 @@ type admitted[V any] interface {
 
 // bounded returns a cache of so many bytes, by weight. It admits by frequency, so documents
 // that are sent once do not drive out the others (W-TinyLFU).
-func bounded[V any](bytes int, weigh func(string, V) int) (admitted[V], error) {
+func bounded[V any](bytes int, weigh func(string, V) int) (boundedCache[V], error) {
 	return otter.New(&otter.Options[string, V]{
 		MaximumWeight: uint64(max(bytes, 1)),
 		Weigher:       func(k string, v V) uint32 { return uint32(weigh(k, v)) }, //nolint:gosec // limited by the longest document

@@ -151,7 +151,7 @@ func (c *commands) benchRedisDelete(ctx context.Context, cmd *call) error {
 		return err
 	}
 	if c.cfg.RedisURL == "" {
-		return errNoStores
+		return cmdline.Refuse("--redis-url is required")
 	}
 	// Two clients, because the probe must not wait for a connection of the other's pool.
 	var clients [2]redis.UniversalClient

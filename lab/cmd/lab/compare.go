@@ -366,6 +366,3 @@ func (c *commands) benchLive(ctx context.Context, cmd *call) error {
 	}
 	return live.Report(ctx, plan, c.stdout)
 }
-
-// errNoStores reports that a command has no Redis to work on.
-var errNoStores = cmdline.Refuse("--redis-url is required")
