@@ -2,6 +2,7 @@ package flashsale
 
 import (
 	"testing"
+	"time"
 
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -10,7 +11,7 @@ import (
 // not, must know the holder although Redis says that all are sold.
 func TestWhoBoughtPastRedisIsNotToldThatAllAreSold(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		r := newRig(t, on, rigOptions{})
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = 100 * time.Millisecond }}) // nothing commits here
 		v := r.open(t, 2)
 		r.openDoor(t)
 		past := r.attemptOf(t, v.by(1))

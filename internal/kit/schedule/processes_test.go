@@ -102,7 +102,7 @@ func TestSeveralProcessesRunEachJobOnce(t *testing.T) {
 		return n
 	}
 	for _, job := range []string{"test.one", "test.other"} {
-		testkit.Eventually(t, 40*time.Second, func() bool { return count("job = $1 AND ended IS NOT NULL", job) >= 6 })
+		testkit.Eventually(t, 40*time.Second, func() bool { return count("job = $1 AND ended IS NOT NULL", job) >= 4 })
 		// From begin to begin at least the interval, but for what lies between the row and
 		// the clock that says that it is due; from end to begin at most the interval, a tenth
 		// of jitter, and what a busy machine takes.

@@ -16,7 +16,7 @@ import (
 func TestABlockingClientWaitsLongerThanItsOriginal(t *testing.T) {
 	for name, url := range map[string]string{"one server": testkit.Redis(t), "a cluster": testkit.RedisCluster(t)} {
 		t.Run(name, func(t *testing.T) {
-			rdb := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: url, Role: "state", Timeout: time.Second})
+			rdb := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: url, Role: "state", Timeout: 250 * time.Millisecond})
 			blocking, err := Blocking(rdb, 30*time.Second)
 			if err != nil {
 				t.Fatal(err)
@@ -24,13 +24,13 @@ func TestABlockingClientWaitsLongerThanItsOriginal(t *testing.T) {
 			defer func() { _ = blocking.Close() }()
 			read := func(rdb redis.UniversalClient) error {
 				_, err := rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
-					p.XRead(t.Context(), &redis.XReadArgs{Streams: []string{"none", "0"}, Block: 2 * time.Second})
+					p.XRead(t.Context(), &redis.XReadArgs{Streams: []string{"none", "0"}, Block: 500 * time.Millisecond})
 					return nil
 				})
 				return err
 			}
 			if err := read(rdb); err == nil || err == redis.Nil { //nolint:errorlint // it is not wrapped
-				t.Errorf("the original waits for more than its second: %v", err)
+				t.Errorf("the original waits for more than its time: %v", err)
 			}
 			if err := read(blocking); err != redis.Nil { //nolint:errorlint // it is not wrapped
 				t.Error(err)

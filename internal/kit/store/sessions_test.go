@@ -152,7 +152,7 @@ func TestPostgresAndPoolersInSessionModeAreAdmitted(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			u := tt.url(t)
-			for range 5 {
+			for range 3 {
 				db := openSQL(t, SQLConfig{URL: u})
 				begin := time.Now()
 				if err := db.Await(t.Context(), func(err error) {

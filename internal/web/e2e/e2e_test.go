@@ -25,7 +25,8 @@ const oneStack = 12 * time.Minute
 
 // TestBrowser runs the specs on both stacks, or those whose file names contain an argument:
 // -args playground. With TANDIAN_E2E_LOOK=phone-en-light each spec runs once: on stores
-// where it asks them, and the tour of all screens in that look alone.
+// where it asks them, the tour of all screens in that look alone, and no spec that tours the
+// screens in other languages and older browsers.
 func TestBrowser(t *testing.T) {
 	if os.Getenv("TANDIAN_TEST_CHROMIUM") == "" {
 		const how = "needs a Chromium or Google Chrome: `make browser`, or name one in TANDIAN_TEST_CHROMIUM, then `make e2e`"
@@ -38,8 +39,9 @@ func TestBrowser(t *testing.T) {
 	if err != nil || len(all) == 0 {
 		t.Fatalf("want specs, got %v (%v)", all, err)
 	}
+	look := os.Getenv("TANDIAN_E2E_LOOK")
 	wanted := slices.DeleteFunc(all, func(file string) bool {
-		return flag.NArg() > 0 && !slices.ContainsFunc(flag.Args(), func(part string) bool { return strings.Contains(file, part) })
+		return look != "" && slices.Contains(otherLooks, file) || flag.NArg() > 0 && !slices.ContainsFunc(flag.Args(), func(part string) bool { return strings.Contains(file, part) })
 	})
 	if len(wanted) == 0 {
 		t.Fatalf("no file here is called *%s*.spec.ts", strings.Join(flag.Args(), "*.spec.ts or *"))
@@ -64,7 +66,6 @@ func TestBrowser(t *testing.T) {
 		})
 	}
 	embedded := func() []string { return []string{"DATABASE_URL=", "REDIS_URL="} }
-	look := os.Getenv("TANDIAN_E2E_LOOK")
 	if look == "" {
 		part("embedded", func(file string) bool { return file != tour }, embedded)
 	}
@@ -96,6 +97,9 @@ const tour = "screens.spec.ts"
 
 // alone names what does not ask the stores anything, and runs on the embedded ones only.
 var alone = []string{tour, "playground.spec.ts", "units.spec.ts"}
+
+// otherLooks names what tours the screens in one more language or browser.
+var otherLooks = []string{"bidi.spec.ts", "oldbrowsers.spec.ts"}
 
 // build builds the program as people get it.
 func build(t *testing.T) string {
